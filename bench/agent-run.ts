@@ -11,7 +11,7 @@ interface Body {
   readonly tools?: readonly object[];
 }
 
-/** One run against a model that answers at once: so many turns, each one trivial command in the box. */
+/** Timings of one run against a model that answers at once: `turns` turns, each with one trivial command in the box. */
 export interface AgentRun {
   /** From the start of the process to the first request. */
   readonly firstMs: number;
@@ -20,13 +20,13 @@ export interface AgentRun {
   readonly endMs: number;
   /** From the last byte of a reply to the next request, with the command in between. */
   readonly gapsMs: readonly number[];
-  /** Of each request: system prompt, tools and messages, in the order in which a server reads them. */
+  /** The text of each request: system prompt, tools and messages, in the order in which a server reads them. */
   readonly prompts: readonly string[];
-  /** Most that the process held, in MB, at its last request. */
+  /** Peak memory of the process in MB, taken at its last request. */
   readonly peakMb: number;
 }
 
-/** `beside` is done before each reply, while the run waits; it is in none of the gaps. */
+/** `beside` runs before each reply, while the run waits; it is not part of any gap. */
 export async function agentRun(
   turns: number,
   folder: string,
@@ -113,7 +113,7 @@ const OTHER: Readonly<Record<string, object>> = {
   },
 };
 
-/** As a template puts them: tools stand in the system's part. */
+/** In the order of a chat template: tools belong to the system part. */
 const promptOf = ({ messages: [system, ...others], tools }: Body): string =>
   [system, tools, ...others].map((part) => JSON.stringify(part)).join("\n");
 

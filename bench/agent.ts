@@ -16,9 +16,9 @@ import {
   timed,
 } from "./figure.ts";
 
-/** What harness itself costs in a run: the model answers at once, the commands are trivial, the box is the real one. */
+/** The cost of harness itself in a run: the model answers at once, the commands are trivial, the box is real. */
 
-/** The first run fills caches, and does not count. */
+/** Prepares a folder. The first run fills caches and does not count. */
 async function over<T>(work: (folder: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(path.join(tmpdir(), "harness-bench-"));
   try {
@@ -34,7 +34,7 @@ async function over<T>(work: (folder: string) => Promise<T>): Promise<T> {
   }
 }
 
-/** The command of a turn, as Node starts a program on the host. */
+/** Runs the command of a turn on the host, as a child process of Node. */
 const hostSpawn = (nth: number): Promise<number> =>
   timed(
     () =>
@@ -56,7 +56,10 @@ const firstRequest = (): Promise<Measured> =>
 const TURNS = 100;
 const SOME = 10;
 
-/** Each turn beside a spawn of its own, which is done while the run waits for the reply before it. The first turn's gap holds the start of the box. */
+/**
+ * Pairs each turn with a host spawn, which runs while the run waits for the reply before that turn. The gap of the
+ * first turn includes the start of the box.
+ */
 const turnAt = (from: number, count: number): Promise<Measured> =>
   over(async (folder) => {
     const gaps: number[] = [];
@@ -85,7 +88,7 @@ const twentyTurns = (): Promise<Measured> =>
     return inTurn(9, async () => (await agentRun(MANY, folder)).wholeMs, least);
   });
 
-/** The run has said all that it has to say; its box is still there. */
+/** From the last reply to the exit: the run is done, but its box still exists. */
 const end = (): Promise<Measured> =>
   over(async (folder) => {
     await using place = await ground();

@@ -5,7 +5,7 @@ import path from "node:path";
 import { type Figure, inTurn, type Measured, paired } from "./figure.ts";
 import { LAUNCHER } from "./startup.ts";
 
-/** What `harness batch` adds to its runs: the same rows beside the same runs started by hand, as many at a time. */
+/** The overhead of `harness batch`: its rows, compared with the same runs started by hand, with equal concurrency. */
 
 const ROWS = 8;
 const PAIRS = 3;
@@ -48,13 +48,13 @@ async function over<T>(work: (ground: Ground) => Promise<T>): Promise<T> {
 
 interface Whole {
   readonly ms: number;
-  /** Most that the process itself held. */
+  /** Peak memory of the process itself. */
   readonly peakMb: number;
 }
 
 const POLL_MS = 50;
 
-/** A command of harness to its end. */
+/** Runs a harness command to its end. */
 async function whole(words: readonly string[], home: string): Promise<Whole> {
   const start = performance.now();
   const env = { PATH: process.env["PATH"], HOME: home };
@@ -83,7 +83,7 @@ async function batch({ home, rows, flags }: Ground, jobs: number): Promise<Whole
 const run = ({ home, flags }: Ground, folder: string): Promise<Whole> =>
   whole(["run", "--quiet", "--isolation", "overlay", "--cwd", folder, ...flags, TASK], home);
 
-/** The runs of the batch, as many at a time. */
+/** The same runs as the batch, with the same concurrency. */
 async function byHand(ground: Ground, jobs: number): Promise<number> {
   const start = performance.now();
   const left = [...ground.folders];
@@ -103,7 +103,7 @@ const time = (jobs: number): Promise<Measured> =>
     ),
   );
 
-/** What a run that is under way costs the process of the batch: what all at a time take more than one. */
+/** Memory of the batch process per running run: the peak with all runs at once, minus the peak with one at a time. */
 const memory = (): Promise<Measured> =>
   over(async (ground) => {
     const grown: number[] = [];

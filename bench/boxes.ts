@@ -10,14 +10,14 @@ import { wantedImage } from "../src/docker/images/build-image.ts";
 
 const ROOT = path.join(import.meta.dirname, "..");
 
-/** An engine and a folder to work over; the folder is gone at the end. */
+/** An engine and a folder for boxes; the folder is removed at the end. */
 export interface Ground extends AsyncDisposable {
   readonly engine: Engine;
   readonly image: string;
-  /** Where boxes work. */
+  /** The workspace of the boxes. */
   readonly workspace: string;
   readonly startBox: (wanted?: Pick<BoxRequest, "network">) => Promise<OwnedBox>;
-  /** A container of the same image with nothing of ours about it. */
+  /** Starts a plain container of the same image, without anything of harness. */
   readonly startBare: (limits?: Pick<Docker.HostConfig, "NanoCpus">) => Promise<Docker.Container>;
 }
 
@@ -58,7 +58,7 @@ export async function ground(): Promise<Ground> {
   };
 }
 
-/** What `docker exec` does: to the end of the command's output, and its exit code. */
+/** Like `docker exec`: runs to the end of the output and checks the exit code. */
 export async function dockerExec(container: Docker.Container, words: readonly string[]): Promise<void> {
   const exec = await container.exec({ Cmd: [...words], AttachStdout: true, AttachStderr: true });
   const stream = await exec.start({});

@@ -7,7 +7,7 @@ import { type Figure, inTurn, type Measured } from "./figure.ts";
 const FOLDERS = 200;
 const FILES = 100;
 
-/** 20,000 files of some kilobytes, as of a project with its dependencies. */
+/** 20,000 files of some kilobytes, like a project with its dependencies. */
 function makeTree(root: string): void {
   for (let folder = 0; folder < FOLDERS; folder += 1) {
     const at = path.join(root, `package-${folder}`);
@@ -37,7 +37,7 @@ async function timed(work: () => unknown): Promise<number> {
   return performance.now() - began;
 }
 
-/** Nothing is known yet: every file is read, and all contents are on the disk when it returns. */
+/** The first checkpoint: every file is read, and all contents are on disk when it returns. */
 const first = (): Promise<Measured> =>
   inPlace((place, root) =>
     inTurn(
@@ -63,7 +63,7 @@ function walk(folder: string): void {
   }
 }
 
-/** Three files have changed since the last one. */
+/** A later checkpoint: three files have changed since the last one. */
 const later = (): Promise<Measured> =>
   inPlace(async (place, root) => {
     using store = new CheckpointStore({ stateDir: path.join(place, "state"), workspace: root });

@@ -1,12 +1,12 @@
-/** Run by bench/egress.ts in a thread of its own: a host on loopback, and a program that asks it for bytes. */
+/** Run by bench/egress.ts in a separate thread: a host on loopback, and a client that requests bytes from it. */
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { parentPort } from "node:worker_threads";
 
-/** One transfer: bytes in all, or 0 for a round trip alone. */
+/** One transfer: the number of bytes, or 0 for a round trip only. */
 export interface Ask {
   readonly socket: string;
-  /** Null where the way needs no CONNECT. */
+  /** Null if the route needs no CONNECT. */
   readonly connect: string | null;
   readonly hello: Uint8Array;
   readonly bytes: number;
@@ -14,7 +14,7 @@ export interface Ask {
 
 const CHUNK = Buffer.alloc(64 * 1024, 1);
 
-/** What follows the hello is how many bytes are wanted; one byte comes back for the hello alone. */
+/** The client sends a hello and then the wanted number of bytes; one byte answers the hello. */
 const server = createServer({ noDelay: true }, (socket) => {
   socket.on("error", () => undefined);
   socket.once("data", () => {
@@ -28,7 +28,7 @@ async function give(socket: Socket, bytes: number): Promise<void> {
     if (!socket.write(left < CHUNK.length ? CHUNK.subarray(0, left) : CHUNK)) await once(socket, "drain");
 }
 
-/** Milliseconds from the first byte to the last. */
+/** Returns the milliseconds from the first byte to the last. */
 async function transfer({ socket, connect: authority, hello, bytes }: Ask): Promise<number> {
   const start = performance.now();
   const client = connect(socket);

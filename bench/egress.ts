@@ -12,11 +12,11 @@ import { clientHello } from "../test/fixtures/egress.ts";
 import type { Ask } from "./egress-load.ts";
 import { type Figure, inTurn, type Measured } from "./figure.ts";
 
-/** A transfer through the egress proxy against one through a unix socket whose other end only passes bytes on. */
+/** Compares a transfer through the egress proxy with one through a unix socket that only forwards bytes. */
 
 type Way = (bytes: number) => Promise<number>;
 
-/** Both ways lead to one host on loopback, which has a thread of its own with the program that asks. */
+/** Both routes lead to one host on loopback, which shares a separate thread with the client. */
 async function withWays(measure: (proxied: Way, plain: Way) => Promise<Measured>): Promise<Measured> {
   const folder = await mkdtemp(path.join(tmpdir(), "harness-bench-"));
   const load = new Worker(path.join(import.meta.dirname, "egress-load.ts"));
@@ -57,7 +57,7 @@ async function withWays(measure: (proxied: Way, plain: Way) => Promise<Measured>
 const LARGE = 256 * 2 ** 20;
 const PAGE = 32 * 2 ** 20;
 
-/** One download by https: the proxy ends TLS where methods are named, and else passes it on. */
+/** One download by https: the proxy terminates TLS if methods are named, and otherwise forwards it. */
 async function download(methods: readonly string[] | null): Promise<number> {
   const folder = await mkdtemp(path.join(tmpdir(), "harness-bench-"));
   const world = makeSessionAuthority();

@@ -7,7 +7,7 @@ import { LAUNCHER, wholeProcess } from "./startup.ts";
 
 const RECIPE = { folders: ["deps"], setup: [{ run: "seq 1 2000 | xargs -I{} touch deps/{}" }] };
 
-/** An environment of 2,000 files for a workspace of its own; all of it is gone at the end. */
+/** Builds an environment of 2,000 files for a separate workspace; everything is removed at the end. */
 async function withEnvironment(
   measure: (home: string, work: string) => Promise<Measured>,
 ): Promise<Measured> {
@@ -35,7 +35,7 @@ const inBox = (name: string, home: string, work: string): Promise<number> =>
 
 export const ENVIRONMENTS: readonly Figure[] = [
   {
-    // From the command's start to its end: one command in a box from an environment, against one in a plain box.
+    // Whole command: one command in a box from an environment, compared with one in a plain box.
     name: "environment.box",
     unit: "ms",
     against: "the same in a plain box",
@@ -46,13 +46,13 @@ export const ENVIRONMENTS: readonly Figure[] = [
           15,
           () => inBox("own", home, work),
           () => inBox("none", home, work),
-          // The calmer quarter: other work on the machine hits one of two long commands or the other.
+          // The lower quartile: other work on the machine may disturb either of the two long commands.
           0.25,
         ),
       ),
   },
   {
-    // All is in place. What is held to is half a second, where an empty program takes about 40 ms.
+    // Everything is built already. The limit is half a second, where an empty program takes about 40 ms.
     name: "environment.kept",
     unit: "ms",
     against: "an empty program on the same Node",

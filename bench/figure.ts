@@ -1,23 +1,23 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 
-/** One kind of work beside what it is measured against, in the same run. */
+/** A measurement with its baseline from the same run. */
 export interface Measured {
   readonly value: number;
   readonly baseline: number;
-  /** Of how many pairs these are the middle. */
+  /** The number of measured pairs behind these values. */
   readonly pairs: number;
-  /** The quarters of the ratios of single pairs: how far the figure can be trusted. */
+  /** Quartiles of the ratios of single pairs: how far the figure can be trusted. */
   readonly spread: readonly [low: number, high: number];
 }
 
-/** One figure that the project holds itself to, measured beside its baseline in the same run. */
+/** A figure with a limit, measured together with its baseline in the same run. */
 export interface Figure {
   readonly name: string;
   readonly unit: string;
-  /** What the baseline is, in words. */
+  /** Describes the baseline. */
   readonly against: string;
-  /** The ratio value / baseline must not be above this. */
+  /** The maximum for the ratio value / baseline. */
   readonly hold: number;
   readonly measure: () => Promise<Measured>;
 }
@@ -31,7 +31,7 @@ export interface FigureLine extends Measured {
   readonly ok: boolean;
 }
 
-/** What is the same on every machine, and so needs nothing beside it that is measured. */
+/** Units of counts, which are the same on every machine and need no measured baseline. */
 export const COUNTS: ReadonlySet<string> = new Set(["tokens", "part", "of 10"]);
 
 export async function measureFigure({ measure, ...figure }: Figure): Promise<FigureLine> {
@@ -56,7 +56,7 @@ export async function measureFigure({ measure, ...figure }: Figure): Promise<Fig
 
 const round = (value: number): number => Math.round(value * 1000) / 1000;
 
-/** The value below which this part of them lies. */
+/** The value below which this fraction of the values lies. */
 export function quantile(values: readonly number[], part: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   const place = (sorted.length - 1) * part;
@@ -64,7 +64,7 @@ export function quantile(values: readonly number[], part: number): number {
   return low + (high - low) * (place - Math.floor(place));
 }
 
-/** Of measurements that were taken in turn. A baseline that is always the same was not measured. */
+/** Summarizes measurements taken in turn. A constant baseline is rejected: it was not measured. */
 export function paired(values: readonly number[], baselines: readonly number[], part = 0.5): Measured {
   if (values.length !== baselines.length || values.length < 3)
     throw new Error(`${values.length} values beside ${baselines.length}`);
@@ -78,7 +78,7 @@ export function paired(values: readonly number[], baselines: readonly number[], 
   };
 }
 
-/** A count against the most that it may be; never a time. */
+/** A count compared with its maximum; never for a time. */
 export const counted = (value: number, most: number): Measured => ({
   value,
   baseline: most,
@@ -87,8 +87,8 @@ export const counted = (value: number, most: number): Measured => ({
 });
 
 /**
- * Two kinds of work done in turn, so that a drift of the machine's speed hits both alike; of either the middle, or
- * another part. The first of both is a warm-up, and does not count.
+ * Measures two kinds of work in turn, so that a drift of the machine's speed affects both alike; returns the median of
+ * each, or another quantile. The first run of each is a warm-up and does not count.
  */
 export async function inTurn(
   runs: number,
@@ -109,7 +109,7 @@ export async function inTurn(
 
 export const EMPTY = "an empty program on the same Node";
 
-/** How many milliseconds the least of all programs takes. */
+/** Milliseconds that the smallest possible program takes. */
 export function emptyProgram(): number {
   const start = performance.now();
   const { status } = spawnSync(process.execPath, ["-e", ""]);
@@ -117,18 +117,18 @@ export function emptyProgram(): number {
   return performance.now() - start;
 }
 
-/** The most that this process ever held, in MiB. Its resource usage would tell of the process that it was forked from, too. */
+/** The peak memory of this process in MiB. Its resource usage would also include the process it was forked from. */
 export const ownPeak = (): number =>
   Number(/VmHWM:\s+(\d+)/.exec(readFileSync("/proc/self/status", "utf8"))?.[1]) / 1024;
 
-/** The same of an empty program. */
+/** The peak memory of an empty program in MiB. */
 export function emptyPeak(): Promise<number> {
   const said = 'console.log(/VmHWM:\\s+(\\d+)/.exec(fs.readFileSync("/proc/self/status", "utf8"))[1] / 1024)';
   const { stdout } = spawnSync(process.execPath, ["-e", said], { encoding: "utf8" });
   return Promise.resolve(Number(stdout));
 }
 
-/** How many milliseconds it takes. */
+/** Milliseconds that the work takes. */
 export async function timed(work: () => unknown): Promise<number> {
   const start = performance.now();
   await work();

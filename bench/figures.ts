@@ -16,7 +16,7 @@ import { STARTUP } from "./startup.ts";
 import { VECTORS } from "./vectors.ts";
 import { VET } from "./vet.ts";
 
-/** All that is held to. */
+/** All figures with a limit. */
 export const FIGURES: readonly Figure[] = [
   ...STARTUP,
   ...POLICY,

@@ -14,7 +14,7 @@ import { ground } from "./boxes.ts";
 import { type Figure, type Measured, paired, timed } from "./figure.ts";
 import { sourceTree } from "./source-tree.ts";
 
-/** An index of 10,000 files of some 6 KB, read through a real box. */
+/** Measures an index of 10,000 files of some 6 KB, read through a real box. */
 
 const FILES = 10_000;
 const never = new AbortController().signal;
@@ -34,7 +34,7 @@ const MEANS: IndexOptions = {
   warn: () => undefined,
 };
 
-/** What was measured in turn. */
+/** Milliseconds of each kind of work, measured in turn. */
 interface Indexed {
   readonly whole: readonly number[];
   readonly hashed: readonly number[];
@@ -46,7 +46,7 @@ interface Indexed {
 const WHOLES = 3;
 const CHANGES = 9;
 
-/** Measured once for all its figures: the tree takes longest to write. */
+/** Measures once for all figures: writing the tree takes longest. */
 function once(): () => Promise<Indexed> {
   const held: { measured?: Promise<Indexed> } = {};
   return () => (held.measured ??= measured());
@@ -67,12 +67,12 @@ async function measured(): Promise<Indexed> {
       found.whole.push(await timed(() => updated(state, box)));
       found.hashed.push(await timed(() => walk(workspace, hash)));
     }
-    // As in a run, whose next call finds the parser loaded.
+    // As in a run, where later calls find the parser loaded.
     await using kept = new CuttingHere();
     const [state = ""] = made;
     const folder = path.join(workspace, "part0/unit1");
     for (let run = 0; run < CHANGES; run += 1) {
-      // Files as young as the look at them are not known by their stamps.
+      // Files that are too recent are not recognized by their stamps.
       await new Promise((resolve) => void setTimeout(resolve, 200));
       await updated(state, box);
       found.look.push(await timed(() => looked(state, workspace)));
@@ -106,7 +106,7 @@ const missing = (): never => {
   throw new Error("there is no index");
 };
 
-/** Every file below a folder. */
+/** Visits every file below a folder. */
 function walk(folder: string, visit: (file: string) => unknown): void {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const file = `${folder}/${entry.name}`;
@@ -124,7 +124,7 @@ const figure = (
   measure: (found: Indexed) => Measured,
 ): Figure => ({ name, unit: "ms", against, hold, measure: async () => measure(await all()) });
 
-/** Each beside the next of the others, however many there are of these. */
+/** Repeats `values` cyclically to `count` entries. */
 const among = (values: readonly number[], count: number): readonly number[] =>
   Array.from({ length: count }, (_, at) => values[at % values.length] ?? Number.NaN);
 

@@ -1,6 +1,6 @@
 /**
- * `npm run bench [-- --only NAME…] [--table]`: one JSON line per figure, or a table; exit 1 when one does not hold.
- * What was measured on a busy machine says so: the load is told with it.
+ * `npm run bench [-- --only NAME…] [--table]`: prints one JSON line per figure, or a table; exits with 1 if a figure
+ * exceeds its limit. Each line includes the machine's load, which shows whether the machine was busy.
  */
 import { availableParallelism, loadavg } from "node:os";
 import { parseArgs } from "node:util";

@@ -29,7 +29,7 @@ const SENT: WireRequest = { ...REQUEST, nativeTools: true, connectMs: 1000 };
 
 const capabilities = (): Promise<Capabilities> => Promise.reject(new Error("nobody asks"));
 
-/** A reply that is there at once: pieces of text as models stream them. */
+/** A reply that is available at once: pieces of text as models stream them. */
 const wire: Wire = {
   async *send() {
     await Promise.resolve();
@@ -60,7 +60,7 @@ function checked(text: string, us: number): number {
   return us;
 }
 
-/** What a turn of work ends with: some prose, and three calls of which one is long. */
+/** A typical reply of a turn: some prose, and three calls, one of them long. */
 const REPLY: readonly WireEvent[] = [
   { type: "text", text: "I change the file and look at the others.\n".repeat(20) },
   {
@@ -75,7 +75,7 @@ const REPLY: readonly WireEvent[] = [
   { type: "stop", stop: "calls" },
 ];
 
-/** Microseconds from the end of what the server sends to the event that says so. */
+/** Microseconds from the end of the server's data to the `finished` event. */
 async function toFinished(): Promise<number> {
   let end = Number.NaN;
   const ending: Wire = {
@@ -91,7 +91,7 @@ async function toFinished(): Promise<number> {
   throw new Error("the reply did not end as it should");
 }
 
-/** The same events with nothing between, their arguments read. */
+/** The same events without the provider, with their arguments parsed. */
 async function plainlyFinished(): Promise<number> {
   const start = performance.now();
   let calls = 0;
@@ -111,7 +111,7 @@ export const MODELS: readonly Figure[] = [
     hold: 6,
     measure: () => inTurn(RUNS, () => throughProvider({ written: plainText }), plainly),
   },
-  // The same, and the text is read for calls.
+  // The same, but the text is searched for calls.
   {
     name: "models.read",
     unit: "us",

@@ -17,7 +17,7 @@ async function fill(folder: string): Promise<void> {
   }
 }
 
-/** Milliseconds until a verified box over the folder is there. */
+/** Milliseconds until a verified box over the folder is ready. */
 function readyIn(engine: Engine, home: string): (workspace: string, isolation: Isolation) => Promise<number> {
   const root = path.join(import.meta.dirname, "..");
   const stateDir = path.join(home, "state");
@@ -35,7 +35,9 @@ function readyIn(engine: Engine, home: string): (workspace: string, isolation: I
 const PLAIN = { image: null, runtime: null, watchChanges: false, keep: null };
 const onWarning = (): void => undefined;
 
-/** An overlay over a large tree against the bind of an empty folder: the size of a repository costs nothing. */
+/**
+ * Compares an overlay over a large tree with a bind mount of an empty folder: the size of a repository costs nothing.
+ */
 async function measure(): Promise<Measured> {
   const engine = await findEngine(process.env, process.getuid?.() ?? 0);
   if (!isEngine(engine)) throw new Error(`no engine: ${engine.reason}`);

@@ -10,7 +10,7 @@ import { podRequest } from "../test/fixtures/pod-request.ts";
 import { ground } from "./boxes.ts";
 import { type Figure, inTurn, type Measured, timed } from "./figure.ts";
 
-/** `HARNESS_TEST_CLUSTER=KUBECONFIG IMAGE`: a cluster that is there for this, whose nodes have the image. */
+/** `HARNESS_TEST_CLUSTER=KUBECONFIG IMAGE`: a cluster for this measurement, whose nodes have the image. */
 const [kubeconfig = "", image = ""] = (process.env["HARNESS_TEST_CLUSTER"] ?? "").split(" ");
 const NEVER = new AbortController().signal;
 const MEMORY = 2 ** 29;
@@ -43,7 +43,7 @@ async function pods(): Promise<Pods> {
   };
 }
 
-/** Nothing of ours: made, seen running and removed, as the box's pod is. */
+/** A pod without anything of harness: created, seen running and removed, like the box's pod. */
 async function bare(cluster: Cluster): Promise<void> {
   const name = `bare-${randomBytes(6).toString("hex")}`;
   const amounts = { memory: String(MEMORY), cpu: "500m" };
@@ -101,7 +101,7 @@ async function command(): Promise<Measured> {
   );
 }
 
-/** Only where a cluster is named: no machine has one by itself. */
+/** Only if a cluster is named: no machine has one by default. */
 export const PODS: readonly Figure[] =
   kubeconfig === ""
     ? []

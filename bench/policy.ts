@@ -3,7 +3,7 @@ import { CommandPolicy } from "../src/policy/decide.ts";
 import { HOME, judgedIn, WORKSPACE } from "../test/fixtures/policy/corpus.ts";
 import { type Figure, type Measured, paired, quantile } from "./figure.ts";
 
-/** What it takes to judge a command, against one of its two readers alone on the same commands. */
+/** The time to judge a command, compared with one of the policy's two parsers alone on the same commands. */
 
 const CONTEXT = { mode: "workspace-write", workspace: WORKSPACE, home: HOME } as const;
 const ROUNDS = 20;
@@ -18,8 +18,8 @@ function micros(work: () => unknown): number {
 }
 
 /**
- * Every command by either, one behind the other, so many times, the first half of the rounds as a warm-up. A command
- * takes what is the middle of its rounds: what else the machine does in one of them is not of the command.
+ * Runs policy and parser on every command in turn, for `rounds` rounds after a warm-up of half as many. The median of
+ * the rounds counts for each command, to exclude other work of the machine.
  */
 function judged(commands: readonly string[], rounds: number, part: number | "mean"): Promise<Measured> {
   const policy = new CommandPolicy();
@@ -44,7 +44,7 @@ const mean = (values: readonly number[]): number =>
 
 const STAGES = 20;
 
-/** A thousand pipelines of twenty commands each, all different. */
+/** A thousand different pipelines of twenty commands each. */
 function pipelines(): readonly string[] {
   const commands = sample().filter((cmd) => /^[\w ./-]+$/.test(cmd));
   return Array.from({ length: 1000 }, (_, line) =>
@@ -55,7 +55,7 @@ function pipelines(): readonly string[] {
 }
 
 const SIZE = 64 * 1024;
-/** Of the same bytes, in this many texts. */
+/** The number of texts over which the baseline spreads the same bytes. */
 const PARTS = 8;
 const TRIES = 5;
 const NESTS = [
@@ -80,8 +80,8 @@ const NESTS = [
 ];
 
 /**
- * The worst of texts that are as long and as deep as one may be, against the same bytes in eight texts: what grows with
- * the square of the length takes eight times as long in one.
+ * The worst of several texts of maximum length and depth, compared with the same bytes in eight texts: quadratic work
+ * takes eight times as long in one text.
  */
 function hostile(): Promise<Measured> {
   const policy = new CommandPolicy();

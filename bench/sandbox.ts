@@ -44,7 +44,7 @@ async function execAgainstDocker(): Promise<Measured> {
   await using box = await place.startBox();
   const bare = await place.startBare();
   try {
-    // The engine is busy with the end of an exec for a while; the middle of a row of calls is not that while.
+    // After an exec the engine is busy for a while; the median of a series of calls avoids that time.
     const work = async (): Promise<number> => {
       const times: number[] = [];
       for (let call = 0; call < ROW; call += 1) times.push(await took(() => inBox(box, ["/bin/true"])));
@@ -56,7 +56,7 @@ async function execAgainstDocker(): Promise<Measured> {
   }
 }
 
-/** The end of either is not part of it. */
+/** Time to a ready box or container; their removal is not included. */
 async function ready(): Promise<Measured> {
   await using place = await ground();
   const work = async (): Promise<number> => {
@@ -73,7 +73,7 @@ async function ready(): Promise<Measured> {
   });
 }
 
-/** Against a box without one: its folder, certificates and proxy are all that comes with it. */
+/** Compared with a box without a network: only its folder, certificates and proxy are extra. */
 async function readyWithNetwork(names: readonly string[]): Promise<Measured> {
   await using place = await ground();
   const grants = names.map((host) => ({ host, ports: [], methods: null, private: false, origin: host }));
@@ -93,7 +93,10 @@ async function readyWithNetwork(names: readonly string[]): Promise<Measured> {
 const FLOOD = 1_000_000_000;
 const MAX_GROWTH = 100 * 2 ** 20;
 
-/** Against the same bytes through a pipe to a reader that drops them, in a bare container with a box's processors: any cap needs a reader. */
+/**
+ * Compared with the same bytes through a pipe to a reader that drops them, in a plain container with a box's
+ * processors: any cap needs a reader.
+ */
 async function flood(): Promise<Measured> {
   await using place = await ground();
   await using box = await place.startBox();
@@ -130,7 +133,10 @@ async function parallel(): Promise<Measured> {
 
 const OPENS = 1000;
 
-/** A thousand files opened by one program, observed beside the same unobserved; the start of either is not part of it. An observed one waits for two switches of the processor: a tenth of the runs has it free. */
+/**
+ * One program opens a thousand files, observed and unobserved; its start is not included. An observed open waits for
+ * two context switches, so the lowest tenth of the runs counts, which had the processor to themselves.
+ */
 async function observedOpens(): Promise<Measured> {
   await using place = await ground();
   await using box = await place.startBox();
@@ -155,7 +161,7 @@ print((time.perf_counter() - began) * 1000)`;
 
 const UNITS_A_JOB = 8;
 
-/** A project of C: each unit is compiled and linked with its test, which is then run over some thousand small texts. */
+/** A C project: each unit is compiled and linked with its test, which then processes some thousand small texts. */
 const makefile = (units: number): string => `test: $(patsubst %,run%,$(shell seq 1 ${units}))
 run%: unit.c
 	@cc -O1 -DUNIT=$* -o t$* unit.c && ./t$*
@@ -183,7 +189,10 @@ int main(void) {
 }
 `;
 
-/** A project's own tests, built and run in a box that is there, against the same folder on the host. Both have Debian's compiler here. */
+/**
+ * Builds and runs a project's own tests in an existing box, compared with the same folder on the host. Both use
+ * Debian's compiler here.
+ */
 async function suite(jobs: number): Promise<Measured> {
   await using place = await ground();
   await writeFile(path.join(place.workspace, "Makefile"), makefile(UNITS_A_JOB * jobs));
@@ -195,7 +204,7 @@ async function suite(jobs: number): Promise<Measured> {
     9,
     () => took(() => inBox(box, ["make", ...words])),
     () => took(() => here("make", words, { cwd: place.workspace })),
-    // The calmer quarter: other work on the machine hits one or the other.
+    // The lower quartile: other work on the machine may disturb either side.
     0.25,
   );
 }
@@ -251,7 +260,7 @@ export const SANDBOX: readonly Figure[] = [
     hold: 1.1,
     measure: () => readyWithNetwork(["registry.test"]),
   },
-  // Of a session whose questions may be answered with a grant: nothing is granted yet.
+  // For a session in which access may be granted later: nothing is granted yet.
   {
     name: "sandbox.ready-to-be-granted",
     unit: "ms",

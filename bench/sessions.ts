@@ -8,7 +8,7 @@ import { type Figure, inTurn, type Measured } from "./figure.ts";
 const CALLS = 1500;
 const WRITES_PER_CALL = 6;
 
-/** What one tool call of a run makes the store write, in microseconds a write, over a session of this many calls. */
+/** Microseconds per write for what one tool call makes the store write, over a session of this many calls. */
 async function perWrite(): Promise<number> {
   await using place = await scratch();
   using store = openStore(place.at("state"));
@@ -39,7 +39,7 @@ async function perWrite(): Promise<number> {
   return ((performance.now() - start) * 1000) / (CALLS * WRITES_PER_CALL);
 }
 
-/** A row of as many bytes in a table that has nothing else, each a transaction of its own. */
+/** Microseconds per row of the same size in an otherwise empty table, each in its own transaction. */
 async function perRow(): Promise<number> {
   await using place = await scratch();
   mkdirSync(place.at("plain"));

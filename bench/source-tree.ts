@@ -1,7 +1,10 @@
 import { chown, mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 
-/** Source files of several languages as projects have them: about 6 KB each, in folders of some twenty. The same each time. */
+/**
+ * Source files of several languages as in real projects: about 6 KB each, some twenty per folder, the same in every
+ * run.
+ */
 
 const WORDS =
   `account address amount archive batch block bucket buffer cache channel checksum child client column commit config
@@ -17,7 +20,7 @@ const WORDS =
 
 type Pick = <T>(from: readonly T[]) => T;
 
-/** A small generator of numbers: speed and repeatability are all that is asked of it. */
+/** A small number generator: it only needs to be fast and repeatable. */
 function picker(seed: number): Pick {
   let state = seed >>> 0 || 1;
   return <T>(from: readonly T[]): T => {
@@ -112,7 +115,7 @@ function textOf(kind: (typeof KINDS)[number], pick: Pick): string {
   return text;
 }
 
-/** Writes so many files below a folder that is there; boxes work as its owner. */
+/** Writes `count` files below an existing folder; boxes work as its owner. */
 export async function sourceTree(folder: string, count: number): Promise<void> {
   for (let from = 0; from < count; from += PER_FOLDER) {
     const inside = path.join(folder, `part${Math.floor(from / 1000)}`, `unit${from / PER_FOLDER}`);

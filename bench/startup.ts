@@ -7,7 +7,7 @@ import { EMPTY, type Figure, inTurn, type Measured } from "./figure.ts";
 export const LAUNCHER = path.join(import.meta.dirname, "..", "bin", "harness");
 const RUNS = 31;
 
-/** A whole process from spawn to exit, in milliseconds; one that fails is no measurement. */
+/** Milliseconds of a whole process from spawn to exit; a failing process is no measurement. */
 export function wholeProcess(
   program: string,
   args: readonly string[],
@@ -26,7 +26,7 @@ export function wholeProcess(
   });
 }
 
-/** A folder with an empty program; it is gone at the end. */
+/** Provides a folder with an empty program; the folder is removed at the end. */
 async function withEmptyProgram<T>(work: (home: string, empty: string) => Promise<T>): Promise<T> {
   const home = await mkdtemp(path.join(tmpdir(), "harness-bench-"));
   try {
@@ -38,7 +38,7 @@ async function withEmptyProgram<T>(work: (home: string, empty: string) => Promis
   }
 }
 
-/** `harness …` against an empty program on the same Node. */
+/** Compares `harness …` with an empty program on the same Node. */
 const againstEmptyProgram = (args: readonly string[]): Promise<Measured> =>
   withEmptyProgram((home, empty) =>
     inTurn(
@@ -48,7 +48,7 @@ const againstEmptyProgram = (args: readonly string[]): Promise<Measured> =>
     ),
   );
 
-/** The whole process, over a small repository whose index is fresh: nothing but a look at it is needed. */
+/** The whole process of a search in a small repository with a fresh index, which only has to be checked. */
 const search = (): Promise<Measured> =>
   withEmptyProgram(async (home, empty) => {
     const work = path.join(home, "work");
@@ -67,7 +67,7 @@ const search = (): Promise<Measured> =>
     );
   });
 
-/** From the start of a chat on a terminal to the first frame of it, where one can type. */
+/** From the start of a chat on a terminal to its first frame, in which one can type. */
 function firstFrame(home: string): Promise<number> {
   const env = { PATH: process.env["PATH"], HOME: home, TERM: "xterm-256color" };
   const command = `stty cols 80 rows 24; exec ${LAUNCHER}`;
@@ -88,10 +88,10 @@ function firstFrame(home: string): Promise<number> {
   });
 }
 
-/** Stands at the foot of the first one. */
+/** Text at the foot of the first frame. */
 const FRAME = "no box yet";
 
-/** The same terminal with an empty program on it. Both run to where a person could go on. */
+/** Compared with an empty program on the same terminal; both run until a person could go on. */
 const chat = (): Promise<Measured> =>
   withEmptyProgram((home, empty) => {
     const command = `stty cols 80 rows 24; exec ${process.execPath} ${empty}`;
@@ -117,7 +117,7 @@ export const STARTUP: readonly Figure[] = [
     hold: 3,
     measure: () => againstEmptyProgram(["config", "list"]),
   },
-  // A process that loads the grammar and the tables, and judges once.
+  // A process that loads the grammar and the tables, and judges one command.
   {
     name: "startup.policy",
     unit: "ms",
@@ -126,6 +126,6 @@ export const STARTUP: readonly Figure[] = [
     measure: () => againstEmptyProgram(["policy", "check", "--", "ls"]),
   },
   { name: "startup.search", unit: "ms", against: EMPTY, hold: 2, measure: search },
-  // 400 ms where an empty program takes 50: nobody waits for it.
+  // 400 ms where an empty program takes 50: short enough that nobody waits for it.
   { name: "startup.chat", unit: "ms", against: EMPTY, hold: 8, measure: chat },
 ];

@@ -16,12 +16,12 @@ const QUESTIONS = 50;
 interface Bed {
   readonly file: string;
   readonly table: VectorTable;
-  /** All of them, as 32-bit floats, one after the other; their places are their chunks. */
+  /** All vectors as 32-bit floats, one after the other, in the order of their chunks. */
   readonly plain: Float32Array;
   readonly questions: readonly Float32Array[];
 }
 
-/** Made once for all figures of one size; the files go with the process. */
+/** Created once for all figures of one size; the files are removed when the process exits. */
 function bedOf(count: number): () => Bed {
   let made: Bed | undefined;
   return () => (made ??= build(count));
@@ -58,7 +58,7 @@ function plainNearest({ plain }: Bed, question: Float32Array, limit: number): re
   return best.items();
 }
 
-/** The 100 nearest, p50, against looking at every vector, which are in memory already. */
+/** The median time to find the 100 nearest, compared with scanning every vector in memory. */
 function asked(bed: () => Bed): Promise<Measured> {
   const { table, questions } = bed();
   let [turn, plainTurn] = [0, 0];
@@ -76,7 +76,7 @@ function timed(work: () => unknown): Promise<number> {
   return Promise.resolve(performance.now() - start);
 }
 
-/** How many of the ten nearest are found at least, against how many are. */
+/** The required share of the ten nearest, compared with the share found. */
 function recall(bed: () => Bed): Promise<Measured> {
   const { table, questions } = bed();
   let hits = 0;
@@ -87,7 +87,10 @@ function recall(bed: () => Bed): Promise<Measured> {
   return Promise.resolve(counted(0.98, hits / (questions.length * 10)));
 }
 
-/** A process that opens the file and asks. Its peak is its own, as against the one that getrusage takes over from here. */
+/**
+ * A process that opens the file and asks. It reads its own peak, since getrusage would include the peak of this
+ * process.
+ */
 const ASK = `
 import { readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
@@ -121,7 +124,7 @@ function inProcess(
   return JSON.parse(stdout) as { readonly first: number; readonly rss: number; readonly all: number };
 }
 
-/** The first answer of a new process, its modules loaded, against reading every vector for it. */
+/** The first answer of a new process with loaded modules, compared with reading every vector. */
 function first(bed: () => Bed): Promise<Measured> {
   const runs = Array.from({ length: 7 }, () => inProcess(bed(), 0));
   return Promise.resolve(
@@ -132,7 +135,7 @@ function first(bed: () => Bed): Promise<Measured> {
   );
 }
 
-/** What a process that has asked 50 times takes at most. */
+/** Peak memory of a process that has asked 50 times. */
 const memory = (bed: () => Bed): Promise<Measured> =>
   inTurn(3, () => Promise.resolve(inProcess(bed(), 50).rss), emptyPeak);
 

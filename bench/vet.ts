@@ -9,8 +9,8 @@ import { LAUNCHER, wholeProcess } from "./startup.ts";
 const RUNS = 11;
 
 /**
- * One command in a small repository, whole processes: against the same command in a box of the same kind, whatever boxes
- * cost here. An archive wants two of them: one that unpacks it, one that runs the command.
+ * One command in a small repository, as whole processes: compared with the same command in a box of the same kind, so
+ * that the cost of boxes cancels out. An archive needs two boxes: one unpacks it, one runs the command.
  */
 async function ownTime(given: "folder" | "archive"): Promise<Measured> {
   const home = await mkdtemp(path.join(tmpdir(), "harness-bench-"));

@@ -1,6 +1,6 @@
 /**
- * Bundles src/cli into dist/ (one entry per command, shared chunks), packs the npm that the image gets, and writes
- * oclif's manifest and the manual page.
+ * Bundles src/cli into dist/ (one entry per command, shared chunks), packs npm for the image, and writes oclif's
+ * manifest and the manual page.
  */
 import { createHash } from "node:crypto";
 import { createWriteStream, globSync } from "node:fs";
@@ -27,7 +27,7 @@ interface Package {
   readonly oclif: { readonly topics: Readonly<Record<string, { readonly description: string }>> };
 }
 
-/** Compiled add-ons that dockerode's ssh transport tries and does without. */
+/** Native add-ons that dockerode's ssh transport tries to load and can do without. */
 const OPTIONAL_NATIVE = ["cpu-features", /\.node$/];
 
 function entries(): Record<string, string> {
@@ -40,7 +40,10 @@ function entries(): Record<string, string> {
   return Object.fromEntries([["program", path.join(commandRoot, "program.ts")], ...threads, ...named]);
 }
 
-/** Such files are loaded in an order in which something is used before it is there: for some command, not for all. */
+/**
+ * Finds a cycle among the files of the bundle. Files in a cycle load in an order in which something is used before it
+ * exists: for some commands, not for all.
+ */
 function firstCircle(needs: ReadonlyMap<string, readonly string[]>): readonly string[] | undefined {
   const done = new Set<string>();
   const from = (file: string, way: readonly string[]): readonly string[] | undefined => {
@@ -60,7 +63,7 @@ function firstCircle(needs: ReadonlyMap<string, readonly string[]>): readonly st
   return undefined;
 }
 
-// The manifest comes last, and at once: where it stands, the bundle is whole.
+// The manifest is written last and atomically: if it exists, the bundle is complete.
 const manifest = path.join(root, "oclif.manifest.json");
 await rm(manifest, { force: true });
 await rm(path.join(root, "dist"), { recursive: true, force: true });
@@ -69,7 +72,7 @@ const { output: bundle } = await build({
   input: entries(),
   platform: "node",
   external: OPTIONAL_NATIVE,
-  // React is two packages in one; who runs harness is not developing it.
+  // React contains a development and a production build; only the latter is needed.
   transform: { define: { "process.env.NODE_ENV": '"production"' } },
   plugins: [lazyRequires, builtInModules],
   resolve: { mainFields: ["module", "main"] },
@@ -96,7 +99,7 @@ const circle = firstCircle(
 if (circle !== undefined)
   throw new Error(`files of the bundle need each other: ${circle.join(" -> ")}; mend bin/chunks.ts`);
 
-// What loads them all shares nothing with them.
+// The entry that loads all the others shares no chunk with them.
 const hash = createHash("sha256");
 for (const file of bundle.toSorted((a, b) => (a.fileName < b.fileName ? -1 : 1)))
   if ("code" in file) hash.update(`${file.fileName}\n${file.code}\n`);
@@ -108,7 +111,7 @@ await build({
   output: { file: path.join(root, "dist/main.cjs"), format: "cjs", minify: true },
 });
 
-// npm is no dependency of who only runs harness: it goes along packed, for the build of the image alone.
+// Running harness does not need npm: it is shipped packed, only for building the image.
 const npm = path.join(root, "node_modules/npm");
 const unneeded = new Set(["docs", "man"].map((name) => path.join(npm, name)));
 await pipeline(

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { casesOf, examples, table, words } from "./table-form.ts";
 import { mistake } from "./yaml-table.ts";
 
-/** What one kind of protocol is known by; `ELSEWHERE` in its words is what the table says of all. */
+/** How one kind of protocol is recognized; `ELSEWHERE` in its text is replaced by the text common to all kinds. */
 const kind = z.strictObject({
   programs: words,
   schemes: words,
@@ -10,7 +10,7 @@ const kind = z.strictObject({
   examples,
 });
 
-/** A name that stood in two rows would be told as the first of them. */
+/** Rejects a name in two rows: it would always be reported as the first. */
 function refuseTwice(kinds: Readonly<Record<string, z.infer<typeof kind>>>, file: string): void {
   for (const key of ["programs", "schemes"] as const) {
     const seen = new Map<string, string>();

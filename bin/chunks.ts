@@ -1,8 +1,9 @@
 /**
- * Which modules share a file of the bundle. Every file that a command loads costs about half a millisecond, whatever its size;
- * so what is loaded together lies together, and a run loads 50 files where it would load twice as many. A group holds little that
- * some command loads for another part of it only: `first` is all of --version, a search loads no box, a box no agent, and what
- * is imported when it is first used lies with nobody. No two groups may need each other, or a class is extended before it is there.
+ * Which modules share a file of the bundle. Loading a file costs a command about half a millisecond, whatever its size;
+ * modules that are loaded together therefore lie together, and a run loads 50 files instead of twice as many. A group
+ * contains little that a command does not need when it loads the group: `first` is all that --version needs, a search
+ * loads no box, a box no agent, and a module imported on first use is in no group. No two groups may need each other,
+ * or a class is extended before it exists.
  */
 export const CHUNKS: readonly { readonly name: string; readonly of: readonly RegExp[] }[] = [
   {
@@ -12,13 +13,14 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
       /^(?!.*\/node_modules\/).*\/package\.json$/,
     ],
   },
-  // Forms are many, and made when they are loaded: who only reads settings needs none of these, and those of events are read by few.
+  // Schemas are many, and are created when loaded: a command that only reads settings needs none of these, and few
+  // commands read events.
   { name: "events", of: [/\/src\/core\/events\.ts$/] },
   {
     name: "told",
     of: [/\/src\/core\/(?:box-log|installed|work-plan|handoff|hook-form|custom-tools|tool)\.ts$/],
   },
-  // What a command is, the settings that it reads, and the words of core.
+  // The basis of every command: command classes, settings, and core types.
   {
     name: "start",
     of: [
@@ -27,12 +29,12 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
       /\/src\/config\/(?:config-document|load-config|settings-schema|setting-words|tightening)\.ts$/,
     ],
   },
-  // With what it needs for help and errors; its debug is loaded for the engine, too.
+  // With everything it needs for help and errors; the engine uses its debug package too.
   {
     name: "oclif",
     of: [
       /\/node_modules\/(?:@oclif\/core|debug|ms|supports-color|has-flag|ejs|lilconfig|wordwrap|clean-stack|get-package-type|typescript)\//,
-      // Of the chat's there are newer ones, further down.
+      // The chat uses newer versions of these, in nested folders.
       /^(?!(?:.*\/node_modules\/){2}).*\/node_modules\/(?:ansis|ansi-styles|ansi-regex|color-convert|color-name|emoji-regex|escape-string-regexp|indent-string|is-fullwidth-code-point|string-width|strip-ansi|widest-line|wrap-ansi)\//,
     ],
   },
@@ -45,7 +47,7 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
   { name: "paths", of: [/\/src\/policy\/(?:paths\/|path-pattern\.ts)/] },
   { name: "policy-context", of: [/\/src\/(?:app\/project\/policy-context|config\/policy-file)\.ts$/] },
   { name: "policy", of: [/\/src\/policy\/|\/node_modules\/unbash\//] },
-  // What is looked at in a workspace before there is a box, and where there is none.
+  // Checks of a workspace before there is a box, or without one.
   {
     name: "workspace",
     of: [
@@ -76,7 +78,7 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
       /\/src\/(?:sessions\/(?!audit\/audit-decisions)|app\/sessions\/session-access\.ts)|\/node_modules\/diff\//,
     ],
   },
-  // A question to an index that is fresh: neither files are read for it nor models asked.
+  // A question to a fresh index: it reads no files and asks no models.
   {
     name: "asked",
     of: [

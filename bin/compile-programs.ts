@@ -1,4 +1,7 @@
-/** What is known of programs: from rows of YAML to the models that the policy loads. Every mistake names its file and row. */
+/**
+ * Compiles the knowledge about programs from YAML rows into the models that the policy loads. Every error names its
+ * file and row.
+ */
 import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { EFFECT_WORDS, optionTable } from "../src/policy/programs/option-groups.ts";
@@ -14,7 +17,7 @@ import { mistake, splitNames } from "./yaml-table.ts";
 
 export const PROGRAM_FOLDER = path.join(import.meta.dirname, "../src/policy/programs");
 
-/** One command line of a row, and the decision that it must get. */
+/** An example of a row: a command line and the decision it must get. */
 export interface Example {
   readonly where: string;
   readonly decision: "allow" | "ask" | "deny";
@@ -23,16 +26,16 @@ export interface Example {
 
 export interface CompiledPrograms {
   readonly programs: Readonly<Record<string, number>>;
-  /** Each a model as JSON. */
+  /** Models as JSON, one per entry. */
   readonly models: readonly string[];
   readonly runOthers: readonly string[];
   readonly runWhatFollows: readonly string[];
   readonly examples: readonly Example[];
-  /** The programs of these files. */
+  /** The names of the programs in these files. */
   namesOf(...files: readonly string[]): readonly string[];
 }
 
-/** The files there are, by name. */
+/** All program files, by name. */
 export function programFiles(): ReadonlyMap<string, string> {
   const files = globSync("*.yaml", { cwd: PROGRAM_FOLDER }).toSorted();
   if (files.length === 0) throw new Error(`no file of programs in ${PROGRAM_FOLDER}`);
@@ -41,15 +44,15 @@ export function programFiles(): ReadonlyMap<string, string> {
 
 type Families = ReadonlyMap<string, Family>;
 
-/** What stands in these files, by their names. */
+/** Parses these files, by name. */
 export const readFamilies = (files = programFiles()): Families =>
   new Map([...files].map(([file, text]) => [file, readFamily(text, file)]));
 
-/** All files to one table. */
+/** Compiles all files into one table. */
 export const compilePrograms = (families = readFamilies()): CompiledPrograms =>
   new Compiler(families).compile();
 
-/** What holds for all models of a tree. */
+/** What applies to all models of a row and its subcommands. */
 interface Inherited {
   readonly family: Family;
   readonly file: string;
@@ -98,7 +101,7 @@ class Compiler {
     return { programs, models, runOthers, runWhatFollows, examples: this.examples, namesOf };
   }
 
-  /** A name stands in one row only. */
+  /** Rejects a name that is in two rows. */
   private takeNames(): void {
     for (const [file, family] of this.families)
       for (const [key, row] of Object.entries(family.programs))
@@ -115,7 +118,7 @@ class Compiler {
     for (const [key, inner] of subRows(row)) this.takeExamples(inner, `${where}: ${key}`);
   }
 
-  /** The same model has one number, wherever it stands. */
+  /** The number of a row's model; equal models share one number. */
   private number(row: Row, inherited: Inherited, where: string): number {
     const model = this.model(row, inherited, where);
     const at = `${inherited.file}: ${where}`;
@@ -160,7 +163,7 @@ class Compiler {
     });
   }
 
-  /** `like` takes over what another row of the file says; what the row says itself goes before it. */
+  /** Resolves `like`, which copies another row of the file; the row's own keys take precedence. */
   private likened(row: Row, { family, file }: Inherited, where: string): Row {
     if (row.like === undefined) return row;
     const found = rowNamed(family, row.like);
@@ -233,7 +236,7 @@ const saysSomething = ([key, value]: [string, unknown]): boolean =>
   key === "commands" ||
   (value !== false && (typeof value !== "object" || value === null || Object.keys(value).length > 0));
 
-/** Without what says nothing; even without words or commands, what it tells and which commands it has counts. */
+/** Removes keys without content. `tells` and `commands` count even when they are empty. */
 function filled(model: Readonly<Record<string, unknown>>): Model {
   return Object.fromEntries(Object.entries(model).filter(saysSomething)) as unknown as Model;
 }
@@ -260,7 +263,7 @@ const subRows = (row: Row): readonly (readonly [string, Row])[] => [
   ...(row["other subcommand"] === undefined ? [] : [["other subcommand", row["other subcommand"]] as const]),
 ];
 
-/** `eslint`, or `git log`: a row of the same file. */
+/** Finds a row of the same file: `eslint`, or `git log`. */
 function rowNamed(family: Family, name: string): Row | null {
   const find = (rows: readonly (readonly [string, Row])[], rest: string): Row | null => {
     for (const [key, row] of rows)
@@ -274,7 +277,7 @@ function rowNamed(family: Family, name: string): Row | null {
   return find(Object.entries(family.programs), name);
 }
 
-/** Of a repository's commands `--help` opens a viewer that its settings name. */
+/** For commands in a repository, `--help` opens a viewer that the repository's settings name. */
 function toldBy(row: Row, repository: boolean): readonly string[] {
   const given = row["tells of itself"];
   if (given === "nothing") return [];
@@ -304,7 +307,7 @@ function checkOf(given: string | Readonly<Record<string, CheckParameter>>): Chec
   return [name, parameter];
 }
 
-/** What takes the whole reading over; one thing at most. */
+/** The check that replaces the normal reading; at most one is allowed. */
 function readerGiven(row: Row, at: string): Check | null {
   const { reader, "only prints": prints, "every use": every, "only with": harmless } = row;
   const all: readonly Check[] = [

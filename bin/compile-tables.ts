@@ -1,6 +1,6 @@
 /**
- * Tables of YAML beside the code that reads them, and what they become: a module of plain data, `<table>.generated.ts`.
- * An unknown key, a row that stands twice or a pattern that is none is an error that names file and row.
+ * Compiles the YAML tables beside the code that reads them into modules of plain data, `<table>.generated.ts`. An
+ * unknown key, a duplicate row or an invalid pattern is an error that names file and row.
  */
 import { readFileSync } from "node:fs";
 import path from "node:path";
@@ -24,13 +24,13 @@ import { mistake, splitNames } from "./yaml-table.ts";
 const ROOT = path.join(import.meta.dirname, "..");
 
 export interface CompiledTable {
-  /** From the root. */
+  /** Path from the root. */
   readonly module: string;
   readonly text: string;
   readonly examples: readonly TableExample[];
 }
 
-/** Why → paths or names. */
+/** Maps a reason to paths or names. */
 const reasons = z.record(
   z.string(),
   z.union([
@@ -40,7 +40,7 @@ const reasons = z.record(
 );
 const LISTS = "Readonly<Record<string, readonly string[]>>";
 
-/** Each path stands once in the table, and in small letters, as it is compared. */
+/** Each path must be in the table only once, and in lower case, as it is compared. */
 function lists(rows: z.infer<typeof reasons>, about: string, file: string): Compiled {
   const seen = new Map<string, string>();
   const all = Object.entries(rows).map(
@@ -209,7 +209,7 @@ const LOCAL_TOOLS = table(
   },
 );
 
-/** All words of the groups; one that stands in two of them is a mistake. */
+/** All words of the groups; a word in two groups is an error. */
 function once(groups: readonly (readonly [string, readonly string[]])[], file: string): readonly string[] {
   const seen = new Map<string, string>();
   for (const [group, list] of groups)
@@ -234,7 +234,7 @@ const filterRow = z.strictObject({
   operands: z.number().int().optional(),
 });
 
-/** A row for each of its names. */
+/** Gives each name of a key its own row. */
 const byName = <Row>(rows: Readonly<Record<string, Row>>, file: string): Readonly<Record<string, Row>> => {
   const all = Object.entries(rows).flatMap(([key, row]) =>
     splitNames(key).map((name) => [name, row] as const),
@@ -417,7 +417,7 @@ const TABLES: readonly Table[] = [
   POPULAR_NAMES,
 ];
 
-/** The files there are, from the root. */
+/** All table files, by path from the root. */
 export const tableFiles = (): ReadonlyMap<string, string> =>
   new Map(TABLES.map(({ file }) => [file, readFileSync(path.join(ROOT, file), "utf8")]));
 

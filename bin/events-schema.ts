@@ -1,17 +1,17 @@
-/** `npm run events-schema`: writes docs/run-events.schema.json from the forms of the events. */
+/** `npm run events-schema`: writes docs/run-events.schema.json from the schemas of the events. */
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import * as z from "zod";
 import { eventForm } from "../src/core/events.ts";
 
-/** What stands in place of an answer where a command fails before it has one, or behind it. */
+/** The object that a failing command prints instead of an answer, or after one. */
 export const errorForm = z.strictObject({
   error: z.strictObject({ message: z.string(), remedy: z.string(), exit_code: z.int() }),
 });
 
 export const SCHEMA_FILE = path.join(import.meta.dirname, "..", "docs", "run-events.schema.json");
 
-/** Fields are added from version to version, so a reader must take those that it does not know. */
+/** Later versions may add fields, so readers must accept unknown ones. */
 export function eventsSchema(): string {
   const {
     $schema,

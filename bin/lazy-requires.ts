@@ -1,15 +1,15 @@
 import type { Plugin } from "rolldown";
 
 /**
- * What dockerode loads at once and needs for one way of working only, and oclif for the shells of Windows, for a flag
- * that is read from stdin and for measuring itself.
+ * Modules that dockerode loads at once but needs in one case only, and that oclif loads for Windows shells, for a flag
+ * read from stdin and for measuring itself.
  */
 const LAZY: readonly (readonly [file: string, loads: string, calls: RegExp])[] = [
   ["@oclif/core/lib/util/os.js", 'require("node:child_process")', /\bnode_child_process_1(?=\.)/g],
   ["@oclif/core/lib/parser/parse.js", 'require("node:readline")', /\bnode_readline_1(?=\.)/g],
   ["dockerode/lib/util.js", "require('zlib')", /\bzlib(?=\.)/g],
   ["@oclif/core/lib/performance.js", 'require("node:perf_hooks")', /\bnode_perf_hooks_1(?=\.)/g],
-  // Its help, what finds commands of plugins, and what breaks the text of its errors: all of it for few starts.
+  // Help, the lookup of plugin commands, and line breaking for errors: needed by few commands.
   ["@oclif/core/lib/index.js", 'require("./execute")', /\bexecute_1(?=\.)/g],
   ["@oclif/core/lib/index.js", 'require("./help")', /\bhelp_1(?=\.)/g],
   ["@oclif/core/lib/index.js", 'require("./main")', /\bmain_1(?=\.)/g],
@@ -30,7 +30,7 @@ const LAZY: readonly (readonly [file: string, loads: string, calls: RegExp])[] =
     '__importDefault(require("clean-stack"))',
     /\bclean_stack_1(?=\.)/g,
   ],
-  // Its colours, what it writes for who debugs it, and what finds the sources of a plugin.
+  // Colours, debug output, and the lookup of a plugin's sources.
   ["@oclif/core/lib/ux/theme.js", '__importDefault(require("ansis"))', /\bansis_1(?=\.)/g],
   ["@oclif/core/lib/ux/supports-color.js", 'require("supports-color")', /\bsupports_color_1(?=\.)/g],
   ["@oclif/core/lib/logger.js", '__importDefault(require("debug"))', /\bdebug_1(?=\.)/g],
@@ -40,8 +40,9 @@ const LAZY: readonly (readonly [file: string, loads: string, calls: RegExp])[] =
 ];
 
 /**
- * What is left out, or asked in another way. Ollama's client is given a fetch, and asks all the same for one that old browsers lack and whether its headers are
- * `Headers`: the mere name has Node load its own fetch, 13 MB of it, before the first request.
+ * Code that is removed or replaced. Ollama's client is given a fetch, but still imports a polyfill for old browsers and
+ * checks whether its headers are `Headers`: reading that name makes Node load its own fetch, 13 MB, before the first
+ * request.
  */
 const UNUSED: readonly (readonly [file: string, code: string, instead: string])[] = [
   ["ollama/dist/browser.mjs", "import 'whatwg-fetch';", ""],
@@ -50,32 +51,34 @@ const UNUSED: readonly (readonly [file: string, code: string, instead: string])[
     "if (headers instanceof Headers)",
     "if (headers !== undefined && headers instanceof Headers)",
   ],
-  // Engines behind ssh are reached by the system's own, and nothing is built with BuildKit: 0.8 MB that each run would read.
+  // Engines behind ssh are reached with the system's own ssh, and nothing is built with BuildKit: saves 0.8 MB that
+  // each run would read.
   ["docker-modem/lib/modem.js", "ssh = require('./ssh'),", "ssh = undefined,"],
   ["dockerode/lib/docker.js", "withSession = require('./session'),", "withSession = undefined,"],
   ["dockerode/lib/docker.js", "var buildkit = require('./buildkit');", ""],
   ["dockerode/lib/docker.js", "return buildkit.followProgress(", "return this.modem.followProgress("],
-  // An engine is seldom spoken to over TLS, which takes longer to load than HTTP.
+  // Engines are rarely used over TLS, which takes longer to load than HTTP.
   ["docker-modem/lib/http.js", "nativeHttps = require('https'),", ""],
   [
     "docker-modem/lib/http.js",
     "https: nativeHttps",
     "https: { request: (...words) => require('https').request(...words) }",
   ],
-  // Nothing here is another on Windows' Linux, and to find that out takes the modules of three packages.
+  // Nothing here differs on WSL, and detecting WSL takes the modules of three packages.
   ["@oclif/core/lib/util/os.js", "(await import('wsl-utils')).isWsl ? 'wsl' : ", ""],
-  // The launcher has looked at the version of Node; who has not set DEBUG is told nothing of how oclif works.
+  // The launcher has checked the Node version; without DEBUG, oclif's debug output is not wanted.
   ["@oclif/core/lib/index.js", "checkNodeVersion();\n", ""],
   [
     "@oclif/core/lib/logger.js",
     "getLogger(namespace).debug(",
     "if (process.env.DEBUG) getLogger(namespace).debug(",
   ],
-  // Its spinner turns nowhere here, and nothing asks it for modules.
+  // oclif's spinner is never shown here, and nothing loads modules through oclif.
   ["@oclif/core/lib/ux/index.js", "new spinner_1.default()", "new simple_1.default()"],
   ["@oclif/core/lib/ux/index.js", 'const spinner_1 = __importDefault(require("./action/spinner"));', ""],
   ["@oclif/core/lib/index.js", 'exports.ModuleLoader = __importStar(require("./module-loader"));', ""],
-  // There are no plugins, and all commands stand in the manifest: two packages that match names of files are a third of oclif's.
+  // There are no plugins, and all commands are in the manifest: two packages for matching file names are a third of
+  // oclif.
   [
     "@oclif/core/lib/config/plugin.js",
     "(0, tinyglobby_1.glob)(this.commandDiscoveryOpts?.globPatterns ?? GLOB_PATTERNS, { cwd: commandsDir })",
@@ -84,9 +87,9 @@ const UNUSED: readonly (readonly [file: string, code: string, instead: string])[
   ["@oclif/core/lib/config/plugin.js", 'const tinyglobby_1 = require("tinyglobby");', ""],
   ["@oclif/core/lib/config/plugin-loader.js", "(0, minimatch_1.minimatch)(p, w)", "false"],
   ["@oclif/core/lib/config/plugin-loader.js", 'const minimatch_1 = require("minimatch");', ""],
-  // A variable of the user's is no wish for the debugger of a library.
+  // A user's DEV variable does not ask for a library's debugger.
   ["ink/build/reconciler.js", "if (process.env['DEV'] === 'true')", "if (false)"],
-  // Files of the bundle are loaded at once: what lays out the chat is in its file, and made when it is first asked for.
+  // Files of the bundle load synchronously: the chat's layout engine is in its file, and is created on first use.
   ["ink/build/reconciler.js", "await loadPackageJson()", "{}"],
   [
     "yoga-layout/dist/src/index.js",
@@ -98,7 +101,7 @@ const UNUSED: readonly (readonly [file: string, code: string, instead: string])[
     "if(h.instantiateWasm)try{return h.instantiateWasm(d,\na)}",
     "if(true)try{return a(new WebAssembly.Instance(new WebAssembly.Module(wa()),d))}",
   ],
-  // Each request is written out, with all that hangs on it, for a log that nobody reads: it took longer than the request.
+  // Each request is formatted with all its objects for a log that nobody reads: that took longer than the request.
   [
     "docker-modem/lib/modem.js",
     "debug('Sending: %s', util.inspect(options, {\n    showHidden: true,\n    depth: null\n  }));",
@@ -106,7 +109,7 @@ const UNUSED: readonly (readonly [file: string, code: string, instead: string])[
   ],
 ];
 
-/** Has them loaded where they are used: together they cost twice what everything else of a start does. */
+/** Loads these modules where they are used: together they cost twice as much as the rest of a start. */
 export const lazyRequires: Plugin = {
   name: "lazy-requires",
   transform(code, id) {

@@ -1,6 +1,6 @@
 /**
- * `npm run lock`: renews package-lock.json and completes it. A mirror that serves only one platform's packages
- * leaves the others' optional ones out of the lock, and `npm ci` then refuses it everywhere.
+ * `npm run lock`: renews package-lock.json and completes it. A mirror that serves the packages of one platform only
+ * makes npm omit the optional packages of others from the lock, and `npm ci` then rejects the lock everywhere.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -18,7 +18,7 @@ const file = path.join(root, "package-lock.json");
 const SYSTEMS = ["android", "darwin", "freebsd", "linux", "openharmony", "win32"];
 const PROCESSORS = ["arm", "arm64", "ia32", "loong64", "ppc64", "riscv64", "s390x", "wasm32", "x64"];
 
-/** What the name of a platform package says of the platform it is for. */
+/** The platform that a package's name states. */
 function platformOf(name: string): {
   readonly os?: string[];
   readonly cpu?: string[];

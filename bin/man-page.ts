@@ -5,7 +5,7 @@ interface About {
   readonly description: string;
 }
 
-/** The manual page of `harness`, made of what the commands say of themselves. */
+/** The manual page of `harness`, built from the descriptions of the commands. */
 export function manPage({ version, description }: About, { commands, topics }: Catalogue): string {
   const shown = Object.entries(commands)
     .filter(([, { hidden }]) => hidden !== true)
@@ -64,10 +64,10 @@ const flagText = ({ description = "", options }: KnownFlag): string =>
 
 const item = (head: string, text: string): readonly string[] => [".TP", `.B ${quoted(head)}`, plain(text)];
 
-/** A backslash is a letter of the text, a dash the one that is typed. */
+/** Escapes backslashes and dashes, so that both appear as typed. */
 const escaped = (text: string): string => text.replaceAll("\\", "\\e").replaceAll("-", "\\-");
 
-/** Text on one line, which no beginning makes a request of. */
+/** Puts text on one line that no first character turns into a roff request. */
 const plain = (text: string): string => `\\&${escaped(text.replaceAll(/\s+/g, " "))}`;
 
 const quoted = (text: string): string => `"${escaped(text).replaceAll('"', "\\(dq")}"`;

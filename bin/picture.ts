@@ -1,6 +1,6 @@
 /**
- * `npm run picture`: docs/demo.svg, chat.svg, question.svg and report.svg, of the real thing: it is run, and what a terminal
- * shows of it is drawn. Needs an engine, and tmux, which is the terminal.
+ * `npm run picture`: draws docs/demo.svg, chat.svg, question.svg and report.svg from real runs, as a terminal shows
+ * them. Needs an engine, and tmux as the terminal.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -18,16 +18,16 @@ function draw(name: string, title: string, rows: readonly string[]): void {
   writeFileSync(path.join(root, "docs", `${name}.svg`), terminalPicture({ title, rows }));
 }
 
-/** As anybody sees it: without this user's settings and sessions, in the usual folder for what is temporary. */
+/** A neutral environment: without this user's settings and sessions, with the usual folder for temporary files. */
 const home = mkdtempSync(path.join(tmpdir(), "harness-picture-"));
 const env = { ...process.env, XDG_CONFIG_HOME: home, XDG_STATE_HOME: home, TMPDIR: "/tmp", FORCE_COLOR: "1" };
 const workspace = path.join(home, "broken-sum");
 const scene = path.join(home, "picture.jsonl");
 
-/** Where it was made is nobody's concern. */
+/** Hides the folder in which the picture was made. */
 const anywhere = (row: string): string => row.replaceAll(home, "~");
 
-/** What it prints, whatever the end of it is on the screen of a person. */
+/** Everything that a command prints, even beyond one screen. */
 function printed(words: readonly string[]): readonly string[] {
   const { status, stdout, stderr } = spawnSync(harness, words, { encoding: "utf8", env, cwd: workspace });
   if (status !== 0) throw new Error(`harness ${words.join(" ")} ended with ${status}: ${stderr}`);
@@ -52,7 +52,7 @@ class Screen implements Disposable {
     this.#tmux(["send-keys", key]);
   }
 
-  /** Its rows with their colours, once this stands there. */
+  /** The rows of the screen with colours, once `wanted` appears. */
   async until(wanted: RegExp): Promise<readonly string[]> {
     const over = AbortSignal.timeout(PATIENCE_MS);
     while (!wanted.test(this.#tmux(["capture-pane", "-p"]))) {
@@ -69,7 +69,7 @@ class Screen implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    // Gone with the chat, where that was left.
+    // The server is gone already if the chat was left.
     spawnSync("tmux", ["-S", this.#socket, "kill-server"]);
   }
 }

@@ -1,4 +1,4 @@
-/** The table of widely used packages: a list for each ecosystem, and names that are near to one of a list. */
+/** The table of widely used packages: a list per ecosystem, and examples of names close to one in a list. */
 import { z } from "zod";
 import { casesOf, examples, table, words } from "./table-form.ts";
 

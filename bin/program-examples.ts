@@ -1,7 +1,7 @@
 import { CommandPolicy } from "../src/policy/decide.ts";
 import type { Example } from "./compile-programs.ts";
 
-/** Examples that are judged otherwise than their rows say, each as a line. */
+/** Examples with another verdict than their rows state, one line each. */
 export function wrongExamples(examples: readonly Example[]): readonly string[] {
   const policy = new CommandPolicy();
   return examples.flatMap(({ where, decision, command }) => {

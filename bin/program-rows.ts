@@ -1,4 +1,4 @@
-/** The form of a row and of a file of programs; what several rows share is written out here. */
+/** The schema of program rows and files; keys shared by several rows are expanded here. */
 import { z } from "zod";
 import { EFFECT_WORDS, groupMeaning } from "../src/policy/programs/option-groups.ts";
 import { ROLES } from "../src/policy/programs/program-model.ts";
@@ -46,11 +46,11 @@ const argumentRoles = z.strictObject({
   last: roles.optional(),
   none: z.literal("the current folder").optional(),
 });
-/** What the rows beside it have, this one has not. */
+/** Cancels a key that the other rows share. */
 const nothing = z.literal("nothing");
 const noList = nothing.transform((): never[] => []);
 
-/** What one row may say for all of several. */
+/** Keys that one row may set for several rows. */
 const sharable = {
   "tells of itself": words.optional(),
   syntax: z.union([noList, listOf(z.enum(SYNTAX))]).optional(),
@@ -112,7 +112,7 @@ const familyShape = z.strictObject({
 export type Family = z.infer<typeof familyShape>;
 
 const SHARED_KEYS = Object.keys(sharable) as readonly (keyof Shared)[];
-/** Rows with one of these share nothing: they say another row, or how everything is read. */
+/** Rows with one of these keys share nothing: they copy another row, or define how everything is read. */
 const ALONE = [
   "like",
   "reader",
@@ -127,7 +127,7 @@ const ALONE = [
 export const readFamily = (text: string, file: string): Family =>
   withShared(readTable(text, file, familyShape));
 
-/** `every program` and `every subcommand`, written out in the rows for which they hold. */
+/** Expands `every program` and `every subcommand` in the rows to which they apply. */
 function withShared(family: Family): Family {
   const every = family["every program"];
   return { ...family, programs: rowsWith(family.programs, every) };
@@ -147,7 +147,7 @@ function innerShared(row: Row): Row {
   };
 }
 
-/** Options are added to those that all have; of anything else the row's own goes before. */
+/** A row's options are added to the shared ones; its other keys replace the shared ones. */
 function rowWith(row: Row, every: Shared | undefined): Row {
   if (every === undefined || ALONE.some((key) => row[key] !== undefined)) return row;
   const own = SHARED_KEYS.filter((key) => row[key] === undefined && every[key] !== undefined);

@@ -1,6 +1,6 @@
 /**
- * Makes modules of plain data of the YAML in src: programs.generated.ts of src/policy/programs, and for each table beside
- * its code `<table>.generated.ts`. Then tries the examples of every row.
+ * Compiles the YAML in src into modules of plain data: programs.generated.ts from src/policy/programs, and
+ * `<table>.generated.ts` for each table, beside its code. Then tries the examples of every row.
  */
 import { createHash } from "node:crypto";
 import { globSync, readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -20,20 +20,20 @@ const moduleOf = ({ programs, models, runOthers, runWhatFollows }: CompiledProgr
     "",
   ].join("\n");
 
-/** Writes the module as a whole, and only where it is another one: others may be loading it. */
+/** Writes the module atomically, and only if it changed: other processes may be loading it. */
 function keep(module: string, text: string): void {
   const target = path.join(ROOT, module);
   try {
     if (readFileSync(target, "utf8") === text) return;
   } catch {
-    // There is none yet.
+    // The module does not exist yet.
   }
   const whole = `${target}.${process.pid}`;
   writeFileSync(whole, text);
   renameSync(whole, target);
 }
 
-/** One version of the policy is one state of its sources, tables included. */
+/** The policy version identifies the state of its sources, including tables. */
 function versionModule(): string {
   const hash = createHash("sha256");
   const files = globSync("src/policy/**/*.{ts,yaml}", { cwd: ROOT }).filter(
@@ -45,7 +45,7 @@ function versionModule(): string {
 
 const tables = compileTables();
 for (const { module, text } of tables) keep(module, text);
-// What follows loads modules of the policy, and with them the tables that were made just now.
+// The following imports load policy modules, and with them the tables just written.
 const { compilePrograms } = await import("./compile-programs.ts");
 const compiled = compilePrograms();
 keep("src/policy/programs/programs.generated.ts", moduleOf(compiled));

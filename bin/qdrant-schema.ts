@@ -1,4 +1,4 @@
-/** Cuts the published OpenAPI schema of Qdrant down to what the store uses: node bin/qdrant-schema.ts openapi.json */
+/** Reduces Qdrant's published OpenAPI schema to the part that the store uses: node bin/qdrant-schema.ts openapi.json */
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import process from "node:process";
@@ -30,7 +30,7 @@ const KEPT: Readonly<Record<string, readonly string[]>> = {
 const PROSE = new Set(["description", "summary", "tags", "example", "deprecated"]);
 const REF = "#/components/schemas/";
 
-/** Without prose; names of properties are kept whatever they are. */
+/** Removes prose; property names are always kept. */
 function bare(value: Json, names = false): Json {
   if (Array.isArray(value)) return value.map((item: Json) => bare(item));
   if (typeof value !== "object" || value === null) return value;

@@ -21,7 +21,7 @@ const workspace = "/home/dev/project";
 const argsOf = (line: string): readonly Arg[] =>
   parse(line).map((word) => ({ kind: "literal", value: typeof word === "string" ? word : "", span: [0, 0] }));
 
-/** What those who load a table answer, by its name. */
+/** For each table, the answer of the code that loads it. */
 const ANSWERS: Readonly<Record<string, (given: string, row: string) => boolean>> = {
   SECRETS: (path, why) => secretAt(path) === why,
   HOME_STARTUP: (path, why) => startupInHome(path) === why,
@@ -59,7 +59,7 @@ const ANSWERS: Readonly<Record<string, (given: string, row: string) => boolean>>
   FAMILIES: (model, family) => (rowOf(model)?.prefix ?? "none") === family,
 };
 
-/** Examples that are answered otherwise than their tables say, each as a line. */
+/** Examples with another answer than their tables state, one line each. */
 export const wrongTableExamples = (examples: readonly TableExample[]): readonly string[] =>
   examples.flatMap(({ where, about, row, given, holds }) => {
     const answer = ANSWERS[about];

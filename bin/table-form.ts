@@ -1,8 +1,8 @@
-/** What tables of YAML are made of: words, names, patterns, examples, and the exports of a module. */
+/** Building blocks of YAML tables: words, names, patterns, examples, and the exports of a module. */
 import { z } from "zod";
 import { readTable, splitNames } from "./yaml-table.ts";
 
-/** One case of a table: whether the row, or the table, holds for what is given. */
+/** An example of a table: whether the row, or the table, applies to `given`. */
 export interface TableExample {
   readonly where: string;
   readonly about: string;
@@ -33,7 +33,7 @@ function isPattern(text: string): boolean {
   }
 }
 
-/** What stands in the module: name → type and value. */
+/** The exports of a module: name → type and value. */
 export type Exports = Readonly<Record<string, readonly [type: string, value: unknown]>>;
 
 export interface Compiled {
@@ -42,7 +42,7 @@ export interface Compiled {
 }
 
 export interface Table {
-  /** From the root. */
+  /** Path from the root. */
   readonly file: string;
   readonly compile: (text: string, file: string) => Compiled;
 }

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from "node:util";
 
-/** A screen of a terminal as SVG: rows of text with the colours that SGR sequences give them, and nothing else of them. */
+/** Draws a terminal screen as SVG: rows of text with the colours of SGR sequences; other sequences are ignored. */
 
 const [LINE, COLUMN, PAD] = [19, 8.43, 18];
 
@@ -45,11 +45,11 @@ interface Run {
 export interface TerminalPicture {
   readonly title: string;
   readonly rows: readonly string[];
-  /** Wider than its longest row; as wide as that where it is left out. */
+  /** Minimum number of columns; by default the length of the longest row. */
   readonly columns?: number;
 }
 
-/** Column for column as a terminal has them. */
+/** Places each column as a terminal does. */
 export function terminalPicture({ title, rows, columns = 0 }: TerminalPicture): string {
   const longest = Math.max(columns, ...rows.map((row) => columnsOf(stripVTControlCharacters(row))));
   const [width, height] = [Math.ceil(longest * COLUMN) + 2 * PAD, rows.length * LINE + 2 * PAD];
@@ -141,7 +141,7 @@ function shortColour(code: number): Style {
   return place === 30 || place === 90 ? { colour } : { ground: colour };
 }
 
-/** Behind 38 and 48: one of 256, or red, green and blue. */
+/** Parses the codes after 38 and 48: one of 256 colours, or red, green and blue. */
 function longColour([form, ...rest]: readonly number[]): {
   readonly colour: string | undefined;
   readonly length: number;
@@ -161,7 +161,7 @@ function longColour([form, ...rest]: readonly number[]): {
   return { colour: `rgb(${cube.map((step) => (step === 0 ? 0 : 55 + step * 40)).join(",")})`, length: 2 };
 }
 
-/** One for each character: what is pictured holds no wide ones. */
+/** One column per character: the pictures contain no wide characters. */
 const columnsOf = (text: string): number => [...new Intl.Segmenter().segment(text)].length;
 
 const number = (value: number): string => String(Math.round(value * 10) / 10);

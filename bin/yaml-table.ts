@@ -1,8 +1,8 @@
-/** Reads a table of YAML against its schema. Every mistake names its file, and the row that it is in. */
+/** Reads a YAML table and checks it against its schema. Every error names its file and row. */
 import { parseDocument } from "yaml";
 import type { z } from "zod";
 
-/** A mistake in a file: which, where, and what is wrong. */
+/** An error in a file: where, and what is wrong. */
 export const mistake = (where: string, what: string): Error => new Error(`${where}: ${what}`);
 
 export const splitNames = (text: string): readonly string[] => text.split(", ");
@@ -30,7 +30,9 @@ const leavesOf = (issue: z.core.$ZodIssue, above: readonly PropertyKey[] = []): 
   return [{ path: at, message: issue.message, custom: issue.code === "custom" }];
 };
 
-/** Of alternatives, the one that was meant is the one that got furthest, and then the one that says what is wrong itself. */
+/**
+ * Among alternatives of a union, reports the error with the longest path, preferring those with a message of their own.
+ */
 function deepest(issue: z.core.$ZodIssue | undefined): string {
   const [furthest] = (issue === undefined ? [] : leavesOf(issue)).toSorted(
     (a, b) => b.path.length - a.path.length || Number(b.custom) - Number(a.custom),

@@ -1,6 +1,6 @@
 /**
- * `asker.ts FOLDER first`: how many milliseconds a process takes from opening an index to its first answer.
- * `asker.ts FOLDER memory`: how many MiB it had at most when it has answered many questions.
+ * `asker.ts FOLDER first`: milliseconds from opening an index to a process's first answer. `asker.ts FOLDER memory`:
+ * peak memory in MiB after many questions.
  */
 import { ownPeak } from "../figure.ts";
 import { openEmbeddedStore } from "../../src/search/embedded/open-embedded.ts";

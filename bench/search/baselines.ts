@@ -1,7 +1,7 @@
 import type { Role } from "../../src/search/index-words.ts";
 import { STOP_WORDS } from "../../src/search/rank/stem.ts";
 
-/** What answers queries over whole files: paths, best first. */
+/** Answers queries with whole files: paths, best first. */
 export interface Contestant {
   readonly name: string;
   readonly find: (query: string, limit: number) => readonly string[];
@@ -30,8 +30,8 @@ const queryWords = (query: string): readonly string[] => [
 ];
 
 /**
- * What a person with ripgrep does: the words one by one, upper and lower case alike, anywhere in a line. A file scores
- * the rarity of the words it has; of equal files the one with more matches is first.
+ * What a person with ripgrep does: searches the words one by one, ignoring case, anywhere in a line. A file scores the
+ * rarity of the words it has; among equal files the one with more matches comes first.
  */
 export function byGrep(texts: readonly Text[]): Contestant {
   const lowered = texts.map(({ path, text }) => ({ path, text: text.toLowerCase() }));
@@ -61,7 +61,7 @@ function countOf(text: string, word: string): number {
 const K = 1.2;
 const B = 0.75;
 
-/** Identifiers whole and split, no stems. */
+/** Identifiers, whole and split, without stemming. */
 function tokensOf(text: string): readonly string[] {
   const tokens: string[] = [];
   for (const [run] of text.matchAll(/[A-Za-z0-9_]{2,}/g)) {
@@ -77,7 +77,7 @@ function tokensOf(text: string): readonly string[] {
   return tokens;
 }
 
-/** BM25 over whole files: the plain list, and the same with source first and what is not asked for last. */
+/** BM25 over whole files: the plain list, and the same with source first and roles that were not asked for last. */
 export function byBm25(texts: readonly Text[]): readonly Contestant[] {
   const postings = new Map<string, Map<number, number>>();
   const lengths = texts.map(({ text }, at) => {
@@ -115,7 +115,7 @@ export function byBm25(texts: readonly Text[]): readonly Contestant[] {
     },
     {
       name: "bm25-files+prior",
-      // Any source before any test: a tier is worth more than any score.
+      // Any source ranks before any test: a tier outweighs any score.
       find: (query, limit) =>
         best(
           ranked(query).map(([at, score]) => [pathOf(at), score + 1e6 * tier(at)]),

@@ -5,7 +5,7 @@ import type { StoredFile } from "../../src/search/search-store.ts";
 import { byBm25, byGrep, type Contestant } from "./baselines.ts";
 import { IDENTITY } from "./figures.ts";
 
-/** Results that are asked of each; they collapse to files afterwards. */
+/** Results requested from each contestant; they are reduced to files afterwards. */
 const LIMIT = 40;
 const CANDIDATES = 300;
 const FILES_AT_ONCE = 100;
@@ -15,7 +15,7 @@ export interface Asker {
   readonly find: (query: string) => Promise<readonly string[]>;
 }
 
-/** The product: the embedded store without vectors, and its order. */
+/** Harness itself: the embedded store without vectors, with its ranking. */
 export async function ours(folder: string, files: readonly StoredFile[]): Promise<Asker & AsyncDisposable> {
   const never = new AbortController().signal;
   const store = openEmbeddedStore(folder, IDENTITY);
@@ -31,7 +31,7 @@ export async function ours(folder: string, files: readonly StoredFile[]): Promis
   };
 }
 
-/** Over the same files, whole. */
+/** The other contestants, over the same files as a whole. */
 export function others(
   contents: ReadonlyMap<string, string>,
   files: readonly StoredFile[],

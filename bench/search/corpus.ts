@@ -6,7 +6,7 @@ import type { Chunk } from "../../src/search/index-words.ts";
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 
-/** Files as the pipeline would hand them to a store. */
+/** Cuts files as the pipeline would hand them to a store. */
 export async function cutAll(contents: ReadonlyMap<string, string>): Promise<readonly StoredFile[]> {
   using cutter = new Cutter();
   const files: StoredFile[] = [];

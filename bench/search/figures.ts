@@ -22,7 +22,7 @@ export const IDENTITY = { index: "bench", vectors: null } as const;
 const NEVER = new AbortController().signal;
 const CANDIDATES = 300;
 const RESULTS = 10;
-/** As the pipeline hands them over. */
+/** As many files as the pipeline hands over at once. */
 const FILES_AT_ONCE = 100;
 
 async function fill(store: SearchStore, chunks: number): Promise<void> {
@@ -36,14 +36,14 @@ async function fill(store: SearchStore, chunks: number): Promise<void> {
   await store.put(batch, NEVER);
 }
 
-/** From the question to what is shown. */
+/** Milliseconds from the question to the displayed result. */
 export async function ask(store: SearchStore, text: string): Promise<number> {
   const start = performance.now();
   rank(await store.candidates({ text, vector: null }, CANDIDATES, NEVER), text, RESULTS);
   return performance.now() - start;
 }
 
-/** All words of the question looked for in every chunk, which are in memory already. */
+/** Searches every chunk, already in memory, for all words of the question. */
 function lookedThrough(texts: readonly string[], question: string): number {
   const words = question.toLowerCase().split(/\W+/);
   let found = 0;
@@ -71,7 +71,7 @@ async function query(chunks: number): Promise<Measured> {
   return paired(values, baselines);
 }
 
-/** The same texts into a plain full-text table of SQLite, in one transaction. */
+/** Milliseconds to insert the same texts into a plain full-text table of SQLite, in one transaction. */
 async function plainly(texts: readonly string[]): Promise<number> {
   await using place = await scratch();
   using database = new DatabaseSync(place.at("plain.db"));
@@ -90,7 +90,7 @@ async function filledIn(chunks: number): Promise<number> {
   return await timed(() => fill(store, chunks));
 }
 
-/** One file of ten chunks is other than it was; the middle of many, as some of them make parts be merged. */
+/** One file of ten chunks has changed; the median of many changes, as some of them cause segments to be merged. */
 async function change(chunks: number): Promise<Measured> {
   const values: number[] = [];
   const baselines: number[] = [];
@@ -108,7 +108,7 @@ async function change(chunks: number): Promise<Measured> {
   return paired(values, baselines);
 }
 
-/** The file of it, and the bytes of the text that is indexed. */
+/** The size of the index file, compared with the bytes of the indexed text. */
 async function size(chunks: number): Promise<Measured> {
   const values: number[] = [];
   const baselines: number[] = [];

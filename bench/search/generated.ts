@@ -4,7 +4,7 @@ import type { Chunk } from "../../src/search/index-words.ts";
 const SYLLABLES =
   "ka re to mi lo da ser pat con ver ti ex ra bu len for sta qu in or ma ne pli gra sho".split(" ");
 const WORDS = 6000;
-/** A repository has so many identifiers of two words; a file uses few of them over and over. */
+/** Identifiers of two words in a repository; each file uses few of them over and over. */
 const COMPOUNDS = 12_000;
 const OWN_COMPOUNDS = 40;
 const CHUNKS_OF_FILE = 10;
@@ -28,7 +28,7 @@ export class Dice {
   }
 }
 
-/** Words as code has them: few are everywhere, most are rare. */
+/** Words distributed as in code: few are everywhere, most are rare. */
 export class Prose {
   readonly #words: readonly string[];
   readonly #compounds: readonly string[];
@@ -56,7 +56,7 @@ export class Prose {
     );
   }
 
-  /** Zipf's law: the word of rank n with a chance of about 1/n; of those from this rank on. */
+  /** Zipf's law: returns the word of rank n with a probability of about 1/n, from rank `from` on. */
   word(from = 1): string {
     return this.#words[Math.floor(from * (WORDS / from) ** this.#dice.next()) - 1] ?? "";
   }
@@ -72,7 +72,7 @@ export class Prose {
   }
 }
 
-/** So many chunks of some 1,300 letters, ten to a file. */
+/** Generates `chunks` chunks of some 1,300 letters, ten per file. */
 export function* generatedFiles(chunks: number, seed = 1): Generator<StoredFile> {
   const prose = new Prose(seed);
   for (let file = 0; file * CHUNKS_OF_FILE < chunks; file += 1) {
@@ -103,7 +103,7 @@ export function generatedFile(path: string, file: number, prose: Prose): StoredF
   return { path, hash: file.toString(16).padStart(64, "0"), chunks };
 }
 
-/** As many of the commonest words are what a question's stop words are: they are not asked for. */
+/** This many of the commonest words act as stop words: questions do not contain them. */
 const NOT_ASKED = 20;
 
 /** Questions of twenty words, common and rare. */

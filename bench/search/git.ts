@@ -7,7 +7,7 @@ export interface Commit {
   readonly touched: readonly string[];
 }
 
-/** A repository that is read, never checked out: its history in a git directory of its own or of a work tree. */
+/** Reads the history of a repository, from a bare git directory or a work tree; never checks anything out. */
 export class Repository {
   readonly #folder: string;
 
@@ -55,7 +55,7 @@ export class Repository {
     return files;
   }
 
-  /** The contents of a commit's files up to this size; what is not UTF-8 without NUL is left out. */
+  /** Contents of a commit's files up to this size; files that contain a NUL are left out. */
   contents(commit: string, mostBytes: number): ReadonlyMap<string, string> {
     const files = [...this.tree(commit)];
     const said = this.#git(["cat-file", "--batch"], files.map(([, id]) => `${id}\n`).join(""));
@@ -65,7 +65,7 @@ export class Repository {
       const end = said.indexOf(10, at);
       const [, kind, length] = said.toString("utf8", at, end).split(" ");
       if (kind !== "blob") {
-        // Not there: a copy may be partial.
+        // The object is missing: a clone may be partial.
         at = end + 1;
         continue;
       }

@@ -1,10 +1,11 @@
 /**
- * `node bench/search/main.ts --repo DIR [--hold N | --queries FILE] [--most N] [--short] [--embed MODEL]`: how well questions find the
- * files that answer them, beside ripgrep by words and BM25 over whole files, in the same run. DIR is a repository with
- * its history. The questions are made of its last N commits, and the index of what was there before them; or they are in
- * a file, one JSON object a line with `base`, `id`, `query`, `short`, `answers` and `also`, and those whose base this
- * repository has are asked. One JSON line for each way; ± is 95 %. With `--embed`, vectors of that model at OLLAMA_HOST
- * too, at fixed weights and at the one that the commits before the index decide on; they are kept in `node_modules/.cache`.
+ * `node bench/search/main.ts --repo DIR [--hold N | --queries FILE] [--most N] [--short] [--embed MODEL]`: measures how
+ * well questions find the files that answer them, compared with ripgrep by words and BM25 over whole files in the same
+ * run. DIR is a repository with its history. The questions come from its last N commits, and the index from the state
+ * before them; or they come from a file with one JSON object per line (`base`, `id`, `query`, `short`, `answers` and
+ * `also`), of which those are used whose base this repository has. Prints one JSON line per method; ± is 95 %. With
+ * `--embed`, also uses vectors of that model at OLLAMA_HOST, at fixed weights and at the weight chosen by the commits
+ * before the index; they are kept in `node_modules/.cache`.
  */
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -27,7 +28,7 @@ interface Held {
   readonly asked: readonly Asked[];
 }
 
-/** So many commits before the base are looked at. */
+/** The number of commits before the base that are examined. */
 const BEFORE = 600;
 
 function before(repository: Repository, base: string): readonly Asked[] {
@@ -44,7 +45,7 @@ function fromHistory(repository: Repository, hold: number, most: number): Held {
   const there = new Set(repository.tree(base).keys());
   const all = repository.commits(`${base}..HEAD`).map((commit) => askedBy(commit, there));
   const asked = withoutTwins(all.filter((one) => one !== null));
-  // By their ids, so that no time and no author is preferred.
+  // Ordered by id, so that no time and no author is preferred.
   return { base, asked: asked.toSorted((a, b) => (a.id < b.id ? -1 : 1)).slice(0, most) };
 }
 

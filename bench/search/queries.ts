@@ -3,7 +3,7 @@ import { roleOf } from "../../src/search/rank/path-role.ts";
 import { STOP_WORDS } from "../../src/search/rank/stem.ts";
 import type { Commit } from "./git.ts";
 
-/** A question with the files that answer it, as a person's commit put both. */
+/** A question with the files that answer it, both taken from a commit. */
 export interface Asked {
   readonly id: string;
   readonly query: string;
@@ -11,9 +11,9 @@ export interface Asked {
   readonly short: string;
   /** Source files that the commit touched and the base has. */
   readonly answers: readonly string[];
-  /** Tests that it touched: right too, but not asked for. */
+  /** Tests that the commit touched: also right, but not asked for. */
   readonly also: readonly string[];
-  /** The query's words have the name of an answer. */
+  /** The query contains all words of an answer's file name. */
   readonly named: boolean;
 }
 
@@ -25,7 +25,10 @@ const ENOUGH_WORDS = 30;
 const NO_TASK =
   /^(?:revert|merge|release|prepare|bump|upgrade|update dep|version|changelog|back ?port)|\b(?:bumps?|typos?|lint(?:er|ing|s)?|rubocop|prettier|eslint|clippy|changelog|whitespace|format(?:ting)? code|readme|copyright|merge (?:pull|branch)|spelling|release v?\d|version to|msrv|docs|documentation|docblocks?|docstrings?|javadoc|comments?|wording|grammar|typed? hints?|phpstan|warnings?|tests)\b|^v?\d+\.\d+|^\[?(?:ci|docs?|tests?|build|chore|deps|release|style|lint)\b[^ ]*[:\]]|^(?:ci|docs?|tests?|chore|build|style|release|lint)(?:\([^)]*\))?!?:|^(?:add|fix|improve|update)(?:ed|s)? .*\btest\b|^[\w. /]+ (?:update|bump)$/i;
 
-/** What a commit asks and answers, or null when it is none for a search. `base` has the files that were there before. */
+/**
+ * Turns a commit into a question with answers, or null if it is unsuitable for a search. `base` holds the files that
+ * existed before.
+ */
 export function askedBy(commit: Commit, base: ReadonlySet<string>): Asked | null {
   if (NO_TASK.test(commit.subject)) return null;
   const sources = commit.touched.filter((file) => CODE.test(file) && roleOf(file) === "source");
@@ -43,7 +46,7 @@ export function askedBy(commit: Commit, base: ReadonlySet<string>): Asked | null
   return { id: commit.id.slice(0, 12), query, short, answers, also, named };
 }
 
-/** Without twins: of those that say the same none is kept. */
+/** Drops every question that is asked more than once. */
 export function withoutTwins(all: readonly Asked[]): readonly Asked[] {
   const times = Map.groupBy(all, ({ short }) => short.toLowerCase());
   return all.filter(({ short }) => times.get(short.toLowerCase())?.length === 1);
@@ -72,7 +75,7 @@ const contentWords = (text: string): readonly string[] =>
 const TYPES =
   /^(?:feat|fix|perf|refactor|chore|improve|improvement|bug|bugfix|hotfix|enhancement|change|feature|style|security|types?)$/i;
 
-/** `fix(client): …` is `client: …`, unless the scope is only the name of the file that is looked for. */
+/** `fix(client): …` becomes `client: …`, unless the scope is only the name of the file sought. */
 function subjectOf(subject: string, answers: readonly string[]): string {
   let said = cleaned(subject);
   const match = /^(?:\[([^\]]+)\]|([\w./ ,-]{1,40}?)(?:\(([^)]*)\))?!?:)\s*(?=\S)/.exec(said);
@@ -94,7 +97,7 @@ const PATH = /(?<![\w`])(?:~|\.{1,2})?(?:[\w@.-]+)?(?:\/[\w@.*-]+){2,}\/?|\b[\w-
 const FILE_NAME =
   /`?\b[\w-]+\.(?:go|[cm]?[jt]sx?|py|rb|rs|c|cc|cpp|h|hpp|cs|java|php|sh|bash|md|json|ya?ml|toml|txt|xml|m|mm|erb)\b(?![(\w])`?/g;
 
-/** Ids, links, hashes, paths and file names are taken out. */
+/** Removes ids, links, hashes, paths and file names. */
 const cleaned = (text: string): string =>
   text
     .replaceAll(/\((?:[^()]*#\d+[^()]*)\)|\b(?:gh|GH)-\d+\b|[\w./-]*#\d+\b|\bticket:?\s*\d+/g, " ")
@@ -111,7 +114,7 @@ const TRAILER =
   /^(?:[A-Z][\w-]+-by|Fix(?:es|ed)?|Closes?|Resolves?|Refs?|See|Ticket|Change-Id|Bug|Issue|PR)\b[: #]/i;
 const LIST = /^\s*(?:[-*+•]|\d+[.)])\s|^#+ |^(?:```|---|===)/;
 
-/** Up to three sentences of the first paragraph, as long as little has been said. */
+/** Adds up to three sentences of the first paragraph, while the text is short. */
 function withBody(short: string, body: string): string {
   const paragraph = body.trim().split(/\n\s*\n/)[0] ?? "";
   const lines = paragraph.split("\n").filter((line) => !TRAILER.test(line.trim()));

@@ -7,7 +7,7 @@ export interface Marks {
   readonly mrr10: number;
 }
 
-/** Of one query: files in the order found, each once, without the tests that the commit touched. */
+/** Scores one query: files in the order found, each once, without the tests that the commit touched. */
 export function marksOf(found: readonly string[], { answers, also }: Asked): Marks {
   const skipped = new Set(also);
   const files = [...new Set(found)].filter((path) => !skipped.has(path));
@@ -30,7 +30,7 @@ export function mean(all: readonly Marks[]): Marks {
   return { recall1: of("recall1"), recall5: of("recall5"), recall10: of("recall10"), mrr10: of("mrr10") };
 }
 
-/** Half the width of the interval that holds the mean with 95 %. */
+/** Half the width of the 95 % confidence interval of the mean. */
 export function halfWidth(all: readonly Marks[], kind: keyof Marks): number {
   const middle = mean(all)[kind];
   const spread = all.reduce((sum, one) => sum + (one[kind] - middle) ** 2, 0) / Math.max(1, all.length - 1);

@@ -16,13 +16,13 @@ const HISTORY = 100;
 
 export interface Embedding {
   readonly model: EmbeddingModel;
-  /** Where vectors are kept from one run to the next. */
+  /** Folder that keeps vectors between runs. */
   readonly cache: string;
-  /** What is older than the index, and says what vectors are worth. */
+  /** Questions from commits before the index, which decide the weight of vectors. */
   readonly past: readonly Asked[];
 }
 
-/** The product with vectors at fixed weights, and at the one that the history decides on. */
+/** Harness with vectors, at fixed weights and at the weight that the history decides. */
 export async function embedded(
   folder: string,
   files: readonly StoredFile[],

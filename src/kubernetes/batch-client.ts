@@ -4,14 +4,14 @@ import { type BatchCluster, ClusterTrouble, type SeenJob } from "./batch-cluster
 import { type ClusterRequest, type ClusterRequests, field } from "./cluster-requests.ts";
 import { podSeen } from "./seen-pod.ts";
 
-/** Who set it says that all the rows of the Job are there. */
+/** Annotation that marks the rows of the Job as complete. */
 const READY = "dev.harness.ready";
 const BY = "dev.harness.made-by";
 const PAGE = "500";
-/** Between bookmarks, which a server sends about once a minute. */
+/** Longer than the time between bookmarks, which a server sends about once a minute. */
 const SILENT_MS = 90_000;
 
-/** The cluster of a batch, over its API server. */
+/** A `BatchCluster` over the cluster's API server. */
 export const batchClient = (requests: ClusterRequests, namespace: string): BatchCluster => ({
   ...jobCalls(requests, namespace),
   ...podCalls(requests, `/api/v1/namespaces/${namespace}/pods`),
@@ -103,7 +103,7 @@ function podCalls(requests: ClusterRequests, path: string): PodCalls {
         };
         const { status, body } = await requests.ask({ method: "GET", path, query, expected: [410] }, signal);
         if (status === 410) {
-          // The list was too slow for its first page: from the start.
+          // The first page is too old to continue the list: start again.
           next = undefined;
           continue;
         }

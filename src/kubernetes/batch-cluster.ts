@@ -1,52 +1,52 @@
 import type { ConfigMap, Job } from "./manifest.ts";
 
-/** What the coordinator of a batch asks of a cluster. Every failure is a `ClusterTrouble`. */
+/** What the coordinator of a batch needs from a cluster. Every failure is a `ClusterTrouble`. */
 export interface BatchCluster {
-  /** What the cluster would make of it, and keeps nothing of; undefined where one of its name is there. */
+  /** A dry run: the Job as the cluster would create it, without keeping it; undefined if a Job of this name exists. */
   readonly tryJob: (job: Job, signal: AbortSignal) => Promise<Job | undefined>;
-  /** By its name there is one alone, whoever asks first. */
+  /** The name makes the Job unique, whoever creates it first. */
   readonly createJob: (job: Job, by: string, signal: AbortSignal) => Promise<"made" | "there">;
   readonly readJob: (name: string, signal: AbortSignal) => Promise<SeenJob | undefined>;
-  /** All that it needs is there: from here on its pods are made, where no queue says when. */
+  /** Marks the Job's rows as complete: from now on its pods are made, unless a queue decides when. */
   readonly readyJob: (name: string, how: { readonly start: boolean }, signal: AbortSignal) => Promise<void>;
-  /** `of another`: it belongs to an earlier Job, and goes with it. */
+  /** `of another`: the object belongs to an earlier Job and is deleted with it. */
   readonly createRows: (rows: ConfigMap, signal: AbortSignal) => Promise<"made" | "there" | "of another">;
   readonly hasServiceAccount: (name: string, signal: AbortSignal) => Promise<boolean>;
-  /** No more of its pods are made, and those that are there are ended; what has ended stays. */
+  /** Makes no more pods of the Job and ends the running ones; ended pods stay. */
   readonly suspendJob: (name: string, signal: AbortSignal) => Promise<void>;
-  /** All pods of a batch, or of one index of it, and the state of the cluster that they were read at. */
+  /** All pods of a batch or of one index, and the cluster version at which they were read. */
   readonly listPods: (
     of: { readonly hash: string; readonly index?: number },
     onPod: OnPod,
     signal: AbortSignal,
   ) => Promise<{ readonly version: string }>;
-  /** What happens to them from there on, until the server ends it: `expired` where that state is too old by now. */
+  /** Events of the pods from that version on, until the server ends the watch; `expired` if the version is too old. */
   readonly watchPods: (
     hash: string,
     version: string,
     onPod: OnPod,
     signal: AbortSignal,
   ) => Promise<{ readonly version: string } | "expired">;
-  /** Why its pods are not made, where somebody says so: the last reasons. */
+  /** The last reasons, if reported, why no pods of the Job are made. */
   readonly whyNoPods: (name: string, signal: AbortSignal) => Promise<readonly string[]>;
 }
 
-/** `object`: all of it, as the cluster has it. */
+/** `object`: the complete object from the cluster. */
 export type OnPod = (pod: SeenPod, object: unknown) => void;
 
 export interface SeenJob {
   readonly uid: string;
-  /** Who made it. */
+  /** The creator of the Job. */
   readonly by: string;
   readonly completions: number;
-  /** Its rows were complete once: who suspends it now does so on purpose. */
+  /** The rows were complete once: a suspension after that is deliberate. */
   readonly ready: boolean;
   readonly suspended: boolean;
   readonly queued: boolean;
   /** Indexes, as ranges: `0,3-5`. */
   readonly completed: string;
   readonly failed: string;
-  /** What its pods are made by. */
+  /** The template of the Job's pods. */
   readonly template: unknown;
   readonly ended: "complete" | "failed" | undefined;
   readonly reason: string;
@@ -55,48 +55,48 @@ export interface SeenJob {
 export interface SeenPod {
   readonly index: number;
   readonly name: string;
-  /** The uid of the Job that had it made: one of the same name may have been there before. */
+  /** The uid of the pod's Job: an earlier Job may have had the same name. */
   readonly job: string;
   readonly phase: "waiting" | "running" | "succeeded" | "failed";
-  /** It was deleted. */
+  /** The pod was deleted. */
   readonly gone: boolean;
-  /** It is told to end. */
+  /** The pod was told to end. */
   readonly ending: boolean;
-  /** What it waits for, in the cluster's words. */
+  /** What the pod waits for, in the cluster's words. */
   readonly waiting: { readonly kind: "image" | "place" | "other"; readonly why: string } | undefined;
-  /** Of the container that ended it. */
+  /** The end of the container that ended the pod. */
   readonly end:
     | { readonly container: string; readonly code: number; readonly reason: string; readonly message: string }
     | undefined;
   /** Why the pod itself was ended: `Evicted`, `DeadlineExceeded` … */
   readonly reason: string;
-  /** Its node was drained, it was evicted: it is no try of its row. */
+  /** The pod was evicted or its node drained: it does not count as a try of its row. */
   readonly disrupted: boolean;
-  /** How often its row had failed before. */
+  /** How often the row had failed before this pod. */
   readonly failures: number;
-  /** How many pods of its row had ended before: by no clock, of several the last one is told by this. */
+  /** How many pods of the row had ended before this one: identifies the last of several without a clock. */
   readonly before: number;
   readonly ms: number;
 }
 
 export type TroubleKind =
-  /** No answer, or none that can be used now: to be asked again. */
+  /** No usable answer now: ask again. */
   | "away"
-  /** The state of the cluster that it began at is too old by now. */
+  /** The version at which the watch began is too old. */
   | "expired"
-  /** There is no room for it, by a quota. */
+  /** A quota has no room. */
   | "quota"
-  /** Who asks may not. */
+  /** The caller lacks the right. */
   | "forbidden"
   | "unauthorised"
   | "no_namespace"
-  /** The cluster takes no such object. */
+  /** The cluster rejects such an object. */
   | "invalid";
 
 export class ClusterTrouble extends Error {
   override readonly name = "ClusterTrouble";
   readonly kind: TroubleKind;
-  /** What the server asked to wait, in milliseconds. */
+  /** The wait that the server asked for, in milliseconds. */
   readonly retryAfterMs: number | null;
 
   constructor(
@@ -119,8 +119,8 @@ export function inRanges(text: string, index: number): boolean {
 }
 
 /**
- * The fields that were asked for and are not what the cluster would make: an older one leaves out what it does not know,
- * an admission changes what it does not like. What is added is not told.
+ * The requested fields that the cluster would not create as requested: an older cluster drops unknown fields, admission
+ * may change others. Added fields are not reported.
  */
 export function lostFields(wanted: unknown, made: unknown, at = ""): readonly string[] {
   if (Array.isArray(wanted)) {
@@ -137,6 +137,6 @@ export function lostFields(wanted: unknown, made: unknown, at = ""): readonly st
   return wanted === made || isSameQuantity(at, wanted, made) ? [] : [at];
 }
 
-/** `1000m` is `1`: a cluster writes quantities its own way. */
+/** `1000m` is `1`: a cluster may write quantities in another way. */
 const isSameQuantity = (at: string, wanted: unknown, made: unknown): boolean =>
   /\.(?:requests|limits)\.|sizeLimit$/.test(at) && typeof wanted === "string" && typeof made === "string";

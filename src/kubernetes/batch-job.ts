@@ -13,34 +13,37 @@ import {
 import { CLONE_SCRIPT, type CloneSource, cloneLine } from "./clone-script.ts";
 
 /**
- * A batch as objects of Kubernetes: one Indexed Job, an index a row. The index's pod holds the loop alone; its box is a
- * second pod, which the loop asks for. Pure: the same plan gives the same objects, byte for byte.
+ * A batch as Kubernetes objects: one Indexed Job with one index per row. The pod of an index holds only the loop; the
+ * box is a second pod, which the loop creates. Pure: the same plan gives the same objects, byte for byte.
  */
 export interface BatchPlan {
-  /** Of its rows and of what they are run with. */
+  /** Hash of the rows and of the settings they run with. */
   readonly hash: string;
   readonly namespace: string;
   readonly rows: readonly PlannedRow[];
-  /** How many run side by side. */
+  /** How many rows run at the same time. */
   readonly jobs: number;
-  /** How often a row is tried again whose model or box was away. */
+  /** How often a row is retried if its model or box was unreachable. */
   readonly retries: number;
   readonly image: string;
   readonly pullSecret: string | null;
   readonly serviceAccount: string;
-  /** What the account may make boxes of. */
+  /** The kind of object that the service account may create for boxes. */
   readonly boxes: OwnBox;
-  /** Of the warm pool that boxes of rows without an environment fit; empty: there is none. */
+  /** Objects of the warm pool for boxes of rows without an environment; empty if there is none. */
   readonly warmPool: readonly object[];
-  /** Where results and sessions are kept. */
+  /** Where results and sessions are stored. */
   readonly results: ResultsPlace;
-  /** Its values become variables of the loop: the address of the model server, and keys, those of the bucket too. */
+  /**
+   * Its values become environment variables of the loop: the address of the model server and keys, including those of
+   * the bucket.
+   */
   readonly modelSecret: string | null;
-  /** Of Kueue, which then says when the Job begins. */
+  /** A queue of Kueue, which then decides when the Job begins. */
   readonly queue: string | null;
-  /** Further words for the loop's command. */
+  /** Further arguments for the loop's command. */
   readonly words: readonly string[];
-  /** Settings as variables; no secrets. */
+  /** Settings as environment variables; no secrets. */
   readonly env: Readonly<Record<string, string>>;
 }
 
@@ -50,14 +53,14 @@ export type ResultsPlace =
   | { readonly kind: "bucket"; readonly address: string };
 
 export interface PlannedRow {
-  /** Of the file of rows, without its end. */
+  /** A line of the file of rows, without its line feed. */
   readonly line: string;
   readonly clone: CloneSource;
-  /** Left out: its box starts from the image of the settings. */
+  /** If absent, the box starts from the image in the settings. */
   readonly environment?: RowEnvironment;
 }
 
-/** What a batch is called: known by its hash alone, so that whoever asks for the same batch finds it. */
+/** The name of a batch depends on its hash alone, so that anyone who starts the same batch finds it. */
 export const batchName = (hash: string): string => `harness-batch-${hash}`;
 export const BATCH_LABEL = "dev.harness.batch";
 const QUEUE_LABEL = "kueue.x-k8s.io/queue-name";
@@ -69,32 +72,32 @@ export const COMMON_LABELS: Readonly<Record<string, string>> = {
 
 const batchLabels = (hash: string): Record<string, string> => ({ ...COMMON_LABELS, [BATCH_LABEL]: hash });
 
-/** What an object of the API may hold is 1 MiB, and etcd's whole request 1.5 MiB. */
+/** An object of the API may hold 1 MiB, a request to etcd 1.5 MiB. */
 const CHUNK_BYTES = 900 * 1024;
-/** Each pod has all of them as files on its node. */
+/** Each pod has all chunks as files on its node. */
 const MAX_CHUNKS = 16;
-/** Of one Job with a back-off for each index. */
+/** Maximum indexes of a Job with a back-off limit per index. */
 const MAX_ROWS = 100_000;
 
-/** Rows that no batch there can hold. */
+/** Thrown for rows that no batch in a cluster can hold. */
 export class RowsTooLarge extends Error {
   override readonly name = "RowsTooLarge";
 }
 
 const WEEK_S = 7 * 24 * 3600;
 const DAY_S = 24 * 3600;
-/** A run that is told to end ends its box first. */
+/** A run that is told to end must end its box first. */
 const GRACE_S = 60;
 
 /**
- * Ends of the loop that a further try would only repeat. A loop that was killed (137) is none: a Job sees codes alone, and
- * one whose pod was deleted with no time to end has the code of one that was out of memory.
+ * Exit codes of the loop that a retry would only repeat. A killed loop (137) is not among them: a Job sees only codes,
+ * and a loop whose pod was deleted without time to end has the same code as one that ran out of memory.
  */
 const LASTING: readonly number[] = [EXIT.failed, EXIT.usage, EXIT.budget, EXIT.refused, EXIT.parked].toSorted(
   (a, b) => a - b,
 );
 
-/** Whether the Job makes no other pod of a row that ends so. */
+/** Whether the Job makes no further pod for a row that ends with this code. */
 export const isLasting = (code: number): boolean => code === EXIT.done || LASTING.includes(code);
 
 export function batchJob(plan: BatchPlan): Job {
@@ -115,7 +118,7 @@ export function batchJob(plan: BatchPlan): Job {
       podReplacementPolicy: "Failed",
       podFailurePolicy: {
         rules: [
-          // A drained node, an eviction: nobody's fault, and no try of the row's.
+          // A drained node or an eviction is nobody's fault and does not count as a try.
           { action: "Ignore", onPodConditions: [{ type: "DisruptionTarget", status: "True" }] },
           {
             action: "FailIndex",
@@ -127,7 +130,7 @@ export function batchJob(plan: BatchPlan): Job {
           },
         ],
       },
-      // Nothing begins before all that belongs to it is there.
+      // Nothing starts before all objects of the batch exist.
       suspend: true,
       ttlSecondsAfterFinished: WEEK_S,
       template: { metadata: { labels }, spec: loopPod(plan) },
@@ -192,8 +195,8 @@ interface Amounts {
 }
 
 /**
- * The same for the two: what a "restricted" namespace wants. A loop waits for its model and its box nearly all of its
- * time: it asks for little, so that loops do not hold the room that their boxes wait for.
+ * Settings of both containers, as a "restricted" namespace requires. A loop waits for its model and its box most of the
+ * time, so it requests little: otherwise loops would hold the room that their boxes wait for.
  */
 const contained = (
   requests: Amounts,
@@ -209,7 +212,7 @@ const contained = (
   terminationMessagePolicy: "FallbackToLogsOnError",
 });
 
-/** It has the network to clone, and neither the token nor a key; nothing that it fetches is run in it. */
+/** The clone has network access, but neither the token nor a key; it runs nothing that it fetches. */
 const cloneContainer = (plan: BatchPlan): Container => ({
   name: "clone",
   image: plan.image,
@@ -227,7 +230,7 @@ const cloneContainer = (plan: BatchPlan): Container => ({
   ],
 });
 
-/** One volume, wherever a tree may have to lie in it. */
+/** One volume, mounted at every place where a tree may have to lie. */
 const trees = ({ rows }: BatchPlan): NonNullable<Container["volumeMounts"]> =>
   [WORK_AT, ...treeMounts(rows)].map((mountPath) => ({ name: "work", mountPath }));
 
@@ -243,7 +246,7 @@ const LOOP_POD = {
   HARNESS_POD_NAMESPACE: "metadata.namespace",
   HARNESS_POD_UID: "metadata.uid",
 };
-/** Variables that every loop has of its Job, beside its settings: before those of its Secret. */
+/** Variables that the Job gives to every loop besides the settings; they take precedence over those of the Secret. */
 export const LOOP_VARIABLES: readonly string[] = [...Object.keys(LOOP_FOLDERS), ...Object.keys(LOOP_POD)];
 
 const loopContainer = (plan: BatchPlan): Container => ({
@@ -280,7 +283,10 @@ const loopContainer = (plan: BatchPlan): Container => ({
   ],
 });
 
-/** Nobody speaks to a loop; whom it speaks to is the cluster's to say: its API server, and the model server. */
+/**
+ * No connection may be opened to a loop. The cluster decides where the loop may connect: to its API server and the
+ * model server.
+ */
 export const loopPolicy = ({ namespace }: Pick<BatchPlan, "namespace">): NetworkPolicy => ({
   apiVersion: "networking.k8s.io/v1",
   kind: "NetworkPolicy",
@@ -293,7 +299,7 @@ export const loopPolicy = ({ namespace }: Pick<BatchPlan, "namespace">): Network
 
 const chunkName = ({ hash }: BatchPlan, at: number): string => `${batchName(hash)}-${at}`;
 
-/** The rows, a few hundred kilobytes in each; they go with the Job, where its uid is told. */
+/** The rows, a few hundred kilobytes per object; deleted with the Job if its uid is given. */
 export function batchRows(plan: BatchPlan, jobUid?: string): readonly ConfigMap[] {
   const owner = {
     apiVersion: "batch/v1",
@@ -315,7 +321,7 @@ export function batchRows(plan: BatchPlan, jobUid?: string): readonly ConfigMap[
   }));
 }
 
-/** What each object of rows holds; the last one, where rows have environments, those. */
+/** The contents of each object of rows; the last one holds the environments, if rows have any. */
 function parts(plan: Pick<BatchPlan, "rows">): readonly Readonly<Record<string, string>>[] {
   const rows = chunks(plan).map((each, at) => ({
     [`rows-${numbered(at)}.jsonl`]: each.map(({ line }) => `${line}\n`).join(""),

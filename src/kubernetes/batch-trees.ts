@@ -3,19 +3,19 @@ import { isInside } from "../core/text/file-paths.ts";
 import { isMountable } from "./pod-spec.ts";
 
 /**
- * Where the tree of a row lies in its pod. What an environment installed knows the folder that it was built for by its path,
- * so a row that has one is cloned to that very path: the loop has its volume of trees there as well.
+ * Where the tree of a row lies in its pod. The installed files of an environment refer to the path of the folder it was
+ * built for, so a row with an environment is cloned to that very path: the loop mounts its volume of trees there too.
  */
 
-/** What the box of a row starts from, other than the image of the settings. */
+/** The environment that the box of a row starts from instead of the image in the settings. */
 export interface RowEnvironment {
-  /** The folder that it was built for, by its real path. */
+  /** The real path of the folder that the environment was built for. */
   readonly workspace: string;
-  /** Its digest, and all else that a loop has to know of it. */
+  /** The environment's digest and everything else that a loop needs to know about it. */
   readonly told: object;
 }
 
-/** All rows that have one, for their loops: by their indexes, as `0,3-5`. */
+/** An environment with its rows, for the loops: row indexes as `0,3-5`. */
 export interface ToldEnvironment {
   readonly rows: string;
   readonly environment: object;
@@ -23,21 +23,21 @@ export interface ToldEnvironment {
 
 export const ENVIRONMENTS_FILE = "environments.json";
 
-/** Where the volume is that trees lie in; that of a row without an environment is `tree`. */
+/** Where the volume of trees is mounted; the tree of a row without an environment is `tree`. */
 export const WORK_AT = "/work";
 export const TREE_AT = `${WORK_AT}/tree`;
 const TEMPORARY = "/tmp";
 const STATE = "/state";
 const RESULTS = "/results";
 
-/** What the image of a loop has its programs in, and what a mount must neither cover nor lie in. */
+/** Program folders of the loop's image, which no mount may cover or lie in. */
 const PROGRAMS = ["/bin", "/sbin", "/lib", "/lib64", "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/local"];
 const ROOTS_HOME = "/root";
 
-/** A pod has a mount for each of them. */
+/** Maximum number of mounts for trees in a pod. */
 const MOST_MOUNTS = 32;
 
-/** Why no loop can have its tree there; undefined where it can. */
+/** Why no loop can have its tree at this path; undefined if it can. */
 export function noTreeAt(workspace: string): string | undefined {
   if (/[\t\r\n\0:]/.test(workspace) || !path.isAbsolute(workspace))
     return "its path has characters that no mount of a pod can have";
@@ -50,9 +50,9 @@ export function noTreeAt(workspace: string): string | undefined {
     : undefined;
 }
 
-/** The folder above, for the clone to be made in; undefined where a volume is there anyway. */
+/** The parent folder, in which the clone is made; undefined if a volume is there anyway. */
 function mountAt(workspace: string): string | undefined {
-  // Nobody but root passes its home folder, unless it is a mount itself.
+  // Only root may enter its home folder, unless that is a mount itself.
   if (isInside(ROOTS_HOME, workspace)) return ROOTS_HOME;
   const above = path.dirname(workspace);
   return isInside(WORK_AT, above) || above === TEMPORARY ? undefined : above;
@@ -60,7 +60,7 @@ function mountAt(workspace: string): string | undefined {
 
 type Rows = readonly { readonly environment?: RowEnvironment }[];
 
-/** Where else the volume of trees is mounted, for all rows of a batch. */
+/** The other places where the volume of trees is mounted, for all rows of a batch. */
 export function treeMounts(rows: Rows): readonly string[] {
   const all = rows.flatMap(({ environment }) =>
     environment === undefined ? [] : (mountAt(environment.workspace) ?? []),
@@ -68,7 +68,7 @@ export function treeMounts(rows: Rows): readonly string[] {
   return [...new Set(all)].toSorted((a, b) => (a < b ? -1 : 1));
 }
 
-/** Why the rows have too many places for one pod; undefined where they have not. */
+/** Why the rows need too many mounts for one pod; undefined if they do not. */
 export const tooManyTrees = (rows: Rows): string | undefined => {
   const { length } = treeMounts(rows);
   return length > MOST_MOUNTS
@@ -76,7 +76,7 @@ export const tooManyTrees = (rows: Rows): string | undefined => {
     : undefined;
 };
 
-/** Each environment once, with the indexes of its rows; undefined where none has one. */
+/** Each environment once, with the indexes of its rows; undefined if no row has one. */
 export function toldEnvironments(rows: Rows): readonly ToldEnvironment[] | undefined {
   const indexes = new Map<string, { readonly environment: object; readonly rows: number[] }>();
   for (const [index, { environment }] of rows.entries()) {

@@ -1,15 +1,18 @@
-/** What an index clones, as the list of a batch has it. */
+/** What the pod of an index clones. */
 export interface CloneSource {
   readonly url: string;
-  /** A branch, a tag or a commit; null for what is current. */
+  /** A branch, a tag or a commit; null for the default branch. */
   readonly ref: string | null;
-  /** Where its tree has to lie; left out: where all the others do. */
+  /** Where the tree has to lie; if absent, at the common place. */
   readonly tree?: string;
 }
 
 const COMMIT = /^[0-9a-f]{40}$/;
 
-/** One line: the address, what kind of word the third one is, it, and a place. None of them has a tab or a line break. */
+/**
+ * One line: address, kind of ref, ref, and possibly a place, separated by tabs. No field may contain a tab or a line
+ * break.
+ */
 export function cloneLine({ url, ref, tree }: CloneSource): string {
   const kind = ref === null ? "current" : COMMIT.test(ref) ? "commit" : "branch";
   const fields = [url, kind, ref ?? "", ...(tree === undefined ? [] : [tree])];
@@ -19,9 +22,9 @@ export function cloneLine({ url, ref, tree }: CloneSource): string {
 }
 
 /**
- * For the shell of the loop's image, before the loop begins. Nothing that a repository brings is obeyed: no hooks,
- * templates, submodules or filters, and no other protocol. Ends with 2 where another try would be refused as well, with 1
- * where the host was away.
+ * Runs in the shell of the loop's image before the loop begins. Nothing that a repository brings is obeyed: no hooks,
+ * templates, submodules or filters, and no other protocol. Exits with 2 if a retry would be refused too, with 1 if the
+ * host was unreachable.
  */
 export const CLONE_SCRIPT = `set -u
 export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_TERMINAL_PROMPT=0 GIT_LFS_SKIP_SMUDGE=1

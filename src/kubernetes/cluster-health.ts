@@ -7,7 +7,7 @@ import { askedRights } from "./rights.ts";
 import { hasWaiting } from "./warm-pool.ts";
 import { NEXT_SANDBOX, sandboxRefusal, type SandboxWish } from "./sandbox-resource.ts";
 
-/** What boxes need of a cluster, as `doctor` tells it; nothing is made there. */
+/** Checks for `doctor` whether the cluster offers what boxes need; creates nothing. */
 export async function clusterHealth(
   cluster: Cluster,
   {
@@ -37,7 +37,7 @@ interface Boxes {
   readonly told: readonly Health[];
 }
 
-/** Whether boxes are Sandboxes, and why not. */
+/** Whether boxes are Sandboxes, and the reason if not. */
 async function sandboxHealth(cluster: Cluster, wish: SandboxWish): Promise<Boxes> {
   if (wish === "never") return { boxes: "Pod", told: [] };
   const boxes = wish === "always" ? "Sandbox" : "Pod";
@@ -77,7 +77,7 @@ async function rightsHealth(cluster: Cluster, boxes: OwnBox, pool: boolean): Pro
   }
 }
 
-/** A box that is not out of it has a pod of its own: nothing fails for want of one. */
+/** A box that gets no pod from the pool has a pod of its own: a missing pool makes nothing fail. */
 async function poolHealth(cluster: Cluster, name: string): Promise<Health> {
   try {
     return (await hasWaiting(cluster, name))
@@ -90,7 +90,7 @@ async function poolHealth(cluster: Cluster, name: string): Promise<Health> {
 
 const NEXT_RIGHTS = "kubectl auth can-i --list   (docs/scale.md has the role that a box needs)";
 
-/** Classes are the whole cluster's: not everybody may read them, and a pod tells in any case. */
+/** Runtime classes belong to the whole cluster, so not everybody may read them; a pod reveals a missing one anyway. */
 async function runtimeHealth(cluster: Cluster, name: string): Promise<Health> {
   try {
     await cluster.call(`/apis/node.k8s.io/v1/runtimeclasses/${encodeURIComponent(name)}`);

@@ -2,13 +2,13 @@ import { HarnessError, reasonOf } from "../core/errors.ts";
 import { ClusterTrouble, type TroubleKind } from "./batch-cluster.ts";
 import { ApiFailure, type Cluster, type Method } from "./cluster.ts";
 
-/** What a batch asks of the API server. Every failure has a kind, and how long one is waited for is the batch's to say. */
+/** A request of a batch to the API server. Every failure has a kind; the batch decides how long to wait for each. */
 export interface ClusterRequest {
   readonly method: Method;
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: object;
-  /** Answers beside those of the 200s that are no trouble. */
+  /** Status codes outside the 200s that are no trouble. */
   readonly expected?: readonly number[];
 }
 
@@ -17,13 +17,13 @@ export interface ClusterAnswer {
   readonly body: unknown;
 }
 
-/** An answer is waited for so long. */
+/** Time limit for an answer. */
 const ANSWER_MS = 30_000;
 
 export class ClusterRequests {
   readonly #cluster: Cluster;
 
-  /** One that waits for nothing itself. */
+  /** `cluster` must not wait or retry by itself. */
   constructor(cluster: Cluster) {
     this.#cluster = cluster;
   }
@@ -45,8 +45,8 @@ export class ClusterRequests {
   }
 
   /**
-   * The events of a watch, to its end: a server ends each after some minutes. A silent connection is held for lost after
-   * `silentMs`, as what comes no more is not told.
+   * Passes on the events of a watch until it ends: a server ends each watch after some minutes. A connection that is
+   * silent for `silentMs` counts as lost, since a lost connection is not reported.
    */
   async watch(
     { path, query }: Pick<ClusterRequest, "path" | "query">,
@@ -73,12 +73,12 @@ export class ClusterRequests {
 const whereOf = ({ path, query = {} }: Pick<ClusterRequest, "path" | "query">): string =>
   Object.keys(query).length === 0 ? path : `${path}?${new URLSearchParams(query).toString()}`;
 
-/** Of what was thrown on the way; who asked and left is told their own reason. */
+/** Converts an error; if the caller has aborted, returns the caller's own reason. */
 function troubleOf(thrown: unknown, signal: AbortSignal, late?: AbortSignal): unknown {
   if (signal.aborted) return signal.reason;
   if (thrown instanceof ApiFailure) return refusal(thrown);
   const why = late?.aborted === true ? `no answer in ${ANSWER_MS / 1000} s` : reasonOf(thrown);
-  // A kubeconfig that is wrong has its own words.
+  // An error about a bad kubeconfig has its own message.
   if (thrown instanceof HarnessError && thrown.cause === undefined) return thrown;
   return new ClusterTrouble("away", why, { cause: thrown });
 }
@@ -94,7 +94,7 @@ const KIND_OF_STATUS: ReadonlyMap<number, TroubleKind> = new Map<number, Trouble
   [422, "invalid"],
 ]);
 
-/** What cannot be told apart is asked again: a proxy on the way, a server that is ended, one that has too much to do. */
+/** Unclear refusals count as "away" and are retried: a proxy on the way, a server that is ending, a busy server. */
 function refusal(failure: ApiFailure): ClusterTrouble {
   const { status, message, retryAfterMs } = failure;
   const kind = KIND_OF_STATUS.get(status) ?? "away";

@@ -18,13 +18,13 @@ import {
   SPREAD,
 } from "../core/server-wait.ts";
 
-/** What an `--engine kubernetes:` names; null: what the kubeconfig says, or where this runs. */
+/** The address in `--engine kubernetes:`; null: taken from the kubeconfig or from the pod this runs in. */
 export interface ClusterAddress {
   readonly context: string | null;
   readonly namespace: string | null;
 }
 
-/** Whose kubeconfig is read. */
+/** The user whose kubeconfig is read. */
 export interface ClusterUser {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly home: string;
@@ -32,7 +32,7 @@ export interface ClusterUser {
 
 const SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/** The kubeconfig (KUBECONFIG, then ~/.kube/config), else the service account of the pod that this runs in. */
+/** Loads the kubeconfig (KUBECONFIG, then ~/.kube/config), else the service account of the pod that this runs in. */
 export function kubeConfigOf({ context }: ClusterAddress, { env, home }: ClusterUser): KubeConfig {
   const named = (env["KUBECONFIG"] ?? "").split(path.delimiter).filter((file) => file !== "");
   const files = named.length > 0 ? named : [path.join(home, ".kube", "config")];
@@ -82,7 +82,7 @@ function choose(config: KubeConfig, context: string): void {
   config.setCurrentContext(context);
 }
 
-/** Of the service account of the pod that this runs in: its context has no name that a kubeconfig knows. */
+/** Whether the configuration is the service account of the pod this runs in, whose context no kubeconfig knows. */
 const isPodsOwn = (config: KubeConfig): boolean => config.getCurrentUser()?.name === "inClusterUser";
 
 async function namespaceOf(config: KubeConfig, { namespace }: ClusterAddress): Promise<string> {
@@ -92,13 +92,13 @@ async function namespaceOf(config: KubeConfig, { namespace }: ClusterAddress): P
   return isPodsOwn(config) && mounted.trim() !== "" ? mounted.trim() : "default";
 }
 
-/** The API server's own no. */
+/** A refusal by the API server. */
 export class ApiFailure extends Error {
   override readonly name = "ApiFailure";
   readonly status: number;
-  /** As the API writes it: Forbidden, NotFound, AlreadyExists, Expired … */
+  /** The API's reason: Forbidden, NotFound, AlreadyExists, Expired … */
   readonly reason: string;
-  /** What the server asked to wait, in milliseconds. */
+  /** The wait that the server asked for, in milliseconds. */
   readonly retryAfterMs: number | null;
 
   constructor(status: number, reason: string, message: string, retryAfterMs: number | null = null) {
@@ -111,7 +111,7 @@ export class ApiFailure extends Error {
 
 const failureForm = z.object({ reason: z.string().catch(""), message: z.string().catch("") });
 
-/** Of a status object, or of whatever stands in its place. */
+/** Reads a status object, or whatever came in its place. */
 function apiFailure({ statusCode: status = 0, headers }: IncomingMessage, body: unknown): ApiFailure {
   const read = failureForm.safeParse(body);
   const said = read.data?.message ?? "";
@@ -127,13 +127,13 @@ export interface ApiCall {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Time as waiting sees it; tests bring their own. */
+/** The clock for waiting; tests bring their own. */
 export interface ClusterTime {
   /** Milliseconds since some moment. */
   readonly now: () => number;
   readonly wait: (ms: number, signal: AbortSignal | undefined) => Promise<void>;
   readonly random: () => number;
-  /** A server that takes a question and gives no answer for so long is one that is away. */
+  /** A server that accepts a request but gives no answer for this long counts as away. */
   readonly answerMs: number;
 }
 
@@ -144,17 +144,17 @@ const REAL_TIME: ClusterTime = {
   answerMs: 30_000,
 };
 
-/** One namespace of a cluster. What comes is given as it came: nothing of an object is left out for not being known. */
+/** One namespace of a cluster. Objects are returned as received: no unknown field is dropped. */
 export class Cluster {
   readonly namespace: string;
-  /** For how long an API server that never answered is waited for, and a policy that does not hold yet. */
+  /** How long to wait for an API server that never answered, and for a policy that is not yet enforced. */
   readonly patienceMs: number;
   readonly time: ClusterTime;
-  /** Whether it serves an API, by its group and version: for whoever asks next. */
+  /** Whether the cluster serves an API, by group and version: cached for later callers. */
   readonly serves = new Map<string, Promise<boolean>>();
   #config: KubeConfig;
   #answered = false;
-  /** What its clock said last, and when that was here. */
+  /** The last time on the server's clock, and the local times when it arrived. */
   #told: { readonly there: number; readonly here: number; readonly wall: number } | undefined;
 
   constructor(config: KubeConfig, namespace: string, patienceMs = PATIENCE_MS, time = REAL_TIME) {
@@ -172,20 +172,20 @@ export class Cluster {
     return this.config.getCurrentCluster()?.server ?? "";
   }
 
-  /** As `--engine` names it, whatever context is the current one by then. */
+  /** The address for `--engine`, independent of which context is current later. */
   get address(): string {
     const context = isPodsOwn(this.#config) ? null : this.#config.getCurrentContext();
     return engineText({ kind: "kubernetes", context, namespace: this.namespace });
   }
 
-  /** Below the namespace, of the core API unless a group is named. */
+  /** The path of a resource in the namespace, in the core API unless a group is given. */
   at(resource: string, group = "api/v1"): string {
     return `/${group}/namespaces/${encodeURIComponent(this.namespace)}/${resource}`;
   }
 
   /**
-   * What is read, and what may be made only once under its name, is asked again for a while where the server does not
-   * answer or says that it is busy; of all other calls nobody can tell whether they were heard.
+   * Retries for a while if the server does not answer or is busy. For reads, and for creations whose name can exist
+   * only once; for other calls nobody could tell whether the first one took effect.
    */
   async call(where: string, { method = "GET", body, signal }: ApiCall = {}): Promise<unknown> {
     return this.patiently(signal, async () => {
@@ -198,16 +198,17 @@ export class Cluster {
   }
 
   /**
-   * Milliseconds since 1970 by the API server's clock, a second less at most. What is written into objects, and compared
-   * by others there, goes by it alone. One that tells no time, as behind some proxies, has ours.
+   * Milliseconds since 1970 by the API server's clock, at most a second behind. Times that are written into objects and
+   * compared by others in the cluster use only this clock. Uses our clock if the server reports no time, as behind some
+   * proxies.
    */
   async now(signal?: AbortSignal): Promise<number> {
     const { now } = this.time;
-    // Where our clock was set meanwhile, or the machine slept, what has passed since is not known.
+    // If our clock was set or the machine slept since, the elapsed time is unknown.
     const strayed = this.#told === undefined ? 0 : Date.now() - this.#told.wall - (now() - this.#told.here);
     if (this.#told === undefined || Math.abs(strayed) > 1000)
       await this.call("/version", { signal }).catch((thrown: unknown) => {
-        // A refusal has its time as well.
+        // A refusal carries the time as well.
         if (!(thrown instanceof ApiFailure)) throw thrown;
       });
     const { there, here } = this.#told ?? { there: Date.now(), here: now() };
@@ -233,8 +234,8 @@ export class Cluster {
   }
 
   /**
-   * Of its own accord for `patienceMs`; where the server names the time that it needs (Retry-After), for six times that. One
-   * that has answered before is known to be there: that it is away is waited for twelve times that, which outlasts a restart.
+   * Retries for `patienceMs`; if the server names a time to wait (Retry-After), for six times that. If a server that
+   * has answered before is away, retries for twelve times that, which outlasts a restart.
    */
   async patiently<T>(signal: AbortSignal | undefined, ask: () => Promise<T>): Promise<T> {
     const { now, wait, random } = this.time;
@@ -256,7 +257,10 @@ export class Cluster {
     }
   }
 
-  /** When a credential is over was told by its own clock, and kept by ours: one that is refused is asked for anew. */
+  /**
+   * A credential's expiry was set by its issuer's clock but checked by ours: a refused credential is therefore renewed
+   * once.
+   */
   async #renewing<T>(ask: () => Promise<T>): Promise<T> {
     try {
       return await ask();
@@ -272,7 +276,7 @@ export class Cluster {
     const sent = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
     const options: RequestOptions = {
       method,
-      // From the beginning of its connection: where packets are lost, the system tries for longer.
+      // Counts from the start of the connection: if packets are lost, the system would try for longer.
       timeout: this.time.answerMs,
       headers: {
         accept: "application/json",
@@ -313,7 +317,7 @@ const isRenewable = (config: KubeConfig): boolean => {
   return Boolean(user?.exec) || Boolean(user?.authProvider);
 };
 
-/** The same, with nothing kept of what its tokens are read from, or made by. */
+/** A copy of the configuration without any cached tokens. */
 function renewedConfig(config: KubeConfig): KubeConfig {
   const { clusters, users, contexts, currentContext } = config;
   const renewed = new KubeConfig();
@@ -323,7 +327,7 @@ function renewedConfig(config: KubeConfig): KubeConfig {
 
 const TYPES: Partial<Readonly<Record<Method, string>>> = { PATCH: "application/merge-patch+json" };
 const PATIENCE_MS = 10_000;
-/** As often as patience allows. */
+/** No limit on attempts: the patience bounds them. */
 const PAUSES: RetryRules = {
   attempts: Number.POSITIVE_INFINITY,
   busyAttempts: Number.POSITIVE_INFINITY,
@@ -333,7 +337,7 @@ const PAUSES: RetryRules = {
   spread: SPREAD,
 };
 const MOST_LINE = 16 * 2 ** 20;
-/** A list of thousands of pods takes some of it. */
+/** Large enough for a list of thousands of pods. */
 const MOST_BODY = 128 * 2 ** 20;
 
 async function whole(response: IncomingMessage): Promise<string> {
@@ -349,34 +353,39 @@ async function whole(response: IncomingMessage): Promise<string> {
 }
 
 const BUSY = new Set([429, 500, 502, 503, 504]);
-/** Said in front of a server that is not there, or by one that begins. */
+/** Sent by a proxy for a missing server, or by a server that is starting. */
 const AWAY = new Set([502, 503, 504]);
 const LOST = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH"]);
 
-/** Every object has a name of ours, so that a second making of it is a conflict and no second object. */
+/**
+ * Failures worth a retry. Every object has a name of ours, so creating it twice is a conflict and makes no second
+ * object.
+ */
 const isPassing = (thrown: unknown): boolean =>
   thrown instanceof ApiFailure ? BUSY.has(thrown.status) : isLost(thrown);
 
-/** What it says of itself, as that a webhook failed, is an answer, and gets no better by waiting long. */
+/**
+ * Whether the server is away. Its own errors, such as a failed webhook, are answers, and waiting long does not help.
+ */
 const isAway = (thrown: unknown): boolean =>
   thrown instanceof ApiFailure ? AWAY.has(thrown.status) : isLost(thrown);
 
-/** Half of each pause is certain, whatever failed: a server that is away is not asked in a loop. */
+/** At least half of each pause is fixed, whatever failed: a server that is away is not asked in a tight loop. */
 const passingOf = (thrown: unknown): PassingFailure => ({
   passing: true,
   busy: true,
   retryAfterMs: thrown instanceof ApiFailure ? thrown.retryAfterMs : null,
 });
 
-/** As the system says it of a connection that is never made. */
+/** The same error as the system gives for a connection that is never made. */
 export const noAnswer = ({ answerMs }: ClusterTime): Error =>
   Object.assign(new Error(`no answer in ${formatDuration(answerMs)}`), { code: "ETIMEDOUT" });
 
-/** What was to be made under this name is there already. */
+/** The object to be created exists already. */
 export const isThere = (thrown: unknown): boolean =>
   thrown instanceof ApiFailure && thrown.status === 409 && thrown.reason === "AlreadyExists";
 
-/** The connection went, or nobody is there. */
+/** The connection was lost or could not be made. */
 export const isLost = (thrown: unknown): boolean => LOST.has(errorCode(thrown) ?? "");
 
 function jsonOf(text: string): unknown {
@@ -387,7 +396,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** The namespace that an address means, looked up and nothing asked of the cluster yet. */
+/** The cluster and namespace of an address; sends no request to the cluster yet. */
 export async function clusterOf(
   address: ClusterAddress,
   user: ClusterUser,

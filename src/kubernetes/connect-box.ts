@@ -19,24 +19,26 @@ import { NotFromPool } from "./warm-pool.ts";
 interface Connecting extends Starting {
   readonly cluster: Cluster;
   readonly plan: PodPlan;
-  /** Its own is of another name where it waited in a pool. */
+  /** The pod; one from a pool has another name than planned. */
   readonly pod: { readonly name: string };
-  /** Settles once what lets it out stands, and the pod owns its policies. */
+  /** Settles once the policy that lets the pod out exists and the pod owns its policies. */
   readonly handed: () => Promise<void>;
-  /** Something that pods there reach where they may: HOST:PORT. */
+  /** HOST:PORT that pods in the cluster can reach if allowed. */
   readonly probe: string | null;
 }
 
-/** A runner that has shown that it is in the box that was planned, and that this reaches nothing. */
+/** A runner in the planned box, with proof that the box reaches nothing. */
 export interface Connected {
   readonly client: RunnerClient;
-  /** What was seen of its network; undefined: there is none. */
+  /** The last observation of the network; undefined if the box has none. */
   readonly shown: Sight | undefined;
-  /** Before anything is run, and once all is there: nobody has answered meanwhile. */
+  /**
+   * To be called once everything is in the box and before anything runs: checks that nothing has answered meanwhile.
+   */
   readonly still: () => Promise<void>;
 }
 
-/** `open`: what another container of the pod saw of its network while it was let out. */
+/** `open`: what another container of the pod saw of the network while it was let out. */
 export async function connected(
   { cluster, plan, pod, handed, probe: named, ...starting }: Connecting,
   container: string,
@@ -51,7 +53,7 @@ export async function connected(
   );
   try {
     if (plan.kind === "Claim") await refuseUsed(client, plan, signal);
-    // What lets it out stands first: where a network comes with that, the box has to tell of it.
+    // The policy that lets the pod out must exist first: if it brings a network, the report has to show it.
     await handed();
     const report = await askReport(client, []);
     refuseUnlessPlanned("the box itself", podReportDifferences(plan, report));
@@ -72,8 +74,8 @@ export async function connected(
 }
 
 /**
- * Of a pod that has waited: its runner takes the first who greets it for its master, and ends with him. Whoever came by
- * another way is shown by what he left: files where a box may write, what System V or POSIX keeps, processes.
+ * Rejects a pod that was used while it waited: its runner obeys the first client that greets it and ends with that
+ * client. Anyone who came another way left traces: files where a box may write, System V or POSIX objects, processes.
  */
 async function refuseUsed(client: RunnerClient, plan: PodPlan, signal: AbortSignal): Promise<void> {
   try {
@@ -97,8 +99,8 @@ async function refuseUsed(client: RunnerClient, plan: PodPlan, signal: AbortSign
 
 const KEEP = { head: 400, tail: 0 };
 /**
- * Names what is there beside the runner and this. Where hosts may be granted the runner has begun its bridge before it takes a
- * word, in the first two seconds of the pod: for so long a pod of its own is there as well before it is a box.
+ * Prints everything besides the runner and this script. If hosts may be granted, the runner starts its bridge before it
+ * accepts a word, within the first two seconds of the pod: even a pod of its own is not a box that early.
  */
 const LEFT = `begun() { line=$(cat /proc/$1/stat); set -- \${line##*) }; echo \${20}; }
 for one in /proc/[0-9]*; do

@@ -4,13 +4,13 @@ import type { JsonObject } from "./pod-spec.ts";
 import { field } from "./cluster-requests.ts";
 
 /**
- * What a cluster may make of the pod of a loop beside what its Job says. The loop holds the model's key and a token, and its
- * clone is to have neither: another container, variable or volume, another account or image is named, as for a box. What
- * a loop may take of its node, and how it is scheduled, is the cluster's to say.
+ * What a cluster may add to a loop's pod beyond the Job's template. The loop holds the model's key and a token, and its
+ * clone must have neither: another container, variable, volume, account or image is reported, as for a box. What a loop
+ * may use of its node and how it is scheduled is up to the cluster.
  */
 const MAY: Additions = {
   "spec.dnsPolicy": (value) => value === "ClusterFirst",
-  // Who answers names would be another one; how many dots a name has is not.
+  // Other nameservers could give other answers; the number of dots in a name is harmless.
   "spec.dnsConfig": (value) => isDeepStrictEqual(Object.keys(value as object), ["options"]),
   "spec.schedulingGates": () => true,
   "spec.hostname": (value) => typeof value === "string" && value.startsWith("harness-batch-"),
@@ -18,19 +18,19 @@ const MAY: Additions = {
   "spec.*.imagePullPolicy": () => true,
 };
 
-/** Set by the API where nothing is said; by their names alone, wherever they stand in a volume or a variable. */
+/** Defaults set by the API; recognized by name alone, anywhere in a volume or a variable. */
 const isDefault = (name: string, value: unknown): boolean =>
   (name === "defaultMode" && value === 420) || (name === "apiVersion" && value === "v1");
 
-/** By which the controller of Jobs tells a container its index. */
+/** The variable through which the Job controller gives a container its index. */
 const INDEX = {
   name: "JOB_COMPLETION_INDEX",
   valueFrom: { fieldRef: { fieldPath: "metadata.labels['batch.kubernetes.io/job-completion-index']" } },
 };
 
 /**
- * One line for each field of the pod, or of a template of it, that is not as `planned` and could weaken what is promised of
- * loops; of labels none, as no policy of ours chooses loops to let them reach anything.
+ * One line for each field of the pod or its template that differs from `planned` and could weaken what is promised for
+ * loops. Labels are not compared: none of our policies selects loops to let them reach anything.
  */
 export function loopDifferences(planned: unknown, seen: unknown): readonly string[] {
   const own = plain(field(planned, "spec"));
@@ -43,7 +43,7 @@ export function loopDifferences(planned: unknown, seen: unknown): readonly strin
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Without what the API and the controller of Jobs add to each, and without amounts. */
+/** Removes what the API and the Job controller add to each container, and amounts of resources. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) {
     const list = value.map(plain);
@@ -56,7 +56,7 @@ function plain(value: unknown): unknown {
   return Object.fromEntries(kept.map(([name, inner]) => [name, plain(inner)]));
 }
 
-/** An image that was pinned by its digest is the one that was named. */
+/** An image pinned by its digest counts as the named image. */
 function withImagesOf(planned: unknown, seen: unknown): unknown {
   if (typeof seen !== "object" || seen === null) return seen;
   const pinned = (list: "containers" | "initContainers"): Fields => {

@@ -3,8 +3,8 @@ import { COMMON_LABELS } from "./batch-job.ts";
 import type { OwnBox } from "./pod-spec.ts";
 
 /**
- * What a loop may ask of the API server, in its own namespace alone: what a box there takes, and no more. A test takes
- * each verb away and has something fail.
+ * What a loop may ask of the API server, only in its own namespace: what a box needs, and no more. A test removes each
+ * verb and sees something fail.
  */
 export const LOOP_RULES: readonly PolicyRule[] = [
   { apiGroups: [""], resources: ["pods"], verbs: ["create", "delete", "get", "list", "watch"] },
@@ -12,14 +12,14 @@ export const LOOP_RULES: readonly PolicyRule[] = [
   { apiGroups: ["networking.k8s.io"], resources: ["networkpolicies"], verbs: ["create", "delete", "list"] },
 ];
 
-/** What a box that is a Sandbox takes beside it. */
+/** What a box that is a Sandbox needs in addition. */
 export const SANDBOX_RULE: PolicyRule = {
   apiGroups: ["agents.x-k8s.io"],
   resources: ["sandboxes"],
   verbs: ["create", "delete", "get", "list"],
 };
 
-/** What a box out of a warm pool takes beside what its own pod would, which it may have to be. */
+/** What a box from a warm pool needs in addition to the rights for a pod of its own, which it may have to become. */
 const POOL_RULES: readonly PolicyRule[] = [
   {
     apiGroups: ["extensions.agents.x-k8s.io"],
@@ -29,7 +29,7 @@ const POOL_RULES: readonly PolicyRule[] = [
   { apiGroups: ["extensions.agents.x-k8s.io"], resources: ["sandboxwarmpools"], verbs: ["get"] },
 ];
 
-/** Where every box is a Sandbox its controller makes the pods. */
+/** If every box is a Sandbox, its controller creates the pods. */
 export const boxRules = (boxes: OwnBox, pool = false): readonly PolicyRule[] => [
   ...(boxes === "Pod"
     ? LOOP_RULES
@@ -48,7 +48,7 @@ export interface RoleNames {
   readonly namespace: string;
   readonly serviceAccount: string;
   readonly boxes: OwnBox;
-  /** Whether they may be out of a warm pool. */
+  /** Whether boxes may come from a warm pool. */
   readonly pool: boolean;
 }
 
@@ -64,7 +64,7 @@ export function loopRole({
     labels: { ...COMMON_LABELS, "dev.harness.part": "rights" },
   };
   return [
-    // Its token is in the one container that asks for it.
+    // Only the one container that asks for the token gets it.
     { apiVersion: "v1", kind: "ServiceAccount", metadata, automountServiceAccountToken: false },
     {
       apiVersion: "rbac.authorization.k8s.io/v1",

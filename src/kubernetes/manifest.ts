@@ -13,7 +13,7 @@ import {
   type V1ServiceAccount,
 } from "@kubernetes/client-node";
 
-/** Objects of the API as they are sent and come: values, and none of the client's classes. */
+/** API objects as sent and received: plain values without the client's classes. */
 type Plain<T> = T extends Date
   ? string
   : T extends readonly (infer U)[]
@@ -34,7 +34,7 @@ export type Role = Plain<V1Role>;
 export type RoleBinding = Plain<V1RoleBinding>;
 export type ServiceAccount = Plain<V1ServiceAccount>;
 
-/** As `kubectl apply -f -` takes them: the same objects give the same text. */
+/** YAML for `kubectl apply -f -`: the same objects give the same text. */
 export const manifestYaml = (objects: readonly object[]): string =>
   objects
     .map((object) => `---\n${dumpYaml(object, { noRefs: true, lineWidth: -1, sortKeys: true })}`)

@@ -3,21 +3,24 @@ import type { RunnerClient } from "../boxes/runner/runner-client.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { API_VARIABLE } from "./pod-spec.ts";
 
-/** What a box has seen of its network since its probe began, as sandbox/probe/probe.c says it; times are milliseconds by its clock. */
+/**
+ * What a box has seen of its network since its probe began, as sandbox/probe/probe.c reports it; times are milliseconds
+ * on its clock.
+ */
 export interface Sight {
   readonly at: number;
-  /** Answers so far: whoever refuses has answered. */
+  /** Answers so far: a refused connection counts as an answer. */
   readonly answered: number;
-  /** The slowest of them. */
+  /** The time of the slowest answer. */
   readonly slowest: number;
-  /** For how long the first connection has waited that was begun behind the last one that was answered. */
+  /** How long the first connection that began after the last answer has waited. */
   readonly quiet: number;
-  /** How many of each target have waited a while in that silence. */
+  /** How many connections to each target have waited a while since then. */
   readonly waited: number;
 }
 
 export interface NetworkProbe {
-  /** What is said next. */
+  /** The next report. */
   readonly look: () => Promise<Sight>;
   readonly end: () => Promise<void>;
 }
@@ -27,10 +30,10 @@ const STEP_MS = 20;
 const DAY_MS = 24 * 3_600_000;
 const KUBELET = 10_250;
 
-/** Host and port of the API server's service as the pod has them, and of the kubelet of its node. */
+/** Host and port of the API server's service as the pod knows them, and of its node's kubelet. */
 export const targetsOn = (node: string): readonly string[] => [`$${API_VARIABLE}`, `${node} ${KUBELET}`];
 
-/** Begins to look, at all of them at the same time, until it is ended; each target is host and port. */
+/** Probes all targets at once until it is ended; each target is a host and a port. */
 export function startProbe(client: RunnerClient, targets: readonly string[]): NetworkProbe {
   const state = { next: expected(), rest: "" };
   const take = (line: string): void => {
@@ -76,7 +79,7 @@ export function startProbe(client: RunnerClient, targets: readonly string[]): Ne
 
 function expected(): PromiseWithResolvers<Sight> {
   const next = Promise.withResolvers<Sight>();
-  // Nobody may be looking.
+  // Perhaps nobody awaits it.
   next.promise.catch(() => undefined);
   return next;
 }

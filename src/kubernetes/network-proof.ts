@@ -15,7 +15,7 @@ import {
   type PodPlan,
 } from "./pod-spec.ts";
 
-/** Below the namespace, and before a name. */
+/** The path of the namespace's network policies. */
 export const POLICIES = (cluster: Cluster): string =>
   cluster.at("networkpolicies", "apis/networking.k8s.io/v1");
 
@@ -32,14 +32,17 @@ const policyList = z.object({
   ),
 });
 
-/** Policies only ever add: one of the namespace that lets all of its pods out lets the box out, too. */
+/**
+ * Rejects other policies that let the box out: policies only add rights, so one for all pods of the namespace applies
+ * to the box too.
+ */
 async function refuseOthers(cluster: Cluster, plan: PodPlan): Promise<void> {
   const { items } = policyList.parse(await cluster.call(POLICIES(cluster)).catch(refuse));
   const labels = podLabels(plan);
   const first = items.find(({ metadata: { name }, spec }) => {
     if (POLICY_PARTS.some((part) => name === policyName(plan, part))) return false;
     const { matchLabels = {}, ...others } = spec.podSelector;
-    // An expression that is not read here may match, and so may a label that the cluster gives the pod by itself.
+    // Expressions are not evaluated here, so they may match, and so may a label that the cluster adds to the pod.
     const may =
       Object.keys(others).length > 0 ||
       Object.entries(matchLabels).every(([key, is]) => labels[key] === is || mayBeGiven(key, plan.kind));
@@ -59,17 +62,20 @@ const refuse = (thrown: unknown): never => {
 const none = (why: string, next: string): HarnessError =>
   new HarnessError(EXIT.sandbox, `no pod as a box: its network is not shut: ${why}`, next);
 
-/** Whether its policies are to be the box's own: that of a loop has them go with the loop, one out of a pool with its pod. */
+/**
+ * Whether the box shall own its policies: the policies of a loop's box go with the loop, those of a box from a pool
+ * with its pod.
+ */
 const isHanded = ({ owner, kind }: PodPlan): boolean => owner === null || kind === "Claim";
 
-/** Before the pod is made: what denies all. */
+/** Creates the policy that denies everything, before the pod is made. */
 export const shut = (cluster: Cluster, plan: PodPlan): Promise<void> =>
   make(cluster, policyOf(plan, isHanded(plan) ? "first" : "shut"));
 
 /**
- * Once the box is there, it owns what shuts it and what lets it out until its proof has begun: whatever removes it from the
- * cluster, and whoever is no more to do it, takes both along. The one before stands until then, so that the box is never
- * without; a policy that is there is changed in nothing.
+ * Gives the existing box its own policies: the one that shuts it, and the one that lets it out until its proof has
+ * begun. Whoever removes the box from the cluster, even if this process is gone, removes both. The first policy stands
+ * until then, so that the box is never without one; an existing policy is never changed.
  */
 export async function handOver(cluster: Cluster, plan: PodPlan, box: PodOwner): Promise<void> {
   const owner = isHanded(plan) ? box : plan.owner;
@@ -78,14 +84,14 @@ export async function handOver(cluster: Cluster, plan: PodPlan, box: PodOwner): 
   if (isHanded(plan)) await removePolicy(cluster, policyName(plan, "first")).catch(refuse);
 }
 
-/** One that is there was made for a server that was gone before it said so: the name is ours alone. */
+/** An existing policy was created by a request whose answer was lost: the name is ours alone. */
 async function make(cluster: Cluster, body: JsonObject): Promise<void> {
   await cluster
     .call(POLICIES(cluster), { method: "POST", body })
     .catch((thrown: unknown) => isThere(thrown) || refuse(thrown));
 }
 
-/** There may be none. */
+/** A missing policy is no failure. */
 async function removePolicy(cluster: Cluster, name: string): Promise<void> {
   try {
     await cluster.call(`${POLICIES(cluster)}/${name}`, { method: "DELETE" });
@@ -94,22 +100,23 @@ async function removePolicy(cluster: Cluster, name: string): Promise<void> {
   }
 }
 
-/** So many answers tell how late one comes here, so that one that is late is told from none. */
+/** This many answers show how late an answer can be, so that a late answer is distinguished from none. */
 const LEAST_ANSWERS = 3;
-/** Times the slowest of them, within these bounds. */
+/** How many times the slowest answer to wait, within these bounds. */
 const [TIMES, LEAST_MS, LONG_MS, LONG_TIMES] = [30, 300, 1000, 3];
-/** Of each target; one packet that is lost shuts nothing. */
+/** For each target: one lost packet proves nothing. */
 const LEAST_WAITED = 8;
 
 interface Proving {
   readonly look: NetworkProbe["look"];
-  /** What another container of the pod saw, whose network is the same, while it was let out. */
+  /** What another container with the same network saw while the pod was let out. */
   readonly open: Sight | undefined;
 }
 
 /**
- * Shows that the box reaches nothing. While nothing but the runner is there, a policy lets it out, and one of the API server,
- * its node and what is named for it has to be reached; without that policy none of them may be, and nothing else was changed.
+ * Proves that the box reaches nothing. While only the runner is there, a policy lets the box out, and it must reach the
+ * API server, its node or the configured probe; once that policy is removed and nothing else changed, it must reach
+ * none of them.
  */
 export async function proveShut(cluster: Cluster, plan: PodPlan, { look, open }: Proving): Promise<Sight> {
   const [opened] = await Promise.all([
@@ -132,13 +139,13 @@ export async function proveShut(cluster: Cluster, plan: PodPlan, { look, open }:
   return { ...shut, slowest: Math.max(shut.slowest, opened.slowest) };
 }
 
-/** Nobody answers, of many connections, though the first of them is far older than the slowest answer was. */
+/** Whether many connections got no answer, although the first of them is much older than the slowest answer. */
 function isShut({ at, quiet, waited }: Sight, since: number, slowest: number): boolean {
   const late = Math.min(TIMES * slowest, Math.max(LONG_MS, LONG_TIMES * slowest));
   return Math.min(quiet, at - since) >= Math.max(LEAST_MS, late) && waited >= LEAST_WAITED;
 }
 
-/** What showed it once; undefined: in its time nothing did. */
+/** The first observation that satisfies `shows`; undefined if none did in time. */
 async function seen(
   { patienceMs, time: { now } }: Cluster,
   look: Proving["look"],
@@ -152,10 +159,13 @@ async function seen(
   }
 }
 
-/** It is said all the while. */
+/** The probe reports all the time. */
 const LOOK_MS = 30_000;
 
-/** The last look, once all that is sent before anything is run is there: nobody has answered since it was shown to be shut. */
+/**
+ * The last check, once everything that is sent before a run is there: nothing has answered since the box was proven
+ * shut.
+ */
 export async function stillShut({ look, end }: NetworkProbe, shown: Sight): Promise<void> {
   const { answered } = await unlessAborted(look(), AbortSignal.timeout(LOOK_MS));
   await end();
@@ -166,7 +176,7 @@ export async function stillShut({ look, end }: NetworkProbe, shown: Sight): Prom
     );
 }
 
-/** Where there is nothing to prove. */
+/** For a box that has nothing to prove. */
 export const removeOpening = async (cluster: Cluster, plan: PodPlan): Promise<void> => {
   await removePolicy(cluster, policyName(plan, "open")).catch(refuse);
 };

@@ -18,8 +18,8 @@ import { CLAIMS, servesClaims } from "./warm-pool.ts";
 import { makeFolder } from "../platform/folders.ts";
 
 /**
- * On pods and policies: the machine and the state folder that made them. Owners are processes, and what is dead on this
- * machine may be the pid of somebody else's on theirs: only what has our own word here is ever judged.
+ * Label on pods and policies: the machine and the state folder that created them. Owners are processes, and a pid that
+ * is dead on this machine may be alive on another: only objects with this label's own value are judged.
  */
 export const HOME_LABEL = "dev.harness.home";
 
@@ -29,7 +29,7 @@ export async function homeOf(stateDir: string): Promise<string> {
   return createHash("sha256").update(`${hostname()} ${id}`).digest("hex").slice(0, 16);
 }
 
-/** Undefined where there is none, or only what a kill has left of one. */
+/** Undefined if there is no id, or only what a kill left of one. */
 async function idIn(file: string): Promise<string | undefined> {
   try {
     const text = await readFile(file, "utf8");
@@ -40,7 +40,10 @@ async function idIn(file: string): Promise<string | undefined> {
   }
 }
 
-/** Of several that begin at once, one gives it to all: it is whole before it has its name, and a name is given once. */
+/**
+ * If several processes begin at once, all get the same id: the file is complete before it gets its name, and the name
+ * is given once.
+ */
 async function madeId(file: string): Promise<string> {
   const id = randomUUID();
   const aside = `${file}.${id}`;
@@ -48,7 +51,7 @@ async function madeId(file: string): Promise<string> {
   try {
     await writeFile(aside, id, { flag: "wx", mode: 0o600 });
     await link(aside, file).catch(async (thrown: unknown) => {
-      // Damaged, or in a file system that gives no second names.
+      // The file is damaged, or the file system has no hard links.
       if ((await idIn(file)) === undefined) await rename(aside, file);
       else if (errorCode(thrown) !== "EEXIST") throw thrown;
     });
@@ -59,8 +62,8 @@ async function madeId(file: string): Promise<string> {
 }
 
 /**
- * The pod that this runs in, where it was told of itself: a loop in a cluster has a machine and a state folder that end
- * with it, so that nobody comes back to reap. Of another namespace it could own nothing.
+ * The pod that this process runs in, if the environment names it: the machine and state folder of a loop in a cluster
+ * end with it, so nobody would come back to reap. A pod of another namespace cannot own anything here.
  */
 export function loopPod(
   env: Readonly<Record<string, string | undefined>>,
@@ -104,7 +107,7 @@ const WHERE: Readonly<Record<Kind, (cluster: Cluster) => string>> = {
 
 const whereOf = (cluster: Cluster, kind: Kind): string => WHERE[kind](cluster);
 
-/** Of what not every cluster has. */
+/** Kinds that not every cluster has. */
 const SERVED: Partial<Readonly<Record<Kind, (cluster: Cluster) => Promise<boolean>>>> = {
   claim: servesClaims,
   sandbox: servesSandboxes,
@@ -117,7 +120,7 @@ async function ours(cluster: Cluster, kind: Kind, { uid, stateDir }: Mine): Prom
   try {
     return form.parse(await cluster.call(`${whereOf(cluster, kind)}?${query}`)).items;
   } catch (thrown) {
-    // Who may list none has made none: that is asked before.
+    // Without the right to list them, none were created: that right is checked first.
     if (SERVED[kind] !== undefined && isForbidden(thrown)) return [];
     throw refusalOf(thrown);
   }
@@ -127,7 +130,10 @@ const isForbidden = (thrown: unknown): boolean => thrown instanceof ApiFailure &
 
 const PREFIX = "harness-";
 
-/** Every box of this user's that was made from here, running or not, the oldest first; of a Sandbox its pod, if it has one; out of a pool its claim. */
+/**
+ * Every box of this user that was created here, running or not, the oldest first; a Sandbox is listed as its pod, if it
+ * has one, and a box from a pool as its claim.
+ */
 export async function listPods(cluster: Cluster, mine: Mine): Promise<readonly ListedBox[]> {
   const alive = liveness();
   const [pods = [], sandboxes = [], claims = []] = await Promise.all(
@@ -150,7 +156,7 @@ export async function listPods(cluster: Cluster, mine: Mine): Promise<readonly L
       mode: record?.mode ?? null,
       isolation: record?.isolation ?? null,
       owner: owner === undefined ? null : { pid: owner.pid, alive: await alive(owner) },
-      // By one clock for all of them: that of the process that made it may have been set since.
+      // One clock for all boxes: the clock of the creating process may have been set since.
       created: metadata.creationTimestamp || (record?.created ?? ""),
       state: (status?.phase ?? "unknown").toLowerCase(),
       parked: null,
@@ -159,12 +165,12 @@ export async function listPods(cluster: Cluster, mine: Mine): Promise<readonly L
   return (await Promise.all(boxes)).toSorted((a, b) => a.created.localeCompare(b.created));
 }
 
-/** The name of the pod that `listPods` gives by this id. */
+/** The name of the pod with this id from `listPods`. */
 export const podNamed = (id: string): string => `${PREFIX}${id}`;
 
 /**
- * What would make its pod anew, the pod, and its policies behind it: while it stands they have to. False when it was gone
- * already. `kind`: what was made for it, where that is known.
+ * Removes first what would recreate the pod, then the pod, then its policies: they must stand as long as the pod. False
+ * if the pod was gone already. `kind`: what was created for the box, if known.
  */
 export async function removeBoxPod(cluster: Cluster, name: string, kind?: BoxKind): Promise<boolean> {
   if (kind === "Claim" || (kind === undefined && (await servesClaims(cluster))))
@@ -179,10 +185,12 @@ export async function removeBoxPod(cluster: Cluster, name: string, kind?: BoxKin
   return was || had;
 }
 
-/** With it goes its pod, and behind that what is the pod's: its policies. One that stood before there was a pod is nobody's. */
+/**
+ * Deleting the claim deletes its pod, and then the pod's policies. The policy made before there was a pod has no owner.
+ */
 async function removedClaim(cluster: Cluster, name: string, kind: BoxKind | undefined): Promise<boolean> {
   const had = await removed(cluster, `${whereOf(cluster, "claim")}/${name}`).catch((thrown: unknown) => {
-    // Who may remove none has made none.
+    // Without the right to remove claims, none were created.
     if (kind === undefined && thrown instanceof HarnessError && isForbidden(thrown.cause)) return false;
     throw thrown;
   });
@@ -222,7 +230,7 @@ export interface PodLeftover {
   readonly reason: string;
 }
 
-/** Removes Sandboxes, pods and policies whose process is gone; gives those that could not be. */
+/** Removes Sandboxes, pods and policies whose process is gone; returns those that could not be removed. */
 export async function reapPods(cluster: Cluster, mine: Mine): Promise<readonly PodLeftover[]> {
   const alive = liveness();
   const failed: PodLeftover[] = [];
@@ -230,10 +238,10 @@ export async function reapPods(cluster: Cluster, mine: Mine): Promise<readonly P
   for (const kind of KINDS)
     for (const { metadata } of await ours(cluster, kind, mine)) {
       const owner = boxOf(metadata.labels)?.owner;
-      // One whose pod could not be removed has to stay as long as that, and a pod as long as what would make it anew.
+      // A policy must stay as long as its pod, and a pod as long as what would recreate it.
       const pod = metadata.labels?.[NAME_LABEL];
       if (owner === undefined || failed.some(({ id }) => id === pod) || (await alive(owner))) continue;
-      // That of a claim's pod goes behind the pod.
+      // The policy of a claim's pod is deleted after the pod.
       if (kind === "policy" && pod === metadata.name && claims.has(pod)) continue;
       if (kind === "claim") claims.add(metadata.name);
       await removed(cluster, `${whereOf(cluster, kind)}/${metadata.name}`).catch((thrown: unknown) =>

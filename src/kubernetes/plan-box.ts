@@ -13,14 +13,14 @@ import { madePod, type Starting } from "./pod-watch.ts";
 import { boxKind, sandboxPod, sandboxSpec, type SandboxWish } from "./sandbox-resource.ts";
 import { claimedPod, NotFromPool, refuseTooOld } from "./warm-pool.ts";
 
-/** What is asked of a box in a cluster, what it is planned as, and the pod that is had for it. */
+/** From the request for a box in a cluster to its plan, and to the pod for it. */
 
 export interface PodMaker {
   readonly cluster: Cluster;
   readonly uid: number;
   readonly home: string;
   readonly stateDir: string;
-  /** The pod that this runs in; null: it runs in none. */
+  /** The pod that this process runs in, if any. */
   readonly pod: PodOwner | null;
   readonly onWarning: (text: string) => void;
 }
@@ -30,13 +30,13 @@ export interface PodRequest {
   readonly mode: Mode;
   readonly limits: { readonly memory: number; readonly cpus: number | null; readonly pids: number };
   readonly watchChanges: boolean;
-  /** The session whose changes outlive the box; null: they do not. */
+  /** The session that keeps the box's changes; null: they end with the box. */
   readonly keep: string | null;
-  /** Opens what was granted, or will be, on this side. */
+  /** Opens on this side what was granted or will be. */
   readonly network?: () => Promise<NearNetwork & { readonly remove: () => Promise<void> }>;
-  /** For the commands of the box. */
+  /** Environment variables for the commands of the box. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Of the cluster: what the settings say of it. */
+  /** What the settings say about the cluster. */
   readonly wants: Pick<
     PodPlan,
     | "image"
@@ -50,13 +50,15 @@ export interface PodRequest {
     | "deadlineMs"
   > & {
     readonly startMs: number;
-    /** How long a pod that fits on no node is waited for. */
+    /** How long to wait for a pod that fits on no node. */
     readonly scheduleMs: number;
-    /** Whether its pod is made by itself, or by the controller of a Sandbox. */
+    /** Whether the pod is created directly or by the controller of a Sandbox. */
     readonly sandboxResource: SandboxWish;
-    /** A pool whose pods may be boxes; null: each has a pod of its own. */
+    /** A pool whose pods may become boxes; null: each box has a pod of its own. */
     readonly warmPool: string | null;
-    /** Something that pods there reach where they may: HOST:PORT; the API server and the node's kubelet are tried anyway. */
+    /**
+     * HOST:PORT that pods in the cluster can reach if allowed; the API server and the node's kubelet are tried anyway.
+     */
     readonly probe: string | null;
   };
 }
@@ -78,7 +80,7 @@ export async function planOf(
     mode,
   };
   const annotations = boxLabels(identity);
-  // Labels hold short words alone; what is a path or a time stands beside them.
+  // Labels hold only short words; paths and times stand in annotations.
   const labels = Object.fromEntries(
     Object.entries(annotations).filter(([, value]) =>
       /^[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?$/.test(value),
@@ -100,14 +102,17 @@ export async function planOf(
   };
 }
 
-/** What a pod is had for. */
+/** A request with its plan. */
 interface Wished {
   readonly maker: PodMaker;
   readonly request: PodRequest;
   readonly plan: PodPlan;
 }
 
-/** The pod, or what has it made, which goes by itself some time after the pod has to be over. */
+/**
+ * Creates the pod, or the object that creates it; that object is removed automatically some time after the pod's
+ * deadline.
+ */
 export async function madeFor(
   { maker, request, plan }: Wished,
   spec: JsonObject,
@@ -117,14 +122,14 @@ export async function madeFor(
   const starting = { signal, scheduleMs, onWarning: maker.onWarning };
   if (plan.kind === "Pod") return madePod(maker.cluster, plan, spec, starting);
   if (plan.kind === "Claim") return waitingFor({ maker, request, plan }, spec, starting);
-  // By the cluster's clock: that of this machine may be any other.
+  // By the cluster's clock: this machine's clock may show any time.
   const until = new Date((await maker.cluster.now(signal)) + scheduleMs + startMs + deadlineMs + HOUR_MS);
   return sandboxPod(maker.cluster, plan, sandboxSpec(spec, until), starting);
 }
 
 const HOUR_MS = 3_600_000;
 
-/** One that waits in the pool, where it is such a pod as was planned, and has as much time as the box is to have. */
+/** A waiting pod from the pool, if it matches the plan and has enough time left for the box. */
 async function waitingFor(
   { maker, request, plan }: Wished,
   spec: JsonObject,

@@ -1,7 +1,7 @@
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { ApiFailure } from "./cluster.ts";
 
-/** Each cause has its own word, by which scripts and people tell them apart. */
+/** Each cause has its own word, by which scripts and people distinguish causes. */
 type Word =
   | "not authorised"
   | "quota"
@@ -47,7 +47,7 @@ const NEXT: Readonly<Record<Word, string>> = {
 export const failureError = ({ word, why }: Failure, cause?: unknown): HarnessError =>
   new HarnessError(EXIT.sandbox, `no pod as a box: ${word}: ${why}`, NEXT[word], cause);
 
-/** What the API server's no to making something means. */
+/** The meaning of the API server's refusal to create something. */
 export function refusalOf(thrown: unknown): HarnessError {
   if (thrown instanceof HarnessError) return thrown;
   const why = reasonOf(thrown);
@@ -63,7 +63,7 @@ export function wordOf({ status, message }: ApiFailure): Word {
   return "refused";
 }
 
-/** As much of a pod as tells how it is. */
+/** The part of a pod that describes its state. */
 export interface PodState {
   readonly metadata?: {
     readonly name?: string;
@@ -113,7 +113,7 @@ export const isRunning = ({ status }: PodState, container: string): boolean =>
     ({ name, state }) => name === container && state?.running !== undefined,
   );
 
-/** Why there will be no box of this pod, or none any more; undefined while nothing speaks against it. */
+/** Why this pod cannot be or remain a box; undefined as long as it can. */
 export const podFailure = (pod: PodState): Failure | undefined => {
   const states = statesOf(pod);
   return waitingFailure(states) ?? phaseFailure(pod) ?? endedFailure(pod, states) ?? unscheduled(pod);

@@ -8,7 +8,7 @@ import { formatSize } from "../core/text/bounds.ts";
 import { bytesOfText } from "../core/text/bytes.ts";
 import { apartIn, bringBack, type TreePlan, unpackedFrom } from "./pod-tree.ts";
 
-/** Of one call: what is more waits for the end of the box. */
+/** Limits per call: larger changes wait for the end of the box. */
 const MOST_BYTES = 64 * 2 ** 20;
 const MOST_FILES = 50_000;
 const NAMED = 3;
@@ -21,19 +21,19 @@ interface HomeParts {
 }
 
 /**
- * What commands change in a pod's tree comes home behind each of them, into pieces of the layer: a pod that is lost takes
- * only what was under way with it. Asked where nothing has changed, it is one look of the runner's at its tree.
+ * Brings home what commands change in a pod's tree, after each command, as pieces of the layer: a lost pod takes only
+ * unfinished work with it. If nothing has changed, this costs one look of the runner at its tree.
  */
 export class PodHome {
   readonly #client: RunnerClient;
   readonly #plan: TreePlan;
   readonly #layer: Layer;
   readonly #warn: (text: string) => void;
-  /** Since the box began. */
+  /** All changes since the box began. */
   readonly #all = new Map<string, Change>();
-  /** Those that are not at home: too large, or what was to hold them took nothing. */
+  /** Changed files that are not home yet: too large, or they could not be stored. */
   readonly #late = new Set<string>();
-  /** Which piece holds a file. */
+  /** The piece that holds a file. */
   readonly #held = new Map<string, number>();
   #pieces = 0;
   #turn: Promise<void> = Promise.resolve();
@@ -47,24 +47,24 @@ export class PodHome {
     this.#warn = warn;
   }
 
-  /** What was changed until the last look. */
+  /** The changes up to the last look. */
   get seen(): ReadonlyMap<string, Change> {
     return this.#all;
   }
 
-  /** What is at home of it. */
+  /** The changes that are home. */
   *changes(): Generator<Change> {
     for (const change of this.#all.values()) if (!this.#late.has(change.path)) yield change;
   }
 
-  /** What goes with the pod, in words; empty where that is only what was under way. */
+  /** Describes what would be lost with the pod; empty if that is only unfinished work. */
   get missing(): string {
     if (this.#unseen) return "what was changed behind its first half a million files";
     const named = [...this.#late].slice(0, NAMED).join(", ");
     return this.#late.size === 0 ? "" : `${this.#late.size} files that were changed (${named})`;
   }
 
-  /** One after the other. Rejects only with the loss of the box. */
+  /** Calls run one after the other. Rejects only if the box is lost. */
   bring(): Promise<void> {
     const turn = this.#turn.then(() => this.#bring());
     this.#turn = turn.catch(() => undefined);
@@ -129,7 +129,7 @@ export class PodHome {
   }
 }
 
-/** What went meanwhile is no failure: the next look tells of it. */
+/** A file that vanished meanwhile is no failure: the next look reports it. */
 const NAMED_FILES = [
   "--no-recursion",
   "--ignore-failed-read",
@@ -138,10 +138,10 @@ const NAMED_FILES = [
   "--files-from=-",
 ] as const;
 
-/** A file changed while it was read: the next look tells of that, too. */
+/** tar's exit code for a file that changed while it was read: the next look reports that too. */
 const CHANGED = 1;
 
-/** Folders before what is in them; those above what was deleted say whether they are still there. */
+/** Folders before their contents; the folders above a deleted file show whether they still exist. */
 async function* listOf(changes: readonly Change[]): AsyncGenerator<Uint8Array> {
   const listed = new Set<string>();
   let piece: Buffer[] = [];
@@ -158,7 +158,7 @@ async function* listOf(changes: readonly Change[]): AsyncGenerator<Uint8Array> {
   yield Buffer.concat(piece);
 }
 
-/** At the box's end. Of a pod that is lost, what has come home stays. */
+/** Brings everything home at the end of the box. If the pod is lost, what has come home stays. */
 export async function allBrought(
   { client, plan, layer, warn }: HomeParts,
   home: PodHome | undefined,

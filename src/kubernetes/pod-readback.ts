@@ -3,7 +3,7 @@ import type { BoxKind, JsonObject } from "./pod-spec.ts";
 
 const isText = (value: unknown): boolean => typeof value === "string";
 
-/** Labels and annotations by which a mesh is told to leave a pod alone. */
+/** Labels and annotations that tell a mesh to leave a pod alone. */
 const OPT_OUTS: Readonly<Record<string, string>> = {
   "sidecar.istio.io/inject": "false",
   "istio.io/dataplane-mode": "none",
@@ -12,7 +12,7 @@ const OPT_OUTS: Readonly<Record<string, string>> = {
   "consul.hashicorp.com/connect-inject": "false",
 };
 
-/** Of labels: where the pod runs, which a cluster of 1.35 copies from its node, and opt-outs. */
+/** Labels that a cluster may add: where the pod runs, which a 1.35 cluster copies from its node, and opt-outs. */
 const GIVEN: Readonly<Record<string, (value: unknown) => boolean>> = {
   "topology.kubernetes.io/zone": isText,
   "topology.kubernetes.io/region": isText,
@@ -21,10 +21,10 @@ const GIVEN: Readonly<Record<string, (value: unknown) => boolean>> = {
   ),
 };
 
-/** The controller of Sandboxes finds a pod of its own again by this one, which it alone sets. */
+/** The label by which the Sandbox controller finds its pods; nobody else sets it. */
 const OF_SANDBOX = "agents.x-k8s.io/sandbox-name-hash";
 
-/** And those of a pool: which template they are of. */
+/** The label for a pod's template in a pool. */
 const OF_POOL = "agents.x-k8s.io/sandbox-template-ref-hash";
 
 const OF_KIND: Readonly<Record<BoxKind, readonly string[]>> = {
@@ -33,18 +33,18 @@ const OF_KIND: Readonly<Record<BoxKind, readonly string[]>> = {
   Claim: [OF_SANDBOX, OF_POOL],
 };
 
-/** While it waited in a pool it had others of that controller's. */
+/** Prefix of further labels of that controller, which a pod has while it waits in a pool. */
 const OF_CONTROLLER = "agents.x-k8s.io/";
 
-/** Whether a pod may have this label, or have had it, without anybody's having planned it. */
+/** Whether a pod may have or have had this label without being planned so. */
 export const mayBeGiven = (label: string, kind: BoxKind): boolean =>
   Object.hasOwn(GIVEN, label) ||
   OF_KIND[kind].includes(label) ||
   (kind === "Claim" && label.startsWith(OF_CONTROLLER));
 
 /**
- * What a cluster may make of a pod beside what was said: defaults that change nothing, where it runs and how it is
- * scheduled. A field that is not here and was not planned is refused by its name, whatever a later version calls it.
+ * What a cluster may add to a pod beyond the plan: defaults that change nothing, where the pod runs and how it is
+ * scheduled. A field that is neither listed here nor planned is refused by name, whatever a later version calls it.
  */
 export type Additions = Readonly<Record<string, (value: unknown) => boolean>>;
 
@@ -60,7 +60,7 @@ const ADDED: Additions = {
   "spec.overhead": () => true,
   "spec.serviceAccountName": () => true,
   "spec.serviceAccount": () => true,
-  // A service account brings its own, and a node selector of the namespace or the runtime class only narrows.
+  // A service account brings its own pull secrets; a node selector of the namespace or the runtime class only narrows.
   "spec.imagePullSecrets": () => true,
   "spec.nodeSelector.*": () => true,
   "spec.hostUsers": (value) => value === false,
@@ -71,7 +71,7 @@ const ADDED: Additions = {
   ...Object.fromEntries(Object.entries(GIVEN).map(([name, may]) => [`metadata.labels.${name}`, may])),
 };
 
-/** These the API drops where they say what is so anyway. */
+/** Fields that the API drops if they state the default. */
 const DROPPED = new Set([
   "spec.hostNetwork",
   "spec.hostPID",
@@ -81,7 +81,7 @@ const DROPPED = new Set([
   "spec.nodeSelector",
 ]);
 
-/** One line for each field of the pod as the cluster has it that is not as it was planned; `kind`: what was made for it. */
+/** One line for each field in which the cluster's pod differs from the plan; `kind`: what was created for the box. */
 export function readbackDifferences(
   planned: JsonObject,
   seen: unknown,
@@ -91,7 +91,7 @@ export function readbackDifferences(
   const lines: string[] = [];
   const metadata = isObject(seen["metadata"]) ? seen["metadata"] : {};
   const meant = planned["metadata"] as JsonObject;
-  // Other labels could bring other network policies; annotations are notes, but some runtimes obey them.
+  // Other labels could bring other network policies. Annotations are only notes, but some runtimes obey them.
   const labels = isObject(metadata["labels"]) ? { ...metadata["labels"] } : {};
   for (const label of OF_KIND[kind]) if (isText(labels[label])) delete labels[label];
   compare("metadata.labels", meant["labels"], labels, { lines, may: ADDED });
@@ -100,7 +100,7 @@ export function readbackDifferences(
   return lines;
 }
 
-/** Notes that were not planned, and that some runtime obeys. */
+/** Unplanned annotations that some runtime obeys. */
 export function obeyedNotes(planned: JsonObject, { annotations }: Fields): readonly string[] {
   const notes = Object.entries(isObject(annotations) ? annotations : {});
   return notes
@@ -111,7 +111,7 @@ export function obeyedNotes(planned: JsonObject, { annotations }: Fields): reado
     .map(([name]) => `metadata.annotations.${name}: was added`);
 }
 
-/** One line for each field of a specification that is not as it was planned; `more`: what may be there beside it as well. */
+/** One line for each field of a specification that differs from the plan; `more`: further permitted additions. */
 export function specDifferences(planned: unknown, seen: unknown, more: Additions): readonly string[] {
   const lines: string[] = [];
   compare("spec", planned, seen, { lines, may: { ...ADDED, ...more } });
@@ -125,7 +125,7 @@ interface Reading {
 
 const SECCOMP = /^(?:container\.)?seccomp\.security\.alpha\.kubernetes\.io\//;
 
-/** Versions before 1.25 say once more in a note which profile the specification names. */
+/** Versions before 1.25 repeat the specification's profile in an annotation. */
 function isProfile(planned: JsonObject, name: string, value: unknown): boolean {
   const { securityContext } = planned["spec"] as { readonly securityContext: Fields };
   const { localhostProfile } = securityContext["seccompProfile"] as Fields;
@@ -134,13 +134,13 @@ function isProfile(planned: JsonObject, name: string, value: unknown): boolean {
 }
 
 /**
- * By which profiles are loosened, devices, mounts and networks given, limits of processors lifted, sidecars and the nets of a
- * mesh asked for: what runtimes (containerd, CRI-O, crun, Kata, gVisor), their plugins and meshes read of a pod's notes.
+ * Annotations that loosen profiles, give devices, mounts and networks, lift processor limits, or ask for sidecars and
+ * mesh networks: read by runtimes (containerd, CRI-O, crun, Kata, gVisor), their plugins and meshes.
  */
 const OBEYED =
   /apparmor\.security|seccomp\.security|seccomp-profile\.kubernetes\.cri-o|io\.kubernetes\.cri|crio\.io|cdi\.k8s\.io|nri\.(?:io|containerd\.io)|run\.oci\.|module\.wasm\.image|io\.containerd\.|io\.katacontainers|dev\.gvisor|unsafe-sysctls|sidecar|linkerd\.io\/inject|connect-inject|dataplane-mode|ambient\.istio|multus-cni|k8s\.v1\.cni|cni\.cncf/;
 
-/** What networks were given is told behind it, and obeyed by nobody. */
+/** A report of the given networks, which nothing obeys. */
 const TOLD = /^k8s\.v1\.cni\.cncf\.io\/networks?-status$/;
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -177,7 +177,7 @@ function compareLists(path: string, planned: readonly unknown[], seen: unknown, 
     reading.lines.push(`${path}[${String(index)}]: was added (${shown(there[index])})`);
 }
 
-/** Containers of every kind and number alike. */
+/** Treats containers of every kind and index alike. */
 const general = (path: string): string =>
   path.replace(/^spec\.(?:containers|initContainers)\[\d+\]/, "spec.*");
 
@@ -188,7 +188,7 @@ const isNothing = (value: unknown): boolean =>
   (Array.isArray(value) && value.length === 0) ||
   (isObject(value) && Object.keys(value).length === 0);
 
-/** Amounts come back in the shortest form that says the same. */
+/** Compares values; amounts come back in the shortest equivalent form. */
 const isSame = (path: string, planned: unknown, seen: unknown): boolean =>
   /\.(?:cpu|memory|sizeLimit)$/.test(path)
     ? amountOf(planned) === amountOf(seen)
@@ -207,7 +207,7 @@ const UNITS: Readonly<Record<string, number>> = {
   Ti: 2 ** 40,
 };
 
-/** Undefined where it is none. */
+/** The number of a quantity; undefined if the value is none. */
 export function amountOf(value: unknown): number | undefined {
   const [, digits, unit = ""] = /^(\d+(?:\.\d+)?)([a-zA-Z]*)$/.exec(String(value)) ?? [];
   const factor = UNITS[unit];

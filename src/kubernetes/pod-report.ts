@@ -3,7 +3,7 @@ import { type BoxReport, hostLines, limitLines, processLines } from "../boxes/ru
 import { isInside } from "../core/text/file-paths.ts";
 import { placesBeside, type PodPlan, scratchOf } from "./pod-spec.ts";
 
-/** What the box says of itself against the plan, one line for each deviation. The network is proven elsewhere. */
+/** Compares the box's own report with the plan, one line per deviation. The network is proven elsewhere. */
 export const podReportDifferences = (plan: PodPlan, report: BoxReport): readonly string[] => [
   ...processLines(plan, report.status),
   ...limitLines(report.rlimits),
@@ -43,17 +43,20 @@ function must(
 }
 
 const KERNEL = new Set(["proc", "sysfs", "tmpfs", "devtmpfs", "devpts", "mqueue", "cgroup", "cgroup2"]);
-/** Files of the kubelet's and the runtime's, one each. */
+/** Files that the kubelet and the runtime mount, one each. */
 const FILES = /^\/(?:etc\/(?:hosts|hostname|resolv\.conf)|dev\/termination-log)$/;
 
-/** What no plan has: kernel file systems below the kernel's own folders, and four files. All else is somebody's. */
+/**
+ * Unplanned mounts are allowed only for kernel file systems below the kernel's own folders, and for four files. Any
+ * other mount is reported.
+ */
 function strangerLines({ path, type, root }: MountPoint): readonly string[] {
   const own = ["/proc", "/sys", "/dev"].some((folder) => isInside(folder, path));
   if (FILES.test(path) || (own && KERNEL.has(type))) return [];
   return [`${path}: was not planned (${type} of ${root})`];
 }
 
-/** Whether it has but its own loopback: then there is nothing to prove. */
+/** Whether the box has only its own loopback device: then there is nothing to prove. */
 export function isAlone({ netdev, route }: Pick<BoxReport, "netdev" | "route">): boolean {
   const devices = netdev
     .split("\n")

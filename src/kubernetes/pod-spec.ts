@@ -3,7 +3,7 @@ import type { Mode } from "../core/decision.ts";
 import { ULIMITS } from "../boxes/runner/runner-report.ts";
 import { isInside } from "../core/text/file-paths.ts";
 
-/** Of the same namespace; a pod, if nothing else is said. */
+/** An owner in the same namespace; a pod by default. */
 export interface PodOwner {
   readonly apiVersion?: string;
   readonly kind?: string;
@@ -11,14 +11,17 @@ export interface PodOwner {
   readonly uid: string;
 }
 
-/** What is made for a box: its pod, a Sandbox whose controller makes it, or a claim of a pod that waits in a pool. */
+/**
+ * What is created for a box: its pod, a Sandbox whose controller creates the pod, or a claim for a waiting pod of a
+ * pool.
+ */
 export type BoxKind = OwnBox | "Claim";
 export type OwnBox = "Pod" | "Sandbox";
 
-/** A box as a pod, decided before anything of it is made. */
+/** A box as a pod, decided before anything is created. */
 export interface PodPlan {
   readonly kind: BoxKind;
-  /** Of the pod, of its policies and of its Sandbox; of a pod out of a pool, of its claim. */
+  /** Name of the pod, its policies and its Sandbox; for a pod from a pool, the name of its claim. */
   readonly name: string;
   readonly namespace: string;
   readonly image: string;
@@ -27,10 +30,10 @@ export interface PodPlan {
   readonly user: { readonly uid: number; readonly gid: number };
   readonly mode: Exclude<Mode, "danger-full-access">;
   readonly workspace: string;
-  /** Whether something may be granted to it: then its runner has the port that leads there. */
+  /** Whether network access may be granted: then the runner has the port that leads there. */
   readonly network: boolean;
   readonly limits: { readonly memory: number; readonly cpus: number; readonly pids: number };
-  /** Bytes that the copy of the workspace may take on its node. */
+  /** Maximum bytes of the workspace's copy on its node. */
   readonly disk: number;
   readonly runtimeClass: string | null;
   /** RuntimeDefault, or Localhost/ and a path below the kubelet's folder. */
@@ -38,13 +41,13 @@ export interface PodPlan {
   readonly nodeSelector: Readonly<Record<string, string>>;
   readonly brought: readonly BroughtFolder[];
   readonly deadlineMs: number;
-  /** The pod that asks for it, with which it goes; null: nobody's in the cluster. */
+  /** The pod that created this one and with which it is deleted; null: no owner in the cluster. */
   readonly owner: PodOwner | null;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** What the image brings of a project and the box is to have at another place, where it may write it. */
+/** A folder of the image that the box shall have, writable, at another place. */
 interface BroughtFolder {
   readonly from: string;
   readonly to: string;
@@ -54,28 +57,28 @@ type Json = string | number | boolean | null | readonly Json[] | { readonly [key
 export type JsonObject = { readonly [key: string]: Json };
 
 export const BOX = "box";
-/** Fills the workspace of a box that may only read it, and has ended before the box begins. */
+/** Fills the workspace of a read-only box, and ends before the box begins. */
 export const FILLER = "filler";
 const RUNNER = "/usr/local/lib/harness/runner";
 
-/** What marks a pod as a box of ours; its policies choose it by this and its name. */
+/** Marks a pod as one of our boxes; its policies select it by this label and its name. */
 export const NAME_LABEL = "dev.harness.pod";
 
-/** Marks a pod out of a pool: no label of our own may be given to one. */
+/** Marks a pod from a pool: such a pod may not get labels of our own domain. */
 export const CLAIM_LABEL = "sandbox.users.io/harness-pod";
 
 const chosenBy = ({ kind, name }: Pick<PodPlan, "kind" | "name">): Readonly<Record<string, string>> => ({
   [kind === "Claim" ? CLAIM_LABEL : NAME_LABEL]: name,
 });
 
-/** All that are ours on the pod. */
+/** All our labels on the pod. */
 export const podLabels = (plan: PodPlan): Readonly<Record<string, string>> =>
   plan.kind === "Claim" ? chosenBy(plan) : { ...plan.labels, ...chosenBy(plan) };
 
-/** In a pool its time runs while it waits: it has as long for that as a box may take. */
+/** A pod's time runs while it waits in a pool, so waiting gets as much time as a box. */
 const lifeOf = ({ kind, deadlineMs }: PodPlan): number => (kind === "Claim" ? 2 * deadlineMs : deadlineMs);
 
-/** Starts empty: what the cluster puts into every container's environment is taken out again. */
+/** The complete environment: variables that the cluster adds to every container are removed. */
 const ENVIRONMENT: readonly string[] = [
   "PATH=/usr/local/lib/harness/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
   `HOME=${BOX_HOME}`,
@@ -87,12 +90,12 @@ const ENVIRONMENT: readonly string[] = [
   `GIT_CONFIG_GLOBAL=${BOX_HOME}/.gitconfig`,
 ];
 
-/** Pods have no limits of this kind, and a process may always lower its own. */
+/** Pods have no limits of this kind, but a process may always lower its own. */
 const limited: readonly string[] = Object.entries(ULIMITS).map(
   ([name, most]) => `--${name}=${String(most)}:${String(most)}`,
 );
 
-/** The API server's address stands there for the proof that it cannot be reached. */
+/** Holds the API server's address, for the proof that it cannot be reached. */
 export const API_VARIABLE = "HARNESS_API";
 
 const commandOf = (network: boolean): readonly string[] => [
@@ -106,7 +109,7 @@ const commandOf = (network: boolean): readonly string[] => [
   ...(network ? ["network"] : []),
 ];
 
-/** A pure function from the plan to the pod: Pod Security "restricted", no token, no shared namespace, read-only root. */
+/** Pure function from plan to pod: Pod Security "restricted", no token, no shared namespace, read-only root. */
 export function podSpec(plan: PodPlan): JsonObject {
   const { name, namespace, owner, annotations, runtimeClass, pullSecret, nodeSelector } = plan;
   return {
@@ -130,7 +133,7 @@ export function podSpec(plan: PodPlan): JsonObject {
       hostIPC: false,
       shareProcessNamespace: false,
       hostname: "sandbox",
-      // No resolver: names are for nobody in there.
+      // No resolver: nothing in the box may resolve names.
       dnsPolicy: "None",
       dnsConfig: { nameservers: ["127.0.0.1"] },
       securityContext: {
@@ -149,7 +152,7 @@ export function podSpec(plan: PodPlan): JsonObject {
   };
 }
 
-/** Once the owner is gone the cluster removes what has nobody else. */
+/** Once the owner is gone, the cluster removes objects without another owner. */
 export const ownedBy = (owner: PodOwner | null): JsonObject =>
   owner === null ? {} : { ownerReferences: [{ apiVersion: "v1", kind: "Pod", ...owner }] };
 
@@ -170,7 +173,7 @@ function containerOf(plan: PodPlan, name: string): JsonObject {
     command: commandOf(plan.network && name === BOX),
     workingDir: "/",
     stdin: true,
-    // With the connection goes its input, and with its input the runner.
+    // When the connection ends, so does stdin, and with stdin the runner.
     stdinOnce: true,
     tty: false,
     securityContext: {
@@ -193,7 +196,7 @@ interface Scratch {
 
 const MiB = 2 ** 20;
 
-/** In memory, and counted as the box's; what they may take together stays below half of it. */
+/** In memory, and charged to the box; together they stay below half of its memory. */
 export const scratchOf = ({ limits: { memory } }: Pick<PodPlan, "limits">): readonly Scratch[] => [
   { volume: "tmp", path: "/tmp", bytes: Math.floor(memory / 4) },
   { volume: "home", path: BOX_HOME, bytes: Math.floor(memory / 8) },
@@ -202,7 +205,7 @@ export const scratchOf = ({ limits: { memory } }: Pick<PodPlan, "limits">): read
 
 const WORKSPACE = "workspace";
 
-/** Places beside the workspace are volumes of their own: nothing else of a pod can be written. */
+/** Places outside the workspace need volumes of their own: nothing else of a pod is writable. */
 export const placesBeside = ({
   brought,
   workspace,
@@ -234,7 +237,7 @@ const volumesOf = (plan: PodPlan): Json => [
   { name: WORKSPACE, emptyDir: { sizeLimit: String(plan.disk) } },
 ];
 
-/** Denies all, either way, to the pod of this name; the second, with `open`, lets it out while the proof is made. */
+/** Denies the pod all traffic in both directions; with `open`, lets it out while the proof is made. */
 export const policyOf = (plan: PodPlan, part: PolicyPart = "shut"): JsonObject => ({
   apiVersion: "networking.k8s.io/v1",
   kind: "NetworkPolicy",
@@ -251,14 +254,14 @@ export const policyOf = (plan: PodPlan, part: PolicyPart = "shut"): JsonObject =
   },
 });
 
-/** `open` lets out; `first` shuts as `shut` does, before there is something in the cluster that could own a policy. */
+/** `open` lets the box out; `first` shuts it like `shut`, before anything in the cluster can own a policy. */
 export const POLICY_PARTS = ["shut", "open", "first"] as const;
 export type PolicyPart = (typeof POLICY_PARTS)[number];
 
 export const policyName = ({ name }: Pick<PodPlan, "name">, part: PolicyPart): string =>
   part === "shut" ? name : `${name}-${part}`;
 
-/** A path that a mount of ours or of the kubelet's would cover, or that would cover one. */
+/** Whether no mount of ours or the kubelet's would cover this path or be covered by it. */
 export const isMountable = (workspace: string): boolean =>
   !["/proc", "/sys", "/dev", "/etc", "/run", BOX_HOME, "/usr/local/lib/harness"].some(
     (place) => isInside(place, workspace) || isInside(workspace, place),

@@ -8,7 +8,7 @@ import { ApiFailure, type Cluster, type ClusterTime, isLost, noAnswer } from "./
 import { podFailure } from "./pod-failure.ts";
 import { podOf } from "./pod-watch.ts";
 
-/** As much of the package's socket as is used; its own types come with a package that is not there. */
+/** The part of the package's socket that is used; its own types need a package that is not installed. */
 interface Socket {
   readonly protocol: string;
   addEventListener(name: "close" | "error", listener: (event: { readonly message?: string }) => void): void;
@@ -22,21 +22,21 @@ interface Socket {
 
 const [STDIN, STDOUT, STDERR, STATUS, CLOSE] = [0, 1, 2, 3, 255];
 const PIECE = 64 * 1024;
-/** Balancers between here and the node let go of what is silent for a minute. */
+/** Load balancers on the way drop connections that are silent for a minute. */
 const PING_MS = 20_000;
 
 interface Attached {
   readonly pod: string;
   readonly container: string;
-  /** Of whoever waits for it. */
+  /** The signal of the caller. */
   readonly signal: AbortSignal;
 }
 
 /**
- * The standard streams of a container over one WebSocket (v5, else v4), as an engine gives them: what comes is framed by
- * u8 source, three zeros, u32 length. Ending it ends the container's input: half of the connection where the protocol can
- * say so, and all of it else. An API server that is away is waited for until it is attached; what is lost then is lost, as the
- * container's input ends with it.
+ * The standard streams of a container over one WebSocket (v5, else v4), in the framing of a container engine: u8
+ * source, three zeros, u32 length. Ending the stream ends the container's input: half of the connection if the protocol
+ * allows that, else all of it. Waits for an API server that is away until the stream is attached; a connection that is
+ * lost later stays lost, since the container's input ends with it.
  */
 export async function attachTo(cluster: Cluster, { pod, container, signal }: Attached): Promise<Duplex> {
   const query = new URLSearchParams({ container, stdin: "true", stdout: "true", stderr: "true" });
@@ -69,7 +69,7 @@ export async function attachTo(cluster: Cluster, { pod, container, signal }: Att
 
 type Connect = (given: AbortSignal) => Promise<Socket>;
 
-/** The package ends no connection that it has begun to make: the request that begins it ends with this signal. */
+/** The package does not abort a pending connection: the request behind it ends with this signal. */
 const within = (signal: AbortSignal, config: KubeConfig): KubeConfig =>
   ({
     getCurrentCluster: () => config.getCurrentCluster(),
@@ -77,7 +77,9 @@ const within = (signal: AbortSignal, config: KubeConfig): KubeConfig =>
       config.applyToHTTPSOptions(Object.assign(options, { signal })),
   }) as unknown as KubeConfig;
 
-/** The socket once it is open, in its time; its failures are as those of a question. One that is given up is closed. */
+/**
+ * The socket, once open, within the time limit; failures look like those of a request. An abandoned socket is closed.
+ */
 async function opened(connect: Connect, time: ClusterTime, signal: AbortSignal): Promise<Socket> {
   const late = AbortSignal.timeout(time.answerMs);
   const left = new AbortController();
@@ -92,14 +94,14 @@ async function opened(connect: Connect, time: ClusterTime, signal: AbortSignal):
     );
     signal.throwIfAborted();
     if (late.aborted) throw noAnswer(time);
-    // The package gives an event in its place.
+    // The package throws an event instead of the error.
     const cause = (thrown as { readonly error?: unknown }).error ?? thrown;
     const [, status] = /^Unexpected server response: (\d{3})$/.exec(reasonOf(cause)) ?? [];
     throw status === undefined ? cause : new ApiFailure(Number(status), "", `HTTP ${status}`);
   }
 }
 
-/** What the cluster says of a pod whose streams ended; it may know it a moment later. */
+/** What the cluster says about a pod whose streams ended; the cluster may know only a moment later. */
 async function whyEnded(cluster: Cluster, name: string, trouble: string): Promise<string> {
   const patience = AbortSignal.timeout(Math.min(WHY_MS, cluster.time.answerMs));
   let there = false;
@@ -131,7 +133,7 @@ class PodStream extends Duplex {
   #pings: NodeJS.Timeout | undefined;
   #trouble: string | undefined;
 
-  /** `why` tells of the end that nobody here wanted. */
+  /** `why` explains an unexpected end. */
   constructor(why: (trouble: string) => Promise<string>) {
     super();
     this.#why = why;
@@ -143,7 +145,7 @@ class PodStream extends Duplex {
       clearInterval(this.#pings);
       void this.#over();
     });
-    // It is closed behind that, and why is asked then.
+    // The close event follows, and the reason is asked then.
     socket.addEventListener("error", ({ message }) => void (this.#trouble ??= message));
     this.#pings = setInterval(() => socket.ping(), PING_MS).unref();
   }
@@ -168,7 +170,7 @@ class PodStream extends Duplex {
     if (!this.push(Buffer.concat([head, bytes]))) this.#socket?.pause();
   }
 
-  /** Said once, at the end. A failure is the reason of the end, as what a container writes last would be. */
+  /** Sent once, at the end. A failure is passed on as the reason, like the last output of a container. */
   #status(bytes: Buffer): void {
     const text = bytes.toString("utf8");
     if (!text.includes('"Success"')) this.#give(STDERR ?? 2, Buffer.from(text.slice(0, 500)));
@@ -180,7 +182,7 @@ class PodStream extends Duplex {
 
   override _write(chunk: Buffer, _: BufferEncoding, done: (error?: Error | null) => void): void {
     const send = (at: number, failed?: Error | null): void => {
-      // One that takes no more is closed at once, and that says why.
+      // A failing socket is closed at once, and the close event reports why.
       if (failed instanceof Error) this.#trouble ??= failed.message;
       if (failed instanceof Error || at >= chunk.length) return done();
       const piece = chunk.subarray(at, at + PIECE);

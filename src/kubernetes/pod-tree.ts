@@ -13,13 +13,13 @@ import { EXIT, HarnessError } from "../core/errors.ts";
 import { isInside } from "../core/text/file-paths.ts";
 import type { PodPlan } from "./pod-spec.ts";
 
-/** The tree that a pod works on: how it comes there, and how what became of it comes back. */
+/** How the tree gets into a pod, and how its changes come back. */
 
 export type TreePlan = Pick<PodPlan, "workspace" | "brought">;
 
 interface Filling {
   readonly plan: TreePlan;
-  /** A real path. */
+  /** The real path of the workspace. */
   readonly workspace: string;
   readonly layer: Layer | null;
   readonly warn: (text: string) => void;
@@ -27,11 +27,11 @@ interface Filling {
 
 const HOUR_MS = 3_600_000;
 
-/** What of the workspace is the image's own in the box, as paths below it: the host's is neither sent nor changed. */
+/** Paths in the workspace that come from the image in the box: those of the host are neither sent nor changed. */
 export const apartIn = (brought: PodPlan["brought"], workspace: string): readonly string[] =>
   brought.filter(({ to }) => isInside(workspace, to)).map(({ to }) => path.relative(workspace, to));
 
-/** What the session changed before, or the workspace as it is; then what the image brings. */
+/** Sends the tree that the session kept, or the workspace as it is; then adds the folders from the image. */
 export async function fill(client: RunnerClient, filling: Filling): Promise<void> {
   await sendTree(filling, client);
   for (const folder of filling.plan.brought) await bring(folder, client);
@@ -39,7 +39,7 @@ export async function fill(client: RunnerClient, filling: Filling): Promise<void
 
 const BRING = `mkdir -p -- "$1" && exec find "$0" -mindepth 1 -maxdepth 1 -exec cp -a --no-preserve=ownership -t "$1" -- {} +`;
 
-/** A copy: what a box writes there goes with it. */
+/** Copies the folder: what a box writes there is lost with the box. */
 async function bring({ from, to }: PodPlan["brought"][number], client: RunnerClient): Promise<void> {
   const words = ["sh", "-c", BRING, from, to];
   const command = { words, folder: "/", timeoutMs: HOUR_MS, keep: { head: 0, tail: 2000 } };
@@ -83,7 +83,7 @@ async function sendTree({ plan, workspace, layer, warn }: Filling, client: Runne
   );
 }
 
-/** The pod's tree as the layer's, whole or not at all. */
+/** Replaces the layer's tree with the pod's tree, completely or not at all. */
 export async function bringBack(plan: TreePlan, layer: Layer, client: RunnerClient): Promise<void> {
   const { folder } = layer;
   const apart = apartIn(plan.brought, plan.workspace);
@@ -99,16 +99,19 @@ export async function bringBack(plan: TreePlan, layer: Layer, client: RunnerClie
 }
 
 interface Packing {
-  /** In the box. */
+  /** A folder in the box. */
   readonly folder: string;
-  /** What tar is to take. */
+  /** Arguments for tar: what to pack. */
   readonly words: readonly string[];
-  /** What it may end with, where that is no failure. */
+  /** The highest exit code of tar that is no failure. */
   readonly bears?: number;
   readonly input?: AsyncIterable<Uint8Array>;
 }
 
-/** Gives what tar makes of a folder of the box, below one top folder, as it comes; it ends well only where all of it came. */
+/**
+ * Streams a tar archive of a folder in the box, below one top folder, to `take`; resolves only if the whole archive
+ * arrived.
+ */
 export async function unpackedFrom(
   client: RunnerClient,
   { folder, words, bears = 0, input }: Packing,
@@ -139,7 +142,7 @@ export async function unpackedFrom(
   await taken;
 }
 
-/** Or it takes no more. */
+/** Resolves when the archive accepts more data, or is closed. */
 function drained(archive: PassThrough): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
@@ -150,7 +153,7 @@ function drained(archive: PassThrough): Promise<void> {
   });
 }
 
-/** Folders that were made only to hold what the image brings. */
+/** Removes folders that were made only to hold what the image brings. */
 async function dropEmptyParents(
   apart: readonly string[],
   { aside, workspace }: { readonly aside: string; readonly workspace: string },

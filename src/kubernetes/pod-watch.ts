@@ -7,14 +7,14 @@ import type { JsonObject, PodPlan } from "./pod-spec.ts";
 
 type Named = Pick<PodPlan, "name">;
 
-/** As the cluster has it now, whole. */
+/** The complete pod as the cluster has it now; fails if it is gone. */
 export async function podOf(cluster: Cluster, named: Named, signal?: AbortSignal): Promise<PodState> {
   const found = await podIfAny(cluster, named, signal);
   if (found === undefined) throw failureError({ word: "deleted", why: "the pod is gone" });
   return found;
 }
 
-/** The same, where there may be none. */
+/** The same, but undefined if there is no such pod. */
 export async function podIfAny(
   cluster: Cluster,
   { name }: Named,
@@ -24,7 +24,7 @@ export async function podIfAny(
     return (await cluster.call(`${cluster.at("pods")}/${name}`, { signal })) as PodState;
   } catch (thrown) {
     if (thrown instanceof ApiFailure && thrown.status === 404) return undefined;
-    // Who no longer waits is refused nothing.
+    // An aborted caller gets its own reason instead of a refusal.
     signal?.throwIfAborted();
     throw refusalOf(thrown);
   }
@@ -32,7 +32,7 @@ export async function podIfAny(
 
 const QUOTA_LOOK_MS = 2000;
 
-/** As the cluster made it. */
+/** Creates a pod; returns it as the cluster made it. */
 export const madePod = (
   cluster: Cluster,
   plan: Named,
@@ -45,13 +45,13 @@ export const madePod = (
   });
 
 interface Making<T> extends Starting {
-  /** Gives it where it is there already. */
+  /** Reads the object if it exists already. */
   readonly look: () => Promise<T>;
 }
 
 /**
- * A quota that has no room is waited for as a node is: others end. Its name is ours alone: where it is there already, the
- * server had made it and was gone before it could say so.
+ * Creates an object. Waits for room in a quota, as for a node: others end. The name is ours alone: if the object
+ * exists, an earlier request created it and its answer was lost.
  */
 export async function madeAt<T>(
   cluster: Cluster,
@@ -76,7 +76,7 @@ export async function madeAt<T>(
   }
 }
 
-/** Whether a quota would take it that nobody else used. */
+/** Whether the object would fit into the quota if nobody else used it. */
 export function mayFit(thrown: unknown): thrown is ApiFailure {
   if (!(thrown instanceof ApiFailure)) return false;
   const said = /exceeded quota: [^,]*, requested: (.*), used: .*, limited: (.*)$/.exec(thrown.message);
@@ -96,18 +96,18 @@ const amountsIn = (text = ""): ReadonlyMap<string, number> =>
     }),
   );
 
-/** How a pod that begins is waited for. */
+/** How to wait for a starting pod. */
 export interface Starting {
-  /** Aborted when it should have started. */
+  /** Aborts when the pod should have started. */
   readonly signal: AbortSignal;
-  /** For a pod that fits on no node: what the scheduler says is told at once, and waited for no longer than this. */
+  /** Time limit for a pod that fits on no node; the scheduler's reason is reported at once. */
   readonly scheduleMs: number;
   readonly onWarning: (text: string) => void;
 }
 
 /**
- * The pod once this container of it runs. Looks, then watches from there; a watch that the server ends or calls too old
- * begins with another look.
+ * The pod, once this container runs. Looks, then watches from there; if the server ends the watch or calls it too old,
+ * looks again.
  */
 export async function running(
   cluster: Cluster,
@@ -131,7 +131,7 @@ export async function running(
   }
 }
 
-/** Whether there is a node for it. What the scheduler says against it is told once for each word of it. */
+/** Waits for a node with room. Each reason of the scheduler is reported once. */
 class Place implements Disposable {
   readonly #starting: Starting;
   readonly #late = new AbortController();
@@ -168,7 +168,7 @@ interface Watching {
   readonly place: Place;
 }
 
-/** False where the watch ended before the container ran. */
+/** False if the watch ended before the container ran. */
 async function watched(cluster: Cluster, { name }: Named, watching: Watching): Promise<boolean> {
   const { seen, signal } = watching;
   const query = new URLSearchParams({
@@ -193,7 +193,7 @@ async function watched(cluster: Cluster, { name }: Named, watching: Watching): P
   return false;
 }
 
-/** A pod that fits nowhere now may fit when others end, so that is waited for; nothing else that failed gets better. */
+/** A pod that fits nowhere now may fit when others end, so that is waited for; no other failure gets better. */
 function isReady(pod: PodState, { container, place }: Watching): boolean {
   if (isRunning(pod, container)) return true;
   const failure = podFailure(pod);

@@ -9,11 +9,11 @@ interface Right {
 
 export interface AskedRights {
   readonly asked: number;
-  /** `verb resource`, of those that are not had. */
+  /** Missing rights, as `verb resource`. */
   readonly missing: readonly string[];
 }
 
-/** Which of these rights whoever asks has in the namespace: whoever may use the API at all may ask that. */
+/** Which of these rights the caller has in the namespace: anyone who may use the API may ask that. */
 export async function askedRights(cluster: Cluster, rules: readonly PolicyRule[]): Promise<AskedRights> {
   const wanted = rules.flatMap(({ apiGroups = [], resources = [], verbs }) =>
     resources.flatMap((resource) => verbs.map((verb) => ({ group: apiGroups[0] ?? "", resource, verb }))),

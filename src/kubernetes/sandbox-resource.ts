@@ -9,15 +9,15 @@ import { madeAt, mayFit, podIfAny, type Starting } from "./pod-watch.ts";
 import { askedRights } from "./rights.ts";
 
 /**
- * A box as the resource of kubernetes-sigs/agent-sandbox: a Sandbox holds the box's pod as a template, and its controller
- * makes the pod, under the same name and with the Sandbox as its owner. It is known from 0.5 on, which serves v1beta1.
+ * A box as a Sandbox of kubernetes-sigs/agent-sandbox: a Sandbox holds the pod as a template, and its controller
+ * creates the pod under the same name, with the Sandbox as its owner. Supported from 0.5 on, which serves v1beta1.
  */
 const API = "agents.x-k8s.io/v1beta1";
 
-/** Below the namespace, and before a name. */
+/** The path of the namespace's Sandboxes. */
 export const SANDBOXES = (cluster: Cluster): string => cluster.at("sandboxes", `apis/${API}`);
 
-/** `auto`: where it is there and allowed. */
+/** `auto`: if the cluster has Sandboxes and allows them. */
 export type SandboxWish = "auto" | "never" | "always";
 
 export async function boxKind(cluster: Cluster, wish: SandboxWish): Promise<OwnBox> {
@@ -30,7 +30,7 @@ export async function boxKind(cluster: Cluster, wish: SandboxWish): Promise<OwnB
 
 export const NEXT_SANDBOX = `kubectl api-resources --api-group agents.x-k8s.io   (or bare pods: kubernetes.sandbox_resource "auto"; docs/scale.md has the role)`;
 
-/** Why no box here can be a Sandbox; undefined: one can. */
+/** Why no box here can be a Sandbox; undefined if one can. */
 export async function sandboxRefusal(cluster: Cluster): Promise<string | undefined> {
   if (!(await servesSandboxes(cluster))) return `the cluster does not serve Sandbox of ${API}`;
   try {
@@ -54,7 +54,7 @@ interface ServedKind {
   readonly kind: string;
 }
 
-/** Asked once for each box: where no answer came, the next one asks again. */
+/** Asks once per cluster object; after a failure the next caller asks again. */
 export function servesKind(cluster: Cluster, wanted: ServedKind): Promise<boolean> {
   const { serves } = cluster;
   const known = serves.get(wanted.api);
@@ -65,7 +65,7 @@ export function servesKind(cluster: Cluster, wanted: ServedKind): Promise<boolea
   return asking;
 }
 
-/** What is not told is not there: neither is anything of ours then. */
+/** A kind that may not be discovered counts as missing: then there is nothing of ours either. */
 async function discovered(cluster: Cluster, { api, name, kind }: ServedKind): Promise<boolean> {
   try {
     const resources = field(await cluster.call(`/apis/${api}`), "resources");
@@ -83,8 +83,8 @@ const isRefused = (thrown: unknown): thrown is ApiFailure =>
   thrown instanceof ApiFailure && (thrown.status === 403 || thrown.status === 404);
 
 /**
- * The pod as a template. Its own deadline ends the box; by `until` the controller removes the Sandbox itself, and with it
- * whatever pod it made since. No Service: nobody is to find a box by its name.
+ * The Sandbox with the pod as its template. The pod's own deadline ends the box; at `until` the controller removes the
+ * Sandbox and whatever pod it created since. No Service: nobody shall find a box by name.
  */
 export function sandboxSpec(pod: JsonObject, until: Date): JsonObject {
   const metadata = pod["metadata"] as JsonObject;
@@ -103,10 +103,13 @@ export function sandboxSpec(pod: JsonObject, until: Date): JsonObject {
 }
 
 const [FIRST_LOOK_MS, LAST_LOOK_MS] = [50, 1000];
-/** A controller tries again later and later; at a Sandbox that is new it looks at once. */
+/** A controller retries at growing intervals, but looks at a new Sandbox at once. */
 const ANEW_MS = 10_000;
 
-/** The pod that the controller makes of it, once it is there; what the controller says against one is told, and ends it. */
+/**
+ * Creates a Sandbox and returns its pod once it exists. Reports what the controller says against the pod; a lasting
+ * objection is thrown.
+ */
 export async function sandboxPod(
   cluster: Cluster,
   { name }: Pick<PodPlan, "name">,
@@ -123,7 +126,7 @@ export async function sandboxPod(
   let anew = now() + ANEW_MS;
   for (let pause = FIRST_LOOK_MS; ; pause = Math.min(2 * pause, LAST_LOOK_MS)) {
     const pod = await podIfAny(cluster, { name }, signal);
-    // One of a Sandbox that was given up goes with it.
+    // The pod of an abandoned Sandbox is deleted with it.
     if (pod !== undefined && !isOwnedBy(pod, uids.slice(0, -1)))
       return ofSandbox(pod, { name, uid: uids.at(-1) });
     const sandbox = await sandboxNamed(cluster, name, signal);
@@ -153,7 +156,9 @@ async function uidOfMade({ cluster, name, body, starting }: Making): Promise<unk
   return field(await madeAt(cluster, SANDBOXES(cluster), body, { ...starting, look }), "metadata", "uid");
 }
 
-/** False where it is no longer as it was: its controller may have found room meanwhile, or somebody removed it. */
+/**
+ * Deletes the Sandbox. False if it has changed meanwhile: its controller may have found room, or somebody removed it.
+ */
 async function givenUp({ cluster, name, starting: { signal } }: Making, sandbox: unknown): Promise<boolean> {
   const preconditions = {
     uid: field(sandbox, "metadata", "uid"),
@@ -181,7 +186,7 @@ async function sandboxNamed(cluster: Cluster, name: string, signal: AbortSignal)
   }
 }
 
-/** What its controller was told by the API when it made the pod, as if it had been told here. */
+/** The API's refusal to the controller, as if it had been sent to us. */
 function refusalIn(sandbox: unknown): ApiFailure | undefined {
   const conditions = field(sandbox, "status", "conditions");
   const ready: unknown = Array.isArray(conditions)
@@ -194,7 +199,7 @@ function refusalIn(sandbox: unknown): ApiFailure | undefined {
   return new ApiFailure(status, "", `its controller says: ${message}`);
 }
 
-/** A controller tries again, so what may be otherwise then is waited for: a conflict, a quota that others use. */
+/** Whether to wait: the controller retries, so a conflict or a quota used by others may pass. */
 const mayPass = (said: ApiFailure): boolean => wordOf(said) === "refused" || mayFit(said);
 
 const noPod = (said: ApiFailure | undefined, ms: number): HarnessError => {
@@ -202,7 +207,7 @@ const noPod = (said: ApiFailure | undefined, ms: number): HarnessError => {
   return failureError({ word: "no pod made", why: `in ${formatDuration(ms)} none was: ${why}` });
 };
 
-/** One of another owner would not go with the Sandbox, and is somebody else's. */
+/** A pod of another owner would not be deleted with the Sandbox, and belongs to somebody else. */
 function ofSandbox(pod: PodState, { name, uid }: { readonly name: string; readonly uid: unknown }): PodState {
   if (isOwnedBy(pod, [uid])) return pod;
   throw failureError({ word: "refused", why: `the pod ${name} is there, and is not its Sandbox's` });
@@ -213,7 +218,7 @@ const isOwnedBy = ({ metadata }: PodState, uids: readonly unknown[]): boolean =>
     (one) => one.controller === true && one.kind === "Sandbox" && uids.includes(one.uid),
   );
 
-/** What the box is in the cluster: the pod, or the Sandbox that has it, where that is ours alone. */
+/** The object to own the policies: the pod, or its Sandbox, if that is ours alone. */
 export function boxOwner({ metadata }: PodState, { name, kind }: Pick<PodPlan, "name" | "kind">): PodOwner {
   if (kind !== "Sandbox") return { name: metadata?.name ?? name, uid: metadata?.uid ?? "" };
   const uid = (metadata?.ownerReferences ?? []).find((one) => one.kind === "Sandbox")?.uid ?? "";

@@ -3,10 +3,10 @@ import type { SeenPod } from "./batch-cluster.ts";
 
 const INDEX = "batch.kubernetes.io/job-completion-index";
 const FAILURES = "batch.kubernetes.io/job-index-failure-count";
-/** Of those that are no tries. */
+/** Failures that do not count as tries. */
 const IGNORED = "batch.kubernetes.io/job-index-ignored-failure-count";
 
-/** What a pod of a batch says of its row; undefined for one that is not of an index. */
+/** What a pod of a batch tells about its row; undefined for a pod without an index. */
 export function podSeen(object: unknown, gone: boolean): SeenPod | undefined {
   if (typeof object !== "object" || object === null) return undefined;
   const { metadata = {}, status = {} } = object as Pod;
@@ -38,7 +38,7 @@ function stateOf(
   };
 }
 
-/** A pod that never began, or has not ended, took no time. */
+/** Zero for a pod that never began or has not ended. */
 function timeOf(startTime = "", finishedAt = ""): number {
   const ms = Date.parse(finishedAt) - Date.parse(startTime);
   return Number.isNaN(ms) ? 0 : Math.max(0, ms);
@@ -54,7 +54,7 @@ function endOf(containers: readonly ContainerStatus[]): SeenPod["end"] {
         const killed = code === 0 && signal !== undefined;
         return [{ container: name, code: killed ? 128 + signal : code, reason, message }];
       })
-      // The clone that went well is no end; the loop's is, with whatever it is.
+      // A successful clone is no end; the end of the loop always is.
       .findLast(({ container, code }) => container === "loop" || code !== 0)
   );
 }

@@ -30,7 +30,7 @@ import { BOX, FILLER, isMountable, NAME_LABEL, type PodPlan, podSpec } from "./p
 import { allBrought, PodHome } from "./pod-home.ts";
 import { apartIn, fill } from "./pod-tree.ts";
 
-/** A verified pod over a copy of the workspace: nothing of a command reaches the folder itself. */
+/** Starts a verified pod over a copy of the workspace: no command reaches the folder itself. */
 export async function startPodBox(
   maker: PodMaker,
   request: PodRequest,
@@ -58,10 +58,10 @@ export async function startPodBox(
       "name another folder: --cwd DIR",
     );
   for (const text of [...workspace.warnings, ...(await protectOutside("copy", workspace, signal)).warnings])
-    // Pods run as nobody's root, whoever owns the folder.
+    // Pods never run as root, whoever owns the folder.
     if (text !== ROOT_OWNED) maker.onWarning(text);
   const locks = new AsyncDisposableStack();
-  // What stays is ended by its deadline, and told of by `sandbox rm --dead`.
+  // What stays ends by its deadline, and `sandbox rm --dead` reports it.
   let reaped: Promise<unknown> = Promise.resolve();
   try {
     const { path: folder, dev, ino } = workspace;
@@ -114,11 +114,11 @@ interface Ends {
   readonly things: AsyncDisposableStack;
 }
 
-/** Out of the pool that is named, where one waits there that fits; else in a pod of its own. */
+/** Opens a box from the named pool, if a fitting pod waits there; else in a pod of its own. */
 async function openedAny(given: Making, begun: Begun, signal: AbortSignal): Promise<OwnedBox> {
   const { maker, request, plan } = given;
   const { warmPool } = request.wants;
-  // Where nothing may be written another container fills the pod first, so that none is ever one that waits.
+  // In a read-only box another container fills the pod first, so it can never be a waiting pod.
   if (warmPool === null || plan.mode === "read-only") return openedIn(given, begun, signal);
   try {
     if (await hasWaiting(maker.cluster, warmPool))
@@ -152,9 +152,9 @@ async function opened(given: Making, { locks, things }: Ends, signal: AbortSigna
   refuseUnlessPlanned("the cluster", readbackDifferences(spec, first, plan.kind));
   let handing: Promise<void> | undefined;
   const handed = (): Promise<void> => (handing ??= handOver(cluster, plan, boxOwner(first, plan)));
-  // Nothing lets out a pod that has waited before it is known that nobody was in it.
+  // A pod that has waited is let out only once it is known that nobody was in it.
   if (plan.kind !== "Claim") handed().catch(() => undefined);
-  // Nothing is made any more of what is removed.
+  // Nothing may be created for the box while it is removed.
   things.defer(async () => {
     await handing?.catch(() => undefined);
   });
@@ -166,7 +166,7 @@ async function opened(given: Making, { locks, things }: Ends, signal: AbortSigna
       ...readbackDifferences(spec, now, plan.kind),
     ]);
   };
-  // A claim that is over has its pod removed, and no deadline is said of that.
+  // When a claim expires its pod is removed, without a deadline being reported.
   const over = performance.now() + (plan.kind === "Claim" ? plan.deadlineMs : Number.POSITIVE_INFINITY);
   const { client, still } = await filledBox(given, { pod, handed, stands, signal, things });
   await tellGit(maker, client);
@@ -217,19 +217,19 @@ async function opened(given: Making, { locks, things }: Ends, signal: AbortSigna
   };
 }
 
-/** What a box may take in all is not had anew with another one. */
+/** The total time of a box does not begin anew with another box. */
 const OUT_OF_TIME = "deadline: ";
 
 interface Filling {
   readonly pod: { readonly name: string };
   readonly handed: () => Promise<void>;
-  /** Rejects where the pod is no longer the one that was made, as it was planned. */
+  /** Rejects if the pod has been replaced or no longer matches the plan. */
   readonly stands: () => Promise<void>;
   readonly signal: AbortSignal;
   readonly things: AsyncDisposableStack;
 }
 
-/** The box with the folder in it; where it may only read that, another container has filled it before. */
+/** The box with the folder in it; for a read-only box, another container has filled the folder before. */
 async function filledBox(
   making: Making,
   { pod, handed, stands, signal, things }: Filling,
@@ -256,11 +256,11 @@ async function filledBox(
   return box;
 }
 
-/** A controller makes a pod anew that is gone: under its name there may be another one. */
+/** A controller recreates a missing pod: another pod may have the same name. */
 const otherPod = (first: PodState, now: PodState): readonly string[] =>
   first.metadata?.uid === now.metadata?.uid ? [] : ["metadata.uid: it is another pod than before"];
 
-/** Nothing of it is opened before the box is proven to be shut. */
+/** Opens the network only after the box is proven to be shut. */
 async function networkIn(
   { maker: { onWarning }, request }: Making,
   client: RunnerClient,
@@ -292,7 +292,7 @@ async function removePod({ cluster, onWarning }: PodMaker, { name, kind }: PodPl
 
 const text = (value: string): string => JSON.stringify(value).replaceAll(/\\u[0-9a-f]{4}/g, "?");
 
-/** The mount's top belongs to root there, which git would take for somebody else's folder. */
+/** In the box root owns the top of the mount, so git would treat it as somebody else's folder. */
 async function tellGit({ home }: PodMaker, client: RunnerClient): Promise<void> {
   const { name, email } = await commitIdentity(home, []);
   await writeFileIn(

@@ -16,21 +16,21 @@ import { servesKind, servesSandboxes } from "./sandbox-resource.ts";
 import { madeAt, podIfAny, type Starting } from "./pod-watch.ts";
 
 /**
- * Boxes out of a SandboxWarmPool of kubernetes-sigs/agent-sandbox: its pods run before it is known for which box, with nothing
- * but a runner that waits. A SandboxClaim takes one of them out for good; it goes with its claim, and none is given back.
+ * Boxes from a SandboxWarmPool of kubernetes-sigs/agent-sandbox: its pods run before they are needed, with only a
+ * waiting runner. A SandboxClaim takes one of them for good; the pod is deleted with its claim and never given back.
  */
 const API = "extensions.agents.x-k8s.io/v1beta1";
 
-/** Below the namespace, and before a name. */
+/** The path of the namespace's claims. */
 export const CLAIMS = (cluster: Cluster): string => cluster.at("sandboxclaims", `apis/${API}`);
 const POOLS = (cluster: Cluster): string => cluster.at("sandboxwarmpools", `apis/${API}`);
 
-/** Where there are none of theirs there are no claims, and nothing is asked. */
+/** Without Sandboxes there are no claims, and nothing is asked. */
 export const servesClaims = async (cluster: Cluster): Promise<boolean> =>
   (await servesSandboxes(cluster)) &&
   (await servesKind(cluster, { api: API, name: "sandboxclaims", kind: "SandboxClaim" }));
 
-/** The box is not to be had out of the pool, and may be one of its own. */
+/** Thrown if the pool gives no box; a pod of its own may still do. */
 export class NotFromPool extends Error {
   override readonly name = "NotFromPool";
 }
@@ -47,16 +47,16 @@ export async function hasWaiting(cluster: Cluster, pool: string): Promise<boolea
 }
 
 const [FIRST_LOOK_MS, LAST_LOOK_MS] = [30, 500];
-/** A pod that waits is had at once, or hardly. */
+/** A waiting pod is given at once or hardly ever. */
 const CLAIMED_MS = 15_000;
 
 interface Claiming extends Starting {
   readonly pool: string;
-  /** Of the claim, by the cluster's clock: its controller removes it then, and with it the pod. */
+  /** Expiry of the claim on the cluster's clock: its controller then removes the claim and its pod. */
   readonly until: Date;
 }
 
-/** The pod that its controller gives for a claim of the box's name. */
+/** The pod that the controller gives for a claim with the box's name. */
 export async function claimedPod(
   cluster: Cluster,
   plan: PodPlan,
@@ -88,7 +88,7 @@ const notHad = (thrown: unknown): never => {
   throw refusalOf(thrown);
 };
 
-/** Its labels come behind: until then it is not known to be ours. */
+/** The labels come later: until then the pod is not known to be ours. */
 const isGiven = (pod: PodState, sandbox: string, name: string): boolean =>
   field(pod, "metadata", "labels", CLAIM_LABEL) === name &&
   isRunning(pod, BOX) &&
@@ -96,7 +96,7 @@ const isGiven = (pod: PodState, sandbox: string, name: string): boolean =>
     (one) => one.controller === true && one.kind === "Sandbox" && field(one, "name") === sandbox,
   );
 
-/** What no waiting mends. */
+/** A refusal that waiting does not cure. */
 function refusalIn(claim: unknown): string | undefined {
   const conditions = field(claim, "status", "conditions");
   const ready: unknown = Array.isArray(conditions)
@@ -109,7 +109,7 @@ function refusalIn(claim: unknown): string | undefined {
   return isOver ? `its controller says: ${String(field(ready, "message"))}` : undefined;
 }
 
-/** Labels of a pod of the pool may be of one domain alone, if its controller is set up as it comes. */
+/** With the controller's default settings, labels of a pool's pod may be of one domain only. */
 function claimSpec(plan: PodPlan, pool: string, until: Date): JsonObject {
   const { name, namespace, owner, labels, annotations } = plan;
   return {
@@ -130,7 +130,7 @@ function claimSpec(plan: PodPlan, pool: string, until: Date): JsonObject {
   };
 }
 
-/** A pod that has waited for so long that it would end before the box has to. */
+/** Rejects a pod that has waited so long that it would end before the box does. */
 export async function refuseTooOld(
   cluster: Cluster,
   pod: PodState,
@@ -148,7 +148,10 @@ export interface PoolWish {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** The pool whose pods boxes of this plan are: made once, by who may. Its policy lets nobody in and nothing out. */
+/**
+ * The pool for boxes of this plan, created once by somebody with the right to do so. Its policy allows no traffic in or
+ * out.
+ */
 export function poolObjects(plan: PodPlan, { pool, replicas, labels }: PoolWish): readonly JsonObject[] {
   const metadata = { name: pool, namespace: plan.namespace, labels };
   const spec = podSpec({ ...plan, kind: "Claim" })["spec"] ?? {};
@@ -168,12 +171,12 @@ export function poolObjects(plan: PodPlan, { pool, replicas, labels }: PoolWish)
       apiVersion: API,
       kind: "SandboxWarmPool",
       metadata,
-      // One of an older template is none any more.
+      // Pods of an older template are replaced.
       spec: { replicas, sandboxTemplateRef: { name: pool }, updateStrategy: { type: "Recreate" } },
     },
   ];
 }
 
-/** Why it is told that a box is one of its own, though there is a pool. */
+/** Explains why a box has a pod of its own although there is a pool. */
 export const toldOf = (pool: string, thrown: NotFromPool): string =>
   `no box out of the warm pool ${pool}: ${reasonOf(thrown)}; it has a pod of its own`;

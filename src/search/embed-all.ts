@@ -10,21 +10,21 @@ export interface EmbedOptions {
   readonly dimension: number;
   readonly signal: AbortSignal;
   readonly onProgress?: (progress: EmbedProgress) => void;
-  /** Requests under way at a time; a server of one's own works on one, and the next one waits there. */
+  /** Requests in flight at a time. A local server works on one, and the next one waits there. */
   readonly concurrency?: number;
 }
 
 const WINDOW = 512;
 
-/** Texts of the first request, and the most of one. */
+/** Texts in the first request, and the maximum in any request. */
 const FIRST_BATCH = 8;
 const LARGEST_BATCH = 32;
-/** A server goes on computing what somebody who has left had asked for. */
+/** Target time of one request: a server goes on computing for a client that has left. */
 const BATCH_MS = 1000;
 
 /**
- * How many texts one request has: as many as their server answers within about a second, waiting for other requests
- * included, so that an abort or a kill costs no more than that. One request at most doubles it.
+ * How many texts one request has: as many as the server answers within about a second, including the wait behind other
+ * requests, so that an abort or a kill costs no more than that. One request at most doubles the number.
  */
 export class BatchSize {
   #texts = FIRST_BATCH;
@@ -33,7 +33,7 @@ export class BatchSize {
     return this.#texts;
   }
 
-  /** So many texts were answered after so many milliseconds. */
+  /** Records that `texts` were answered in `ms` milliseconds. */
   took(texts: number, ms: number): void {
     const fitting = Math.floor((texts * BATCH_MS) / Math.max(1, ms));
     this.#texts = Math.max(1, Math.min(fitting, this.#texts * 2, LARGEST_BATCH));
@@ -41,8 +41,8 @@ export class BatchSize {
 }
 
 /**
- * Gives all chunks of a store their vectors. What the embedder does wrong ends it with a value; only the store's own
- * failures reject. Each batch is durable before the next one is asked for in its place.
+ * Embeds all chunks of a store. A failure of the embedder ends the run with a value; only failures of the store reject.
+ * Each batch is durable before the next one is requested in its place.
  */
 export async function embedAll(
   store: SearchStore,
@@ -62,7 +62,7 @@ class EmbedRun {
   readonly #started = performance.now();
   readonly #asking: Asking;
   readonly #size = new BatchSize();
-  /** Paths by chunk, of texts that the model gives no vector for. */
+  /** Paths by chunk id, for texts that the model refuses to embed. */
   readonly #refused = new Map<string, string>();
   #before = { embedded: 0, chunks: 0 };
   readonly #given = { reused: 0, asked: 0 };
@@ -122,7 +122,7 @@ class EmbedRun {
     for (const end of ends) if (end.status === "rejected") throw end.reason;
   }
 
-  /** After a failure no further batch begins; batches under way are kept. */
+  /** After a failure no further batch begins; batches in flight are kept. */
   async #work(waiting: string[], byText: ReadonlyMap<string, readonly Chunk[]>): Promise<void> {
     try {
       while (waiting.length > 0) {
@@ -185,18 +185,21 @@ class EmbedRun {
   }
 }
 
-/** So many texts that a model will have nothing of are its oddities; more are a failure. */
+/** Up to this many refused texts are oddities of the model; more are a failure. */
 const MAX_REFUSED = 20;
 
-/** A failure of the embedder, as against one of the store; the cause is what it did. */
+/** A failure of the embedder, as opposed to the store; `cause` holds the original error. */
 class EmbedderFailed extends Error {}
 
-/** What a model makes of some texts; one that it answers with a failure, while it answers others, is refused. */
+/** The answer of a model. A text that fails while others succeed is refused. */
 type Given =
   | { readonly kind: "vectors"; readonly byText: ReadonlyMap<string, Float32Array> }
   | { readonly kind: "refused"; readonly text: string };
 
-/** Asks a model for vectors. One that fails at a text is asked for the others; one that fails at everything is the end. */
+/**
+ * Asks a model for vectors. If a batch fails but the model still answers, the batch is narrowed down to the refused
+ * texts; if the model fails at everything, embedding ends.
+ */
 class Asking {
   readonly #model: EmbeddingModel;
   readonly #dimension: number;
@@ -212,7 +215,7 @@ class Asking {
     this.#signal = signal;
   }
 
-  /** As they come: each text once, all of them unless it rejects, which it does with an EmbedderFailed. */
+  /** Yields answers as they come: each text once, and all texts unless it rejects, always with an EmbedderFailed. */
   async *vectorsOf(texts: readonly string[]): AsyncGenerator<Given> {
     let vectors: readonly Float32Array[];
     try {

@@ -2,16 +2,16 @@ import type { Embedder } from "../core/ports.ts";
 import type { Chunk } from "./index-words.ts";
 
 export interface EmbeddingModel {
-  /** Who makes the vectors: provider and full name. What differs in it is never mixed. */
+  /** Provider and full name of the model. Vectors with different ids are never mixed. */
   readonly id: string;
-  /** As its server calls it. */
+  /** The model's name on its server. */
   readonly name: string;
   readonly embedder: Embedder;
-  /** What leaves this machine goes through it; it changes nothing of what stays. */
+  /** Masks text that leaves this machine; text that stays is not changed. */
   readonly mask: (text: string) => string;
 }
 
-/** Secrets are looked for before the text is cut: half of one has no form. */
+/** Secrets are masked before the text is cut: half a secret would not be recognized. */
 export const documentText = (
   { name, mask }: EmbeddingModel,
   { path, symbol, text }: Pick<Chunk, "path" | "symbol" | "text">,
@@ -22,11 +22,11 @@ export const documentText = (
 export const queryText = ({ name, mask }: EmbeddingModel, text: string): string =>
   tasksOf(name).query + questionOf(mask(text));
 
-/** Of a card, in UTF-16 units: about the 2,000 tokens that the usual models see. */
+/** Maximum length of a card in UTF-16 units: about the 2,000 tokens that common models read. */
 const MAX_CARD_LENGTH = 6000;
 const MAX_QUESTION_LENGTH = 2000;
 
-/** What of a chunk a model sees: where it is, what it is called, then its text as far as there is room. */
+/** The part of a chunk that a model sees: its path, its symbol, then as much text as fits. */
 function cardOf({ path, symbol, text }: Pick<Chunk, "path" | "symbol" | "text">): string {
   const head = symbol === null ? path : `${path}\n${symbol}`;
   return cut(`${head}\n\n${text}`, MAX_CARD_LENGTH);
@@ -36,7 +36,7 @@ const questionOf = (text: string): string => cut(text.trim(), MAX_QUESTION_LENGT
 
 const cut = (text: string, length: number): string => text.slice(0, length).toWellFormed();
 
-/** What a model was trained to see before a text, by what the text is. */
+/** The prefixes that a model was trained with, by the kind of text. */
 interface Tasks {
   readonly document: string;
   readonly query: string;
@@ -48,8 +48,8 @@ const RETRIEVE = "Represent this sentence for searching relevant passages: ";
 const INSTRUCT = "Instruct: Given a question about code, retrieve the code that answers it\nQuery:";
 
 /**
- * As the models' own cards say. The first row that fits the name counts; of a model without one nothing is known, and
- * its texts stay as they are. all-minilm, bge-m3, gte and jina's v2 want nothing.
+ * Prefixes from the models' own cards. The first row that matches the name counts. Nothing is known about other models,
+ * so their texts get no prefix. all-minilm, bge-m3, gte and jina's v2 need none.
  */
 const FAMILIES: readonly (readonly [RegExp, Tasks])[] = [
   [/nomic-embed-code/, { document: "", query: "Represent this query for searching relevant code: " }],
@@ -65,7 +65,7 @@ const FAMILIES: readonly (readonly [RegExp, Tasks])[] = [
   [/embedding-?gemma/, { document: "title: none | text: ", query: "task: code retrieval | query: " }],
 ];
 
-/** Names as servers spell them, with or without a maker and a tag. */
+/** Accepts names as servers spell them, with or without a maker and a tag. */
 export function tasksOf(model: string): Tasks {
   const name = model.toLowerCase();
   return FAMILIES.find(([form]) => form.test(name))?.[1] ?? NONE;

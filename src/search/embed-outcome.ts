@@ -3,41 +3,41 @@ import type { EmbeddingModel } from "./embed-model.ts";
 import type { VectorCache } from "./embedding-cache.ts";
 import { inTime } from "./index-failure.ts";
 
-/** How far the vectors of an index have come. */
+/** How many chunks of an index have vectors so far. */
 export interface EmbedProgress {
-  /** Chunks that have a vector, those of earlier runs too. */
+  /** Chunks that have a vector, including those from earlier runs. */
   readonly done: number;
   readonly total: number;
-  /** That the model embedded, in this run; null before the first. */
+  /** Chunks per second that the model embedded in this run; null before the first. */
   readonly perSecond: number | null;
   readonly remainingMs: number | null;
 }
 
 export interface EmbedOutcome {
-  /** partial: the model is the cause; what is embedded stays, and a search finds the rest by words. */
+  /** `partial`: the model failed; finished vectors stay, and a search finds the rest by words. */
   readonly kind: "whole" | "partial" | "cancelled";
-  /** Chunks of the index that have a vector by now, of how many. */
+  /** Chunks of the index that have a vector now, and all chunks of the index. */
   readonly embedded: number;
   readonly chunks: number;
-  /** In this run: from the cache, and by the model. */
+  /** Vectors of this run: from the cache, and from the model. */
   readonly reused: number;
   readonly asked: number;
-  /** Empty when it is whole. */
+  /** Empty if the outcome is whole. */
   readonly reason: string;
   readonly remedy: string;
 }
 
-/** What there is to say of an index by the number of its vectors. */
+/** Describes an index by the number of its vectors. */
 export const vectorsLine = (embedded: number, chunks: number): string =>
   embedded === chunks ? `${chunks} chunks, all with vectors` : `${embedded} of ${chunks} chunks have vectors`;
 
-/** How much of an index is found by its meaning too. */
+/** How much of an index can also be found by meaning. */
 export interface VectorShare {
   readonly embedded: number;
   readonly chunks: number;
-  /** From 0 to 1; 1 where there is nothing to embed. */
+  /** From 0 to 1; 1 if there is nothing to embed. */
   readonly share: number;
-  /** What gives the rest its vectors; empty where nothing lacks one. */
+  /** The command that embeds the rest; empty if no chunk lacks a vector. */
   readonly next: string;
 }
 
@@ -50,7 +50,10 @@ export const vectorShare = (embedded: number, chunks: number): VectorShare => ({
 
 const REMEDY = "check that embed_model is a model for embeddings";
 
-/** One vector for each text, of that many numbers, each with a direction; anything else is a failure of the embedder. */
+/**
+ * Requires one vector per text, each with `dimension` numbers and a direction; anything else is a failure of the
+ * embedder.
+ */
 export function checkedVectors(
   vectors: readonly Float32Array[],
   texts: number,
@@ -68,11 +71,11 @@ export function checkedVectors(
 
 const wrong = (reason: string): HarnessError => new HarnessError(EXIT.model, `embeddings: ${reason}`, REMEDY);
 
-/** What indexing waits for, which may have to load the model. */
+/** Indexing waits this long for the model, which may have to be loaded. */
 const PROBE_MS = 60_000;
 const PROBE = "search";
 
-/** How many numbers the model's vectors have: the cache may know, else the model is asked. */
+/** The length of the model's vectors: known to the cache, or else asked of the model. */
 export async function dimensionOf(
   model: EmbeddingModel,
   cache: VectorCache,
@@ -86,7 +89,7 @@ export async function dimensionOf(
   return dimension;
 }
 
-/** Asks the model itself. */
+/** The length of the model's vectors, always asked of the model. */
 export async function probedDimension(
   model: EmbeddingModel,
   signal: AbortSignal,

@@ -3,7 +3,7 @@ import { type EmbeddingModel, queryText } from "./embed-model.ts";
 import { checkedVectors } from "./embed-outcome.ts";
 import { inTime } from "./index-failure.ts";
 
-/** A model that is not in memory is loaded first; a search is not worth more than this. */
+/** A model that is not in memory is loaded first; a search waits no longer than this. */
 const QUESTION_MS = 4000;
 
 export interface QuestionOptions {
@@ -12,12 +12,12 @@ export interface QuestionOptions {
   readonly timeoutMs?: number;
 }
 
-/** What became of a question; without a vector the search goes by words alone. */
+/** The embedding of a question; without a vector the search uses words alone. */
 export type Questioned =
   | { readonly kind: "vector"; readonly vector: Float32Array }
   | { readonly kind: "none"; readonly reason: string };
 
-/** Only an abort rejects. */
+/** Rejects only on abort. */
 export async function queryVector(
   model: EmbeddingModel,
   text: string,

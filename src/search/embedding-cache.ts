@@ -9,22 +9,23 @@ import { packed, unit, unpacked } from "./unit-vectors.ts";
 import { makeFolder } from "../platform/folders.ts";
 
 /**
- * Vectors of texts that were embedded before, by model and by what was embedded: for every index of this user, whatever
- * became of the one they were made for. They come back with length one. It never fails: without it texts are sent again.
+ * Vectors of texts that were embedded before, by model and text. All indexes of this user share them; they outlive the
+ * index they were made for. Returned vectors have length one. The cache never fails: without it, texts are embedded
+ * again.
  */
 export interface VectorCache extends Disposable {
-  /** How many numbers the model's vectors have, where that was learned. */
+  /** The length of the model's vectors, if it was learned. */
   dimension(model: string): number | undefined;
-  /** What was kept of the model in another length goes. */
+  /** Removes the model's vectors of any other length. */
   learn(model: string, dimension: number): void;
   forget(model: string): void;
   get(model: string, texts: readonly string[]): ReadonlyMap<string, Float32Array>;
-  /** All of one length, which is learned from them. */
+  /** All vectors must have the same length, which is learned from them. */
   put(model: string, vectors: ReadonlyMap<string, Float32Array>): void;
 }
 
 interface CacheOptions {
-  /** Said once for each kind of trouble. */
+  /** Called once for each kind of trouble. */
   readonly warn: (text: string) => void;
   readonly now?: () => number;
   readonly maxBytes?: number;
@@ -32,9 +33,9 @@ interface CacheOptions {
 
 /** About 300,000 vectors of 768 numbers. */
 const MAX_BYTES = 512 * 1024 * 1024;
-/** When it is full the least used part goes. */
+/** A full cache drops one part in this many, the least recently used. */
 const PRUNED_PART = 5;
-/** So that reading seldom writes. */
+/** Uses are recorded no finer than this, so that reading seldom writes. */
 const USE_GRAIN_MS = 60 * 60 * 1000;
 
 export const openVectorCache = (folder: string, options: CacheOptions): VectorCache =>
@@ -117,7 +118,7 @@ class SqliteCache implements VectorCache {
     });
   }
 
-  /** Within the write that may have made it too large. */
+  /** Runs within the write that may have made the cache too large. */
   #prune(connection: Connection): void {
     if (usedBytes(connection) <= this.#maxBytes) return;
     const count = Number(connection.get("SELECT count(*) AS n FROM vectors")?.["n"]);
@@ -141,16 +142,16 @@ function modelRow(
     : { number: Number(row["number"]), dimension: Number(row["dimension"]) };
 }
 
-/** Pages that are free take room too, but are filled before the file grows. */
+/** Free pages do not count: they are filled before the file grows. */
 function usedBytes(connection: Connection): number {
   const pragma = (name: string): number => Number(connection.get(`PRAGMA ${name}`)?.[name]);
   return (pragma("page_count") - pragma("freelist_count")) * pragma("page_size");
 }
 
-/** Half of SHA-256: enough that no two texts are taken for one another. */
+/** Half of SHA-256: enough to tell any two texts apart. */
 const hashOf = (text: string): Uint8Array => createHash("sha256").update(text).digest().subarray(0, 16);
 
-/** A database that nothing depends on: what goes wrong with it is said once, and then it is done without. */
+/** A database that nothing depends on: a failure is reported once, and the program goes on without the database. */
 class CacheDatabase implements Disposable {
   readonly #folder: string;
   readonly #warn: (text: string) => void;
@@ -177,7 +178,7 @@ class CacheDatabase implements Disposable {
     }
   }
 
-  /** All of it or nothing. */
+  /** Runs `work` in one transaction. */
   write(work: (connection: Connection) => void): void {
     if (!this.#writes) return;
     this.read((connection) => {
@@ -216,7 +217,7 @@ class CacheDatabase implements Disposable {
   }
 }
 
-/** Another form of the tables gets another name. */
+/** A change of the tables needs a new file name. */
 const cacheFileIn = (folder: string): string => path.join(folder, "vectors-1.db");
 
 const PATIENCE_MS = 2000;
@@ -234,7 +235,7 @@ CREATE TABLE IF NOT EXISTS vectors (
 CREATE INDEX IF NOT EXISTS vectors_by_use ON vectors (used);
 `;
 
-/** Only its user reads what is in it: vectors tell much of the text that they are of. Throws what SQLite throws. */
+/** Only the user may read the file: vectors reveal much about their texts. Throws what SQLite throws. */
 function openCacheFile(folder: string): Connection {
   makeFolder(folder);
   const sqlite = new DatabaseSync(privateFile(cacheFileIn(folder)), { timeout: PATIENCE_MS });

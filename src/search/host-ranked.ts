@@ -11,14 +11,15 @@ import type {
   StoreQuery,
 } from "./search-store.ts";
 
-/** Beside what an embedded store keeps in the same folder. */
+/** Lies beside the files that an embedded store keeps in the same folder. */
 const WORDS = "words";
-/** What two sides do not agree on is the number of no index. */
+/** The file count when the two sides disagree: no index has this number of files. */
 const UNLIKE = -1;
 
 /**
- * A server holds the chunks and their vectors; in which file which word is how often lies in a folder of this machine,
- * as an embedded store has it, so that both answer a question alike. A file is held when both sides have it.
+ * The server holds the chunks and their vectors; the word counts of the files lie in a folder of this machine, in the
+ * format of an embedded store, so that both kinds of store answer a question alike. A file is held if both sides have
+ * it.
  */
 export class HostRanked implements SearchStore {
   readonly #server: ServerStore;
@@ -29,7 +30,7 @@ export class HostRanked implements SearchStore {
     this.#words = words;
   }
 
-  /** The server's store is closed with it, and where it does not open. */
+  /** The server's store is closed with the result, and also if opening fails. */
   static async open(
     server: ServerStore,
     { folder, identity, access }: Pick<StoreChoice, "folder" | "identity" | "access">,
@@ -61,7 +62,7 @@ export class HostRanked implements SearchStore {
     await Promise.all([this.#server.flush(signal), this.#words.flush(signal)]);
   }
 
-  /** What only one side has is removed from it: nobody would look for it there again. */
+  /** Files that only one side has are removed from it: nothing would look for them there again. */
   async held(signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
     const [there, here] = await Promise.all([this.#server.held(signal), this.#words.held(signal)]);
     const strays = [...there.keys()].filter((file) => !here.has(file));
@@ -85,7 +86,7 @@ export class HostRanked implements SearchStore {
     signal: AbortSignal,
   ): Promise<readonly Candidate[]> {
     const ranked = new Map<string, number>();
-    // Parts of one long line may be alike, and then have one id: the better one counts.
+    // Identical parts of one long line have the same id: the better one counts.
     for (const { id, lexical } of await this.#words.ranked(text, limit, signal))
       if (!ranked.has(id)) ranked.set(id, lexical);
     const { chunks, dense } = await this.#server.facts({ ids: [...ranked.keys()], vector }, limit, signal);

@@ -4,34 +4,34 @@ import { pathToFileURL } from "node:url";
 import { type DiskTrouble, diskTroubleOf, sqliteCodeOf } from "../core/disk-trouble.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 
-/** How long one process waits for another that writes. */
+/** How long one process waits while another writes. */
 export const PATIENCE_MS = 10_000;
 
-/** An intact file whose format this version cannot read; unlike any damage that a database may have. */
+/** `another`: an intact file whose format this version cannot read, as opposed to a damaged one. */
 type Trouble = DiskTrouble | "another";
 
 export function troubleOf(thrown: unknown): Trouble {
   if (thrown instanceof AnotherIndex) return "another";
-  // What was compressed here and cannot be expanded, or encoded and cannot be read.
+  // Data of this program that can no longer be decompressed or decoded.
   if (thrown instanceof DamagedIndex || thrown instanceof RangeError) return "damaged";
   if (/^Z(?:STD)?_/.test(errorCode(thrown) ?? "")) return "damaged";
-  // What is asked is always the same: where SQLite knows no such table or column, they were other ones that it read.
+  // The queries never change: if SQLite knows no such table or column, the file has other tables.
   return sqliteCodeOf(thrown) === SQL_ERROR ? "damaged" : diskTroubleOf(thrown);
 }
 
 const SQL_ERROR = 1;
 
-/** Thrown where the bytes of the index do not say what they must. */
+/** Thrown if the bytes of an index are not valid. */
 export class DamagedIndex extends Error {
   override readonly name = "DamagedIndex";
 }
 
-/** Thrown to who only reads, where what is there is nothing that this version could read. */
+/** Thrown to a reader if this version can read nothing of the index. */
 export class AnotherIndex extends Error {
   override readonly name = "AnotherIndex";
 }
 
-/** The failure in a person's words; an abort and what is a HarnessError already stay what they are. */
+/** Describes a failure for a person; an abort or a HarnessError is returned unchanged. */
 export function indexFailure(thrown: unknown, folder: string): unknown {
   if (thrown instanceof HarnessError) return thrown;
   if (thrown instanceof Error && thrown.name === "AbortError") return thrown;
@@ -53,13 +53,13 @@ export function indexFailure(thrown: unknown, folder: string): unknown {
   );
 }
 
-/** A database that this process changes nothing of. */
+/** Opens a database without changing anything. */
 export function openedToRead(file: string): DatabaseSync {
   try {
     return looked(new DatabaseSync(file, { readOnly: true, timeout: PATIENCE_MS }));
   } catch (thrown) {
-    // Where nothing may be written there is no writer either, and SQLite need not look for one. What one has left in
-    // its journal would be passed over then: that is no answer.
+    // In a read-only place there is no writer, so SQLite need not look for one. But that would ignore changes left in a
+    // journal, so a database with a journal is refused.
     if (!["read-only", "unreachable"].includes(troubleOf(thrown)) || hasJournal(file)) throw thrown;
     const url = pathToFileURL(file);
     url.searchParams.set("immutable", "1");
@@ -67,7 +67,7 @@ export function openedToRead(file: string): DatabaseSync {
   }
 }
 
-/** It is opened at the first look. */
+/** SQLite opens the file at the first query. */
 function looked(sqlite: DatabaseSync): DatabaseSync {
   try {
     sqlite.prepare("SELECT count(*) FROM sqlite_schema").get();
@@ -82,8 +82,8 @@ const hasJournal = (file: string): boolean =>
   (lstatSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
 
 /**
- * Moves a damaged database, or a folder of one, out of the way; under which name it is then. What was set aside before
- * makes room for it: all of an index comes from files.
+ * Moves a damaged database, or its folder, out of the way and returns its new name. Whatever was set aside there before
+ * is deleted: an index can always be rebuilt from the files.
  */
 export function setAside(place: string): string {
   const aside = `${place}.damaged`;
@@ -93,7 +93,7 @@ export function setAside(place: string): string {
   return aside;
 }
 
-/** What comes of work, or the reason of the signal once that is aborted: also of work that does not heed it. */
+/** The result of `work`, or the reason of the signal once it aborts, even if the work ignores the signal. */
 export async function inTime<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise: left, reject: leave } = Promise.withResolvers<never>();
   const ended = (): void => leave(signal.reason);

@@ -1,30 +1,32 @@
-/** What the parts of search say to each other. */
+/** Types that the parts of search share. */
 
-/** Of a file, by its path and its content. Tests, examples and vendored code are found too, behind the source. */
+/**
+ * The role of a file, by its path and content. Tests, examples and vendored code are found too, but rank behind source.
+ */
 export type Role = "source" | "test" | "example" | "docs" | "vendored" | "config";
 
 export type ChunkKind = "function" | "class" | "method" | "type" | "imports" | "code" | "section" | "text";
 
-/** Whether the user has said that this repository's text may be believed. */
+/** Whether the user trusts the text of this repository. */
 export type Trust = "trusted" | "untrusted";
 
-/** A piece of a file. The pieces of one file follow each other and cover all of it. */
+/** A piece of a file. The pieces of a file are consecutive and cover all of it. */
 export interface Piece {
   /** First line, from 1. */
   readonly start: number;
-  /** Last line, that one too. */
+  /** Last line, inclusive. */
   readonly end: number;
   readonly kind: ChunkKind;
-  /** With the names around it: `Store.close`; the titles of a section: `Install > Linux`. */
+  /** The qualified name: `Store.close`; for a section its titles: `Install > Linux`. */
   readonly symbol: string | null;
   readonly text: string;
 }
 
 /** A piece as a store holds it. */
 export interface Chunk extends Piece {
-  /** A UUID; the same whenever index, path, place and text are. */
+  /** A UUID that depends only on index, path, position and text. */
   readonly id: string;
-  /** Below the workspace. */
+  /** Relative to the workspace. */
   readonly path: string;
   readonly language: string;
   readonly role: Role;
@@ -40,6 +42,6 @@ export type CutFile =
   | { readonly kind: "cut"; readonly language: string; readonly pieces: readonly Piece[] }
   | { readonly kind: "skipped"; readonly why: Skip };
 
-/** A UUID as it is written, of its 32 hexadecimal digits. */
+/** Formats 32 hexadecimal digits as a UUID. */
 export const uuidText = (hex: string): string =>
   [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");

@@ -6,23 +6,23 @@ import { WEIGHTS } from "./rank/weights.ts";
 import type { SearchStore } from "./search-store.ts";
 import { type VectorWorth, WAY } from "./vector-worth.ts";
 
-/** Each is tried on the same questions, the milder first: the other one has to find more, and is none where that does not. */
+/** Weights tried on the same questions, the milder first. The next one counts only if it finds more. */
 const TRIED = [WEIGHTS.dense, 0.3] as const;
-/** Fewer tell nothing. */
+/** Fewer questions prove nothing. */
 const FEWEST = 25;
 const CANDIDATES = 200;
 const PLACES = 10;
 
 /**
- * Asks the store what its history tells, with and without vectors: they get the weight with which the files of commits
- * are found best by what was said of them, and none where words alone do as well. Null where there is too little to tell.
+ * Asks the store questions from the repository's history, with and without vectors. Vectors get the weight that best
+ * finds the files of commits by their subjects, or none if words alone do as well. Null if there are too few questions.
  */
 export async function measuredWorth(
   store: SearchStore,
   told: readonly Told[],
   means: {
     readonly model: string;
-    /** Null where a question got none. */
+    /** Null if the question got no vector. */
     readonly vectorOf: (text: string) => Promise<Float32Array | null>;
     readonly signal: AbortSignal;
   },
@@ -48,7 +48,7 @@ export async function measuredWorth(
   return { way: WAY, model, weight, questions, chunks, ...found };
 }
 
-/** The one that gains most, as long as each gains on the milder one; 0 where the mildest does not. */
+/** The last weight in a row of gains, each over the milder one; 0 if the mildest gains nothing. */
 export function weightBy(words: readonly number[], by: ReadonlyMap<number, readonly number[]>): number {
   let best = { weight: 0, mark: mean(words) };
   for (const [weight, marks] of by) {
@@ -69,7 +69,7 @@ const mean = (all: readonly number[]): number =>
   all.reduce((sum, one) => sum + one, 0) / Math.max(1, all.length);
 const round = (value: number): number => Math.round(value * 1000) / 1000;
 
-/** What a commit said, and the files that it touched: a question with its answers. */
+/** The subject of a commit as a question, and the files that it touched as the answers. */
 export interface Told {
   readonly question: string;
   readonly answers: ReadonlySet<string>;
@@ -78,14 +78,14 @@ export interface Told {
 const COMMITS = 600;
 const TIME_LIMIT_MS = 10_000;
 const MAX_BYTES = 2 ** 20;
-/** A commit of more files is about none of them. */
+/** A commit of more files says little about any of them. */
 const MAX_ANSWERS = 6;
 const FEWEST_WORDS = 3;
 const MAX_LETTERS = 400;
 
 /**
- * Git is run in the box, never here: what a repository configures can start programs. What can be shut of that is, and
- * the box is around the rest. Each commit is its subject after a NUL and its paths after one each.
+ * Git runs in the box, never here: a repository's configuration can start programs. What can be switched off is, and
+ * the box contains the rest. Each commit is its subject after \x01, then its paths, separated by NULs.
  */
 const WORDS = [
   ..."git --no-pager --no-optional-locks --no-replace-objects -c core.fsmonitor=false".split(" "),
@@ -95,7 +95,7 @@ const WORDS = [
   "--format=%x01%s",
 ];
 
-/** At most so many commits, newest first, that tell where something is. None where there is no history, or no git. */
+/** At most `most` commits, newest first, that say where something is. None if there is no history or no git. */
 export async function historyIn(
   box: Box,
   files: ReadonlySet<string>,
@@ -107,7 +107,7 @@ export async function historyIn(
   return toldIn(new TextDecoder().decode(stdout.head), files, most);
 }
 
-/** Exported for its tests: what git wrote, with files that are in the index. */
+/** Exported for its tests: parses git's output; `files` are the files in the index. */
 export function toldIn(output: string, files: ReadonlySet<string>, most: number): readonly Told[] {
   const told = new Map<string, Told>();
   for (const commit of output.split("\u0001").slice(1)) {
@@ -127,7 +127,7 @@ const NO_QUESTION =
   /^(?:revert|merge|release|bump|version|prepare|update dep)|\b(?:typos?|lint|changelog|readme|copyright|whitespace)\b|^v?\d+\.\d+/i;
 const KIND = /^(?:feat|fix|perf|refactor|chore|improve|style|security)(?:\([^)]*\))?!?:\s*/i;
 
-/** Without ids, links and what only says that it is a change; empty where too little is said. */
+/** The subject without ids, links and words for the kind of change; empty if too little is left. */
 function questionOf(subject: string): string {
   if (NO_QUESTION.test(subject)) return "";
   const said = subject

@@ -7,12 +7,12 @@ import type { SearchStore, ServerStore, StoreIdentity } from "./search-store.ts"
 export interface StoreChoice {
   readonly store: "auto" | "qdrant" | "embedded";
   readonly server: QdrantServer;
-  /** Of the embedded store, and of the words of what is in a server. */
+  /** Folder of the embedded store, or of the word counts beside a server. */
   readonly folder: string;
   readonly identity: StoreIdentity;
-  /** What the index has been in until now; null where there is none yet. */
+  /** The store that has held the index until now; null if there is no index yet. */
   readonly earlier: SearchStore["name"] | null;
-  /** `read`: nothing of it is changed. A Qdrant is asked the same things either way. */
+  /** `read`: nothing is changed. A Qdrant gets the same requests either way. */
   readonly access: "read" | "write";
   /** Takes one line for a person. */
   readonly warn: (text: string) => void;
@@ -21,16 +21,16 @@ export interface StoreChoice {
 
 /** How long a Qdrant that was not asked for by name may take to answer. */
 const QUICK_MS = 2000;
-/** Of a cluster each node has its turn: they share the time of a request. */
+/** For a cluster: its nodes are tried in turn and share the time. */
 const CLUSTER_MS = 15_000;
 
 const quickly = ({ nodes = [] }: QdrantServer): AbortSignal =>
   AbortSignal.timeout(nodes.length === 0 ? QUICK_MS : CLUSTER_MS);
 
 /**
- * The store that was asked for, or fails. With `auto` it is the one that the index is in already; for a new index, and
- * where that one is gone, Qdrant if it answers quickly and is usable, else the embedded one, which needs nothing.
- * The choice is its `name`; pass it as `earlier` the next time.
+ * Opens the store that was asked for, or fails. `auto` takes the store that already holds the index. For a new index,
+ * or if that store is gone, it takes Qdrant if it answers quickly and is usable, else the embedded store, which needs
+ * nothing. The choice is the `name` of the store; pass it as `earlier` the next time.
  */
 export async function openStoreFor(choice: StoreChoice): Promise<SearchStore> {
   const { store, earlier, signal } = choice;
@@ -68,7 +68,7 @@ export async function openServerOf({ store, ...choice }: ServerChoice): Promise<
   }
 }
 
-/** No server listens there; with `auto` that is not worth a warning. */
+/** No server listens there; with `auto` that needs no warning. */
 const isNobody = (thrown: unknown): boolean =>
   thrown instanceof HarnessError && "trouble" in thrown && thrown.trouble === "unreachable";
 

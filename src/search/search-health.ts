@@ -7,10 +7,10 @@ export interface StoreWanted extends QdrantServer {
   readonly store: "auto" | "qdrant" | "embedded";
 }
 
-/** For all of it; who looks waits. */
+/** Limit for the whole check: somebody is waiting. */
 const QUICK_MS = 2000;
 
-/** Which store would serve a search. A Qdrant that is missing is an ailment only where it was asked for by name. */
+/** Which store would serve a search. A missing Qdrant is an ailment only if it was asked for by name. */
 export async function storeHealth({ store, ...server }: StoreWanted): Promise<Health> {
   if (store === "embedded") return healthy("store", "embedded index");
   const { url, apiKey, nodes = [] } = server;
@@ -18,7 +18,7 @@ export async function storeHealth({ store, ...server }: StoreWanted): Promise<He
   return oneHealth({ store, url, apiKey });
 }
 
-/** Each node is asked by itself: one that serves is enough, and those that do not are named. */
+/** Asks each node separately: one working node is enough; the others are named. */
 async function clusterHealth(store: StoreWanted["store"], server: QdrantServer): Promise<Health> {
   const { url, apiKey, nodes = [] } = server;
   const { shapeOf } = await import("./qdrant/qdrant-nodes.ts");
@@ -66,7 +66,7 @@ async function oneHealth({ store, url, apiKey }: StoreWanted): Promise<Health> {
   }
 }
 
-/** No server listens there, which is all there is to report. */
+/** The message if no server listens there; nothing else is wrong then. */
 const nobody = (thrown: unknown, url: string): string | undefined =>
   thrown instanceof HarnessError && "trouble" in thrown && thrown.trouble === "unreachable"
     ? `no Qdrant at ${url}`

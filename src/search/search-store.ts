@@ -10,16 +10,16 @@ export interface StoredFile {
 
 export interface StoreQuery {
   readonly text: string;
-  /** Null: by words alone. */
+  /** Null: search by words alone. */
   readonly vector: Float32Array | null;
 }
 
-/** A chunk that may answer. At least one of the scores is there; each only compares with its own kind. */
+/** A chunk that may answer. It has at least one of the scores; scores compare only with others of their kind. */
 export interface Candidate {
   readonly chunk: Chunk;
-  /** By words; greater is better. */
+  /** Score by words; greater is better. */
   readonly lexical: number | null;
-  /** Cosine of the vectors; null where the chunk has none, or the query. */
+  /** Cosine of the vectors; null if the chunk or the query has no vector. */
   readonly dense: number | null;
 }
 
@@ -30,11 +30,11 @@ export interface StoreCounts {
   readonly embedded: number;
 }
 
-/** What a server tells for an order that is made here. */
+/** What a server contributes to a ranking that is computed on this machine. */
 export interface Facts {
-  /** Of the ids that were asked for, and of the nearest by vector. What is gone by now is not there. */
+  /** The requested chunks and the nearest by vector. Chunks that are gone are absent. */
   readonly chunks: ReadonlyMap<string, Chunk>;
-  /** Cosines of those of them that have a vector. */
+  /** Cosines of those chunks that have a vector. */
   readonly dense: ReadonlyMap<string, number>;
 }
 
@@ -43,47 +43,47 @@ export interface FactsQuery {
   readonly vector: Float32Array | null;
 }
 
-/** A store that orders nothing by words: `HostRanked` makes a whole one of it. */
+/** A store that cannot rank by words; `HostRanked` completes it. */
 export interface ServerStore extends Omit<SearchStore, "candidates"> {
-  /** Of these chunks, and of as many as `nearest` says that are nearest to the vector. */
+  /** Facts about these chunks and the `nearest` ones by vector. */
   facts(query: FactsQuery, nearest: number, signal: AbortSignal): Promise<Facts>;
 }
 
 /**
- * Where the chunks of one index are. What `put`, `remove` and `embed` have resolved for outlasts a kill; what they were
- * broken off in is whole or not at all, file by file: `held` never names a file of which a chunk is missing.
- * A failure rejects with a HarnessError that says cause and next step.
+ * Holds the chunks of one index. Once `put`, `remove` or `embed` resolves, its changes survive a kill. An interrupted
+ * call is applied to each file completely or not at all: `held` never names a file that lacks a chunk. A failure
+ * rejects with a HarnessError that says cause and next step.
  */
 export interface SearchStore extends AsyncDisposable {
   readonly name: "embedded" | "qdrant";
-  /** Instead of all that is held of these paths. */
+  /** Replaces everything that is held for these paths. */
   put(files: readonly StoredFile[], signal: AbortSignal): Promise<void>;
   remove(paths: readonly string[], signal: AbortSignal): Promise<void>;
-  /** What has been resolved for until now outlasts a power cut, too. */
+  /** Makes all resolved changes survive a power cut too. */
   flush(signal: AbortSignal): Promise<void>;
-  /** Content hashes by path, of files that are held whole. */
+  /** Content hashes by path, for files that are held completely. */
   held(signal: AbortSignal): Promise<ReadonlyMap<string, string>>;
   /** Chunks without a vector, in a stable order, so that paging continues while vectors are added. */
   unembedded(limit: number, signal: AbortSignal): Promise<readonly Chunk[]>;
-  /** Vectors of chunks by id; of one that is gone by now nothing is kept. */
+  /** Adds vectors by chunk id; a vector for a missing chunk is dropped. */
   embed(vectors: ReadonlyMap<string, Float32Array>, signal: AbortSignal): Promise<void>;
   /**
-   * At most `limit` by words, best first, each with its cosine, then as many that are nearest by vector. The scores by
-   * words are made on this machine, whatever the store: the same files answer alike in each.
+   * At most `limit` chunks by words, best first, each with its cosine, then as many that are nearest by vector. Scores
+   * by words are computed on this machine, whatever the store: the same files get the same answers from each.
    */
   candidates(query: StoreQuery, limit: number, signal: AbortSignal): Promise<readonly Candidate[]>;
   counts(signal: AbortSignal): Promise<StoreCounts>;
-  /** The files of `counts` alone, which is less to ask. */
+  /** The file count alone, which costs less than `counts`. */
   fileCount(signal: AbortSignal): Promise<number>;
-  /** All of this index, and nothing of others. */
+  /** Removes this index completely, and nothing of others. */
   clear(signal: AbortSignal): Promise<void>;
-  /** Older data of this index alone: vectors of another model, or none. */
+  /** Removes outdated data of this index alone: vectors of another model, or of none. */
   tidy(signal: AbortSignal): Promise<void>;
 }
 
-/** Which index, and what its vectors are; without a model it holds none. */
+/** Identifies an index and its vectors; without a model it holds none. */
 export interface StoreIdentity {
-  /** Of letters and digits; it stays when the workspace moves. */
+  /** Letters and digits; stays the same when the workspace moves. */
   readonly index: string;
   readonly vectors: { readonly model: string; readonly dimension: number } | null;
 }

@@ -1,10 +1,10 @@
 /**
- * Vectors as they are kept: of length one, as 16-bit floats. A cosine is off by less than 0.0002 then; 8-bit integers are
- * off by up to 0.003 where a few numbers of a model's vectors are far larger than the others, which is usual, and that
+ * Vectors are stored with length one, as 16-bit floats. A cosine is then off by less than 0.0002. 8-bit integers would
+ * be off by up to 0.003 if a few numbers of a model's vectors are far larger than the others, which is usual, and that
  * costs a few of a hundred places among the first ten.
  */
 
-/** Of length one; undefined where there is no direction. */
+/** Scales a vector to length one; undefined if it has no direction. */
 export function unit(vector: Float32Array): Float32Array | undefined {
   const length = largest(vector);
   if (!(length > 0) || !Number.isFinite(length)) return undefined;
@@ -31,7 +31,7 @@ export function dot(one: Float32Array | Float16Array, other: Float32Array): numb
 
 export const packed = (vector: Float32Array): Uint8Array => new Uint8Array(new Float16Array(vector).buffer);
 
-/** Undefined when the bytes are none of that many numbers. */
+/** Undefined if the bytes do not hold `dimension` numbers. */
 export function unpacked(bytes: Uint8Array, dimension: number): Float16Array | undefined {
   if (bytes.byteLength !== dimension * 2) return undefined;
   const whole = bytes.byteOffset % 2 === 0 ? bytes : bytes.slice();

@@ -1,20 +1,20 @@
 import { WEIGHTS } from "./rank/weights.ts";
 
-/** How vectors count in the order: a weight that was measured for another way says nothing of this one. */
+/** How vectors affect the ranking: a weight that was measured for another way does not apply to this one. */
 export const WAY = "second look";
 
-/** What the vectors of an index brought on its own history. */
+/** How much vectors helped an index to answer questions from its own history. */
 export interface VectorWorth {
-  /** In which they were measured; earlier versions had another one, and named none. */
+  /** The way in which they were measured; earlier versions used another one and named none. */
   readonly way: string;
-  /** Of the model that was measured. */
+  /** The model that was measured. */
   readonly model: string;
-  /** What they weigh in the order (`dense` of the weights): 0 leaves them out. */
+  /** The weight of vectors in the ranking (`dense` of the weights): 0 leaves them out. */
   readonly weight: number;
   readonly questions: number;
-  /** How large the index was: of one that is much larger it says little. */
+  /** The size of the measured index: the result says little about a much larger one. */
   readonly chunks: number;
-  /** Mean reciprocal rank of the first right file among ten, by words alone and at that weight. */
+  /** Mean reciprocal rank of the first right file among ten, by words alone and with that weight. */
   readonly words: number;
   readonly vectors: number;
 }
@@ -24,14 +24,14 @@ interface Measured {
   readonly worth: VectorWorth | null;
 }
 
-/** What was measured for these vectors as they count now. */
+/** The measurement for the current model and way, if there is one. */
 export const worthIn = ({ model, worth }: Measured): VectorWorth | null =>
   worth?.model === model && worth.way === WAY ? worth : null;
 
-/** What vectors weigh in an index with these facts. */
+/** The weight of vectors in an index with these facts. */
 export const weightIn = (facts: Measured): number => worthIn(facts)?.weight ?? WEIGHTS.dense;
 
-/** A first measure, or one of an index that was much smaller or larger. */
+/** Whether to measure: for the first time, or because the index was much smaller or larger. */
 export function isDue(facts: Measured, chunks: number): boolean {
   const worth = worthIn(facts);
   return worth === null || Math.abs(chunks - worth.chunks) * 4 > worth.chunks;

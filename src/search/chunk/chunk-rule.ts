@@ -1,28 +1,30 @@
 import type { Node } from "web-tree-sitter";
 import type { ChunkKind } from "../index-words.ts";
 
-/** The names that a node declares; with "." between those of one path. */
+/** Returns the names that a node declares; "." joins the parts of a qualified name. */
 export type Names = (node: Node) => readonly string[];
 
 /**
- * What a kind of node is to a chunker.
- * - `imports`: what a file takes from others, and what it says of itself before its code.
+ * How the chunker treats a kind of node.
+ * - `imports`: imports, and what a file says about itself before its code.
  * - `note`: a comment or attribute; it goes with the declaration below it.
- * - `leaf`: a declaration that is not looked into, unless it is too big.
- * - `hold`: a declaration with declarations inside: a class, a module.
- * - `open`: no declaration, but there may be some inside: a block of the preprocessor, an `if` at the top.
- * - `wrap`: it says something about the declaration inside: `export`, `template`, a decorator.
+ * - `leaf`: a declaration whose inside is visited only if it is too big.
+ * - `hold`: a declaration that contains declarations: a class, a module.
+ * - `open`: not a declaration, but may contain some: a preprocessor block, a top-level `if`.
+ * - `wrap`: modifies the declaration inside: `export`, `template`, a decorator.
  */
 export interface Rule {
   readonly role: "imports" | "note" | "leaf" | "hold" | "open" | "wrap";
   readonly kind: ChunkKind;
   readonly names: Names;
-  /** The kind of one node, where the type does not tell it. */
+  /** Determines the kind of a node if its type alone does not. */
   readonly kindOf?: (node: Node) => ChunkKind;
-  /** Only where the text of the node begins like this; elsewhere the other rule holds, or none. Sticky. */
+  /**
+   * A sticky pattern: the rule applies only where the text of the node starts with it; elsewhere `otherwise` applies.
+   */
   readonly only?: RegExp;
   readonly otherwise?: Rule | undefined;
-  /** Not called by what is around it: a macro. */
+  /** A macro: its name is not qualified by the surrounding scope. */
   readonly free?: true;
 }
 
@@ -30,7 +32,7 @@ export type Rules = Readonly<Record<string, Rule>>;
 
 const NONE: Names = () => [];
 
-/** A name without blanks, and with one notation for all languages: `a::b`, `A\b` and `a.b` are `a.b`. */
+/** A name without blanks, in one notation for all languages: `A::b`, `A\b` and `A->b` become `A.b`. */
 export const tidyName = (text: string): string =>
   text.length > 200
     ? ""
@@ -39,7 +41,7 @@ export const tidyName = (text: string): string =>
         .replaceAll(/::|\\|->/g, ".")
         .replace(/^\.+/, "");
 
-/** Without the arguments of types: `Foo<T>` is `Foo`. Operators keep their signs. */
+/** Removes type arguments: `Foo<T>` becomes `Foo`. Names of operators stay as they are. */
 function unargued(text: string): string {
   if (text.includes("operator")) return text;
   const less = text.replaceAll(/<[^<>]*>/g, "");
@@ -58,13 +60,13 @@ export const field =
 
 export const nameField = field("name");
 
-/** The names of the children of some type, each by its own rule. */
+/** The names of the children with one of these types, each found by `names`. */
 export const each =
   (types: readonly string[], names: Names): Names =>
   (node) =>
     node.namedChildren.flatMap((child) => (types.includes(child.type) ? names(child) : []));
 
-/** All names in a field that may hold several. */
+/** All names in a field that may have several values. */
 export const allOf =
   (name: string): Names =>
   (node) =>
@@ -81,7 +83,7 @@ export const imports = (types: string): Made => made("imports", "imports", types
 export const note = (types: string): Made => made("note", "code", types, NONE);
 export const open = (types: string): Made => made("open", "code", types, NONE);
 export const wrap = (types: string): Made => made("wrap", "code", types, NONE);
-/** The names of a leaf are in its field `name`, unless it is said how they are found. */
+/** A leaf has its names in its field `name`, unless `names` finds them elsewhere. */
 export const leaf = (
   kind: ChunkKind,
   types: string,
@@ -98,7 +100,7 @@ export const macro = (types: string, names: Names): Made => [
 export const hold = (kind: ChunkKind, types: string, names: Names = nameField): Made =>
   made("hold", kind, types, names);
 
-/** The same, but only where the text begins so; elsewhere the other rule. */
+/** Restricts a rule to nodes whose text starts with `only`; elsewhere `otherwise` applies. */
 export const where = (only: RegExp, [types, rule]: Made, otherwise?: Made): Made => [
   types,
   { ...rule, only, otherwise: otherwise?.[1] },

@@ -8,16 +8,17 @@ import { Syntax } from "./parse-syntax.ts";
 import { sectionMarks, shellMarks } from "./plain-chunks.ts";
 
 /**
- * Cuts files into pieces. The pieces follow each other and together are the decoded text: no gap, no overlap; none is
- * longer than `MOST`. Where a line is longer, it is cut inside, and the pieces share its number. An empty file is cut,
- * and has no pieces. The same bytes at the same path give the same pieces. Never throws, whatever the bytes.
+ * Cuts files into pieces. The pieces are consecutive and together make up the decoded text, without gap or overlap;
+ * none is longer than `MAX_COUNT`. A longer line is cut inside, and its pieces share its line number. An empty file is
+ * cut into no pieces. The same bytes at the same path give the same pieces. Never throws, whatever the bytes.
  *
- * A symbol names all that a piece declares, with a comma between; in the middle of a long function it is the function's.
+ * A symbol names everything that a piece declares, separated by commas; a piece from the middle of a long function
+ * carries the name of the function.
  */
 export class Cutter implements Disposable {
   private readonly syntax = new Syntax();
 
-  /** Loads what files like this need, so that the first is no slower than the others. */
+  /** Loads the grammar for files like this, so that the first file is no slower than the others. */
   async ready(path: string): Promise<void> {
     await this.syntax.load(languageOf(path));
   }
@@ -35,7 +36,7 @@ export class Cutter implements Disposable {
     return { kind: "cut", language, pieces: this.pieces(text, language) };
   }
 
-  /** Grammars that could not be loaded: files of their languages are cut by lines, without symbols. */
+  /** Grammars that could not be loaded: files in their languages are cut by lines, without symbols. */
   missing(): readonly { readonly grammar: string; readonly why: string }[] {
     return this.syntax.missing();
   }
@@ -57,12 +58,12 @@ export class Cutter implements Disposable {
 
 const WHOLE: readonly Mark[] = [{ at: 0, kind: "text", names: [], own: false, scope: "" }];
 
-/** One replaced character in so many makes a file binary rather than a text with damage. */
+/** One replaced character in this many makes a file binary rather than a damaged text. */
 const DAMAGE = 10;
 
 /**
- * The text of a file, without a mark of the byte order; undefined for what is no text: a NUL, or much that is no UTF-8.
- * A few bytes that are none become U+FFFD. UTF-16 is read when it begins with its mark.
+ * The text of a file without its byte order mark; undefined for binary content: a NUL, or much invalid UTF-8. A few
+ * invalid bytes become U+FFFD. UTF-16 is recognized by its byte order mark.
  */
 export function decoded(bytes: Uint8Array): string | undefined {
   const wide = wideEncoding(bytes);
@@ -96,10 +97,10 @@ const GENERATED_NAME =
 
 const MINIFIED_NAME = /[.-]min\.(?:js|mjs|cjs|css)$/;
 
-/** Long lines are usual in prose. */
+/** Languages in which long lines are normal. */
 const PROSE = new Set(["markdown", "text", "restructuredtext", "asciidoc", "tex", "html"]);
 
-/** What a file is skipped for by its name alone. */
+/** The reason to skip a file, judged by its name alone. */
 function skippedName(path: string): Skip | undefined {
   const name = lastName(path).toLowerCase();
   if (LOCKS.has(name)) return "lock";
@@ -107,16 +108,16 @@ function skippedName(path: string): Skip | undefined {
   return MINIFIED_NAME.test(name) ? "minified" : undefined;
 }
 
-/** What a file is skipped for by its text. */
+/** The reason to skip a file, judged by its text. */
 export function skippedText(text: string, language: string): Skip | undefined {
   if (saysGenerated(text, language)) return "generated";
   return !PROSE.has(language) && minified(text) ? "minified" : undefined;
 }
 
-/** An average that only a program writes. */
+/** An average line length that only programs write. */
 const AVERAGE = 250;
 const LONG = 500;
-/** With so many ordinary lines a file counts as written by hand, despite its long ones. */
+/** A file with this many ordinary lines counts as hand-written, despite its long ones. */
 const ORDINARY = 100;
 
 function minified(text: string): boolean {
@@ -134,7 +135,7 @@ function minified(text: string): boolean {
   return long > 0 && text.length / (ordinary + long) > AVERAGE && (ordinary < ORDINARY || long > ordinary);
 }
 
-/** The comments at the head of a file, in which generators sign. */
+/** Generators sign in the comments within this many characters from the start of a file. */
 const HEAD = 4096;
 const COMMENT = /^\s*(?:\/\/|\/\*|\*|#|--|;|<!--|%|"""|'''|\(\*|@rem\b|rem\b)/i;
 const BEFORE = /^\s*$|^\s*<\?(?:php|xml)|^#!|^\s*["']use \w+["'];?\s*$|^-\*-/;
@@ -149,7 +150,10 @@ const SIGNS: readonly RegExp[] = [
   /\bdo not (?:edit|modify|change)\b[^]{0,160}\bgenerated\b/i,
 ];
 
-/** Whether the comments before the first line of code say so; what is said further down is about something else. */
+/**
+ * Whether the comments before the first line of code say that the file is generated. Later comments are about something
+ * else.
+ */
 function saysGenerated(text: string, language: string): boolean {
   const head = text.slice(0, HEAD);
   if (!/generated/i.test(head)) return false;
@@ -166,7 +170,7 @@ function saysGenerated(text: string, language: string): boolean {
   return SIGNS.some((sign) => sign.test(said));
 }
 
-/** Extensions by language. What is named nowhere is text. */
+/** Extensions by language. A file that no table names is text. */
 const EXTENSIONS: Readonly<Record<string, string>> = {
   typescript: "ts mts cts",
   tsx: "tsx",
@@ -228,7 +232,7 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
   batch: "bat cmd",
 };
 
-/** Whole names, in lower case. */
+/** Complete file names by language, in lower case. */
 const NAMES: Readonly<Record<string, string>> = {
   ruby: "rakefile gemfile vagrantfile podfile guardfile brewfile fastfile capfile",
   bash: ".bashrc .bash_profile .profile .zshrc .zshenv .envrc pkgbuild",
@@ -241,7 +245,7 @@ const NAMES: Readonly<Record<string, string>> = {
   json: ".babelrc .eslintrc .prettierrc",
 };
 
-/** Programs of a first line, by the beginning of their names. */
+/** Programs named in a `#!` line, with their languages. */
 const INTERPRETERS: readonly (readonly [RegExp, string])[] = [
   [/^(?:ba|z|k|da|a)?sh$|^bats$/, "bash"],
   [/^python|^pypy/, "python"],
@@ -263,14 +267,14 @@ const byWord = (table: Readonly<Record<string, string>>): ReadonlyMap<string, st
 const BY_EXTENSION = byWord(EXTENSIONS);
 const BY_NAME = byWord(NAMES);
 
-/** Every language that a file can be said to have. */
+/** Every language that `languageOf` can return. */
 export const LANGUAGES: ReadonlySet<string> = new Set([
   ...BY_EXTENSION.values(),
   ...BY_NAME.values(),
   "text",
 ]);
 
-/** The language of a file by its name, or else by the program that its first line names. */
+/** The language of a file, by its name or else by the program that its first line names. */
 export function languageOf(path: string, firstLine = ""): string {
   const name = lastName(path).toLowerCase();
   const dot = name.lastIndexOf(".");

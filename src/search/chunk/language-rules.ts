@@ -64,7 +64,7 @@ const PHP: Rules = rules(
   open("namespace_definition compound_statement declaration_list enum_declaration_list if_statement"),
 );
 
-/** `A = 1` and `a, b = 1, 2`, but not what is set on something else. */
+/** `A = 1` and `a, b = 1, 2`, but not assignments to attributes or subscripts. */
 const assigned: Names = (node) => {
   const left = node.childForFieldName("left");
   if (left === null) return [];
@@ -87,11 +87,11 @@ const PYTHON: Rules = rules(
   ),
 );
 
-/** Ruby: constants only; other assignments at the top are steps. */
+/** Ruby: constants only; other top-level assignments are plain steps. */
 const constant: Names = (node) =>
   node.childForFieldName("left")?.type === "constant" ? field("left")(node) : [];
 
-/** Calls that take definitions. */
+/** Ruby calls that take definitions. */
 const OPENED =
   /(?:included|prepended|class_methods|concerning|private|protected|public|module_function|private_class_method)\b/y;
 
@@ -106,7 +106,7 @@ const RUBY: Rules = rules(
 
 const PATH = /^[\w$.#]+$/;
 
-/** `module.exports.a`, `exports.a`, `A.prototype.b` as they are called. */
+/** The name under which `module.exports.a`, `exports.a` or `A.prototype.b` is called. */
 const assignedFunction = (text: string): string => {
   const name = tidyName(text)
     .replace(/^(?:module\.)?exports\.|^this\./, "")
@@ -116,7 +116,7 @@ const assignedFunction = (text: string): string => {
 
 const BOUND = new Set(["identifier", "shorthand_property_identifier_pattern"]);
 
-/** `a`, and what `{ b, c: d }` and `[e]` bind, one level deep. */
+/** The names that `a`, `{ b, c: d }` or `[e]` binds, one level deep. */
 function bound(pattern: Node | null): readonly string[] {
   if (pattern === null) return [];
   if (pattern.type === "identifier") return [pattern.text];
@@ -143,7 +143,7 @@ const kindOf =
   (node: Node): ChunkKind =>
     isFunction(node.childForFieldName(field)) ? kind : "code";
 
-/** Fields of a class that hold functions; the rest is found in the text of the class. */
+/** Class fields that hold functions; other fields are found in the text of the class. */
 const functionField: Names = (node) => (isFunction(node.childForFieldName("value")) ? nameField(node) : []);
 
 const assignment: Names = (node) => {
@@ -196,7 +196,7 @@ const GO: Rules = rules(
   leaf("code", "var_declaration", systemVariables),
 );
 
-/** Rust: both `impl Foo<T>` and `impl Display for Foo<T>` are of `Foo`. */
+/** Rust: both `impl Foo<T>` and `impl Display for Foo<T>` belong to `Foo`. */
 const implemented: Names = (node) =>
   field("type")(node).map((name) => name.slice(name.lastIndexOf(".") + 1).replace(/^&(?:mut)?/, ""));
 
@@ -239,7 +239,7 @@ const declarators: Names = (node) => {
   return [...inner, ...node.childrenForFieldName("declarator").map(declared)].filter((name) => name !== "");
 };
 
-/** Of the fields of a class those that are functions. */
+/** The fields of a class that are functions. */
 const members: Names = (node) =>
   node
     .childrenForFieldName("declarator")
@@ -257,11 +257,11 @@ function isSystemFunction(node: Node): boolean {
   return false;
 }
 
-/** Names of namespaces that are short enough to stand before every name inside. */
+/** Names of namespaces up to this length qualify every name inside. */
 const NAMESPACE = 16;
 const space: Names = (node) => nameField(node).filter((name) => name.length <= NAMESPACE);
 
-/** Without a value it guards a header, or says that something is there. */
+/** A macro without a value is no name: it guards a header or marks a feature as present. */
 const defined: Names = (node) => (node.childForFieldName("value") === null ? [] : nameField(node));
 
 const C: Rules = rules(
@@ -283,13 +283,13 @@ const C: Rules = rules(
   ),
 );
 
-/** How a language is parsed: the grammar's name in its package, and what its nodes are. */
+/** How a language is parsed: the name of its grammar in the package, and the rules for its nodes. */
 interface Grammar {
   readonly wasm: string;
   readonly rules: Rules;
 }
 
-/** The languages that are cut by syntax. C is read by the grammar of C++. */
+/** The languages that are cut by syntax. C is parsed with the grammar of C++. */
 export const GRAMMARS: ReadonlyMap<string, Grammar> = new Map([
   ["typescript", { wasm: "typescript", rules: SCRIPT }],
   ["tsx", { wasm: "tsx", rules: SCRIPT }],

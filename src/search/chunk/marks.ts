@@ -1,18 +1,18 @@
 import type { ChunkKind } from "../index-words.ts";
 
-/** Where a part of a text begins; it goes to the next mark. Marks ascend. */
+/** The beginning of a part of a text; the part ends at the next mark. Marks ascend. */
 export interface Mark {
   readonly at: number;
   readonly kind: ChunkKind;
-  /** What is declared here, or else what all of this lies in. */
+  /** The names declared here, or else those of the surrounding declaration. */
   readonly names: readonly string[];
   /** Whether the names are declared here. */
   readonly own: boolean;
-  /** The name of what surrounds it, "" at the top. */
+  /** The name of the surrounding declaration, "" at the top level. */
   readonly scope: string;
 }
 
-/** From the first line of a declaration to the last, as the packer joins and splits them. */
+/** The whole lines of a declaration, as the packer joins and splits them. */
 export interface Part {
   readonly start: number;
   readonly end: number;
@@ -25,7 +25,7 @@ export interface Part {
 /** Whether only blanks precede `at` on its line. */
 export const opensLine = (text: string, at: number): boolean => lineStart(text, at) !== -1;
 
-/** The start of the line of `at`, or -1 when more than blanks precede it. */
+/** The start of the line that contains `at`, or -1 if more than blanks precede `at`. */
 function lineStart(text: string, at: number): number {
   let place = at;
   while (place > 0) {
@@ -37,7 +37,7 @@ function lineStart(text: string, at: number): number {
   return 0;
 }
 
-/** Whether an empty line is between. Some grammars end a comment behind its line. */
+/** Whether an empty line lies between. Some grammars end a comment after its line feed. */
 export function apart(text: string, end: number, start: number): boolean {
   const between = text.slice(end, start);
   const first = between.indexOf("\n");
@@ -58,7 +58,7 @@ export function jointKind(kinds: readonly ChunkKind[]): ChunkKind {
 const unique = (names: readonly string[]): readonly string[] =>
   names.length < 2 ? names : [...new Set(names)];
 
-/** What several parts declare, or else what they lie in. */
+/** The names that several parts declare, or else the names of the surrounding declaration. */
 export function jointNames(parts: readonly Pick<Part, "names" | "own" | "kind">[]): {
   readonly names: readonly string[];
   readonly own: boolean;
@@ -71,8 +71,8 @@ export function jointNames(parts: readonly Pick<Part, "names" | "own" | "kind">[
 }
 
 /**
- * Marks as parts that begin where lines begin. What begins behind something else on its line belongs to the part before,
- * and its names too.
+ * Turns marks into parts that begin at line starts. A mark behind other code on its line belongs to the part before,
+ * along with its names.
  */
 export function partsOf(text: string, marks: readonly Mark[]): readonly Part[] {
   const groups: { at: number; marks: Mark[] }[] = [];

@@ -2,7 +2,7 @@ import type { Piece } from "../index-words.ts";
 import { MAX_COUNT, SMALL, TARGET, TINY } from "./chunk-limits.ts";
 import { jointKind, jointNames, type Mark, type Part, partsOf } from "./marks.ts";
 
-/** The pieces of a text: what is small joined with its neighbours, what is big split. An empty text has none. */
+/** The pieces of a text: small parts joined with their neighbours, big parts split. An empty text has no pieces. */
 export function pack(text: string, marks: readonly Mark[]): readonly Piece[] {
   const parts = partsOf(text, marks).flatMap((part) => split(text, part));
   const groups: Group[] = [];
@@ -72,12 +72,12 @@ function place(text: string, groups: Group[], part: Part): void {
 const nothing = (text: string, { own, start, end }: Part): boolean =>
   !own && end - start < 400 && text.slice(start, end).trim().length < TINY;
 
-/** Whether a part lies in what the group is of: the same surroundings, or a body behind its head. */
+/** Whether a part belongs with the group: it has the same scope, or is the body below the group's head. */
 const near = (group: Group, part: Part): boolean =>
   part.scope === group.first.scope ||
   group.parts.some(({ names }) => part.scope !== "" && names[0] === part.scope);
 
-/** Only of what is together no longer than a piece may be. */
+/** For a group and a part that together fit into one piece. */
 function joins(group: Group, part: Part): boolean {
   const size = part.end - part.start;
   if ((group.first.kind === "imports") !== (part.kind === "imports") || !near(group, part)) return false;
@@ -89,7 +89,7 @@ function joins(group: Group, part: Part): boolean {
   return size < SMALL || group.size < SMALL;
 }
 
-/** The rest of a split declaration, when it is small, goes to what is before it. */
+/** A small remainder of a split declaration joins the group before it. */
 function tidied(groups: readonly Group[]): readonly Group[] {
   const kept: Group[] = [];
   for (const group of groups) {
@@ -103,8 +103,8 @@ function tidied(groups: readonly Group[]): readonly Group[] {
 }
 
 /**
- * Lines as readers and editors count them here: they end with a line feed. A carriage return alone ends none, so a text
- * of the oldest Macintosh is one line.
+ * Counts lines as readers and editors do: each ends with a line feed. A carriage return alone ends no line, so a text
+ * from an old Macintosh is one line.
  */
 class Lines {
   private readonly text: string;
@@ -126,7 +126,9 @@ class Lines {
   }
 }
 
-/** How good a place is to cut before the line that begins at `at`: an empty line before it, no indent, any. */
+/**
+ * How good a cut before the line at `at` is: best after an empty line, then before an unindented line, then anywhere.
+ */
 function worth(text: string, at: number): number {
   const before = text.charCodeAt(at - 2);
   if (before === 10 || (before === 13 && text.charCodeAt(at - 3) === 10)) return 3;
@@ -134,7 +136,7 @@ function worth(text: string, at: number): number {
   return code === 32 || code === 9 || code === 125 || code === 41 || code === 93 ? 1 : 2;
 }
 
-/** A place inside a line, never between the halves of one character. */
+/** A cut inside a line, never between the halves of one character. */
 function insideLine(text: string, start: number, most: number): number {
   const place = start + most;
   const code = text.charCodeAt(place);
@@ -148,8 +150,8 @@ interface Size {
 }
 
 /**
- * Where to cut `start` to `end` so that no part is longer than `most`: near `target`, where lines begin, best behind an
- * empty line. Only a line that is longer than `most` is cut inside. Ascending, without `start` and `end`.
+ * Where to cut `start` to `end` so that no part is longer than `most`: near `target`, at line starts, best after an
+ * empty line. Only a line longer than `most` is cut inside. Ascending, without `start` and `end`.
  */
 export function lineCuts(
   text: string,
@@ -172,7 +174,7 @@ function bestCut(text: string, start: number, { target, most }: Size): number {
   let line = text.indexOf("\n", start) + 1;
   while (line > 0 && line - start <= most) {
     const size = line - start;
-    // Half a target is too little for the best of borders; behind the target only a better one counts.
+    // Less than half the target is too short even for the best border; beyond the target only a better border counts.
     const scale = size < target / 2 ? 0.01 : size > target ? 0.5 : 1;
     const found = worth(text, line) * scale;
     if (found > value || (found === value && size <= target)) [best, value] = [line, found];

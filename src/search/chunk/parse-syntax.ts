@@ -4,30 +4,30 @@ import type { Mark } from "./marks.ts";
 import type { Runtime } from "./runtime.ts";
 import { Walk } from "./syntax-walk.ts";
 
-/** So many runtimes are used up, and the rest is cut by lines: such a repository is not for reading. */
+/** After this many broken runtimes the rest is cut by lines: such a repository is not meant to be read. */
 const RUNTIMES = 10;
 
 type Loaded = (Engine & { readonly kind: "parser" }) | { readonly kind: "none"; readonly why: string };
 
-/** Grammars, each loaded when the first file of its language comes. One parser serves all files of a language. */
+/** Grammars, each loaded for the first file of its language. One parser serves all files of a language. */
 export class Syntax implements Disposable {
   private runtime: Promise<Runtime> | undefined;
   private runtimes = 0;
   private readonly loading = new Map<string, Promise<Loaded>>();
   private readonly ready = new Map<string, Loaded>();
 
-  /** Ends when the language's grammar is loaded, or is known not to be loadable. */
+  /** Resolves when the language's grammar is loaded or known not to be loadable. */
   async load(language: string): Promise<void> {
     const grammar = GRAMMARS.get(language);
     if (grammar === undefined || this.ready.has(grammar.wasm)) return;
     const loading = this.loading.get(grammar.wasm) ?? this.loadGrammar(grammar.wasm);
     this.loading.set(grammar.wasm, loading);
     const loaded = await loading;
-    // Unless all was dropped meanwhile.
+    // Not if everything was disposed meanwhile.
     if (this.loading.get(grammar.wasm) === loading) this.ready.set(grammar.wasm, loaded);
   }
 
-  /** Grammars that could not be loaded, with the reason: their languages are cut by lines. */
+  /** Grammars that could not be loaded, with the reason: files in their languages are cut by lines. */
   missing(): readonly { readonly grammar: string; readonly why: string }[] {
     return [...this.ready].flatMap(([grammar, one]) =>
       one.kind === "none" ? [{ grammar, why: one.why }] : [],
@@ -48,7 +48,7 @@ export class Syntax implements Disposable {
         tree.delete();
       }
     } catch {
-      // A trap, or too much memory. What state the parser is in is not known, so that nothing of it is used again.
+      // A trap, or too much memory. The state of the parser is unknown, so nothing of this runtime is used again.
       this[Symbol.dispose]();
       return undefined;
     }
@@ -56,7 +56,7 @@ export class Syntax implements Disposable {
 
   /** Drops all grammars; they are loaded again on demand. */
   [Symbol.dispose](): void {
-    // Deleted also when that fails: a finalizer would retry later and throw where nothing can catch it.
+    // Tried even if it fails: otherwise a finalizer would delete the parser later and throw where nothing can catch it.
     for (const one of this.ready.values()) if (one.kind === "parser") quietly(() => one.parser.delete());
     this.ready.clear();
     this.loading.clear();
@@ -80,19 +80,24 @@ function quietly(done: () => void): void {
   try {
     done();
   } catch {
-    // Of memory that is not used again.
+    // The memory is not used again.
   }
 }
 
-/** What a parse may cost. Counts, so that a busy machine cuts no other pieces. Code stays far below all of them. */
+/**
+ * The maximum cost of a parse, in counts, so that a busy machine cuts the same pieces. Code stays far below all limits.
+ */
 interface Budget {
-  /** In the hundreds that the parser counts by. Code takes up to 0.02 for a character. */
+  /** Progress calls of the parser, one per hundred operations. Code takes up to 0.02 per character. */
   steps: number;
-  /** Of `READ` units each, so that a text is not lexed to its end again and again. Code reads each unit up to ten times. */
+  /**
+   * Reads of `READ` units each: keeps the parser from lexing a text to its end again and again. Code reads each unit up
+   * to ten times.
+   */
   reads: number;
 }
 
-/** UTF-16 units that the parser takes at once. */
+/** UTF-16 units that the parser reads at once. */
 const READ = 5120;
 
 const budgetFor = (length: number): Budget => ({
@@ -100,16 +105,18 @@ const budgetFor = (length: number): Budget => ({
   reads: 100 + (length / READ) * 30,
 });
 
-/** Bytes of the parser's memory above which its runtime is dropped. A mebibyte of code needs a third of it. */
+/** The runtime is dropped when the parser's memory exceeds this many bytes. A mebibyte of code needs a third of it. */
 const MEMORY = 384 * 2 ** 20;
 
-/** A parse that computes for longer is given up, whatever the counts. What others have of the processor does not count. */
+/**
+ * A parse that computes for longer is given up, whatever the counts. Processor time of other threads does not count.
+ */
 const MAX_MS = 3000;
 
-/** Of which the parsers of all languages are made. */
+/** A parser and the memory that it shares with the parsers of all other languages. */
 interface Engine {
   readonly parser: Parser;
-  /** Bytes of memory, of all parsers together. */
+  /** Bytes used by all parsers together. */
   readonly memory: () => number;
 }
 
@@ -118,7 +125,10 @@ function computedMs(): number {
   return (user + system) / 1000;
 }
 
-/** The tree of a text, or null when it would cost more than code does. To be deleted. Throws when the parser cannot be used again. */
+/**
+ * The syntax tree of a text, or null if parsing would cost more than code does. The caller deletes the tree. Throws
+ * when the parser cannot be used again.
+ */
 function parse({ parser, memory }: Engine, text: string): Tree | null {
   const left = budgetFor(text.length);
   const until = performance.now() + MAX_MS;
@@ -137,11 +147,11 @@ function parse({ parser, memory }: Engine, text: string): Tree | null {
   }
   if (tree === null) parser.reset();
   else if (left.reads < 0) {
-    // It saw an end where none is.
+    // The parser was shown an end that is not the end of the text.
     tree.delete();
     return null;
   }
-  // Names are read from the text through the tree.
+  // Reading names from the tree uses the same callback.
   left.reads = Infinity;
   return tree;
 }

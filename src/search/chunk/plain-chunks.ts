@@ -4,10 +4,10 @@ import type { Mark } from "./marks.ts";
 const FENCE = /^ {0,3}(`{3,}|~{3,})(.*)$/;
 const ATX = /^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$/;
 const SETEXT = /^ {0,3}(=+|-+)[ \t]*$/;
-/** Lines that are no paragraph, so that a line of hyphens below them is a rule or a table. */
+/** Lines that are no paragraph: a line of hyphens below them is a rule or a table, not a title. */
 const NO_PARAGRAPH = /^(?: {4}|\t| {0,3}(?:[-*+>|#]|\d+[.)]\s|<))/;
 
-/** A longer line is no title: its letters could be such that the forms above, and what is plain of it, take hours. */
+/** A longer line is no title: on hostile text the patterns above and `plain` could take hours. */
 const MAX_TITLE_LENGTH = 1000;
 
 interface Line {
@@ -25,7 +25,7 @@ function* linesOf(text: string): Generator<Line> {
   }
 }
 
-/** The title of a section as it is read: without links, emphasis and code marks. */
+/** The title of a section as readers see it: without links, emphasis and code marks. */
 const plain = (title: string): string =>
   title
     .replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
@@ -34,7 +34,10 @@ const plain = (title: string): string =>
     .trim()
     .slice(0, 200);
 
-/** Sections by their titles, each with those above it. A `#` in fenced code is none; underlined titles are. */
+/**
+ * Sections named by their titles, each with the titles above it. A `#` in fenced code is no title; underlined titles
+ * count.
+ */
 export function sectionMarks(text: string): readonly Mark[] {
   const outline = new Outline();
   let before: Line | undefined;
@@ -71,9 +74,9 @@ class Outline {
 
 const joined = (titles: readonly string[]): string => titles.filter((one) => one !== "").join(" > ");
 
-/** Fenced code, and the matter at the front between lines of hyphens. */
+/** Recognizes fenced code, and front matter between lines of hyphens. */
 class Code {
-  /** Whether the last line was part of it. */
+  /** Whether the last line was part of code or front matter. */
   inside = false;
   private fence = "";
   private matter: boolean;
@@ -96,7 +99,7 @@ class Code {
 const closes = (edge: RegExpExecArray | null, fence: string): boolean =>
   edge?.[1]?.startsWith(fence) === true && edge[2]?.trim() === "";
 
-/** A line with the closing backticks on it is code in a line. */
+/** A line that also has the closing backticks is inline code. */
 const opensFence = (edge: RegExpExecArray | null): edge is RegExpExecArray & { 1: string } =>
   edge?.[1] !== undefined && !(edge[1].startsWith("`") && edge[2]?.includes("`") === true);
 
@@ -109,7 +112,7 @@ function titleOf(line: Line, before: Line | undefined): Title | undefined {
   return { at: before.at, level: under.startsWith("=") ? 1 : 2, text: before.text };
 }
 
-/** `function name {`, `name() {`, and the cases of bats: `@test "what it does" {`. The bracket may come on the next line. */
+/** `function name {`, `name() {`, and the cases of bats: `@test "title" {`. The bracket may stand on the next line. */
 const OPENINGS: readonly RegExp[] = [
   /^(?<indent>[ \t]*)function[ \t]+(?<name>[^\s(){}'"$;]+)[ \t]*(?:\(\s*\))?[ \t]*(?<body>[{(].*)?$/,
   /^(?<indent>[ \t]*)(?<name>[^\s(){}'"$;#=]+)[ \t]*\([ \t]*\)[ \t]*(?<body>[{(].*)?$/,
@@ -120,13 +123,13 @@ const IMPORT = /^(?:source|\.)[ \t]+\S/;
 interface Opened {
   readonly name: string;
   readonly indent: string;
-  /** Whether it ends on its own line. */
+  /** Whether the function ends on the line where it begins. */
   readonly closed: boolean;
 }
 
 /**
- * The marks of a shell script, by its lines: a function ends with the first closing bracket that is indented as its
- * name is. The grammar in the parser's package knows more, at the price of half a gigabyte while it is compiled.
+ * The marks of a shell script, found by lines: a function ends with the first closing bracket at the indentation of its
+ * name. The shell grammar in the parser's package is more exact but takes half a gigabyte to compile.
  */
 export function shellMarks(text: string): readonly Mark[] {
   const script = new Script();
@@ -141,9 +144,9 @@ export function shellMarks(text: string): readonly Mark[] {
 class Script {
   readonly marks: Mark[] = [{ at: 0, kind: "code", names: [], own: false, scope: "" }];
   private inside: Opened | undefined;
-  /** Where the comment directly above began. */
+  /** Where the comment directly above begins, or -1. */
   private comment = -1;
-  /** Whether the next statement begins another part: behind a function, behind an empty line. */
+  /** Whether the next statement begins another part: after a function, after an empty line. */
   private fresh = false;
 
   line(line: string, at: number): void {
@@ -176,7 +179,7 @@ class Script {
     this.comment = -1;
   }
 
-  /** Whether a statement opens another part; one that is indented only behind a function. */
+  /** Whether a statement opens another part; an indented one does so only after a function. */
   private begins(line: string): boolean {
     const top = !/^[\s})]/.test(line);
     return (top && this.comment !== -1) || (this.fresh && (top || this.marks.at(-1)?.own === true));

@@ -7,7 +7,7 @@ import { apart, jointKind, jointNames, type Mark, opensLine } from "./marks.ts";
 const SEMICOLON = 59;
 const LICENCE = /copyright|licen[sc]e|spdx-/i;
 
-/** A comment that waits for what it is about. */
+/** A comment that waits for the declaration it describes. */
 interface Note {
   readonly start: number;
   readonly end: number;
@@ -19,7 +19,7 @@ interface Found {
   readonly rule: Rule | undefined;
 }
 
-/** The marks of a file by its syntax tree. Only what is too big or may hold declarations is looked into. */
+/** Finds the marks of a file in its syntax tree. Visits only nodes that are too big or may contain declarations. */
 export class Walk {
   private readonly marks: Mark[] = [];
   private readonly text: string;
@@ -65,7 +65,7 @@ export class Walk {
     return ruleAt(this.rules, cursor.nodeType, { text: this.text, at: cursor.startIndex });
   }
 
-  /** A comment joins the one above it. One behind code on the same line is part of that line. */
+  /** A comment joins the one above it. A comment behind code on the same line is part of that line. */
   private note(note: Note, held: Note | undefined, place: Place): Note | undefined {
     if (held === undefined) return opensLine(this.text, note.start) ? note : undefined;
     if (!apart(this.text, held.end, note.start)) return { start: held.start, end: note.end };
@@ -73,7 +73,7 @@ export class Walk {
     return note;
   }
 
-  /** A comment that is about nothing below it. A licence at the head of a file goes with the imports. */
+  /** A comment that describes nothing below it. A licence at the head of a file goes with the imports. */
   private loose(note: Note, place: Place): undefined {
     const head =
       place.depth === 0 && this.marks.length === 0 && LICENCE.test(this.text.slice(note.start, note.end));
@@ -107,7 +107,7 @@ export class Walk {
   }
 
   private opened(cursor: TreeCursor, { start, end }: Found, place: Place): void {
-    // A namespace for all of the file has nothing inside.
+    // A namespace for the whole file has no nodes inside.
     if (this.text.charCodeAt(end - 1) === SEMICOLON) {
       this.mark(start, { ...place, kind: "imports", names: [] });
       return;
@@ -118,7 +118,7 @@ export class Walk {
     if (end - start <= MAX_COUNT) this.collapse(from);
   }
 
-  /** What is said about a declaration and the declaration are one. */
+  /** A wrapper and the declaration inside it get one mark. */
   private wrapped(cursor: TreeCursor, { start, end }: Found, place: Place): void {
     const levels = this.toDeclaration(cursor);
     const rule = this.ruleOf(cursor);
@@ -131,7 +131,7 @@ export class Walk {
       this.children(cursor, { ...place, members: false, deep: true, depth: place.depth + 1 });
   }
 
-  /** Down to the first declaration inside, when there is one; the levels that it went. */
+  /** Moves down to the first declaration inside, if there is one. Returns the number of levels moved. */
   private toDeclaration(cursor: TreeCursor): number {
     if (!cursor.gotoFirstChild()) return 0;
     do {
@@ -159,7 +159,7 @@ export class Walk {
     if (!big) this.collapse(from, kind);
   }
 
-  /** The marks from one on as a single one, with all the names. */
+  /** Merges the marks from index `from` on into a single one with all their names. */
   private collapse(from: number, kind?: ChunkKind): void {
     const marks = this.marks.splice(from);
     const [first] = marks;
@@ -173,16 +173,16 @@ export class Walk {
   }
 }
 
-/** Where the walk is. */
+/** The position of the walk. */
 interface Place {
-  /** The names around, with a dot between. */
+  /** The names of the surrounding declarations, joined by dots. */
   readonly scope: string;
-  /** What undeclared parts here are called. */
+  /** The names for parts here that declare nothing. */
   readonly names: readonly string[];
   readonly kind: ChunkKind;
-  /** Directly in a class, so that a function is a method. */
+  /** Directly in a class, where a function is a method. */
   readonly members: boolean;
-  /** In a function: only looked into because it is too big. */
+  /** In a function, whose inside is visited only because it is too big. */
   readonly deep: boolean;
   readonly depth: number;
 }
@@ -191,7 +191,7 @@ const TOP: Place = { scope: "", names: [], kind: "code", members: false, deep: f
 
 interface Declared {
   readonly kind: ChunkKind;
-  /** The kind that its lines have: what is set inside of a function is a step of it. */
+  /** The kind of the node's lines: an assignment inside a function is a step of the function. */
   readonly shown: ChunkKind;
   readonly declared: readonly string[];
 }
@@ -204,7 +204,7 @@ function declaredBy(node: Node, rule: Rule, place: Place): Declared {
   return { kind, shown: kind, declared: rule.names(node).map((name) => called(name, rule, place)) };
 }
 
-/** A name with those around it. A constructor is called like its class, and a struct like its typedef. */
+/** A name qualified by its scope. A constructor is named like its class, and a struct like its typedef. */
 function called(name: string, rule: Rule, { scope }: Place): string {
   if (scope === "" || rule.free === true) return name;
   return scope === name || scope.endsWith(`.${name}`) ? scope : `${scope}.${name}`;

@@ -7,7 +7,7 @@ import { FileLock } from "../../platform/lock.ts";
 import { privateFile } from "../../platform/sqlite-connection.ts";
 import { indexFailure, PATIENCE_MS, troubleOf } from "../index-failure.ts";
 
-/** The name of the file in the folder of an index. */
+/** The name of the catalog in the folder of an index. */
 export const CATALOG = "catalog.db";
 
 /** A new format gets a new file; the index is rebuilt from the sources. */
@@ -22,7 +22,7 @@ CREATE TABLE IF NOT EXISTS rules (
   path TEXT PRIMARY KEY, size REAL NOT NULL, mtime REAL NOT NULL, ctime REAL NOT NULL, ino REAL NOT NULL, text TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;`;
 
-/** To be written; made where there is none. */
+/** Opens a catalog for writing; creates it if there is none. */
 export function opened(file: string): DatabaseSync {
   const sqlite = new DatabaseSync(privateFile(file), { timeout: PATIENCE_MS });
   try {
@@ -42,10 +42,13 @@ export function opened(file: string): DatabaseSync {
 export const versionOf = (sqlite: DatabaseSync): number =>
   Number(sqlite.prepare("PRAGMA user_version").get()?.["user_version"]);
 
-/** Between two looks whether the other one is done. */
+/** Pause between two attempts to get the lock. */
 const STEP_MS = 50;
 
-/** One process at a time; SQLite's own lock on a file that stays empty, so that a kill frees it. */
+/**
+ * Takes the writer's lock, held by one process at a time. It is SQLite's own lock on a file that stays empty, so that a
+ * kill frees it.
+ */
 export async function takeWriter(
   folder: string,
   { patienceMs, signal }: { readonly patienceMs: number; readonly signal: AbortSignal },
@@ -60,7 +63,7 @@ export async function takeWriter(
   }
 }
 
-/** For locks that are kept for milliseconds: waits synchronously. The folder may be gone afterwards. */
+/** For locks that are held for milliseconds: waits synchronously. The folder may be gone afterwards. */
 export function waitForWriter(folderOf: () => string): Disposable {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
     const lock = tryWriter(folderOf());
@@ -73,7 +76,7 @@ export function waitForWriter(folderOf: () => string): Disposable {
 const MAX_ATTEMPTS = 200;
 const PAUSE_MS = 10;
 
-/** Undefined when another process has it. */
+/** Takes the writer's lock, or returns undefined if another process has it. */
 export function tryWriter(folder: string): Disposable | undefined {
   const lock = lockFile(folder);
   try {
@@ -112,7 +115,7 @@ interface Writer {
   readonly since: number;
 }
 
-/** Who wrote last; whether it still does, only the lock says. */
+/** The last writer; whether it still writes, only the lock tells. */
 function writerOf(folder: string): Writer | null {
   try {
     const { pid, since } = JSON.parse(readFileSync(path.join(folder, "writer.json"), "utf8")) as Writer;

@@ -5,7 +5,7 @@ import { indexFailure } from "../index-failure.ts";
 import { waitForWriter } from "./catalog-file.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
-/** By what a folder is known when it has moved: a copy of it has another inode, a successor another time of birth. */
+/** Identifies a folder after it was moved: a copy has another inode, a replacement has another birth time. */
 interface RootIdentity {
   readonly dev: string;
   readonly ino: string;
@@ -13,7 +13,7 @@ interface RootIdentity {
 }
 
 interface IndexRecord extends RootIdentity {
-  /** Of letters and digits; the name of its folder. */
+  /** Letters and digits; the name of the index's folder. */
   readonly id: string;
   readonly workspace: string;
 }
@@ -24,13 +24,13 @@ export interface IndexPlace {
   readonly folder: string;
   /** Absolute and resolved. */
   readonly workspace: string;
-  /** Where the workspace was when it was indexed last, if that is another place. */
+  /** Where the workspace was when it was last indexed, if it has moved. */
   readonly movedFrom: string | null;
 }
 
 const RECORD = "workspace.json";
 
-/** The index of a workspace: that of its path, or that of a folder that has become it by being moved. */
+/** Finds the index of a workspace, by its path or by the identity of a folder that was moved there. */
 export function findIndex(root: string, workspace: string): IndexPlace | undefined {
   const identity = identityOf(workspace);
   if (identity === undefined) return undefined;
@@ -45,11 +45,11 @@ export function findIndex(root: string, workspace: string): IndexPlace | undefin
   if (same?.workspace === workspace) return place(same, null);
   if (same !== undefined && hasLeft(same)) return place(same, same.workspace);
   const here = records.find((each) => each.workspace === workspace);
-  // The folder was replaced by another one: its index is compared file by file.
+  // Another folder has replaced this one: its index is compared file by file.
   return here === undefined ? undefined : place(here, null);
 }
 
-/** The same, made where there is none; where the workspace is now is written down. */
+/** Like `findIndex`, but creates a missing index and records the present path of the workspace. */
 export function claimIndex(root: string, workspace: string): IndexPlace {
   try {
     return claimed(root, workspace);
@@ -60,7 +60,7 @@ export function claimIndex(root: string, workspace: string): IndexPlace {
 
 function claimed(root: string, workspace: string): IndexPlace {
   makeFolder(root);
-  // Two that begin at the same time make one index.
+  // Two processes that begin at the same time make one index.
   using _ = waitForWriter(() => root);
   const found = findIndex(root, workspace);
   const id = found?.id ?? process.getBuiltinModule("node:crypto").randomBytes(12).toString("hex");
@@ -71,7 +71,7 @@ function claimed(root: string, workspace: string): IndexPlace {
   return { id, folder, workspace, movedFrom: found?.movedFrom ?? null };
 }
 
-/** All that there are; a folder without a readable record is none. */
+/** All indexes; a folder without a readable record is none. */
 export function indexesIn(root: string): readonly IndexRecord[] {
   return namesIn(root).flatMap((name) => {
     const record = readRecord(path.join(root, name));
@@ -82,7 +82,7 @@ export function indexesIn(root: string): readonly IndexRecord[] {
 /** Whether its workspace no longer exists. */
 export const isOrphan = (record: IndexRecord): boolean => identityOf(record.workspace) === undefined;
 
-/** It is not there any more, or it is another folder. */
+/** Whether the recorded folder is gone or has been replaced by another. */
 function hasLeft(record: IndexRecord): boolean {
   const now = identityOf(record.workspace);
   return now === undefined || !isSame(record, now);
@@ -126,7 +126,7 @@ function textOf(file: string): string | undefined {
   }
 }
 
-/** Of what is in a folder; none where it is not there. */
+/** Names of the entries of a folder; none if the folder does not exist. */
 export function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder);

@@ -8,7 +8,7 @@ import type { VectorWorth } from "../vector-worth.ts";
 import type { RuleFile, Stamp } from "../read/found-file.ts";
 import { CATALOG, FORM, opened, versionOf } from "./catalog-file.ts";
 
-/** What is known of one index and of its files. */
+/** Records facts about one index and its files. */
 export class Catalog implements Disposable {
   readonly #connection: Connection;
   readonly #folder: string;
@@ -28,7 +28,7 @@ export class Catalog implements Disposable {
     }
   }
 
-  /** To be read; undefined where there is none that could be. */
+  /** Opens for reading; undefined if there is no readable catalog. */
   static read(folder: string): Catalog | undefined {
     const file = path.join(folder, CATALOG);
     if (!existsSync(file)) return undefined;
@@ -52,7 +52,10 @@ export class Catalog implements Disposable {
     });
   }
 
-  /** An update begins: that it has not ended outlasts a power cut, before anything of the store is changed. */
+  /**
+   * Marks the index as incomplete when an update begins. The mark survives a power cut, and is set before the store is
+   * changed.
+   */
   begin(store: CatalogFacts["store"]): void {
     this.note({ whole: false, store });
     this.#try(() => this.#connection.flush());
@@ -62,24 +65,24 @@ export class Catalog implements Disposable {
     return new Map((this.#lists(`SELECT ${FILE_COLUMNS} FROM files`) as readonly FileColumns[]).map(fileOf));
   }
 
-  /** Those of these paths that are in it. */
+  /** The recorded files among these paths. */
   filesAt(paths: readonly string[]): ReadonlyMap<string, CatalogFile> {
     const sql = `SELECT ${FILE_COLUMNS} FROM files WHERE path IN (SELECT value FROM json_each(?))`;
     return new Map((this.#lists(sql, JSON.stringify(paths)) as readonly FileColumns[]).map(fileOf));
   }
 
-  /** By what all files are known again, where `version` has cut them. */
+  /** The stamps of all files; only files that `version` has cut count as sure. */
   stamps(version: string): ReadonlyMap<string, KnownStamp> {
     const sql = "SELECT path, size, mtime, ctime, ino, settled AND version = ? FROM files";
     return new Map((this.#lists(sql, version) as readonly KnownStamp[]).map((row) => [row[0], row]));
   }
 
-  /** How many files the store must hold. */
+  /** The number of files that the store must hold. */
   stored(): number {
     return Number(this.#all("SELECT count(*) AS files FROM files WHERE chunks > 0")[0]?.["files"]);
   }
 
-  /** How many files of each kind there are; `skip` is null for those that are in the index. */
+  /** The number of files by reason for skipping; `skip` is null for the files in the index. */
   tally(): readonly { readonly skip: Skip | null; readonly files: number; readonly chunks: number }[] {
     const sql = `SELECT skip, sum(skip IS NOT NULL OR chunks > 0) AS files, sum(chunks) AS chunks FROM files GROUP BY skip`;
     return this.#all(sql).map((row) => ({
@@ -93,7 +96,7 @@ export class Catalog implements Disposable {
     return this.#all("SELECT * FROM rules").map(ruleOf);
   }
 
-  /** Durable together. */
+  /** Records all changes in one transaction. */
   record(files: ReadonlyMap<string, CatalogFile>, gone: readonly string[] = []): void {
     this.#within(() => {
       for (const path of gone) this.#run("DELETE FROM files WHERE path = ?", path);
@@ -121,7 +124,7 @@ export class Catalog implements Disposable {
     });
   }
 
-  /** Nothing is known any more. */
+  /** Forgets everything. */
   clear(): void {
     this.#within(() => {
       for (const table of ["meta", "files", "rules"]) this.#run(`DELETE FROM ${table}`);
@@ -161,7 +164,7 @@ export class Catalog implements Disposable {
   }
 }
 
-/** Undefined where it has another form. */
+/** Undefined if the file has another format. */
 function readable(file: string): DatabaseSync | undefined {
   const sqlite = openedToRead(file);
   try {
@@ -184,39 +187,39 @@ function openedAnew(file: string, tell: (aside: string) => void): DatabaseSync {
   }
 }
 
-/** A file as it was read last. */
+/** A file as it was last read. */
 export interface CatalogFile {
   readonly stamp: Stamp;
-  /** Nothing could have changed it since without another stamp. */
+  /** Any change since would have given the file another stamp. */
   readonly settled: boolean;
-  /** Of its content; null where that was not read. */
+  /** Hash of the content; null if the file was not read. */
   readonly hash: string | null;
-  /** Of what cut it. */
+  /** Version of the cutter that cut the file. */
   readonly version: string;
   readonly language: string | null;
   readonly role: Role | null;
   readonly chunks: number;
-  /** Why it has none. */
+  /** Why the file has no chunks. */
   readonly skip: Skip | null;
 }
 
-/** What is known of the whole. */
+/** Facts about the whole index. */
 export interface CatalogFacts {
-  /** The last update ran to its end. */
+  /** The last update was complete. */
   readonly whole: boolean;
-  /** Which store holds the chunks, and the model of its vectors. */
+  /** The store that holds the chunks, and the model of its vectors. */
   readonly store: "embedded" | "qdrant" | null;
   readonly model: string | null;
   readonly dimension: number | null;
-  /** A model that gave no vector in time when the index was made; null once it has, or where none was to. */
+  /** A model that gave no vector in time when the index was made; null once it has given one, or if none was wanted. */
   readonly awaited: string | null;
-  /** What vectors brought on the history, where that was measured. */
+  /** How much vectors helped on the repository's history, if measured. */
   readonly worth: VectorWorth | null;
-  /** When an update ended last, in milliseconds since 1970; 0 for never. */
+  /** End of the last update, in milliseconds since 1970; 0 for never. */
   readonly updated: number;
-  /** What has no row and is unreadable: files whose name is no text, folders that may not be looked into. */
+  /** Number of unreadable entries without a row: files whose names are not valid text, folders that may not be read. */
   readonly nameless: number;
-  /** How the rules of what is left out are understood. */
+  /** Identifies the interpretation of the ignore rules. */
   readonly rules: string;
 }
 
@@ -234,7 +237,7 @@ export const NO_FACTS: CatalogFacts = {
 
 type Row = Readonly<Record<string, number | string | null>>;
 
-/** What is written as JSON, one fact a row. */
+/** Parses the facts, stored as JSON with one fact per row. */
 function factsOf(rows: readonly Row[]): CatalogFacts {
   const known: Record<string, unknown> = {};
   try {
@@ -259,7 +262,10 @@ const stampOf = (row: Row): Stamp => ({
   ino: Number(row["ino"]),
 });
 
-/** In this order: there may be hundreds of thousands, and rows as lists are read in half the time of rows with names. */
+/**
+ * Read in this order: there may be hundreds of thousands of rows, and rows as lists are read in half the time of rows
+ * with names.
+ */
 const FILE_COLUMNS = "path, size, mtime, ctime, ino, settled, hash, version, language, role, chunks, skip";
 
 type FileColumns = readonly [
@@ -277,7 +283,7 @@ type FileColumns = readonly [
   skip: Skip | null,
 ];
 
-/** Of one file; `sure` is 1 where the stamp tells whether it is the one that was read. A list, as all of them are read. */
+/** The stamp of one file; `sure` is 1 if the stamp identifies the content that was read. A list, like all rows. */
 export type KnownStamp = readonly [
   path: string,
   size: number,

@@ -1,7 +1,10 @@
 import type { Connection } from "../../platform/sqlite-connection.ts";
 import { DamagedIndex } from "../index-failure.ts";
 
-/** A batch of new vectors writes one set again or begins another; this many codes of 768 bits are 52 KB with their chunks. */
+/**
+ * Codes per set. A batch of new vectors rewrites one set or begins another; this many codes of 768 bits take 52 KB with
+ * their chunk numbers.
+ */
 const SET_SIZE = 512;
 
 export interface CodeSet {
@@ -9,7 +12,7 @@ export interface CodeSet {
   readonly codes: Uint8Array;
 }
 
-/** The codes of all vectors, some hundred in each row. Within the caller's transactions. */
+/** The codes of all vectors, some hundred in each row. To be called within the caller's transactions. */
 export class CodeSets {
   readonly #database: Connection;
   readonly #bytes: number;
@@ -19,7 +22,7 @@ export class CodeSets {
     this.#bytes = codeBytes(dimension);
   }
 
-  /** All of them in one piece. */
+  /** All codes in one array. */
   all(): CodeSet {
     const total = this.#database.get("SELECT total(count) AS n FROM vector_codes");
     const chunks = new Float64Array(Number(total?.["n"]));
@@ -37,7 +40,7 @@ export class CodeSets {
     return { chunks: chunks.subarray(0, at), codes: codes.subarray(0, at * this.#bytes) };
   }
 
-  /** By chunk, the set that it is in now. */
+  /** Adds vectors. Returns the set number of each chunk. */
   add(vectors: readonly (readonly [chunk: number, vector: Float32Array])[]): ReadonlyMap<number, number> {
     const places = new Map<number, number>();
     let left = vectors;
@@ -65,7 +68,7 @@ export class CodeSets {
     this.#write(number, { chunks, codes });
   }
 
-  /** One with room; removals leave room in older ones. */
+  /** A set with room; removals make room in older sets. */
   #open(): CodeSet & { readonly number: number } {
     const row = this.#database.get(
       "SELECT number FROM vector_codes WHERE count < ? ORDER BY number DESC LIMIT 1",
@@ -126,8 +129,9 @@ export class CodeSets {
 }
 
 /**
- * One bit for each number of a vector: whether it is above zero. The query keeps its numbers; what a code scores is
- * their sum, each with the code's sign. That orders vectors well enough to choose the few that are worth an exact look.
+ * A code has one bit per number of a vector: whether it is above zero. The query keeps its numbers; the score of a code
+ * is their sum, each with the sign given by the code. This orders vectors well enough to choose the few that deserve an
+ * exact comparison.
  */
 
 const codeBytes = (dimension: number): number => Math.ceil(dimension / 8);
@@ -140,7 +144,7 @@ function writeCode(vector: Float32Array, into: Uint8Array, place: number): void 
     if (number > 0) into[start + (at >> 3)] = (into[start + (at >> 3)] ?? 0) | (1 << (at & 7));
 }
 
-/** By byte of a code and by value of that byte: the sum of the query's eight numbers with those signs. */
+/** For each byte of a code and each value of that byte: the sum of the query's eight numbers with those signs. */
 export function signSums(query: Float32Array): Float32Array {
   const bytes = codeBytes(query.length);
   const sums = new Float32Array(bytes * 256);

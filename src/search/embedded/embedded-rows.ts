@@ -6,11 +6,11 @@ import type { StoredFile } from "../search-store.ts";
 
 export interface WrittenFile {
   readonly number: number;
-  /** Of its chunks, in their order. */
+  /** Numbers of the file's chunks, in order. */
   readonly chunks: readonly number[];
 }
 
-/** A file's texts lie together, compressed; a chunk says from where to where in UTF-16 units it is. */
+/** Writes a file. Its texts are compressed together; each chunk records its position in UTF-16 units. */
 export function writeFile(database: Connection, file: StoredFile, keepsTexts: boolean): WrittenFile {
   const texts = keepsTexts
     ? zstdCompressSync(file.chunks.map(({ text }) => text).join(""))
@@ -58,8 +58,8 @@ interface ReadFile {
 }
 
 /**
- * Chunks by their numbers, in that order. A text is expanded when it is first looked at, once for all chunks of its file;
- * what is thrown then is what `failure` makes of it.
+ * Reads chunks by their numbers, in that order. A text is decompressed on first use, once for all chunks of its file;
+ * `failure` converts errors at that point.
  */
 export function readChunks(
   database: Connection,
@@ -81,7 +81,7 @@ export function readChunks(
   });
 }
 
-/** Of chunks by their numbers, in that order. */
+/** Ids of chunks by their numbers, in that order. */
 export function readIds(database: Connection, numbers: readonly number[]): readonly string[] {
   const sql = "SELECT c.number, c.id FROM json_each(?) n CROSS JOIN chunks c ON c.number = n.value";
   const rows = database.all(sql, JSON.stringify(numbers));
@@ -147,19 +147,19 @@ export interface Near {
 }
 
 /**
- * What the store needs of the vectors that are kept in its database. Chunks are known by their numbers. Called within
- * the store's own transactions; synchronous, as SQLite is.
+ * The vectors in the store's database. Chunks are given by number. To be called within the store's transactions;
+ * synchronous, like SQLite.
  */
 export interface VectorColumn {
-  /** Vectors that are there already are replaced. */
+  /** Replaces existing vectors. */
   put(vectors: ReadonlyMap<number, Float32Array>): void;
   remove(chunks: readonly number[]): void;
   clear(): void;
   /** Best first, by cosine. */
   nearest(vector: Float32Array, limit: number): readonly Near[];
-  /** Of those of these chunks that have a vector. */
+  /** Cosines for those of these chunks that have a vector. */
   cosines(chunks: readonly number[], vector: Float32Array): readonly Near[];
-  /** Chunks without a vector, by number; at most so many. */
+  /** Chunks without a vector, in order of number; at most `limit`. */
   missing(limit: number): readonly number[];
   readonly count: number;
 }

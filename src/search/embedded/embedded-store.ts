@@ -21,27 +21,27 @@ import { type FileWords, IN_FOLDER, IN_NAME, SegmentWriter } from "./segment.ts"
 
 export interface EmbeddedParts {
   readonly weights?: Weights;
-  /** Left out, true; without the texts it can be asked which chunks have words, and not for the chunks. */
+  /** Default true. Without the texts the store can say which chunks have words, but not return the chunks. */
   readonly texts?: boolean;
 }
 
-/** A chunk, by its id, that has words of a query. */
+/** A chunk that contains words of a query. */
 export interface Ranked {
   readonly id: string;
   readonly lexical: number;
 }
 
-/** Chunks, postings and, where it has a context for them, vectors in one SQLite file. */
+/** Holds chunks, postings and, if the index has a model, vectors in one SQLite file. */
 export class EmbeddedStore implements SearchStore {
   readonly name = "embedded";
   readonly #database: Connection;
-  /** What was thrown, in a person's words. */
+  /** Describes an error for a person. */
   readonly #failure: (thrown: unknown) => unknown;
   readonly #vectors: VectorColumn | null;
   readonly #writer: FileWriter;
   readonly #weights: Weights;
   readonly #tokenizer = new Tokenizer();
-  /** As of the last change that is known. */
+  /** State as of the last known change. */
   #lexical: { readonly version: string; readonly by: Lexical } | undefined;
 
   constructor(
@@ -91,7 +91,7 @@ export class EmbeddedStore implements SearchStore {
     return this.#write(signal, () => {
       const numbered = new Map<number, Float32Array>();
       for (const [id, vector] of vectors) {
-        // Parts of one long line may be alike, and then have one id.
+        // Identical parts of one long line have the same id.
         for (const { number } of this.#database.all("SELECT number FROM chunks WHERE id = ?", idBytes(id)))
           numbered.set(Number(number), vector);
       }
@@ -117,7 +117,7 @@ export class EmbeddedStore implements SearchStore {
     return this.#told(signal, () => Number(this.#database.get("SELECT count(*) AS n FROM files")?.["n"]));
   }
 
-  /** There is never anything beside it: one file has one model. */
+  /** Nothing to remove: one file holds the vectors of one model. */
   tidy(): Promise<void> {
     return Promise.resolve();
   }
@@ -131,7 +131,7 @@ export class EmbeddedStore implements SearchStore {
     return Promise.resolve();
   }
 
-  /** What the words of a text find, without the chunks themselves; best first. */
+  /** Ranks chunks by the words of a text, without reading the chunks; best first. */
   ranked(text: string, limit: number, signal: AbortSignal): Promise<readonly Ranked[]> {
     return this.#told(signal, () =>
       this.#database.consistently(() => {
@@ -163,7 +163,7 @@ export class EmbeddedStore implements SearchStore {
     return [...scores.values()].map((score, place) => ({ chunk: chunks[place] as Chunk, ...score }));
   }
 
-  /** Other processes' changes show in SQLite's own number, this one's in the segments'. */
+  /** Changes by other processes show in SQLite's `data_version`, those of this process in the segments. */
   #current(): Lexical {
     const seen = this.#database.get("PRAGMA data_version")?.["data_version"];
     const own = this.#database.get(
@@ -183,7 +183,7 @@ export class EmbeddedStore implements SearchStore {
   async #told<T>(signal: AbortSignal, work: () => T): Promise<T> {
     signal.throwIfAborted();
     try {
-      // A writer's next step lets others have their turn.
+      // Lets others have their turn between the steps of a writer.
       await new Promise(setImmediate);
       return work();
     } catch (thrown) {
@@ -192,10 +192,10 @@ export class EmbeddedStore implements SearchStore {
   }
 }
 
-/** Chunks of one transaction, so that a reader and the event loop never wait long. */
+/** Chunks per transaction, so that a reader and the event loop never wait long. */
 const CHUNKS_AT_ONCE = 1000;
 
-/** What is put, in the order it came, as many files together as make one transaction. */
+/** Groups files in order; each group fills one transaction. */
 function* batchesOf(files: readonly StoredFile[]): Generator<readonly StoredFile[]> {
   let batch: StoredFile[] = [];
   let chunks = 0;
@@ -210,7 +210,7 @@ function* batchesOf(files: readonly StoredFile[]): Generator<readonly StoredFile
   if (batch.length > 0) yield batch;
 }
 
-/** Changes which files are held. Each call within a transaction of the store's. */
+/** Adds and removes files. Each call must be within a transaction of the store. */
 class FileWriter {
   readonly #database: Connection;
   readonly #vectors: VectorColumn | null;
@@ -224,7 +224,7 @@ class FileWriter {
     this.#texts = texts;
   }
 
-  /** As a segment of their own, instead of what is held of their paths. */
+  /** Writes files as a new segment and replaces what is held for their paths. */
   put(files: readonly StoredFile[]): void {
     const segment = new SegmentWriter();
     for (const file of files) {
@@ -240,7 +240,7 @@ class FileWriter {
     for (const path of paths) this.#bury(path);
   }
 
-  /** Has as few segments as there are to be, and gives back what the dead took. */
+  /** Merges segments until no merge is due, and frees the space of dead files. */
   merge(): void {
     for (;;) {
       const layout = readLayout(this.#database);
@@ -256,7 +256,7 @@ class FileWriter {
     this.#vectors?.clear();
   }
 
-  /** What is held of a path is gone; its words stay until their segment is merged. */
+  /** Removes a path; its words stay until their segment is merged. */
   #bury(path: string): void {
     const row = this.#database.get("SELECT number FROM files WHERE path = ?", path);
     if (row === undefined) return;

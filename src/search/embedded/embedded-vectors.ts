@@ -6,22 +6,23 @@ import { codeScores, type CodeSet, CodeSets, signSums } from "./code-sets.ts";
 import type { Near, VectorColumn } from "./embedded-rows.ts";
 
 /**
- * How many vectors are looked at exactly, at least and for each one that is wanted: of 100,000 their codes let 98 of the
- * hundred that are nearest through, and more of the ten. Up to so many vectors nothing is passed over.
+ * How many vectors are compared exactly: the minimum, and the number per wanted result. Of 100,000 vectors, the codes
+ * let through 98 of the nearest hundred, and a larger share of the nearest ten. Up to the minimum, no vector is passed
+ * over.
  */
 const MIN_EXACT = 512;
 const EXACT_EACH = 8;
 
 /**
- * The vectors of the store's chunks, in its database. What another model made is neither found nor counted; the first
- * vector that is put takes its place. Without a model of its own it only forgets what is removed.
+ * The vectors of the store's chunks, in its database. Vectors of another model are neither found nor counted; the first
+ * new vector replaces them all. Without a model of its own the table only forgets removed chunks.
  */
 export class VectorTable implements VectorColumn {
   readonly #database: Connection;
   readonly #identity: VectorIdentity | null;
-  /** Below it no chunk is without a vector, as long as only this process gives them: numbers only grow. */
+  /** Below this number every chunk has a vector, as long as only this process adds vectors: chunk numbers only grow. */
   #from = 0;
-  /** As of the last change that is known; reading them for every question would leave ten times as much behind. */
+  /** State as of the last known change; rereading it for every question would produce ten times as much garbage. */
   #loaded: { readonly version: string; readonly set: CodeSet } | undefined;
 
   constructor(database: Connection, identity: VectorIdentity | null) {
@@ -91,7 +92,7 @@ export class VectorTable implements VectorColumn {
     if (!this.#ours) return this.#without("", 0, limit);
     const none = "AND NOT EXISTS (SELECT 1 FROM vectors WHERE chunk = chunks.number)";
     const further = this.#without(none, this.#from, limit);
-    // Another process may have started over.
+    // Another process may have cleared the vectors.
     const numbers = further.length > 0 || this.#from === 0 ? further : this.#without(none, 0, limit);
     this.#from = numbers[0] ?? this.#from;
     return numbers;
@@ -131,7 +132,7 @@ export class VectorTable implements VectorColumn {
     return best.items().toSorted((one, other) => one - other);
   }
 
-  /** Other processes' changes show in SQLite's own number, this one's in their count. */
+  /** Changes by other processes show in SQLite's `data_version`, those of this process in `total_changes()`. */
   #codes(dimension: number): CodeSet {
     const seen = this.#database.get("PRAGMA data_version")?.["data_version"];
     const own = this.#database.get("SELECT total_changes() AS n")?.["n"];
@@ -171,8 +172,8 @@ interface VectorIdentity {
 }
 
 /**
- * `codes` are a sixteenth of `numbers`, packed so that a process that asks once need not read the vectors themselves.
- * A set's places are those of its chunks.
+ * `codes` take a sixteenth of the space of `numbers` and are packed, so that a process with one question need not read
+ * the vectors themselves. The codes of a set are in the order of its chunks.
  */
 const TABLES = [
   "CREATE TABLE vectors_about (model TEXT NOT NULL, dimension INTEGER NOT NULL) STRICT",
@@ -185,7 +186,7 @@ const TABLES = [
   ) STRICT`,
 ];
 
-/** What the vectors in this database are of; undefined where there are none. */
+/** The model of the vectors in this database; undefined if there are none. */
 function vectorsAbout(database: Connection): VectorIdentity | undefined {
   const there = database.get("SELECT 1 AS yes FROM sqlite_schema WHERE name = 'vectors_about'");
   if (there === undefined) return undefined;
@@ -193,7 +194,7 @@ function vectorsAbout(database: Connection): VectorIdentity | undefined {
   return row === undefined ? undefined : { model: String(row["model"]), dimension: Number(row["dimension"]) };
 }
 
-/** Vectors of two models have nothing to do with each other: those of another one go. Within a transaction. */
+/** Removes the vectors of another model: they cannot be compared with those of this one. Within a transaction. */
 function adoptVectors(database: Connection, { model, dimension }: VectorIdentity): void {
   const about = vectorsAbout(database);
   if (about?.model === model && about.dimension === dimension) return;
@@ -209,7 +210,7 @@ function clearVectors(database: Connection): void {
   database.run("DELETE FROM vector_codes");
 }
 
-/** The greatest scores of any number of offers, with what each was offered for. Smallest first inside: a heap. */
+/** Keeps the items with the greatest scores. Internally a heap with the smallest score first. */
 export class Greatest {
   readonly #limit: number;
   readonly #scores: number[] = [];
@@ -219,7 +220,7 @@ export class Greatest {
     this.#limit = limit;
   }
 
-  /** What is not above this is not kept. */
+  /** Scores up to this one are not kept. */
   floor = Number.NEGATIVE_INFINITY;
 
   offer(score: number, item: number): void {
@@ -229,7 +230,7 @@ export class Greatest {
     if (this.#scores.length === this.#limit) this.floor = this.#scores[0] ?? this.floor;
   }
 
-  /** In no order. */
+  /** The kept items, in no order. */
   items(): readonly number[] {
     return this.#items;
   }
@@ -245,7 +246,7 @@ export class Greatest {
     this.#set(at, score, item);
   }
 
-  /** Instead of the smallest. */
+  /** Replaces the smallest score. */
   #sink(score: number, item: number): void {
     const size = this.#scores.length;
     let at = 0;

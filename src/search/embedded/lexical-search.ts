@@ -5,12 +5,12 @@ import type { Weights } from "../rank/weights.ts";
 import { at, type Layout, type Segment } from "./segment-layout.ts";
 import { IN_FOLDER, IN_NAME, NumberReader, ROLES, symbolCount, textCount } from "./segment.ts";
 
-/** Scores by words, over one state of the index. It reads the lists of the query's words, and no others. */
+/** Scores chunks by words, over one state of the index. Reads only the lists of the query's words. */
 export class Lexical {
   readonly #layout: Layout;
   readonly #weights: Weights;
   readonly #evidence: Evidence;
-  /** Of one word: how often it is in a file, and which word's turn that was. */
+  /** For the current word: how often it occurs in a file, and the turn in which that was counted. */
   readonly #often: Float64Array;
   readonly #turn: Uint32Array;
   #turns = 0;
@@ -89,7 +89,7 @@ export class Lexical {
     }
   }
 
-  /** Which files have the word at all; how often their texts do is then in `#often`. */
+  /** The files that have the word at all; `#often` then says how often their texts have it. */
   #filesOf({ places, counts, length }: List, inPath: List): readonly number[] {
     const { chunkFile } = this.#layout;
     const { symbol } = this.#weights;
@@ -114,7 +114,7 @@ export class Lexical {
 
 const idf = (having: number, all: number): number => Math.log(1 + (all - having + 0.5) / (having + 0.5));
 
-/** Room for the places of one word, used again for the next. */
+/** Buffer for the places of one word, reused for the next word. */
 class List {
   readonly places: Uint32Array;
   readonly counts: Uint8Array;
@@ -132,14 +132,14 @@ class List {
   }
 }
 
-/** What is kept of one word in one segment. */
+/** The stored lists of one word in one segment. */
 interface Kept {
   readonly segment: Segment;
   readonly chunks: unknown;
   readonly files: unknown;
 }
 
-/** Where words are, over one state of the index: the lists of those that are asked for are read, and no others. */
+/** Reads where words occur, over one state of the index; only the lists of requested words are read. */
 class WordLists {
   readonly #database: Connection;
   readonly #layout: Layout;
@@ -155,7 +155,7 @@ class WordLists {
     this.#inPath = new List(layout.fileNumber.length);
   }
 
-  /** All of a query's words at once: most of the time would go into asking one by one. */
+  /** Reads all words of a query at once: separate queries would take most of the time. */
   read(words: readonly string[]): ReadonlyMap<string, readonly Kept[]> {
     const rows = this.#database.all(
       `SELECT p.word AS word, p.segment AS segment, p.chunks AS chunks, p.files AS files
@@ -175,7 +175,7 @@ class WordLists {
     return kept;
   }
 
-  /** In which live chunks' texts and which live files' paths one word is, over all segments; until the next is unpacked. */
+  /** The live chunks and the live files' paths that contain a word, over all segments. Valid until the next call. */
   unpacked(kept: readonly Kept[]): { readonly inText: List; readonly inPath: List } {
     const { fileDead, chunkFile } = this.#layout;
     const [inText, inPath] = [this.#inText, this.#inPath];
@@ -199,24 +199,24 @@ class WordLists {
   }
 }
 
-/** What a query's words have found, by place. */
+/** What the words of a query have found, by place. */
 interface Evidence {
   readonly chunks: Float64Array;
-  /** The whole file's score and its path's. */
+  /** Scores of the whole file and of its path. */
   readonly files: Float64Array;
-  /** The rarity of the words that a file has, and of all words. */
+  /** The summed rarity of the words that a file has, and of all words. */
   readonly covered: Float64Array;
   possible: number;
-  /** How many words of the file's own name the query has. */
+  /** How many words of the file's own name are in the query. */
   readonly nameWords: Uint8Array;
 }
 
 interface Scored {
   /** The chunk's number. */
   readonly chunk: number;
-  /** Without what its file's role makes of it. */
+  /** Score without the factor for the file's role. */
   readonly score: number;
-  /** With that: what orders it. */
+  /** Score with that factor, used for sorting. */
   readonly order: number;
 }
 
@@ -232,7 +232,7 @@ interface FileScore {
   readonly score: number;
 }
 
-/** Chunks by their files' scores and their own, best first. */
+/** Chunks by the scores of their files and their own, best first. */
 function best(layout: Layout, evidence: Evidence, wanted: Wanted): readonly Scored[] {
   return fileScores(layout, evidence, wanted)
     .toSorted((a, b) => b.score - a.score || a.file - b.file)
@@ -270,7 +270,7 @@ function bestChunks(layout: Layout, { chunks }: Evidence, file: number, weights:
   return most.reduce((sum, score, place) => sum + score * weights.next ** place, 0);
 }
 
-/** The best chunk has its file's score; the others so much of it as they have of the best one's own. */
+/** The best chunk gets the score of its file; others get it in proportion to their own score. */
 function chunksOf(
   { file, prior, score }: FileScore,
   layout: Layout,

@@ -9,9 +9,9 @@ import { VectorTable } from "./embedded-vectors.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
 /**
- * The index in a folder of its own, to be written, made where there is none. What was written in another form, or for
- * another index, is emptied: all of it comes from files. The caller holds the writer lock of the index.
- * Vectors of another model are passed over until the first of this one come.
+ * Opens the store in its folder for writing; creates it if there is none. A store of another format or another index is
+ * emptied: it can be rebuilt from the files. The caller holds the writer's lock of the index. Vectors of another model
+ * are ignored until the first vector of this model arrives.
  */
 export function openEmbeddedStore(
   folder: string,
@@ -24,7 +24,7 @@ export function openEmbeddedStore(
   });
 }
 
-/** The same, to be asked only: nothing of it is changed. Where there is none of this form and index, it fails and says so. */
+/** Opens the store read-only. Fails with a reason if there is no store of this format and index. */
 export const readEmbeddedStore = (folder: string, identity: StoreIdentity): EmbeddedStore =>
   storeIn(folder, identity, {}, () => readable(path.join(folder, "index.db"), identity));
 
@@ -59,7 +59,7 @@ const wantedBy = ({ index }: StoreIdentity): string => JSON.stringify([FORM, ind
 function connected(file: string, identity: StoreIdentity): DatabaseSync {
   const sqlite = new DatabaseSync(privateFile(file), { timeout: PATIENCE_MS });
   try {
-    // A kill of this process loses nothing that was committed; a power cut may lose what came after the last flush.
+    // A kill of this process loses nothing committed; a power cut may lose what came after the last flush.
     sqlite.exec("PRAGMA synchronous = NORMAL");
     const wanted = wantedBy(identity);
     if (writtenFor(sqlite) !== wanted) begin(sqlite, wanted);
@@ -76,7 +76,7 @@ function writtenFor(sqlite: DatabaseSync): unknown {
   return sqlite.prepare("SELECT value FROM about WHERE name = 'written for'").get()?.["value"];
 }
 
-/** Two processes may both come here; the second finds what it wanted. */
+/** Two processes may both get here; the second one finds the tables that it wants. */
 function begin(sqlite: DatabaseSync, wanted: string): void {
   sqlite.exec("PRAGMA journal_mode = WAL");
   sqlite.exec("BEGIN IMMEDIATE");
@@ -97,12 +97,12 @@ function begin(sqlite: DatabaseSync, wanted: string): void {
 }
 
 /**
- * Another number is another form of what is kept: an index of another form is made again, never brought up to date,
- * as all of it comes from the files. So does a change of how texts become words.
+ * The format number. An index of another format is rebuilt, never converted, since everything in it comes from the
+ * files. A change of how texts become words needs a new number too.
  */
 const FORM = 4;
 
-/** Numbers of files and chunks are never given twice: what is dead stays dead. */
+/** Numbers of files and chunks are never reused, so that entries in `dead` stay valid. */
 const TABLES = `
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE files (

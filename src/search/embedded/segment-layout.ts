@@ -2,37 +2,37 @@ import type { Connection } from "../../platform/sqlite-connection.ts";
 import { DamagedIndex } from "../index-failure.ts";
 import { NumberReader } from "./segment.ts";
 
-/** One segment's chunks and files are a run of places in the whole. */
+/** One segment; its chunks and files have consecutive places. */
 export interface Segment {
   readonly number: number;
   readonly firstChunk: number;
   readonly firstFile: number;
   readonly chunks: number;
   readonly files: number;
-  /** How many of its chunks are of files that are gone. */
+  /** How many of the segment's chunks belong to removed files. */
   readonly deadChunks: number;
 }
 
-/** What is known of all chunks and files without looking at words. Places count from 0, over all segments. */
+/** Facts about all chunks and files that do not depend on words. Places count from 0, over all segments. */
 export interface Layout {
   readonly segments: readonly Segment[];
-  /** By the chunk's place. */
+  /** Indexed by the place of a chunk. */
   readonly chunkNumber: Uint32Array;
   readonly chunkLength: Uint32Array;
   readonly chunkFile: Uint32Array;
-  /** By the file's place. */
+  /** Indexed by the place of a file. */
   readonly fileNumber: Uint32Array;
   readonly fileRole: Uint8Array;
   readonly fileLength: Uint32Array;
-  /** How many words its own name has. */
+  /** Number of words in the file's own name. */
   readonly fileNames: Uint8Array;
-  /** The place of its first chunk; one more at the end. */
+  /** The place of the file's first chunk; one more entry at the end. */
   readonly fileStart: Uint32Array;
-  /** 1: it is no longer in the index. */
+  /** 1 if the file is no longer in the index. */
   readonly fileDead: Uint8Array;
   readonly liveChunks: number;
   readonly liveFiles: number;
-  /** Of live chunks, in words. */
+  /** Total length of live chunks, in words. */
   readonly liveLength: number;
 }
 
@@ -45,7 +45,7 @@ export function readLayout(database: Connection): Layout {
   return growing.whole(segments);
 }
 
-/** Numbers that are said of a file before its chunks, and of a chunk; each takes a byte at least. */
+/** Numbers stored per file before its chunks, and per chunk; each takes at least a byte. */
 const OF_FILE = 4;
 const OF_CHUNK = 2;
 
@@ -66,7 +66,7 @@ class Growing {
   #liveFiles = 0;
   #liveLength = 0;
 
-  /** `bytes`: of all that comes, so that there is room for it. */
+  /** `bytes`: size of all layouts together, an upper bound for the arrays. */
   constructor(dead: ReadonlySet<number>, bytes: number) {
     this.#dead = dead;
     const [chunks, files] = [Math.floor(bytes / OF_CHUNK), Math.floor(bytes / OF_FILE)];
@@ -109,7 +109,7 @@ class Growing {
     };
   }
 
-  /** How many of the file's chunks are dead. */
+  /** Returns the number of the file's dead chunks. */
   #file(reader: NumberReader): number {
     const number = reader.next();
     const place = this.#files++;
@@ -129,7 +129,7 @@ class Growing {
     return 0;
   }
 
-  /** Words of all of them. */
+  /** Returns the number of words in all chunks of the file. */
   #chunksOf(file: number, count: number, reader: NumberReader): number {
     const [numbers, lengths, files] = [this.#chunkNumber, this.#chunkLength, this.#chunkFile];
     const end = this.#chunks + count;
@@ -146,7 +146,7 @@ class Growing {
   }
 }
 
-/** At an index that must be there. */
+/** The number at an index that must exist. */
 export function at(numbers: Uint32Array | Uint8Array | Float64Array, index: number): number {
   const number = numbers[index];
   if (number === undefined) throw new DamagedIndex(`no place ${index}`);

@@ -2,11 +2,11 @@ import type { Connection } from "../../platform/sqlite-connection.ts";
 import { at, type Layout, type Segment } from "./segment-layout.ts";
 import { ListWriter, NumberReader, NumberWriter } from "./segment.ts";
 
-/** Segments of one size are merged when there are so many of them; each is then read and written log₄ n times. */
+/** This many segments of one size are merged; each is then read and written log₄ n times. */
 const FAN = 4;
 const MIN_SIZE = 64;
 
-/** Which segments are to become one: as many small ones as there are, or one that is half dead. */
+/** The segments to merge: all of the smallest size that has enough of them, or one that is half dead. */
 export function dueForMerge(layout: Layout): readonly Segment[] {
   const sized = Map.groupBy(layout.segments, sizeOf);
   const sizes = [...sized.keys()].toSorted((a, b) => a - b);
@@ -21,7 +21,7 @@ export function dueForMerge(layout: Layout): readonly Segment[] {
 const sizeOf = ({ chunks, deadChunks }: Segment): number =>
   Math.floor(Math.log(Math.max(chunks - deadChunks, MIN_SIZE) / MIN_SIZE) / Math.log(FAN));
 
-/** Within a transaction. What is dead is left out, and forgotten. */
+/** Merges segments, without dead files. Within a transaction. */
 export function merge(database: Connection, layout: Layout, segments: readonly Segment[]): void {
   const moves = segments.map((segment) => segment.number);
   const { chunkMoves, fileMoves, bytes } = placesOf(layout, segments);
@@ -50,7 +50,7 @@ const GONE = 0xffff_ffff;
 
 interface Move {
   readonly table: Uint32Array;
-  /** The first place of the segment that is read. */
+  /** The first place of the segment being read. */
   readonly from: number;
   readonly into: ListWriter;
 }
@@ -66,7 +66,7 @@ function move(bytes: unknown, { table, from, into }: Move): void {
 }
 
 interface Places {
-  /** From the place in the whole to the place in the new segment. */
+  /** Maps a place in the whole index to the place in the new segment. */
   readonly chunkMoves: Uint32Array;
   readonly fileMoves: Uint32Array;
   readonly bytes: Uint8Array;
@@ -102,7 +102,7 @@ function* deadFiles(layout: Layout, segments: readonly Segment[]): Generator<num
       if (at(layout.fileDead, file) === 1) yield at(layout.fileNumber, file);
 }
 
-/** Where the reading of one segment's words has come to. */
+/** The current position in the words of one segment. */
 class Head {
   readonly segment: Segment;
   readonly #rows: Iterator<readonly unknown[]>;
@@ -128,7 +128,7 @@ class Head {
   }
 }
 
-/** Words hold no characters beyond 16 bits, so that JavaScript orders them as SQLite does. */
+/** Words contain no characters beyond 16 bits, so JavaScript orders them as SQLite does. */
 function smallest(heads: readonly Head[]): string | undefined {
   let word: string | undefined;
   for (const head of heads)

@@ -1,14 +1,14 @@
 import { DamagedIndex } from "../index-failure.ts";
 import type { Role } from "../index-words.ts";
 
-/** In the order of their numbers; a new one goes last. */
+/** In the order of their stored numbers; a new role goes last. */
 export const ROLES: readonly Role[] = ["source", "test", "example", "docs", "vendored", "config"];
 
-/** How often a word counts at most: beyond it scores hardly change, and it fits one byte with the symbol's count. */
+/** Maximum counts of a word: beyond them scores hardly change, and both counts fit into one byte. */
 const MAX_IN_TEXT = 31;
 const MAX_IN_SYMBOL = 3;
 
-/** Where in a path it is; both may be. */
+/** Where in a path a word occurs; both bits may be set. */
 export const IN_FOLDER = 1;
 export const IN_NAME = 2;
 
@@ -21,14 +21,14 @@ interface ChunkWords {
 export interface FileWords {
   readonly number: number;
   readonly role: Role;
-  /** Where in the path each of its words is. */
+  /** For each word of the path, where in the path it occurs. */
   readonly path: ReadonlyMap<string, number>;
-  /** Words of its own name. */
+  /** Number of words in the file's own name. */
   readonly names: number;
   readonly chunks: readonly ChunkWords[];
 }
 
-/** Places of one word, each with what is to be said of it there; in the order of places. */
+/** Writes the places of one word in ascending order, each with a count. */
 export class ListWriter {
   readonly #writer = new NumberWriter();
   #last = 0;
@@ -49,7 +49,7 @@ interface Lists {
   readonly files: ListWriter;
 }
 
-/** Where one word is: in which chunks, and in which files' paths. */
+/** The chunks with one word, and the files with it in their paths. */
 interface WordRow {
   readonly word: string;
   readonly chunks: Uint8Array;
@@ -57,8 +57,8 @@ interface WordRow {
 }
 
 /**
- * Writes a part of the index: which chunks and files it has, in their order, and where each word is. Chunks and files
- * are known by their place in the segment, so that lists are short.
+ * Writes a segment of the index: its chunks and files in order, and where each word occurs. Chunks and files are given
+ * by their place in the segment, so that lists are short.
  */
 export class SegmentWriter {
   readonly #layout = new NumberWriter();
@@ -84,7 +84,7 @@ export class SegmentWriter {
     return this.#layout.bytes;
   }
 
-  /** In the order in which SQLite keeps them. */
+  /** Rows in the order in which SQLite keeps them. */
   get rows(): readonly WordRow[] {
     return [...this.#lists]
       .toSorted(([one], [other]) => (one < other ? -1 : 1))
@@ -118,10 +118,10 @@ const packed = (inText: number, inSymbol: number): number =>
 export const textCount = (count: number): number => count & 31;
 export const symbolCount = (count: number): number => count >> 5;
 
-/** Most words are in no path: their lists of files never hold a number. */
+/** Most words are in no path, so their file lists stay empty. */
 const NO_BYTES = new Uint8Array();
 
-/** Whole numbers from 0, in as few bytes as they need: seven bits a byte, the lowest first. */
+/** Writes whole numbers from 0 in as few bytes as possible: seven bits per byte, the lowest first. */
 export class NumberWriter {
   #bytes = NO_BYTES;
   #length = 0;

@@ -3,7 +3,7 @@ import { Worker } from "node:worker_threads";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { CutFile } from "../index-words.ts";
 
-/** What cuts files, wherever it does so. */
+/** Cuts files, in this thread or in others. */
 export interface Cutting extends AsyncDisposable {
   cut(path: string, bytes: Buffer): Promise<CutFile>;
 }
@@ -19,11 +19,11 @@ export interface CutAnswer {
   readonly cut: CutFile;
 }
 
-/** For fewer, threads are not worth their start. */
+/** For fewer files, threads do not pay for their start. */
 const MANY = 48;
 const MAX_THREADS = 4;
 
-/** Threads for so many files; `program` is the worker file, `kept` are threads reused by the next update. */
+/** Threads for this many files. `program` is the worker file; the next update reuses the threads in `kept`. */
 export function cuttingFor(files: number, program: URL, kept?: Cutting): Cutting {
   if (files < MANY) return kept === undefined ? new CuttingHere() : lent(kept);
   return new CuttingThreads(Math.min(Math.max(availableParallelism() - 1, 1), MAX_THREADS), program);
@@ -34,7 +34,7 @@ const lent = (kept: Cutting): Cutting => ({
   [Symbol.asyncDispose]: () => Promise.resolve(),
 });
 
-/** Loaded when the first file comes. To load a grammar takes longer than to cut some files. */
+/** The cutter is loaded for the first file: loading a grammar takes longer than cutting a few files. */
 export class CuttingHere implements Cutting {
   #cutter: Promise<Cutting["cut"] & Partial<Disposable>> | undefined;
 
@@ -94,7 +94,7 @@ class CuttingThreads implements Cutting {
     return thread;
   }
 
-  /** Who waits for an answer does not wait for ever. */
+  /** Rejects all pending requests, so that none waits for ever. */
   #lose(why: string): void {
     this.#lost ??= new HarnessError(
       EXIT.failed,

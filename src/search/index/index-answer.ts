@@ -4,22 +4,22 @@ import { WEIGHTS } from "../rank/weights.ts";
 import { rank, type SearchHit } from "../rank/rank-hits.ts";
 import type { SearchStore } from "../search-store.ts";
 
-/** Candidates for so many hits: several may be of one file. */
+/** Candidates per hit: several may come from the same file. */
 const PER_HIT = 10;
 const MIN_COUNT = 100;
-/** Where one definition is meant, it may be among many that use it. */
+/** A query for one definition needs more: many other chunks may use the name. */
 const MIN_BY_NAME = 1000;
-/** Looked through for those that lie below a folder: stores order all of an index. */
+/** Candidates when only a folder is searched: stores rank the whole index. */
 const MAX_BELOW = 5000;
 
 export interface Asked {
   readonly text: string;
-  /** Null: by words alone. */
+  /** Null: search by words alone. */
   readonly vector: Float32Array | null;
-  /** What vectors weigh beside words; left out, as much as usual. */
+  /** Weight of vectors beside words; the usual weight if absent. */
   readonly weight?: number;
   readonly limit: number;
-  /** Only of what lies below this folder, or of this file. */
+  /** Restricts the search to this folder or file. */
   readonly below?: string | null;
 }
 

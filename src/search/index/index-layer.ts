@@ -7,8 +7,8 @@ import { storeFolder } from "./opened-store.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
 /**
- * An index of one run alone, for files that are not those of the workspace. It begins as a copy of the workspace's, so
- * that only what differs has to be read, and it never goes back into it.
+ * An index for one run alone, of files that differ from the workspace's. It begins as a copy of the workspace's index,
+ * so that only the differences have to be read, and is never merged back.
  */
 export function claimLayer(base: IndexPlace, session: string): Layer {
   const folder = path.join(layersOf(base), session);
@@ -34,7 +34,7 @@ function claimed(base: IndexPlace, folder: string): Layer {
   return { place, [Symbol.dispose]: () => held.dispose() };
 }
 
-/** A prune may have taken it for an abandoned one and removed it together with its lock. */
+/** Retries, since a prune may have taken the layer for abandoned and removed it together with its lock. */
 function lockOf(folder: string): Disposable {
   for (;;) {
     const lock = waitForWriter(() => heldIn(folder));
@@ -43,12 +43,12 @@ function lockOf(folder: string): Disposable {
   }
 }
 
-/** Gone with its run. */
+/** Removed when its run ends. */
 export interface Layer extends Disposable {
   readonly place: IndexPlace;
 }
 
-/** Locked for the time of the run; undefined when another process has it. */
+/** The lock that a run holds on its layer; undefined if another process has it. */
 export const heldBy = (layer: string): Disposable | undefined => tryWriter(heldIn(layer));
 
 const HELD = "held";
@@ -71,7 +71,7 @@ function seed(base: IndexPlace, place: IndexPlace): void {
     if (name.startsWith(CATALOG)) copied(path.join(base.folder, name), path.join(place.folder, name));
 }
 
-/** SQLite's shared memory belongs to who has the database open. */
+/** SQLite's shared memory belongs to the process that has the database open. */
 function copied(from: string, to: string): void {
   if (!from.endsWith("-shm")) copyFileSync(from, to, constants.COPYFILE_FICLONE);
 }

@@ -6,29 +6,29 @@ import type { SearchStore, ServerStore, StoreIdentity } from "../search-store.ts
 export interface IndexOptions {
   readonly rules: PathRules;
   readonly trust: Trust;
-  /** The program of a thread that cuts files. */
+  /** The program for the threads that cut files. */
   readonly thread: URL;
   readonly openStore: (opening: StoreOpening) => Promise<SearchStore>;
-  /** The store that was asked for by name: no other answers in its place. */
+  /** The store that the user asked for by name: no other may answer in its place. */
   readonly named: SearchStore["name"] | null;
   /**
-   * A server that may still hold something of an index that is kept elsewhere by now; null where there is none, or none
-   * that is to be asked.
+   * Opens a server that may still hold parts of an index that now lies elsewhere; null if there is none, or none may be
+   * asked.
    */
   readonly openServer: (identity: StoreIdentity, signal: AbortSignal) => Promise<ServerStore | null>;
-  /** What a person should know. */
+  /** Reports something to the user. */
   readonly warn: (text: string) => void;
 }
 
 export interface StoreOpening {
-  /** Of a store that needs one. */
+  /** The folder for a store that needs one. */
   readonly folder: string;
   readonly identity: StoreIdentity;
-  /** What the index has been in until now. */
+  /** The store that has held the index until now. */
   readonly earlier: SearchStore["name"] | null;
-  /** That one or none. */
+  /** No store but `earlier` will do. */
   readonly only: boolean;
-  /** `read`: nothing of it is changed, and where there is none that could be read it fails. */
+  /** `read`: nothing is changed, and opening fails if there is no readable store. */
   readonly access: "read" | "write";
   readonly signal: AbortSignal;
 }

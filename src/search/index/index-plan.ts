@@ -7,22 +7,22 @@ import type { Cutting } from "./cutting.ts";
 
 /** What an update has to do. */
 export interface Plan {
-  /** Read, in this order. */
+  /** Files to read, in this order. */
   readonly changed: readonly string[];
-  /** In the catalog, and no more in the workspace. */
+  /** Files in the catalog that are gone from the workspace. */
   readonly gone: readonly string[];
-  /** Left out for a reason, newly or with another stamp. */
+  /** Files left out for a reason, newly or with another stamp. */
   readonly skipped: ReadonlyMap<string, CatalogFile>;
-  /** As the catalog has them, but for those that the store has lost. */
+  /** Files as the catalog has them, except that those the store has lost count as unread. */
   readonly known: ReadonlyMap<string, CatalogFile>;
 }
 
 interface PlanRequest {
   readonly listing: Listing;
   readonly known: ReadonlyMap<string, CatalogFile>;
-  /** Of what cuts files now. */
+  /** The version of the current cutter. */
   readonly version: string;
-  /** `times`: the files are copies, of which only size and time of change are those of the originals. */
+  /** `times`: the files are copies that share only size and modification time with the originals. */
   readonly knownBy: "stamps" | "times";
 }
 
@@ -43,19 +43,19 @@ export function planOf(request: PlanRequest): Plan {
 
 function isChanged({ version, knownBy }: PlanRequest, row: CatalogFile | undefined, stamp: Stamp): boolean {
   if (row === undefined || !row.settled || row.version !== version) return true;
-  // It was left out by its name or its size, and is not any more.
+  // The file was left out for its name or size, but no longer is.
   if (row.skip === "secret" || row.skip === "huge") return true;
   return !(knownBy === "stamps" ? isSameStamp : isSameTime)(row.stamp, stamp);
 }
 
-/** Of a file that was not read. */
+/** Values for a file that was not read. */
 export const NOTHING = { hash: null, language: null, role: null, chunks: 0 } as const;
 
 const isSameTime = (a: Stamp, b: Stamp): boolean => a.size === b.size && a.mtimeMs === b.mtimeMs;
 
 /**
- * What the catalog says, held against the store: after an update that was broken off, and where the store is not what it
- * was left as. The store may hold more than the catalog knows; that is removed. What it has lost counts as unread.
+ * Compares the catalog with the store: they differ after an interrupted update, or if the store changed since. Files
+ * that only the store has are removed from it; files that it has lost count as unread.
  */
 export async function reconciled(
   catalog: Catalog,
@@ -69,7 +69,7 @@ export async function reconciled(
   const lost = new Set(stored.filter(([path, { hash }]) => held.get(path) !== hash).map(([path]) => path));
   const strays = [...held.keys()].filter((path) => (files.get(path)?.chunks ?? 0) === 0);
   if (strays.length > 0) {
-    // Without them the count may match by chance, and the rest would never be compared again.
+    // After the removal the counts may match by chance, and the rest would never be compared again.
     catalog.begin(store.name);
     await store.remove(strays, signal);
   }
@@ -79,9 +79,9 @@ export async function reconciled(
 const LOST = { hash: null, settled: false } as const;
 
 export interface UpdateParts {
-  /** Over the workspace. */
+  /** The box over the workspace. */
   readonly box: Box;
-  /** On the host: absolute and resolved. */
+  /** The workspace on the host: absolute and resolved. */
   readonly workspace: string;
   readonly catalog: Catalog;
   readonly store: SearchStore;
@@ -89,9 +89,9 @@ export interface UpdateParts {
   readonly index: string;
   readonly trust: Trust;
   readonly rules: PathRules;
-  /** Made when it is first needed, for so many files. */
+  /** Creates the cutter for this many files, when it is first needed. */
   readonly cutting: (files: number) => Cutting;
-  /** Changes with whatever makes other pieces of the same text. */
+  /** Changes whenever the same text would give other pieces. */
   readonly version: string;
   readonly largest: number;
   readonly knownBy?: "stamps" | "times";

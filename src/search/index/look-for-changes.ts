@@ -11,43 +11,45 @@ interface LookRequest {
   readonly ruleFiles: readonly RuleFile[];
   readonly rules: PathRules;
   readonly largest: number;
-  /** How many changed folders are listed; with more of them the scan gives up. */
+  /** Maximum number of changed folders; beyond it the scan gives up. */
   readonly most: number;
   readonly signal: AbortSignal;
 }
 
 export interface ChangedFolders {
-  /** Folders in which files of the catalog stand, or stood; the workspace itself is the empty text. */
+  /** Folders with changed files: those that hold or held files of the catalog. The workspace itself is "". */
   readonly folders: ReadonlySet<string>;
-  /** Those of them below which there are folders that the catalog knows nothing of, with files to be read. */
+  /** Those of `folders` below which there are folders unknown to the catalog with files to read. */
   readonly grown: ReadonlySet<string>;
-  /** All folders that were looked into. */
+  /** All folders that were read. */
   readonly visited: ReadonlySet<string>;
-  /** All in which, or below which, there is a file of the catalog. */
+  /** All folders with a file of the catalog in them or below them. */
   readonly known: ReadonlySet<string>;
-  /** There are names that are no text. */
+  /** Some names are not valid text. */
   readonly nameless: boolean;
 }
 
-/** `other`: more has changed than can be listed, or an ignore file has. */
+/** `other`: more has changed than can be listed, or an ignore file has changed. */
 type Look = ({ readonly kind: "told" } & ChangedFolders) | { readonly kind: "other" };
 
 const OTHER = { kind: "other" } as const;
 const SLICE_MS = 20;
-/** More than any index has: who changes folders into links meanwhile does not lead it on for ever. */
+/**
+ * More entries than any index has: a process that keeps swapping folders for links cannot prolong the scan for ever.
+ */
 const MAX_ENTRIES = 2_000_000;
 
 const uptimeMs = (): number => process.uptime() * 1000;
 
 /**
- * Where the workspace is not as the catalog has it, by names and metadata alone: no file is opened, no link followed.
+ * Finds where the workspace differs from the catalog, by names and metadata alone: no file is opened, no link followed.
  * Links, pipes and left-out folders count as unchanged. Only names in the catalog are reported.
  */
 export async function lookAt(request: LookRequest): Promise<Look> {
   const { workspace, ruleFiles, signal } = request;
   if (ruleFiles.some(({ path, stamp }) => !isAt(workspace, path, stamp))) return OTHER;
   const look = new Looking(request);
-  // Of a clock that is never set back, as the wall's is, and that need not be loaded first, as that of `performance`.
+  // This clock is never set back, unlike the wall clock, and needs no module to be loaded, unlike `performance`.
   let slice = uptimeMs();
   while (look.goesOn) {
     look.next();
@@ -96,18 +98,18 @@ class Looking {
     const folder = this.#waiting.pop() ?? "";
     const { workspace } = this.#request;
     const entries = entriesOf(workspace, folder);
-    // What was in it is missed then.
+    // The files that were in the folder then count as missing.
     if (entries === undefined) return;
     this.#entries += entries.length;
     let met = 0;
     for (const entry of entries) {
       const { name } = entry;
       const path = folder === "" ? name : `${folder}/${name}`;
-      // As a name is shown that has bytes of no character.
+      // Node replaces bytes that are no character, so the resulting path does not exist.
       if (name.includes("\uFFFD") && !isThere(workspace, path)) this.#nameless = true;
       else if (entry.isDirectory()) this.#folder(path);
       else if (entry.isFile()) met += this.#file(folder, path);
-      // It cannot be read; the listing reports that.
+      // The ignore file cannot be read; the listing reports that.
       else if (path === OWN_IGNORE) this.#other = true;
     }
     this.#met.set(folder, met);
@@ -117,7 +119,7 @@ class Looking {
     if (this.#known.has(path) || this.#sieve.enters(path)) this.#waiting.push(path);
   }
 
-  /** 1 for a file of the catalog. */
+  /** Returns 1 for a file of the catalog. */
   #file(folder: string, path: string): 0 | 1 {
     const { workspace, files } = this.#request;
     const row = files.get(path);
@@ -136,7 +138,7 @@ class Looking {
     if (known !== folder) this.#grown.add(known);
   }
 
-  /** Files of the catalog that were not met. */
+  /** Finds the folders of catalog files that were not met. */
   #miss(): void {
     const { files } = this.#request;
     let met = 0;
@@ -149,7 +151,7 @@ class Looking {
   }
 }
 
-/** It, or the next one above it that is among these. */
+/** The folder itself or its nearest ancestor that is among `among`. */
 function nearest(folder: string, among: { has(folder: string): boolean }): string {
   let at = folder;
   while (at !== "" && !among.has(at)) at = folderOf(at);
@@ -167,9 +169,9 @@ function isAsKnown(workspace: string, [path, size, mtimeMs, ctimeMs, ino, sure]:
   return sure === 1 && isAt(workspace, path, { size, mtimeMs, ctimeMs, ino });
 }
 
-/** Names and metadata of a workspace on the host. Nothing is opened but folders, and no link is followed. */
+/** Names and metadata of a workspace on the host. Only folders are opened, and no link is followed. */
 
-/** Undefined where it cannot be looked into. */
+/** Undefined if the folder cannot be read. */
 function entriesOf(workspace: string, folder: string): readonly Dirent[] | undefined {
   try {
     return readdirSync(folder === "" ? workspace : `${workspace}/${folder}`, { withFileTypes: true });

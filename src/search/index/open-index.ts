@@ -12,28 +12,28 @@ import { lookAt } from "./look-for-changes.ts";
 import { isAnother, isDamaged, openedStore, storeFolder, vectorsOf } from "./opened-store.ts";
 import type { Updated } from "./update-index.ts";
 
-/** Goes up with whatever makes other pieces, other roles or another choice of files of the same workspace. */
+/** Increased whenever the same workspace would give other pieces, other roles or another choice of files. */
 const VERSION = "2";
 
 export interface Updating {
   readonly knownBy?: Stamps;
   readonly onProgress?: (now: Progress) => void;
-  /** What cuts a few files, where one update will be followed by others. */
+  /** A cutter for few files, kept if more updates will follow. */
   readonly kept?: Cutting;
 }
 
-/** How an index is opened to be written. */
+/** How an index is opened for writing. */
 export interface Writing {
-  /** For another that writes it. */
+  /** How long to wait for another writer. */
   readonly patienceMs: number;
   readonly signal: AbortSignal;
-  /** What its vectors are to be; left out, they stay what they are. */
+  /** The vectors that the index shall have; if absent, they stay as they are. */
   readonly vectors?: StoreIdentity["vectors"];
-  /** In the store that it has been in, whatever the settings say now. */
+  /** Use the store that has held the index, whatever the settings say now. */
   readonly only?: boolean;
 }
 
-/** One index, open. With a writer's lock it can be updated; without one it only answers. */
+/** One open index. With the writer's lock it can be updated; without it, it only answers. */
 export class OpenedIndex implements AsyncDisposable {
   readonly place: IndexPlace;
   readonly catalog: Catalog;
@@ -55,7 +55,7 @@ export class OpenedIndex implements AsyncDisposable {
     this.#writer = given.writer;
   }
 
-  /** To be updated; waits so long for another that writes. */
+  /** Opens an index for updates; waits `patienceMs` for another writer. */
   static async write(means: IndexOptions, place: IndexPlace, opening: Writing): Promise<OpenedIndex> {
     await using stack = new AsyncDisposableStack();
     const writer = stack.use(await takeWriter(place.folder, opening));
@@ -65,7 +65,7 @@ export class OpenedIndex implements AsyncDisposable {
     const before = catalog.facts();
     const { vectors = vectorsOf(before), only = false, signal } = opening;
     const store = stack.use(await openedStore(means, place, { before, vectors, only, signal }));
-    // What another store holds, or the same one for another model, is compared file by file.
+    // The content of another store, or of the same store for another model, is compared file by file.
     const other = before.store !== store.name || before.model !== (vectors?.model ?? null);
     const { model, dimension } = vectors ?? { model: null, dimension: null };
     if (other) catalog.note({ whole: false, store: store.name, model, dimension });
@@ -73,7 +73,7 @@ export class OpenedIndex implements AsyncDisposable {
     return new OpenedIndex({ place, catalog, store, means, writer });
   }
 
-  /** To be asked; undefined where there is nothing yet that could answer. */
+  /** Opens an index for questions; undefined if nothing can answer yet. */
   static async read(
     means: IndexOptions,
     place: IndexPlace,
@@ -101,29 +101,32 @@ export class OpenedIndex implements AsyncDisposable {
     return this.catalog.facts();
   }
 
-  /** Not in another store than the one that was asked for by name. */
+  /** Whether the index is in the store that the user asked for by name, if any. */
   get isWhereWanted(): boolean {
     const { named } = this.#means;
     return named === null || named === this.store.name;
   }
 
-  /** By a look at names and metadata on the host, and a count in the store: nothing has changed since the last update, which ran to its end. */
+  /**
+   * Whether nothing has changed since the last complete update, judged by names and metadata on the host and a count in
+   * the store.
+   */
   async isFresh(signal: AbortSignal): Promise<boolean> {
     if (!this.facts.whole) return false;
     const files = this.catalog.stamps(VERSION);
     const { workspace } = this.place;
     const { rules } = this.#means;
     const ruleFiles = this.catalog.rules();
-    // A server counts while this side looks.
+    // The server counts while this side scans.
     const [look, stored] = await Promise.all([
       lookAt({ workspace, files, ruleFiles, rules, largest: HUGE, most: 0, signal }),
       this.store.fileCount(signal),
     ]);
-    // What was removed, or emptied by another version of this program, is not what the catalog knows.
+    // The count finds files that were removed, or emptied by another version of this program.
     return look.kind === "told" && look.folders.size === 0 && stored === this.catalog.stored();
   }
 
-  /** Has it say what the files in the box say. */
+  /** Brings the index up to date with the files in the box. */
   async update(
     box: Box,
     { knownBy = "stamps", onProgress, kept }: Updating,

@@ -16,7 +16,7 @@ interface Opening extends Pick<StoreOpening, "only" | "signal"> {
   readonly vectors: StoreIdentity["vectors"];
 }
 
-/** A store of its own that is damaged is set aside like the catalog; what it held is read again. */
+/** Opens the store. A damaged embedded store is set aside like a damaged catalog; its files are read again. */
 export async function openedStore(
   { openStore, warn }: IndexOptions,
   place: IndexPlace,
@@ -35,7 +35,7 @@ export async function openedStore(
   }
 }
 
-/** There is nothing that could be asked: it is another version's, or it is gone. */
+/** Whether no readable index is there: it belongs to another version, or is gone. */
 export const isAnother = (thrown: unknown): boolean =>
   thrown instanceof Error && troubleOf(thrown.cause) === "another";
 
@@ -43,8 +43,8 @@ export const isDamaged = (thrown: unknown): boolean =>
   thrown instanceof Error && troubleOf(thrown.cause) === "damaged";
 
 /**
- * What turns out to be damaged only while it is used is set aside, and the work done once more: all of an index comes
- * from files. When another process writes it just now, that process mends it.
+ * Runs `work`. An index that turns out to be damaged during the work is set aside, and the work is repeated: an index
+ * can always be rebuilt from the files. If another process is writing the index, that process repairs it.
  */
 export async function mending<T>(
   { warn }: Pick<IndexOptions, "warn">,

@@ -8,11 +8,11 @@ import type { StoredFile } from "../search-store.ts";
 import type { Cutting } from "./cutting.ts";
 import { NOTHING, type Plan, type UpdateParts } from "./index-plan.ts";
 
-/** A file as it goes into store and catalog. */
+/** A file as it is written to store and catalog. */
 export interface Prepared {
   readonly path: string;
   readonly row: CatalogFile;
-  /** Undefined: the store has it as it is, or shall have nothing of it. */
+  /** Undefined if the store already has the file, or shall not have it. */
   readonly stored: StoredFile | undefined;
 }
 
@@ -52,14 +52,14 @@ export function leftOut(given: Preparing, path: string, skip: Skip, hash: string
   return { path, row: { ...NOTHING, ...stampOf(given, path), hash, version, skip }, stored: undefined };
 }
 
-/** As it was before it was read. */
+/** The stamp taken before the file was read. */
 function stampOf({ reading: { listing } }: Preparing, path: string): Pick<CatalogFile, "stamp" | "settled"> {
   const stamp = listing.files.get(path) ?? { size: 0, mtimeMs: 0, ctimeMs: 0, ino: 0 };
   return { stamp, settled: isSettled(stamp, listing.at) };
 }
 
 interface ChunksOf {
-  /** The index they are of. */
+  /** The index that the chunks belong to. */
   readonly index: string;
   readonly path: string;
   readonly role: Role;
@@ -75,7 +75,7 @@ function chunksOf(
   return pieces.map((piece) => {
     const hash = createHash("sha256").update(piece.text).digest("hex");
     const place = `${piece.start}-${piece.end} ${hash}`;
-    // Of a line that is longer than a chunk there may be two that are alike.
+    // A line longer than a chunk may have identical pieces.
     const twin = twins.get(place) ?? 0;
     twins.set(place, twin + 1);
     const id = uuidOf([index, path, place, String(twin)].join("\0"));
@@ -83,7 +83,7 @@ function chunksOf(
   });
 }
 
-/** A UUID of the kind that is made from a name (version 8: by a hash of one's own choice). */
+/** A UUID made from a name (version 8: by a hash of our own choice). */
 function uuidOf(name: string): string {
   const bytes = createHash("sha256").update(name).digest().subarray(0, 16);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;

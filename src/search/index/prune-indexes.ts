@@ -12,18 +12,18 @@ import { OpenedIndex } from "./open-index.ts";
 import { storeFolder } from "./opened-store.ts";
 
 export interface Pruned {
-  /** Indexes of workspaces that are no more. */
+  /** Indexes of workspaces that no longer exist. */
   readonly removed: readonly { readonly workspace: string; readonly index: string }[];
-  /** Indexes of runs that ended without taking theirs away. */
+  /** Indexes of runs that ended without removing them. */
   readonly layers: number;
   /** Damaged files that were set aside. */
   readonly damaged: number;
-  /** Indexes that are being written, or that could not be read. */
+  /** Indexes that are being written or could not be read. */
   readonly left: readonly { readonly workspace: string; readonly reason: string }[];
   readonly freedBytes: number;
 }
 
-/** Removes what no workspace and no run has any use for, and gives back the room in the rest. */
+/** Removes what no workspace and no run needs, and frees unused space in the rest. */
 export async function prune(root: string, means: IndexOptions, signal: AbortSignal): Promise<Pruned> {
   const before = bytesIn(root);
   const removed: { workspace: string; index: string }[] = [];
@@ -51,7 +51,7 @@ export async function prune(root: string, means: IndexOptions, signal: AbortSign
   return { removed, layers, damaged, left, freedBytes: Math.max(0, before - bytesIn(root)) };
 }
 
-/** What a server keeps of it, too. */
+/** Also removes what a server holds of the index. */
 async function removeIndex(means: IndexOptions, place: IndexPlace, signal: AbortSignal): Promise<void> {
   await using index = await OpenedIndex.write(means, place, { patienceMs: 0, only: true, signal });
   await index.store.clear(signal);
@@ -59,7 +59,7 @@ async function removeIndex(means: IndexOptions, place: IndexPlace, signal: Abort
   rmSync(place.folder, { recursive: true, force: true });
 }
 
-/** What a server has of it in the place of another model; all of it where it is in a file by now. */
+/** Removes what a server holds for another model; everything, if the index now lies in a file. */
 async function tidy(means: IndexOptions, place: IndexPlace, signal: AbortSignal): Promise<void> {
   const facts = factsOf(place);
   if (facts?.store === "qdrant") {
@@ -115,7 +115,7 @@ function bytesIn(folder: string): number {
   return bytes;
 }
 
-/** Frees the disk space of removed rows. No other process may have it open for writing. */
+/** Frees the disk space of removed rows. No other process may have the store open for writing. */
 function compactEmbeddedStore(folder: string): void {
   try {
     using connection = new Connection(

@@ -16,7 +16,7 @@ export interface Updated extends Summary {
   readonly removed: number;
 }
 
-/** Brings an index up to date with the files. When interrupted anywhere, the next update continues there. */
+/** Brings an index up to date with the files. After an interruption at any point, the next update continues there. */
 export async function update(parts: UpdateParts, signal: AbortSignal): Promise<Updated> {
   const { catalog, store } = parts;
   const rules = catalog.rules();
@@ -25,7 +25,7 @@ export async function update(parts: UpdateParts, signal: AbortSignal): Promise<U
   const { version, knownBy = "stamps" } = parts;
   const plan = planOf({ listing, known, version, knownBy });
   const idle = plan.changed.length + plan.gone.length + plan.skipped.size === 0;
-  // Before anything is touched, so that a kill or a power cut at any moment finds it said.
+  // Recorded before anything is changed, so that it is known after a kill or a power cut at any moment.
   if (!idle) catalog.begin(store.name);
   const removed = await leaveOut(parts, plan, signal);
   const changed = plan.changed.length === 0 ? 0 : await readIn(parts, { plan, listing }, signal);
@@ -39,7 +39,7 @@ export async function update(parts: UpdateParts, signal: AbortSignal): Promise<U
 }
 
 async function seenWhole(parts: UpdateParts, rules: Listing["rules"], signal: AbortSignal): Promise<Seen> {
-  // The box lists while this side reads what is known.
+  // The box lists files while this side reads the catalog.
   const [listing, known] = await Promise.all([
     listingIn({ ...parts, known: rules, signal }),
     reconciled(parts.catalog, parts.store, signal),
@@ -47,7 +47,7 @@ async function seenWhole(parts: UpdateParts, rules: Listing["rules"], signal: Ab
   return { listing, known };
 }
 
-/** A server may lose meanwhile what it had taken: then nothing says that the index is whole. */
+/** A server may have lost files that it had accepted; the index must not be marked whole then. */
 async function assertKept({ catalog, store }: UpdateParts, signal: AbortSignal): Promise<void> {
   const [{ files }, kept] = [summaryOf(catalog), await store.fileCount(signal)];
   if (kept === files) return;
@@ -69,7 +69,7 @@ async function leaveOut({ catalog, store }: UpdateParts, plan: Plan, signal: Abo
   return gone.length;
 }
 
-/** Reads what has changed; the number of files whose chunks are others now. */
+/** Reads the changed files. Returns the number of files whose chunks changed. */
 async function readIn(parts: UpdateParts, reading: Reading, signal: AbortSignal): Promise<number> {
   const { changed } = reading.plan;
   await using cutting = parts.cutting(changed.length);
@@ -85,11 +85,11 @@ async function readIn(parts: UpdateParts, reading: Reading, signal: AbortSignal)
   return await writer.end();
 }
 
-/** Files of one transaction of the store, and bytes of them. */
+/** Files in one transaction of the store, and their bytes. */
 const BATCH_FILES = 200;
 const BATCH_BYTES = 2 << 20;
 
-/** Writes one batch while the next is read and cut: no more than two are held. */
+/** Writes one batch while the next is read and cut: at most two are in memory. */
 class Batches implements AsyncDisposable {
   readonly #parts: UpdateParts;
   readonly #plan: Plan;
@@ -106,14 +106,14 @@ class Batches implements AsyncDisposable {
   }
 
   async take(prepared: Promise<Prepared>, bytes: number): Promise<void> {
-    // Heard when its batch is written.
+    // A rejection is handled when the batch is written.
     prepared.catch(() => undefined);
     this.#batch.push(prepared);
     this.#bytes += bytes;
     if (this.#batch.length >= BATCH_FILES || this.#bytes >= BATCH_BYTES) await this.#next();
   }
 
-  /** How many files were written. */
+  /** Returns the number of files written. */
   async end(): Promise<number> {
     await this.#next();
     await this.#writing;
@@ -142,7 +142,10 @@ interface Batch {
   readonly plan: Plan;
 }
 
-/** First the store, then the catalog: what is only in the store is found again, what is only said would be missed. */
+/**
+ * Writes the store first, then the catalog: a file only in the store is found again, a file only in the catalog would
+ * be missed.
+ */
 async function written(
   { catalog, store }: UpdateParts,
   { batch, plan }: Batch,
@@ -163,19 +166,19 @@ async function written(
   return stored.length + emptied.length;
 }
 
-/** What an update has before it: a listing, and what the catalog knows of the same files. */
+/** What an update works on: a listing, and what the catalog knows of the same files. */
 interface Seen {
   readonly listing: Listing;
   readonly known: ReadonlyMap<string, CatalogFile>;
 }
 
-/** With more of them the whole is listed: it takes hardly longer then. */
+/** With more changed folders everything is listed, which hardly takes longer. */
 const MAX_FOLDERS = 40;
 
 /**
- * The folders in which a look from outside has found changes, as the box lists them, and nothing of the others: those
- * are as the catalog has them. Undefined where only the whole can tell: an update did not end, the rules of what is left
- * out have changed or are young, too much has changed, the box shows another thing than the host.
+ * Lists only the folders in which a scan of the host found changes; the others are as the catalog has them. Undefined
+ * if everything must be listed: an update did not end, the ignore rules have changed or are too recent, too much has
+ * changed, or the box shows other files than the host.
  */
 async function seenInPart(
   parts: UpdateParts,
@@ -189,7 +192,7 @@ async function seenInPart(
   if (!ruleFiles.every(({ stamp }) => isSettled(stamp, at))) return undefined;
   const files = catalog.stamps(version);
   const request = { workspace, files, ruleFiles, rules, largest, most: MAX_FOLDERS, signal };
-  // A server counts while this side looks.
+  // The server counts while this side scans.
   const [look, stored] = await Promise.all([lookAt(request), store.fileCount(signal)]);
   if (look.kind === "other" || look.nameless || stored !== catalog.stored()) return undefined;
   const sieve = new Sieve(rules, new Map(ruleFiles.map(({ path, text }) => [path, text])), largest);
@@ -208,9 +211,9 @@ interface Looked {
 }
 
 interface Change {
-  /** In the changed folders, and in folders that are new. */
+  /** Entries of the changed folders and of new folders. */
   readonly found: readonly Found[];
-  /** Folders whose files are to be as they were found, those of them that are gone too. */
+  /** Folders, including deleted ones, whose files shall match `found`. */
   readonly scope: ReadonlySet<string>;
 }
 
@@ -221,7 +224,7 @@ async function changeIn(
 ): Promise<Change | undefined> {
   const { folders, grown } = look;
   if (folders.size === 0) return { found: [], scope: folders };
-  // Those above them too: a link in the place of one would lead elsewhere.
+  // Their ancestors are listed too: a link in place of one would lead elsewhere.
   const asked = withAbove(folders);
   const level = await entriesOfFolders(box, [...asked], { deep: false, signal });
   const there = new Map(level?.map((found) => [found.path, found]));
@@ -240,7 +243,7 @@ async function changeIn(
   return { found: [...level, ...below], scope: new Set([...folders, ...goneFrom(look)]) };
 }
 
-/** Whether box and host show the same folders in these, of those that the catalog knows. */
+/** Whether box and host show the same folders in `asked`, of those that the catalog knows. */
 function isAsTold(
   { known, visited }: ChangedFolders,
   asked: ReadonlySet<string>,
@@ -253,7 +256,7 @@ function isAsTold(
   return true;
 }
 
-/** Whether all that says in these what is left out is as it was read. */
+/** Whether all ignore files in `asked` are as they were read. */
 function areSame(
   ruleFiles: readonly RuleFile[],
   asked: ReadonlySet<string>,

@@ -1,6 +1,6 @@
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
 
-/** To be said before a key goes where others may read it on its way; null where none goes, or none can. */
+/** The warning for a key that others may read on its way; null if no key is sent, or nobody can read it. */
 export function unencrypted(url: string, apiKey: string | undefined): string | null {
   if ((apiKey ?? "") === "" || !URL.canParse(url)) return null;
   const { protocol, hostname, host } = new URL(url);

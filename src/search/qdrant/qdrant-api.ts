@@ -9,41 +9,41 @@ import { visibleLine } from "../../core/text/visible.ts";
 /** How long one request may take. */
 export interface Patience {
   readonly readMs: number;
-  /** Writes wait until what was written can be found. */
+  /** Writes wait until the data can be found. */
   readonly writeMs: number;
-  /** Of all that is waited in one request for a server that says it has too much to do. */
+  /** Total wait within one request for a busy server. */
   readonly busyMs?: number;
 }
 
 export const PATIENCE: Patience = { readMs: 15_000, writeMs: 120_000 };
 
-/** Time as waiting sees it; tests bring their own. */
+/** The clock for waiting; tests bring their own. */
 export interface QdrantTime {
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly random: () => number;
 }
 
-/** Several may index or search at a time. */
+/** Spread, since several processes may index or search at a time. */
 const PAUSES: RetryRules = { ...RETRIES, spread: SPREAD };
 
 const REAL_TIME: QdrantTime = {
   wait: (ms, signal) => sleep(ms, undefined, { signal }),
   random: Math.random,
 };
-/** Where the index is made there is time; who searches wants to be told. */
+/** Indexing has time to wait; somebody who searches wants an answer. */
 const BUSY_MS = { read: 10_000, write: 60_000 } as const;
 
 type Call = (calls: Calls, init: RequestInit) => Promise<{ readonly data: unknown }>;
 
 interface ApiCall<T> {
-  /** To be read after "to". */
+  /** What was wanted, as a phrase that follows "to". */
   readonly what: string;
   readonly form: z.ZodType<T>;
   readonly signal: AbortSignal;
   readonly write?: boolean;
 }
 
-/** One server, or the nodes of one cluster. */
+/** Sends requests to one server, or to the nodes of one cluster. */
 export class QdrantApi {
   readonly #nodes: QdrantNodes;
   readonly #hasKey: boolean;
@@ -57,16 +57,16 @@ export class QdrantApi {
     this.#patience = patience;
   }
 
-  /** Of the node that answered last. */
+  /** The address of the node that answered last. */
   get url(): string {
     return this.#nodes.now.url;
   }
 
-  /** The body of the answer, as far as its form names it. Aborting rejects with the signal's reason. */
+  /** The part of the answer's body that `form` describes. Aborting rejects with the signal's reason. */
   async ask<T>(call: Call, { what, form, signal, write = false }: ApiCall<T>): Promise<T> {
     signal.throwIfAborted();
     const whole = write ? this.#patience.writeMs : this.#patience.readMs;
-    // All nodes together are given the time of one.
+    // All nodes share the time limit of one request.
     const timeoutMs = Math.round(whole / this.#nodes.all.length);
     const asked = { hasKey: this.#hasKey, what, timeoutMs };
     const data = await this.#patiently(write, signal, () => this.#ofAny(call, asked, signal));
@@ -79,7 +79,7 @@ export class QdrantApi {
     });
   }
 
-  /** A server that has too much to do (429, 503) is asked again: what is written has ids, and twice is once. */
+  /** Repeats a request to a busy server (429, 503): writes carry ids, so writing twice is harmless. */
   async #patiently<T>(write: boolean, signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
     const { wait, random } = this.#time;
     let left = this.#patience.busyMs ?? (write ? BUSY_MS.write : BUSY_MS.read);
@@ -99,8 +99,8 @@ export class QdrantApi {
   }
 
   /**
-   * A node that does not answer, fails or is none is passed over, also in the middle of a write: whatever it has done of that
-   * is done again under the same ids.
+   * Passes over a node that does not answer, fails or is no Qdrant, even in the middle of a write: the next node
+   * repeats the write under the same ids.
    */
   async #ofAny(call: Call, asked: Omit<Asked, "url">, signal: AbortSignal): Promise<unknown> {
     const tried = await this.#nodes.ask(
@@ -127,10 +127,12 @@ export class QdrantApi {
   }
 }
 
-/** Another node may not have it. */
+/** Failures of one node, which another node may not have. */
 const OF_NODE: ReadonlySet<Trouble> = new Set(["unreachable", "timeout", "not-ready", "server", "garbled"]);
 
-/** What no node has answered: one that is busy is worth to be asked again, and each says its own. */
+/**
+ * Combines the failures of all nodes. A busy node makes the request worth repeating; each node's message is included.
+ */
 function together(failures: readonly QdrantFailure[]): QdrantFailure {
   const [first, ...more] = failures;
   if (first === undefined) throw new Error("a Qdrant has an address");
@@ -140,14 +142,17 @@ function together(failures: readonly QdrantFailure[]): QdrantFailure {
   return new QdrantFailure(trouble, message, remedy, { cause: first, retryAfterMs });
 }
 
-/** The form of an answer whose result is of that form. */
+/** The schema of an answer with a result of this schema. */
 export const resultOf = <T>(form: z.ZodType<T>): z.ZodType<T> =>
   z.object({ result: form }).transform(({ result }) => result);
 
-/** A write that the server has not finished is none. */
+/** A write counts only once the server has completed it. */
 export const written = resultOf(z.object({ status: z.literal("completed") }));
 
-/** Of whatever the client has thrown. The key is in no text of ours, and of a server's refusal of a key nothing is said. */
+/**
+ * Converts whatever the client has thrown. No message of ours contains the key, and the server's words on a refused key
+ * are not repeated.
+ */
 function failureOf(thrown: unknown, asked: Asked): HarnessError {
   if (thrown instanceof HarnessError) return thrown;
   const status = statusOf(thrown);
@@ -162,7 +167,7 @@ function failureOf(thrown: unknown, asked: Asked): HarnessError {
   }
   if (thrown instanceof SyntaxError) return garbled("its answer is no JSON", asked, thrown);
   const said = visibleLine(reasonOf(thrown));
-  // What fetch says of a connection that ends too early.
+  // `fetch` reports this for a connection that ends too early.
   const reason = said === "terminated" ? "the connection was lost in the middle of its answer" : said;
   if (/redirect/i.test(reason)) return garbled("it sends elsewhere", asked, thrown);
   if (thrown instanceof Error && thrown.name.startsWith("QdrantClient"))
@@ -175,7 +180,10 @@ function failureOf(thrown: unknown, asked: Asked): HarnessError {
   );
 }
 
-/** The client's errors carry the status; of too many requests only that there was a time to wait, or none it can read. */
+/**
+ * The status in the client's error. For too many requests the client reports only that there is a time to wait, or an
+ * unreadable one.
+ */
 function statusOf(thrown: unknown): number | null {
   if (typeof thrown !== "object" || thrown === null) return null;
   if ("status" in thrown && typeof thrown.status === "number") return thrown.status;
@@ -184,7 +192,7 @@ function statusOf(thrown: unknown): number | null {
   return waits ? 429 : null;
 }
 
-/** Its Retry-After. Of a 429 the client keeps the first sign of it alone, which is no time to go by. */
+/** The server's Retry-After. For a 429 the client keeps only its first character, which is useless. */
 function waitIn(thrown: unknown): number | null {
   const headers =
     typeof thrown === "object" && thrown !== null && "headers" in thrown ? thrown.headers : null;
@@ -193,7 +201,7 @@ function waitIn(thrown: unknown): number | null {
     : null;
 }
 
-/** Qdrant's own words, or of something else the first of its body. */
+/** Qdrant's own message, or the body that something else has sent. */
 function messageIn(thrown: unknown): { readonly said: string; readonly byQdrant: boolean } {
   const data: unknown = typeof thrown === "object" && thrown !== null && "data" in thrown ? thrown.data : "";
   if (typeof data === "string") return { said: visibleLine(data.trim()), byQdrant: false };
@@ -205,7 +213,7 @@ function messageIn(thrown: unknown): { readonly said: string; readonly byQdrant:
     : { said: "", byQdrant: false };
 }
 
-/** What came instead of a result. */
+/** An error response. */
 interface Refusal {
   readonly status: number;
   readonly said: string;
@@ -219,16 +227,16 @@ const FULL =
 const NOT_READY =
   /being created|not ready|still (?:loading|initializ)|shutting down|recover(?:y|ing) in progress|temporarily unavailable/i;
 const TOO_LARGE = /larger than (?:allowed|the limit)|exceeded limit|payload too large|too large/i;
-/** Of a field by which is filtered or counted. */
+/** A missing index of a field used in a filter or a count. */
 const NO_INDEX = /no appropriate index|index required but not found/i;
-/** Strict mode, and what an administrator has bounded. */
+/** Strict mode, and limits set by an administrator. */
 const LIMITED =
   /\. help: |max \w.* limit (?:of .* )?reached|max collections limit|has a limit of \d+|limit reached/i;
 
 interface Rule {
   readonly trouble: Trouble;
   readonly when: (refusal: Refusal) => boolean;
-  /** Of the address, and of what was wanted. */
+  /** Takes the address and what was wanted. */
   readonly message: (url: string, what: string) => string;
   readonly remedy: string;
 }
@@ -236,7 +244,7 @@ interface Rule {
 const WITHOUT = "harness config set search.store embedded";
 const LOG = "Look into Qdrant's log, and try again.";
 
-/** The first that fits. */
+/** The first matching rule applies. */
 const RULES: readonly Rule[] = [
   {
     trouble: "full",
@@ -309,7 +317,7 @@ function byName({ status, said }: Refusal, asked: Asked): QdrantFailure {
   return garbled(`it answers HTTP ${status}`, asked);
 }
 
-/** A key that is wrong is refused in plain text, what a key does not allow in Qdrant's own form. */
+/** A wrong key is refused in plain text; a key without enough rights, in Qdrant's own format. */
 function forbidden({ status, said, byQdrant }: Refusal, { url, hasKey, what }: Asked): QdrantFailure {
   if (byQdrant && /^storage locked/i.test(said))
     return new QdrantFailure(
@@ -352,7 +360,7 @@ export type Trouble =
 /** A failed request to Qdrant, or to whatever answers at its address. */
 export class QdrantFailure extends HarnessError {
   readonly trouble: Trouble;
-  /** What the server asked to wait, in milliseconds. */
+  /** The wait that the server asked for, in milliseconds. */
   readonly retryAfterMs: number | null;
 
   constructor(
@@ -370,7 +378,7 @@ export class QdrantFailure extends HarnessError {
 interface Asked {
   readonly url: string;
   readonly hasKey: boolean;
-  /** What was wanted, to be read after "to": `store 12 chunks`. */
+  /** What was wanted, as a phrase that follows "to": `store 12 chunks`. */
   readonly what: string;
   readonly timeoutMs: number;
 }

@@ -8,8 +8,8 @@ import { type Filter, ofIndex } from "./qdrant-query.ts";
 const listed = resultOf(z.object({ collections: z.array(z.object({ name: z.string() })) }));
 
 /**
- * From all collections of ours, those of models that the index had before too. A pair in which nothing is left goes with
- * it; another index that is just being begun makes it again.
+ * Removes the index from all our collections, including those of models that it had before. An empty pair of
+ * collections is deleted; another index that is just beginning makes it again.
  */
 export async function clearIndex(
   { api, identity, collections }: QdrantContext,
@@ -20,7 +20,10 @@ export async function clearIndex(
     await leave(api, { pair, index: identity.index }, signal);
 }
 
-/** Collections of other models in which there is nothing of this index are not touched, empty ones neither. */
+/**
+ * Removes outdated points from collections of other models. Collections without points of this index are not touched,
+ * not even empty ones.
+ */
 export async function tidyIndex(
   { api, identity, collections }: QdrantContext,
   signal: AbortSignal,
@@ -36,7 +39,7 @@ export async function tidyIndex(
   }
 }
 
-/** Of code and of documentation, of the same model. */
+/** Pairs of collections for code and documentation of the same model. */
 const pairsOf = (names: readonly string[]): readonly (readonly string[])[] => [
   ...Map.groupBy(names, withoutCollection).values(),
 ];
@@ -50,7 +53,7 @@ async function ours(api: QdrantApi, signal: AbortSignal): Promise<readonly strin
   return collections.map(({ name }) => name).filter(isOurs);
 }
 
-/** One of a pair never goes alone: who still has something in the other would take it for lost. */
+/** Never deletes one collection of a pair alone: an index with points in the other would consider its data lost. */
 async function leave(
   api: QdrantApi,
   { pair, index }: { readonly pair: readonly string[]; readonly index: string },
@@ -61,7 +64,7 @@ async function leave(
   for (const name of pair) await drop(api, name, signal);
 }
 
-/** Null: there is no such collection. */
+/** Null if there is no such collection. */
 async function pointsIn(
   api: QdrantApi,
   { name, filter }: { readonly name: string; readonly filter?: Filter },

@@ -6,7 +6,7 @@ import { collectionName, DENSE, type CollectionKind } from "./qdrant-points.ts";
 
 const KEYWORD = { type: "keyword" } as const;
 
-/** What is filtered by, or counted by. Workspaces share a collection; each is a tenant of it. */
+/** Fields used in filters and counts. Workspaces share a collection; each is a tenant of it. */
 const INDEXES = {
   index: { type: "keyword", is_tenant: true },
   what: KEYWORD,
@@ -33,14 +33,14 @@ const collectionInfo = resultOf(
 );
 export type Info = z.infer<typeof collectionInfo>;
 
-/** The two collections of an identity. They are made by the first who puts something into them. */
+/** The two collections of an identity. The first process that stores something creates them. */
 export class Collections {
   readonly #api: QdrantApi;
   readonly #identity: StoreIdentity;
   readonly #shape: Readonly<Record<string, number>>;
   readonly #seen = new Set<CollectionKind>();
 
-  /** `shape`: how a cluster is to keep those that are made. */
+  /** `shape`: how a cluster shall keep new collections. */
   constructor(api: QdrantApi, identity: StoreIdentity, shape: Readonly<Record<string, number>> = {}) {
     this.#shape = shape;
     this.#api = api;
@@ -51,29 +51,32 @@ export class Collections {
     return collectionName(shelf, this.#identity);
   }
 
-  /** It was there when it was looked at last, and not only begun: who finds that it is not has lost what was in it. */
+  /** Whether the collection existed and was not empty when last checked: if it is missing now, its content is lost. */
   wasThere(shelf: CollectionKind): boolean {
     return this.#seen.has(shelf);
   }
 
-  /** They may go, or be gone. */
+  /** Forgets which collections exist, since they may be deleted. */
   forget(): void {
     this.#seen.clear();
   }
 
-  /** One that has gone needs no index. */
+  /** Creates missing field indexes, unless the collection is gone. */
   async mend(shelf: CollectionKind, info: Info | null, signal: AbortSignal): Promise<void> {
     if (info !== null) await orWithout(this.#index(shelf, info, signal), undefined);
   }
 
-  /** There is one afterwards, with all of its indexes. */
+  /** Makes sure that the collection exists with all field indexes. */
   async ready(shelf: CollectionKind, signal: AbortSignal): Promise<void> {
     const info = (await this.look(shelf, signal)) ?? (await this.#make(shelf, signal));
     await this.#index(shelf, info, signal);
     this.#seen.add(shelf);
   }
 
-  /** Whether it is there; if so with all of its indexes: who made it may have been killed before it had them. */
+  /**
+   * Whether the collection exists. If so, creates missing field indexes: its creator may have been killed before it had
+   * them.
+   */
   async whole(shelf: CollectionKind, signal: AbortSignal): Promise<boolean> {
     const info = await this.look(shelf, signal);
     if (info !== null) await this.#index(shelf, info, signal);
@@ -93,7 +96,10 @@ export class Collections {
     }
   }
 
-  /** Null: it is not there. One that is there and is not as it must be is refused: it is never filled all the same. */
+  /**
+   * Describes a collection; null if it does not exist. A collection with the wrong settings is refused and never
+   * filled.
+   */
   async look(shelf: CollectionKind, signal: AbortSignal): Promise<Info | null> {
     const name = this.name(shelf);
     const ask = this.#api.ask((calls, init) => calls.getCollection({ collection_name: name }, init), {
@@ -136,14 +142,17 @@ export class Collections {
     return distance === "Cosine" ? null : `its vectors are compared by ${distance}`;
   }
 
-  /** Null: it was made, and has no index yet. Two may come here at once; the second finds what it wanted. */
+  /**
+   * Creates a collection; null means it is new and has no field index yet. Two processes may get here at once; the
+   * second one finds the collection.
+   */
   async #make(shelf: CollectionKind, signal: AbortSignal): Promise<Info | null> {
     const { vectors } = this.#identity;
     const shape = {
       vectors: vectors === null ? {} : { [DENSE]: { size: vectors.dimension, distance: "Cosine" as const } },
-      // Nothing is put into it: collections of earlier versions have it, and one without a model has no other.
+      // Never filled: collections of earlier versions have it, and one without a model has no other vector.
       sparse_vectors: { words: { modifier: "idf" as const } },
-      // A graph for each workspace instead of one over all of them: every question is about one.
+      // One graph per workspace instead of one for all: every question is about one workspace.
       hnsw_config: { m: 0, payload_m: 16 },
       on_disk_payload: true,
       ...this.#shape,
@@ -161,11 +170,14 @@ export class Collections {
   }
 }
 
-/** What was asked, or the other where the collection is not there. */
+/** The answer, or `without` if the collection does not exist. */
 export const orWithout = <T, U>(asked: Promise<T>, without: U): Promise<T | U> =>
   unlessIn(["no-collection"], asked, without);
 
-/** The same of one that is just being made, too: by what has no index yet a strict server does not filter. */
+/**
+ * Also returns `without` for a collection that is just being made: a strict server refuses to filter by a field without
+ * an index.
+ */
 export const orBegun = <T, U>(asked: Promise<T>, without: U): Promise<T | U> =>
   unlessIn(["no-collection", "no-index"], asked, without);
 

@@ -3,7 +3,7 @@ import type { StoreIdentity } from "../search-store.ts";
 import type { QdrantApi } from "./qdrant-api.ts";
 import type { Collections } from "./qdrant-collections.ts";
 
-/** What reading and writing stand on. */
+/** What reading and writing share. */
 export interface QdrantContext {
   readonly api: QdrantApi;
   readonly collections: Collections;
@@ -11,7 +11,7 @@ export interface QdrantContext {
   readonly now: () => number;
 }
 
-/** The numbers of a vector as JSON takes them. */
+/** The numbers of a vector for JSON. */
 export function numbersOf(vector: Float32Array, { vectors }: StoreIdentity): number[] {
   if (vectors === null) throw refusal("for an index without a model");
   const { model, dimension } = vectors;

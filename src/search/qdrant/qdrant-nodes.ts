@@ -1,18 +1,18 @@
 import { QdrantClient } from "@qdrant/js-client-rest";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 
-/** How a collection is kept by a cluster when it is made; null: as the server does by itself. */
+/** How a cluster shall keep a new collection; null: the server's default. */
 export interface CollectionShape {
   readonly shard_number?: number | null | undefined;
   readonly replication_factor?: number | null | undefined;
-  /** How many replicas have to have a write before it is done. */
+  /** How many replicas must have a write before it is done. */
   readonly write_consistency_factor?: number | null | undefined;
 }
 
 export interface QdrantServer {
-  /** http or https, with a path where Qdrant is below one. */
+  /** http or https, with a path if Qdrant is served below one. */
   readonly url: string;
-  /** Of the same cluster, asked where that one does not answer. */
+  /** Other nodes of the same cluster, asked if `url` does not answer. */
   readonly nodes?: readonly string[] | undefined;
   readonly shape?: CollectionShape | undefined;
   /** From QDRANT_API_KEY. */
@@ -27,9 +27,9 @@ export interface QdrantNode {
 }
 
 /**
- * The addresses of one Qdrant, each asked once at most for a request. The one that answered last is asked first. The client's
- * own timeout would take the place of our signal, its check of versions and its word about keys go to the console, and of an
- * address it ignores the path: all of that is done here instead.
+ * The addresses of one Qdrant; each is tried at most once per request, beginning with the one that answered last. Some
+ * features of the client are replaced here: its timeout would replace our signal, its version check and its warning
+ * about keys go to the console, and it ignores the path of an address.
  */
 export class QdrantNodes {
   readonly all: readonly QdrantNode[];
@@ -40,14 +40,14 @@ export class QdrantNodes {
     this.all = texts.map((text) => nodeAt(text, apiKey));
   }
 
-  /** That answered last. */
+  /** The node that answered last. */
   get now(): QdrantNode {
     const node = this.all[this.#first];
     if (node === undefined) throw new Error("a Qdrant has an address");
     return node;
   }
 
-  /** The first answer, or what became of each. What is no failure of the node itself is thrown at once. */
+  /** The first answer, or the failure of each node. A failure that is not the node's own is thrown at once. */
   async ask<T>(
     once: (node: QdrantNode) => Promise<T>,
     isOfNode: (thrown: unknown) => boolean,
@@ -98,7 +98,7 @@ function addressOf(text: string) {
   return { url: `${url.origin}${prefix}`, host: url.origin, prefix, port };
 }
 
-/** What is made of the settings; a write that more replicas have to have than there are would never be done. */
+/** Converts the settings. Rejects a write that needs more replicas than there are, since it would never complete. */
 export function shapeOf({ shape = {} }: QdrantServer): Readonly<Record<string, number>> {
   const { replication_factor: replicas, write_consistency_factor: wanted } = shape;
   if ((wanted ?? 1) > (replicas ?? 1))

@@ -6,7 +6,7 @@ import type { StoredFile, StoreIdentity } from "../search-store.ts";
 /** The name of a point's vector. */
 export const DENSE = "dense";
 
-/** Another number is another form of what is kept: files of another form are not held, and so put again. */
+/** The format number. Files in another format do not count as held, so they are written again. */
 export const FORM = 3;
 
 export interface Point {
@@ -15,15 +15,16 @@ export interface Point {
   readonly payload: Readonly<Record<string, unknown>>;
 }
 
-/** The index, and when it was written (milliseconds): a version that is never claimed is debris. */
+/** The index and the time of writing in milliseconds: a version that no file claims for long is debris. */
 export interface Stamp {
   readonly index: string;
   readonly written: number;
 }
 
 /**
- * Of a file with all that is said of its chunks. A chunk's point names it, and so does the point of the file,
- * together with how many chunks there must be: a file is whole when so many are there, whatever came between.
+ * A digest of a file and of everything stored about its chunks. Each chunk's point carries the version, and so does the
+ * file's point, together with the number of chunks: a file is complete when that many chunks exist, even after an
+ * interruption.
  */
 const versionOf = ({ path, hash, chunks }: StoredFile): string =>
   hexOf(JSON.stringify([path, hash, chunks.map(({ text: _text, ...about }) => about)])).slice(0, 32);
@@ -31,7 +32,7 @@ const versionOf = ({ path, hash, chunks }: StoredFile): string =>
 export function filePoint(file: StoredFile, { index, written }: Stamp): Point {
   const { path, hash, chunks } = file;
   const version = versionOf(file);
-  // Parts of one long line may be alike, and are one point then.
+  // Identical parts of one long line become one point.
   const count = new Set(chunks.map(({ id }) => id)).size;
   return {
     id: uuidOf("file", index, path),
@@ -40,7 +41,7 @@ export function filePoint(file: StoredFile, { index, written }: Stamp): Point {
   };
 }
 
-/** Without a dense vector; `embed` brings it. */
+/** Points without a vector; `embed` adds it. */
 export function chunkPoints(file: StoredFile, { index, written }: Stamp): readonly Point[] {
   const version = versionOf(file);
   return file.chunks.map((chunk) => {
@@ -87,27 +88,27 @@ export const fileRecord = z
   })
   .transform(({ payload }) => payload);
 
-/** Code and documentation are kept apart: who asks a server about one need not look through the other. */
+/** Code and documentation are kept apart, so that a question about one need not search the other. */
 export const COLLECTION_KINDS = ["code", "docs"] as const;
 export type CollectionKind = (typeof COLLECTION_KINDS)[number];
 
 export const collectionName = (shelf: CollectionKind, identity: StoreIdentity): string =>
   `harness-${shelf}-${modelName(identity)}`;
 
-/** By its name a collection is ours, whichever model it was made for. */
+/** Whether a collection is ours, judged by its name, for whichever model it was made. */
 export const isOurs = (collection: string): boolean => /^harness-(?:code|docs)-/.test(collection);
 
-/** What the two collections of one identity have in common. */
+/** The part of the name that the two collections of one identity share. */
 export const withoutCollection = (collection: string): string =>
   collection.replace(/^harness-(?:code|docs)-/, "");
 
-/** All chunks of a file are on one shelf. */
+/** The collection of a file; all its chunks are in the same one. */
 export const collectionOf = ({ chunks }: StoredFile): CollectionKind =>
   chunks[0]?.role === "docs" || chunks[0]?.kind === "section" ? "docs" : "code";
 
 const MAX_LENGTH = 80;
 
-/** With a digest where the model's name is not all there: two models never share a collection. */
+/** Adds a digest if the model's name was altered: two models never share a collection. */
 function modelName({ vectors }: StoreIdentity): string {
   if (vectors === null) return "words";
   const plain = vectors.model

@@ -10,8 +10,8 @@ const hit = z.object({ id: z.string(), score: z.number(), payload: chunkPayload.
 const answers = resultOf(z.array(z.object({ points: z.array(hit) })));
 
 /**
- * Of each collection two requests at once: the chunks that words have found, and the cosines of these and of the nearest.
- * Nothing is ordered there by words.
+ * Sends two requests to each collection at once: for the chunks found by words, and for the cosines of these and of the
+ * nearest chunks. The server ranks nothing by words.
  */
 export async function factsFor(
   context: QdrantContext,
@@ -84,7 +84,7 @@ async function cosinesIn(
   const own = chunksOf(context.identity.index);
   const near = { using: DENSE, query: vector, filter: own, limit: nearest, with_payload: true };
   const among = { must: [...(own.must ?? []), { has_id: ids }] };
-  // Of so few no graph is needed, and none of them may be passed over.
+  // So few need no graph, and none of them may be missed.
   const params = { exact: true };
   const known = {
     using: DENSE,
@@ -115,7 +115,10 @@ async function cosinesIn(
   };
 }
 
-/** An answer from what is left would look like one from all of it: only of what was never there is nothing said. */
+/**
+ * A collection that had content must answer: without it, the answer would look complete and not be. Only one that never
+ * had content may be missing.
+ */
 const whereThere = <T, U>(
   { collections }: QdrantContext,
   shelf: CollectionKind,
@@ -152,13 +155,13 @@ export const unembeddedOf = (index: string): Filter => ({
   must_not: [{ has_vector: DENSE }],
 });
 
-/** All that is there of the paths, but the points named. */
+/** All points of these paths, except those named. */
 export const ofPaths = (index: string, paths: readonly string[], but: readonly string[] = []): Filter => ({
   must: [is("index", index), among("path", paths)],
   ...(but.length === 0 ? {} : { must_not: [{ has_id: [...but] }] }),
 });
 
-/** What was written of these versions before the moment. */
+/** Points of these versions that were written before `before`. */
 export const ofVersions = (index: string, versions: readonly string[], before: number): Filter => ({
   must: [is("index", index), among("version", versions), { key: "written", range: { lt: before } }],
 });

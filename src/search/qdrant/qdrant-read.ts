@@ -14,7 +14,7 @@ export interface Scroll<T> {
   readonly filter: Filter;
   readonly form: z.ZodType<T>;
   readonly fields: true | string[];
-  /** As many at most. */
+  /** Maximum number of points. */
   readonly limit: number;
 }
 
@@ -23,7 +23,7 @@ interface Page<T> {
   readonly next_page_offset?: string | number | null | undefined;
 }
 
-/** Points in the order of their ids, page after page; none where the collection is not there. */
+/** Points in the order of their ids, page after page; none if the collection does not exist. */
 export async function scrolled<T>(
   context: QdrantContext,
   asked: Scroll<T>,
@@ -70,7 +70,10 @@ function page<T>(context: QdrantContext, asked: Scroll<T>, { offset, had, signal
   return orWithout(answer, { points: [] });
 }
 
-/** By id, first of the code, then of the documentation: what has got its vector leaves the others in their order. */
+/**
+ * Ordered by id, first from the code, then from the documentation: a chunk that gets its vector does not change the
+ * order of the others.
+ */
 export async function unembeddedChunks(
   context: QdrantContext,
   limit: number,
@@ -86,7 +89,7 @@ export async function unembeddedChunks(
   return found;
 }
 
-/** One request to each collection. Of a file that was begun and not ended there is no point that would be counted. */
+/** Sends one request to each collection. A file whose writing was interrupted has no point that would be counted. */
 export async function countFiles(context: QdrantContext, signal: AbortSignal): Promise<number> {
   const filter = filesOf(context.identity.index);
   const counts = await Promise.all(

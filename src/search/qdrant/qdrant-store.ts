@@ -25,13 +25,13 @@ export interface QdrantOptions {
   readonly time?: QdrantTime;
   /** The time, in milliseconds since 1970. */
   readonly now?: () => number;
-  /** `write`: missing field indexes are created again. */
+  /** `write`: missing field indexes are created. */
   readonly access?: "read" | "write";
 }
 
 /**
- * Rejects where there is no server, where it is too old, and where a collection of ours is not as it must be. No
- * collection is made before something is put. Closing leaves connections to the client, which lets them go when they are idle.
+ * Rejects if there is no server, if it is too old, or if one of our collections has the wrong settings. Collections are
+ * created only when something is stored. Closing leaves connections to the client, which drops idle ones.
  */
 export async function openQdrantStore(
   server: QdrantServer,
@@ -41,7 +41,8 @@ export async function openQdrantStore(
   const { signal = new AbortController().signal, patience = PATIENCE, now = Date.now, access } = options;
   const api = new QdrantApi(server, patience, options.time);
   const collections = new Collections(api, identity, shapeOf(server));
-  // Side by side; that it is no Qdrant, or another one, is said before anything that such a one makes of the rest.
+  // Sent in parallel. A wrong version, or a server that is no Qdrant, is reported first: such a server may answer the
+  // other requests in any way.
   const asked = COLLECTION_KINDS.map((shelf) => collections.look(shelf, signal));
   for (const each of asked) each.catch(() => undefined);
   await checkedVersion(api, signal);
@@ -77,17 +78,17 @@ async function unless<T>(signal: AbortSignal, act: () => Promise<T>): Promise<T>
   return act();
 }
 
-/** Longer than any request: a version that is unclaimed for so long was left by a killed process. */
+/** Longer than any request: a version without a file for this long was left by a killed process. */
 const ABANDONED_MS = 15 * 60_000;
 const MAX_VERSIONS = 500;
-/** Versions that may be there beside those of files. What is more is counted another time. */
+/** Versions that may exist beside those of files. Any more are counted at another time. */
 const SPARE = 1000;
 
 const facets = resultOf(z.object({ hits: z.array(z.object({ value: z.string(), count: z.int() })) }));
 
 /**
- * Files whose chunks the server has counted and found to be all there. What is there beside them and is old enough is
- * removed: if the file is gone by now, no later update would remove it by its path.
+ * Files whose chunks are complete by the server's count. Old points of other versions are removed: if their file is
+ * gone, no later update would remove them by path.
  */
 async function indexedFiles(
   context: QdrantContext,
@@ -111,7 +112,7 @@ async function indexedFiles(
 
 interface Versions {
   readonly held: ReadonlyMap<string, string>;
-  /** Of which chunks are there, or a file's point, and not all. */
+  /** Versions with some chunks or a file's point, but not all. */
   readonly others: readonly string[];
 }
 
@@ -171,14 +172,14 @@ interface Vector {
 }
 
 const BYTES_OF_NUMBER = 22;
-/** A chunk that goes between looking and writing makes the write fail as a whole. */
+/** A chunk that is removed between check and write makes the whole write fail. */
 const MAX_TRIES = 4;
 
 const owners = resultOf(
   z.array(z.object({ id: z.string(), payload: z.object({ index: z.string(), what: z.string() }) })),
 );
 
-/** All of them are looked at before the first is sent. */
+/** All vectors are checked before the first is sent. */
 async function embedChunks(
   context: QdrantContext,
   vectors: ReadonlyMap<string, Float32Array>,
@@ -220,7 +221,7 @@ async function embedPart(
   }
 }
 
-/** Those that are chunks of this index: the server would refuse one that is gone. */
+/** The ids of chunks of this index: the server would refuse a missing one. */
 async function ownIds(
   { api, collections, identity }: QdrantContext,
   shelf: CollectionKind,

@@ -4,12 +4,12 @@ import { visibleLine } from "../../core/text/visible.ts";
 import { QdrantApi, resultOf } from "./qdrant-api.ts";
 import type { QdrantServer } from "./qdrant-nodes.ts";
 
-/** Queries with fusion came with 1.10, tenants with 1.11, facets with 1.12, the filter by vectors with 1.13. */
+/** Queries with fusion need 1.10, tenants 1.11, facets 1.12, the filter by vectors 1.13. */
 const OLDEST = { major: 1, minor: 13 } as const;
 
 const about = z.object({ title: z.string().regex(/qdrant/i), version: z.string() });
 
-/** Asks who is there, and refuses a server that lacks what is needed; its version, to be shown. */
+/** Refuses a server that is no Qdrant or lacks a needed feature. Returns its version for display. */
 export async function checkedVersion(api: QdrantApi, signal: AbortSignal): Promise<string> {
   const { version } = await api.ask((calls, init) => calls.root({}, init), {
     what: "say its version",
@@ -26,7 +26,10 @@ export async function checkedVersion(api: QdrantApi, signal: AbortSignal): Promi
   );
 }
 
-/** What is there, and would be let in: a server tells its version to everybody, its collections only to who has a key. */
+/**
+ * The version of a server that accepts our key: a server tells its version to everybody, but lists its collections only
+ * with a valid key.
+ */
 export async function versionFor(server: QdrantServer, signal: AbortSignal): Promise<string> {
   const api = new QdrantApi(server);
   const text = await checkedVersion(api, signal);
@@ -38,7 +41,7 @@ export async function versionFor(server: QdrantServer, signal: AbortSignal): Pro
   return text;
 }
 
-/** Why a server of that version cannot be used, to be read after its name; null where it can. */
+/** Why a server of this version cannot be used, as a phrase that follows its name; null if it can. */
 function unfitVersion(version: string): string | null {
   const found = parsed(version);
   const oldest = `${OLDEST.major}.${OLDEST.minor}`;

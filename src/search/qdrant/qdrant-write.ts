@@ -18,7 +18,7 @@ import {
 } from "./qdrant-points.ts";
 import { type Filter, ofPaths } from "./qdrant-query.ts";
 
-/** What a server takes in one request, with room for what is around it. */
+/** What a server accepts in one request, minus room for the rest of the request. */
 const MAX_BYTES = 30 * 2 ** 20;
 const MAX_PATHS = 500;
 
@@ -29,8 +29,8 @@ const withVectors = resultOf(
 );
 
 /**
- * New chunks first, then what is there of the paths beside them is removed, the file's own point with it, and that is
- * written again as the last. Whatever is broken off between two requests, the file is not held until it is put again.
+ * Writes new chunks first, then removes all other points of these paths, including the file's own point, and writes
+ * that point last. If this is interrupted between two requests, the file does not count as held until it is put again.
  */
 export async function putFiles(
   context: QdrantContext,
@@ -46,7 +46,7 @@ export async function putFiles(
   await sideBySide(groups, ({ shelf, group }) => putGroup(context, shelf, group, signal));
 }
 
-/** Files that go together, by their chunks; a file is never in two groups. */
+/** Groups files by their number of chunks; a file is never in two groups. */
 const groupsOf = (files: readonly StoredFile[]): readonly (readonly StoredFile[])[] => {
   const all: StoredFile[][] = [];
   let points = Number.POSITIVE_INFINITY;
@@ -85,7 +85,7 @@ async function putGroup(
   );
 }
 
-/** With the vector that it will have; a refusal in words comes before the server's. */
+/** The size including the future vector. A clear error here comes before the server's refusal. */
 function sizeOf(point: Point, { identity }: QdrantContext): number {
   const bytes = jsonBytes(point) + 22 * (identity.vectors?.dimension ?? 0);
   if (bytes <= MAX_BYTES) return bytes;
@@ -97,7 +97,7 @@ function sizeOf(point: Point, { identity }: QdrantContext): number {
   );
 }
 
-/** An upsert replaces a point as a whole: chunks that are there already take their vector along. */
+/** An upsert replaces a point as a whole, so points of existing chunks get their present vector. */
 async function withKept(
   { api, collections, identity }: QdrantContext,
   shelf: CollectionKind,
@@ -121,7 +121,7 @@ async function withKept(
   });
 }
 
-/** A server, or a proxy before it, may take less in one request than is usual. */
+/** Splits a request that is too large: a server or a proxy may accept less than usual. */
 async function upsert(
   context: QdrantContext,
   shelf: CollectionKind,
@@ -175,7 +175,7 @@ export async function removeFiles(
   for (const part of parts) await removeWhere(context, ofPaths(context.identity.index, part), signal);
 }
 
-/** From both collections, as far as they are there. */
+/** Removes points from both collections, if they exist. */
 export async function removeWhere(
   context: QdrantContext,
   filter: Filter,
@@ -187,10 +187,10 @@ export async function removeWhere(
 /** Qdrant accepts 32 MB per request by default, and keeps the whole request in memory. */
 const MAX_POINTS = 256;
 const MAX_REQUEST_BYTES = 8 * 2 ** 20;
-/** Requests of one call that are under way at a time. */
+/** Requests of one call in flight at a time. */
 const SIDE_BY_SIDE = 2;
 
-/** In their order, each batch within the bounds; what is larger than they are is alone. */
+/** Splits items in order into batches within the limits; a larger item is a batch of its own. */
 export function batches<T>(items: readonly T[], bytesOf: (item: T) => number): readonly (readonly T[])[] {
   const all: T[][] = [];
   let batch: T[] = [];
@@ -209,7 +209,7 @@ export function batches<T>(items: readonly T[], bytesOf: (item: T) => number): r
 
 const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
-/** Begins nothing more after a failure, and rejects with the first one when all that was begun is over. */
+/** After a failure no further item begins; rejects with the first failure once everything that began has ended. */
 export async function sideBySide<T>(
   items: readonly T[],
   act: (item: T) => Promise<void>,

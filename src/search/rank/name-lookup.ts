@@ -3,10 +3,10 @@ import type { Chunk } from "../index-words.ts";
 
 /** A query that is nothing but a name: `JsonReader.peek()`, `fn parse_url`, `src/dict.c:452`. */
 export interface Lookup {
-  /** Of a file, with the folders that were said. */
+  /** Path of a file, with the folders given in the query. */
   readonly path: string;
   readonly line: number | null;
-  /** Of a definition, the outermost first; empty where it can be none. */
+  /** Names of a definition, the outermost first; empty if it can be none. */
   readonly names: readonly string[];
 }
 
@@ -31,27 +31,27 @@ export function lookupIn(text: string): Lookup | null {
   };
 }
 
-/** What was meant comes first, then what is only called so too; in each the order stays. */
+/** Puts the definition that is meant first, then others with the same name; within each group the order stays. */
 export function foundByName(placed: readonly Placed[], lookup: Lookup): readonly Placed[] {
   const place = placeIn(placed, lookup);
   const ranks = new Map(placed.map(({ chunk }) => [chunk, chunk === place ? 2 : rankOf(chunk, lookup)]));
   const having = (rank: number): readonly Placed[] => placed.filter(({ chunk }) => ranks.get(chunk) === rank);
   const [meant, called, others] = [asWritten(having(2)), having(1), having(0)];
   if (others.length === placed.length) return placed;
-  // A third of the scores for each, so that they still tell the order.
+  // Each group gets a third of the score range, so that scores still reflect the order.
   return [meant, called, others].flatMap((each, after) =>
     each.map(({ chunk, score }) => ({ chunk, score: (2 - after + score) / 3 })),
   );
 }
 
-/** Of a file's chunks the first one has the best score: a class begins there. */
+/** Within a file, the first chunk gets the best score: a class begins there. */
 function asWritten(placed: readonly Placed[]): readonly Placed[] {
   const chunks = placed.map(({ chunk }) => chunk).toSorted((a, b) => a.start - b.start);
   const byPath = Map.groupBy(chunks, ({ path }) => path);
   return placed.map(({ chunk, score }) => ({ chunk: byPath.get(chunk.path)?.shift() ?? chunk, score }));
 }
 
-/** Where a named file begins, or nearest to the line that is asked for. */
+/** The first chunk of a named file, or the one nearest to the requested line. */
 function placeIn(placed: readonly Placed[], { path, line }: Lookup): Chunk | undefined {
   const away = ({ start, end }: Chunk): number =>
     line === null ? start : Math.max(0, start - line, line - end);
@@ -61,7 +61,7 @@ function placeIn(placed: readonly Placed[], { path, line }: Lookup): Chunk | und
     .toSorted((a, b) => pathRank(b.path, path) - pathRank(a.path, path) || away(a) - away(b))[0];
 }
 
-/** 3 for the path itself, 2 for the end of one, 1 for the end of one in other letter case. */
+/** 3 for the path itself, 2 for the end of a path, 1 for the end in other letter case. */
 function pathRank(path: string, said: string): 0 | 1 | 2 | 3 {
   if (path === said) return 3;
   if (path.endsWith(`/${said}`)) return 2;
@@ -77,27 +77,27 @@ function rankOf({ path, symbol, kind }: Chunk, lookup: Lookup): 0 | 1 | 2 {
   return Math.max(...ranks) as 0 | 1 | 2;
 }
 
-/** A definition's whole name, with its folders and its file, against what was said of it. */
+/** Compares the full name of a definition, including folders and file, with the name in the query. */
 function nameRank(whole: readonly string[], said: readonly string[]): 0 | 1 | 2 {
   if (isSaid(whole, said)) return 2;
   const low = said.map((name) => name.toLowerCase());
   const lowWhole = whole.map((name) => name.toLowerCase());
   if (lowWhole.at(-1) !== low.at(-1)) return 0;
-  // Who writes several names all small does not mind.
+  // A query of several names in lower case ignores letter case.
   return said.length > 1 && low.join() === said.join() && isSaid(lowWhole, low) ? 2 : 1;
 }
 
-/** The last one is the same, and those before it are in this order, with others in between. */
+/** Whether the last names are equal and the earlier ones occur in this order, possibly with others in between. */
 function isSaid(whole: readonly string[], said: readonly string[]): boolean {
   let met = 0;
   for (const name of whole) if (name === said[met]) met += 1;
   return met === said.length && whole.at(-1) === said.at(-1);
 }
 
-/** Names that say nothing: such a file is called as its folder is. */
+/** Names that say nothing: such a file is named after its folder. */
 const NAMELESS = new Set(["index", "mod", "__init__", "main", "lib", "init"]);
 
-/** The folder of a file, and what the file is called without its ending. */
+/** The folder of a file, and the file's name without its extension. */
 export function namedBy(path: string): { readonly folder: string; readonly name: string } {
   const cut = path.lastIndexOf("/");
   const folder = path.slice(0, Math.max(0, cut));
@@ -116,8 +116,8 @@ export interface Placed {
 const IDENTIFIER = /[\p{L}_$][\p{L}\p{N}_$]*/gu;
 
 /**
- * Which of a file's chunks takes its best score: the one that defines what the query spells out, then any that is more
- * than imports, then the better one. Files stand where they stood.
+ * Gives a file's best score to the chunk that defines an identifier in the query, else to any chunk but imports, else
+ * to the better one. The positions of files do not change.
  */
 export function bestRegions(placed: readonly Placed[], text: string): readonly Placed[] {
   const said = new Set(text.match(IDENTIFIER));
@@ -136,7 +136,7 @@ function fitness(chunk: Chunk, said: ReadonlySet<string>): number {
   return namesOf(chunk).some((name) => said.has(name)) ? 2 : 1;
 }
 
-/** Names of more than one word: `Cache` may only begin a sentence. */
+/** Names of more than one word: `Cache` may just begin a sentence. */
 const namesOf = ({ symbol }: Chunk): readonly string[] =>
   (symbol ?? "")
     .split(/, |\.|::|#/)

@@ -1,6 +1,6 @@
 import type { Role } from "../index-words.ts";
 
-/** In this order: a test in a vendored folder is vendored, an example among the tests a test. */
+/** The first match counts: a test in a vendored folder is vendored, an example among tests is a test. */
 const BY_PATH: readonly (readonly [Role, RegExp])[] = [
   [
     "vendored",
@@ -26,7 +26,7 @@ const BY_PATH: readonly (readonly [Role, RegExp])[] = [
   ],
 ];
 
-/** What is written in a language. A file of another extension is data that some program reads. */
+/** Extensions of source code. A file with another extension is data for some program. */
 const CODE = new Set(
   (
     "ts mts cts tsx js mjs cjs jsx py pyi pyx go rs java c h cc cpp cxx hh hpp hxx inl ipp tpp cu cuh ino cs csx rb rake ru " +

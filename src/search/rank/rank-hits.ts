@@ -8,11 +8,11 @@ import { Tokenizer } from "./tokens.ts";
 import { WEIGHTS, type Weights } from "./weights.ts";
 
 export interface SearchHit extends IndexHit {
-  /** Which words of the query are where, in plain words. */
+  /** Says in plain words where the words of the query were found. */
   readonly why: string;
 }
 
-/** Candidates of either store in the order in which they answer, at most so many. */
+/** Ranks the candidates of either store; returns at most `limit` hits. */
 export function rank(
   candidates: readonly Candidate[],
   text: string,
@@ -38,7 +38,7 @@ export function rank(
 
 type Worth = (chunk: Chunk) => number;
 
-/** What a chunk's role and its file's signs make of its score. Those that vectors alone have found come last. */
+/** The factor for a chunk's role and its file's signs. Chunks found by vectors alone come last. */
 function worthOf(candidates: readonly Candidate[], asked: Asked): Worth {
   const prior = ({ role }: Chunk): number => asked.query.prior[role];
   const ordered = sorted(
@@ -54,8 +54,8 @@ function worthOf(candidates: readonly Candidate[], asked: Asked): Worth {
 }
 
 /**
- * The order by words. Vectors are a second look at the files that words find best: the nearer one is to the question than
- * the others of them, the more it is worth. What vectors alone have found comes behind all that words have.
+ * Ranks by words. Vectors are a second look at the files that words rank best: the nearer a file is to the question
+ * than the others, the more its score gains. Chunks found by vectors alone come after all that words have found.
  */
 function fused(candidates: readonly Candidate[], worth: Worth, weights: Weights): readonly Placed[] {
   const lexical = inOrder(candidates, ({ lexical, chunk }) => (lexical ?? 0) * worth(chunk));
@@ -75,7 +75,7 @@ function fused(candidates: readonly Candidate[], worth: Worth, weights: Weights)
   return [...looked, ...behind.map(({ chunk, score }) => ({ chunk, score: least * score * BEHIND }))];
 }
 
-/** In their order, the best at 1. */
+/** Sorted, with the best score scaled to 1. */
 function fromOne(placed: readonly Placed[]): readonly Placed[] {
   const ordered = sorted(placed);
   const best = ordered[0]?.score ?? 1;
@@ -85,14 +85,14 @@ function fromOne(placed: readonly Placed[]): readonly Placed[] {
 const BEHIND = 0.5;
 const NO_LOOK: ReadonlyMap<string, number> = new Map();
 /**
- * Files that are looked at, the fewest of which any can be said to be nearer, and the least deviation that tells them apart:
- * stores are only alike to within a thousandth.
+ * How many files the second look covers, the minimum for a comparison, and the minimum deviation that distinguishes
+ * files: stores agree only to within a thousandth.
  */
 const LOOKED_AT = { most: 10, fewest: 3, spread: 0.002 } as const;
 
 /**
- * How much nearer to the question than the farthest of them each of the best files is, in standard deviations. One without
- * a vector counts as one in the middle.
+ * For each of the best files, how much nearer it is to the question than the farthest of them, in standard deviations.
+ * A file without a vector counts as average.
  */
 function secondLook(
   lexical: readonly Placed[],
@@ -126,7 +126,7 @@ function byPlace(a: Chunk, b: Chunk): number {
   return a.start - b.start;
 }
 
-/** One result for a region, and a file's further regions behind other files' first ones. */
+/** Keeps one result per region, and ranks further regions of a file below the first ones of other files. */
 function apart(placed: readonly Placed[], sameFile: number): readonly Placed[] {
   const shown = new Map<string, Chunk[]>();
   const kept: Placed[] = [];
@@ -139,15 +139,15 @@ function apart(placed: readonly Placed[], sameFile: number): readonly Placed[] {
   return sorted(kept);
 }
 
-/** Parts of one definition that was too long for one chunk. */
+/** Adjacent parts of one definition that was too long for one chunk. */
 const sameRegion = (one: Chunk, other: Chunk): boolean =>
   one.symbol !== null &&
   one.symbol === other.symbol &&
   (one.end + 1 === other.start || other.end + 1 === one.start);
 
 /**
- * By a path's ending: its share of the scores of all source files that were found. Scripts, headers and style sheets have
- * a query's words too; the answer is more often in the language in which most of what was found is.
+ * For a file extension: its share of the scores of all source files found. Scripts, headers and style sheets contain
+ * the words of a query too; the answer is more often in the language of most files found.
  */
 export function shareByEnding(found: readonly Placed[]): (chunk: Chunk) => number {
   const best = new Map<string, Placed>();
@@ -166,7 +166,10 @@ export function shareByEnding(found: readonly Placed[]): (chunk: Chunk) => numbe
   return ({ path, role }) => (role === "source" && all > 0 ? (sums.get(endingOf(path)) ?? 0) / all : 0);
 }
 
-/** Programs without an ending are mostly the shell's, whose files have several: `bin/deploy` is one with `lib/log.bash`. */
+/**
+ * Programs without an extension are mostly shell scripts, which have several extensions: `bin/deploy` counts with
+ * `lib/log.bash`.
+ */
 const SHELL = new Set(["", "sh", "bash", "zsh", "bats"]);
 
 function endingOf(path: string): string {
@@ -176,7 +179,7 @@ function endingOf(path: string): string {
 
 const MAX_NAMED = 8;
 
-/** Where the query's words are: each is named once, at the most telling place. */
+/** Where the words of the query are: each is named once, at the most telling place. */
 export function why(chunk: Chunk, query: Query, tokenizer: Tokenizer): string {
   const wanted = new Set(query.words.map(({ word }) => word));
   const places = [
@@ -201,10 +204,10 @@ export function why(chunk: Chunk, query: Query, tokenizer: Tokenizer): string {
 const LINES = 10;
 const MAX_LINE_LENGTH = 240;
 
-/** Lines that are shown above the first that has a word, where there is room. */
+/** Lines shown above the first line with a word, if there is room. */
 const LEAD = 2;
 
-/** So many lines of the text that have most of the query's words; none of its first ones is empty. */
+/** The lines of the text that contain most of the query's words; does not begin with an empty line. */
 export function preview(text: string, query: Query, tokenizer: Tokenizer): string {
   const lines = text.replace(/\n$/, "").split("\n");
   const best = lines.length <= LINES ? 0 : bestWindow(lines, query, tokenizer);
@@ -236,7 +239,7 @@ interface Asked {
   readonly weights: Weights;
 }
 
-/** What each file is worth beyond its words, by path. Chunks come best first: the texts of the first files are read. */
+/** Factors for each file beyond its words, by path. Chunks come best first: the texts of the first files are read. */
 function worthByPath(chunks: readonly Chunk[], asked: Asked): ReadonlyMap<string, number> {
   const { text, tokenizer, weights } = asked;
   const said = restOfRequest(text, tokenizer);
@@ -286,13 +289,15 @@ function textWorth(chunks: readonly Chunk[], { pairs, spelled }: RequestWords, {
 const namesOf = (chunks: readonly Chunk[]): ReadonlySet<string> =>
   new Set(chunks.flatMap(({ symbol }) => symbol?.split(/, |\.|::|#/) ?? []));
 
-/** What a word's form may add to its stem, and what may stand between two words: `caching_the`, `cache: store`. */
+/**
+ * How much an inflected word may add to its stem, and what may stand between two words: `caching_the`, `cache: store`.
+ */
 const MAX_ENDING_LENGTH = 8;
 const MAX_GAP = 3;
-/** Of that so much where they are one name: `cachedirectory`, of which the stem is `cach`. */
+/** How much a word may add to its stem inside one joined name: `cachedirectory`, whose stem is `cach`. */
 const JOINED_ENDING = 3;
 
-/** Whether two words stand side by side in a text in lower case, in any of their forms, apart or as one name. */
+/** Whether two words are adjacent in a lower-case text, in any inflection, separate or joined in one name. */
 export function beside(text: string, [one, other]: Pair): boolean {
   for (let from = text.indexOf(one); from !== -1; from = text.indexOf(one, from + 1)) {
     const end = from + one.length;

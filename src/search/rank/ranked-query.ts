@@ -6,21 +6,21 @@ import type { Tokenizer } from "./tokens.ts";
 import type { Weights } from "./weights.ts";
 
 export interface QueryWord {
-  /** As it is in the index. */
+  /** The word as in the index. */
   readonly word: string;
-  /** As it is in the query. */
+  /** The word as in the query. */
   readonly said: string;
   readonly weight: number;
 }
 
-/** What a query asks for. */
+/** A parsed query. */
 export interface Query {
   readonly words: readonly QueryWord[];
-  /** What a file of each role is worth to it. */
+  /** The factor for files of each role. */
   readonly prior: Readonly<Record<Role, number>>;
 }
 
-/** Of a query only so much is read: what is longer is a text, not a question. */
+/** Only this much of a query is read: a longer one is a text, not a question. */
 const MAX_LETTERS = 4000;
 const MAX_WORDS = 128;
 const SENTENCE_END = /[.!?](?=\s)|\n/;
@@ -28,8 +28,8 @@ const NONE: ReadonlySet<string> = new Set();
 const RUN = /[\p{L}\p{N}_$]+/gu;
 
 /**
- * Roles that a query names: as what it looks for, or among other words. Without one of the first texts in it neither
- * pattern fits, and to make them ready takes longer than all else that is done with a query.
+ * Roles that a query names: as the thing it looks for, or among other words. Neither pattern can match without one of
+ * the texts in the second column, and compiling the patterns takes longer than all other work on a query.
  */
 const ASKS: readonly (readonly [Role, says: readonly string[], asked: RegExp, mentioned: RegExp])[] = [
   [
@@ -75,10 +75,10 @@ export function parseQuery(text: string, tokenizer: Tokenizer, weights: Weights)
   const end = SENTENCE_END.exec(read)?.index ?? read.length;
   const said = new Said(tokenizer, weights);
   const lookup = lookupIn(text);
-  // A name may be one of the words that a question does not count: `get`.
+  // A name may be a stop word: `get`.
   said.take(read.slice(0, end), weights.firstSentence, lookup === null ? STOP_WORDS : NONE);
   said.take(read.slice(end), 1);
-  // What comes after the first sentence explains; a question there asks again.
+  // Sentences after the first only explain, unless one of them is a question.
   const asking = read.includes("?") ? read : read.slice(0, end);
   return { words: said.words.slice(0, MAX_WORDS), prior: priorOf(read, asking, lookup, weights) };
 }
@@ -91,7 +91,7 @@ function priorOf(
 ): Readonly<Record<Role, number>> {
   const prior = { ...role };
   const path = lookup?.path ?? "";
-  // An unknown extension may as well be a member name.
+  // An unknown extension may be a member name instead.
   const named = /[./]/.test(path) ? roleOf(path) : "config";
   if (named !== "config") prior[named] = 1;
   const lower = text.toLowerCase();
@@ -137,7 +137,7 @@ class Said {
     }
   }
 
-  /** What a run is worth by what it means in queries; `addHandler` is a name. */
+  /** The weight of a run of letters by its usual meaning in queries; `addHandler` is a name. */
   #worthOf(parts: readonly string[], opens: boolean): number {
     const [word] = parts;
     if (word === undefined || parts.length > 1) return 1;
@@ -163,19 +163,19 @@ const VERBS =
 
 const stems = (words: string): ReadonlySet<string> => new Set(words.split(" ").map(stem));
 
-/** Words that tell of a change more often than of its place, in all their forms: `added support`, `fixes`. */
+/** Words that describe a change more often than its place, in all inflections: `added support`, `fixes`. */
 export const CHANGE_WORDS = stems(EMPTY);
 
-/** Words that tell what is to be done where a query begins with them. Further on, `remove` may well be a name. */
+/** Words that say what to do when a query begins with them. Later in a query, `remove` may well be a name. */
 export const OPENING_WORDS = stems(`${EMPTY} ${VERBS}`);
 
 /** What a query says beyond its single words. */
 export interface RequestWords {
-  /** Of `trie-router: count every slash` what is before the colon, in words. */
+  /** The words before the colon in `trie-router: count every slash`. */
   readonly scope: readonly string[];
-  /** Words side by side, each as what its forms begin with. */
+  /** Adjacent words, each as the prefix that all its inflections share. */
   readonly pairs: readonly Pair[];
-  /** Names that no prose has: of several words, called, or between backquotes. As they are spelled. */
+  /** Names that prose does not contain: of several words, called, or in backquotes. As spelled. */
   readonly spelled: readonly string[];
 }
 
@@ -206,14 +206,14 @@ function pairsOf(text: string, tokenizer: Tokenizer): readonly Pair[] {
     const words = STOP_WORDS.has(run.toLowerCase()) ? [] : tokenizer.of(run);
     const [first] = words;
     if (first !== undefined && before !== undefined) pairs.push([before, beginning(first)]);
-    // The last of several is all of them as one.
+    // The last word of several is all of them joined.
     const last = words.length > 1 ? words.at(-2) : first;
     before = last === undefined ? undefined : beginning(last);
   }
   return pairs.slice(0, MAX_PAIRS);
 }
 
-/** A stem may end in a letter that its word does not have: `directori`. */
+/** A stem may end in a letter that the word does not have: `directori`. */
 const beginning = (stem: string): string => (stem.length > 3 ? stem.replace(/[iy]$/, "") : stem);
 
 function spelledOut(text: string): readonly string[] {

@@ -1,6 +1,6 @@
 /**
- * Porter's stemmer (An algorithm for suffix stripping, 1980). Code and the prose about it meet in stems:
- * `validate`, `validation` and `validating` are one word. For lower-case ASCII words; others come back as they are.
+ * Porter's stemmer (An algorithm for suffix stripping, 1980). Code and the prose about it share stems: `validate`,
+ * `validation` and `validating` become one word. For lower-case ASCII words; others are returned unchanged.
  */
 type Rule = readonly [suffix: string, instead: string];
 
@@ -99,7 +99,7 @@ function endOfY(word: string): string {
   return word.endsWith("y") && HAS_VOWEL.test(rest) ? `${rest}i` : word;
 }
 
-/** The longest suffix decides, also when what is left is too short for it. */
+/** The longest suffix decides, even if the remainder is too short for it. */
 function suffixes(word: string, rules: readonly Rule[], measure: RegExp): string {
   let found: Rule | undefined;
   for (const rule of rules)
@@ -119,7 +119,7 @@ function lastLetters(word: string): string {
   return made.endsWith("ll") && TWO_OR_MORE.test(made) ? made.slice(0, -1) : made;
 }
 
-/** Words of questions and of prose about changes that say nothing of what is looked for. Stems of them are not meant. */
+/** Words of questions and of prose about changes that say nothing about the thing sought. Stems are not listed. */
 export const STOP_WORDS: ReadonlySet<string> = new Set(
   (
     "a about above after again against all also always an and another any anything are aren as at be because been " +

@@ -1,16 +1,16 @@
 import { stem } from "./stem.ts";
 
-/** Beyond this a run of letters is data, not a word. */
+/** A longer run of letters is data, not a word. */
 const MAX_LENGTH = 64;
-/** Of characters of 16 bits alone: words are then ordered alike everywhere. */
+/** Words contain only 16-bit characters, so that they are ordered alike everywhere. */
 const RUN = /[\p{L}\p{N}_$]+/gu;
 const BEYOND_16_BITS = /[\u{10000}-\u{10ffff}]/u;
-/** `HTTPServer2go` is HTTP, Server2, go. */
+/** `HTTPServer2go` gives HTTP, Server2, go. */
 const PART = /\p{Lu}+(?=\p{Lu}\p{Ll})\d*|\p{Lu}?[\p{Ll}\p{Lm}\p{Lo}]+\d*|\p{Lu}+\d*|\d+/gu;
 const WORD_AND_NUMBER = /^(\p{L}{2,})\d+$/u;
 
 /**
- * Finds the words of texts. An identifier is found by each of its parts, stemmed, and as one word: `HTTPServer` is
+ * Finds the words of texts. An identifier is found by each of its parts, stemmed, and as one word: `HTTPServer` gives
  * `http`, `server` and `httpserver`. Remembers the identifiers it has met, up to a bound.
  */
 export class Tokenizer {
@@ -21,14 +21,14 @@ export class Tokenizer {
     this.#most = most;
   }
 
-  /** The words of a text with how often each is in it. */
+  /** The words of a text with their counts. */
   count(text: string, into = new Map<string, number>()): Map<string, number> {
     for (const run of text.match(RUN) ?? [])
       for (const word of this.of(run)) into.set(word, (into.get(word) ?? 0) + 1);
     return into;
   }
 
-  /** Which of these words a text has. */
+  /** Those of the wanted words that a text contains. */
   found(text: string, wanted: { has(word: string): boolean }): Set<string> {
     const found = new Set<string>();
     for (const run of text.match(RUN) ?? [])

@@ -1,73 +1,79 @@
 import type { Role } from "../index-words.ts";
 
 /**
- * What candidates have beyond a query's single words: a file's score is multiplied by each to the power of the share that
- * it has of it. Fitted one after the other on sixteen repositories' histories, each left out once, and kept where those
- * left out gained; `defined` and `language` on these, on older histories of theirs and on nineteen more. What did not
- * hold: who names whom, a file's tests, its folder's other files, its length, its depth, trees over 74 such figures.
+ * Signs of a match beyond a query's single words: a file's score is multiplied by each weight to the power of the
+ * file's share of that sign. Fitted one after the other on the histories of sixteen repositories, leaving each out
+ * once, and kept if the left-out ones gained; `defined` and `language` on these, on older parts of their histories and
+ * on nineteen more. Tried without success: who names whom, a file's tests, other files of its folder, its length, its
+ * depth, trees over 74 such figures.
  */
 interface Signs {
-  /** Words before a colon name a place, and are in the file's folder. */
+  /** Words before a colon name a place, and occur in the file's folder. */
   readonly inScope: number;
-  /** They are in its name: what lies in the place is meant more often than its door. */
+  /** They occur in the file's name: usually the things inside the place are meant, not its entry file. */
   readonly atScope: number;
-  /** Words of its name that the query has. */
+  /** Words of the file's name that occur in the query. */
   readonly name: number;
-  /** Words side by side in the query and in its text; the share is of so many pairs. */
+  /** Words that are adjacent in the query and in the file's text; the share is of this many pairs. */
   readonly pairs: number;
   readonly pairsMost: number;
-  /** Identifiers that the query spells out and its text has. */
+  /** Identifiers spelled out in the query that occur in the file's text. */
   readonly spelled: number;
-  /** Such identifiers that it defines. */
+  /** Such identifiers that the file defines. */
   readonly defined: number;
-  /** What was found in source files of its ending, of all that was found in source. */
+  /** The share of the file's extension in everything found in source files. */
   readonly language: number;
-  /** The texts of so many files are looked at. */
+  /** The texts of this many files are read. */
   readonly files: number;
 }
 
 /**
- * What decides an order by words. Found by trying one after the other on eight repositories' histories, kept where eight
- * others agreed; a last time together, on older histories and on further repositories too, each kept where its
- * neighbours do as well. The score of a file is the sum of its best chunks' (BM25), of the whole file's (BM25) and of its
- * path's; then it is multiplied by what part of the query it covers and by what its role is worth.
+ * Weights of the ranking by words. Found by trying one after the other on the histories of eight repositories, kept if
+ * eight others agreed; finally all together, also on older histories and further repositories, each kept if its
+ * neighbours do as well. The score of a file is the sum of the scores of its best chunks (BM25), of the whole file
+ * (BM25) and of its path, multiplied by the part of the query that it covers and by the weight of its role.
  */
 export interface Weights {
-  /** Saturation and length of BM25, for chunks and for whole files. */
+  /** Saturation and length parameters of BM25, for chunks and for whole files. */
   readonly chunkK: number;
   readonly chunkB: number;
   readonly fileK: number;
   readonly fileB: number;
-  /** How often a word in a symbol counts against one in the text. */
+  /** How often a word in a symbol counts, compared with one in the text. */
   readonly symbol: number;
-  /** What a word in a folder's or in the file's name adds, as a share of its rarity; each time it is in one. */
+  /** What a word in the name of a folder or of the file adds, as a share of its rarity, for each of the two. */
   readonly path: number;
-  /** What a file adds whose whole name the query says, as a share of all that it could have. */
+  /** Bonus for a file whose whole name is in the query, as a share of the maximum. */
   readonly named: number;
-  /** The share of the whole file's score beside its chunks'. */
+  /** The weight of the whole file's score beside the scores of its chunks. */
   readonly file: number;
-  /** What the second, third … best chunk adds, as a share of the one before, and how many count. */
+  /** What the second, third … best chunk adds, as a share of the previous one, and how many chunks count. */
   readonly next: number;
   readonly nextMost: number;
-  /** The power of the covered part: nought is without. */
+  /** The exponent of the covered part; zero disables it. */
   readonly cover: number;
-  /** What a further chunk of a file is worth against the one before it: an answer names many files. */
+  /** Factor for each further chunk of a file: an answer names many files. */
   readonly sameFile: number;
-  /** Words of the first sentence against later ones. */
+  /** Weight of words of the first sentence, compared with later ones. */
   readonly firstSentence: number;
-  /** What being said again adds. */
+  /** What a repetition of a word adds. */
   readonly again: number;
-  /** Two words side by side are also looked for as one, with this share: `unique lock` is `uniqueLock`. */
+  /** Two adjacent words are also searched as one, with this share: `unique lock` as `uniqueLock`. */
   readonly joined: number;
-  /** What words of changes are worth (`add support`), and those that a query opens with: they say what, not where. */
+  /**
+   * Weight of words about changes (`add support`), and of such words at the start of a query: they say what, not where.
+   */
   readonly change: number;
   readonly opening: number;
-  /** What a file is worth more by vectors for each standard deviation that it is nearer, as a power of e; nought is without. */
+  /**
+   * How much a file gains for each standard deviation by which its vectors are nearer, as an exponent of e; zero
+   * disables vectors.
+   */
   readonly dense: number;
   readonly role: Readonly<Record<Role, number>>;
-  /** The least that a role is worth which the query mentions. One that it asks for is worth all. */
+  /** The minimum for a role that the query mentions. A role that it asks for counts fully. */
   readonly mentioned: number;
-  /** What source is worth to a query that asks for something else. */
+  /** Weight of source files if the query asks for something else. */
   readonly notAsked: number;
   readonly signs: Signs;
 }

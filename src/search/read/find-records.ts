@@ -3,23 +3,24 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Box, ExecRequest, ExecResult } from "../../core/ports.ts";
 import type { Found } from "./found-file.ts";
 
-/** Bytes of a path that a program can open. */
+/** Maximum bytes of a path that a program can open. */
 const MAX_PATH_LENGTH = 4095;
-/** Of one record; longer ones no `find` writes for paths of that depth. */
+/** Maximum bytes of one record; `find` writes no longer ones for paths of that depth. */
 const MAX_RECORD_LENGTH = 2 ** 20;
 
-/** What a box may have found: kind, size, times, number, path. */
+/** Fields of a record: kind, size, times, inode number, path. */
 const FIELDS = 6;
 export const FORMAT = String.raw`%y\0%s\0%T@\0%C@\0%i\0%P\0`;
-/** The same of a folder that may not be looked into. */
+/** The format for a folder that may not be read. */
 export const closedIn = (format: string): string => format.replace("%y", "closed");
 
-/** As many as come together: to wait for each by itself takes longer than to read it. */
+/**
+ * The entries of one piece of output: awaiting each entry takes longer than reading it. Undefined for an unusable path.
+ */
 export type Names = readonly (Found | undefined)[];
 
 /**
- * What `find` has written in that form. A listing that is none is not believed, nor one of which a path does not begin
- * with `start`.
+ * Parses what `find` wrote in that format. Rejects a malformed listing, and any path that does not begin with `start`.
  */
 export async function* recordsOf(output: AsyncIterable<Buffer>, start = ""): AsyncGenerator<Names> {
   let rest: Buffer = Buffer.alloc(0);
@@ -35,7 +36,7 @@ export async function* recordsOf(output: AsyncIterable<Buffer>, start = ""): Asy
 
 type Take = (fields: readonly string[]) => void;
 
-/** All records of these bytes, and what is left of them; undefined where they are no text as they stand. */
+/** Takes all complete records and returns the rest; undefined if the bytes are not valid text. */
 function inOneText(all: Buffer, take: Take): Buffer | undefined {
   const text = all.toString("utf8");
   if (text.includes("\uFFFD")) return undefined;
@@ -45,7 +46,7 @@ function inOneText(all: Buffer, take: Take): Buffer | undefined {
   return Buffer.from(fields.slice(whole).join("\0"));
 }
 
-/** A name may be any bytes, and a piece may end within a letter. */
+/** For pieces that are not valid text: a name may be any bytes, and a piece may end within a character. */
 function oneByOne(all: Buffer, take: Take): Buffer {
   let from = 0;
   for (let end = recordEnd(all, from); end !== -1; end = recordEnd(all, from)) {
@@ -55,7 +56,7 @@ function oneByOne(all: Buffer, take: Take): Buffer {
   return all.subarray(from);
 }
 
-/** Behind the sixth NUL. */
+/** The offset after the sixth NUL, or -1. */
 function recordEnd(bytes: Buffer, from: number): number {
   let at = from;
   for (let field = 0; field < FIELDS; field += 1) {
@@ -85,7 +86,7 @@ function foundIn(fields: readonly string[], start: string): Found | undefined {
 const canBeOpened = (path: string): boolean =>
   path.isWellFormed() && Buffer.byteLength(path) <= MAX_PATH_LENGTH;
 
-/** As Node counts the same time, to the last bit: whole seconds and nanoseconds apart. */
+/** Computes the time exactly as Node does, to the last bit: whole seconds and nanoseconds separately. */
 function millis(text: string): number {
   const dot = text.indexOf(".");
   if (dot === -1) return Number(text) * 1000;
@@ -96,7 +97,7 @@ function millis(text: string): number {
 /** A path that cannot leave the workspace, even when the listing is hostile. */
 export const isBelow = (path: string): boolean => !OUTSIDE.test(path);
 
-/** A name that is none, or the folder itself, or the one above. */
+/** An empty name, the folder itself, or the folder above. */
 const OUTSIDE = /(?:^|\/)\.{0,2}(?:\/|$)/;
 
 export const unreadableListing = (): HarnessError =>
@@ -107,17 +108,17 @@ export const unreadableListing = (): HarnessError =>
   );
 
 const ALL = { head: Number.MAX_SAFE_INTEGER, tail: 0 };
-/** Handed over and not taken yet; the box waits until there is room again. */
+/** Bytes that wait for the reader; at this limit the box waits too. */
 const HIGH_WATER = 1 << 20;
 
 export interface Running {
-  /** Its stdout. It is ended when the reader stops. */
+  /** The command's stdout. The command is ended when the reader stops. */
   readonly output: AsyncIterable<Buffer>;
-  /** Its end, and the last that it said on stderr. */
+  /** The command's result, and the end of its stderr. */
   readonly ended: Promise<{ readonly result: ExecResult; readonly said: string }>;
 }
 
-/** A command of the box whose output is read as it comes, a bounded part of it held at a time. */
+/** A command in the box whose output is read as it comes, with a bounded part of it in memory. */
 export function running(
   box: Box,
   request: Pick<ExecRequest, "words" | "folder" | "input">,
@@ -175,7 +176,7 @@ class Pipe {
     return new Promise((resolve) => (this.#writable = resolve));
   }
 
-  /** All that is there, or undefined at the end. */
+  /** Everything that has arrived, or undefined at the end. */
   async take(): Promise<Buffer | undefined> {
     if (this.#held.length === 0 && !this.#ended)
       await new Promise<void>((resolve) => (this.#readable = resolve));
@@ -205,7 +206,7 @@ class Pipe {
   }
 }
 
-/** That what came is not all there is. */
+/** The failure that the output is incomplete. */
 export function broken(doing: string, { result, said }: Awaited<Running["ended"]>): HarnessError {
   const last = said.trim().split("\n").at(-1) ?? "";
   const why = result.reason === "" ? `it ended with ${result.exit_code}` : result.reason;

@@ -3,19 +3,19 @@ import { FORMAT, recordsOf, running } from "./find-records.ts";
 import type { Found } from "./found-file.ts";
 import { allAs, TO_MAX_DEPTH } from "./host-names.ts";
 
-/** Bytes of the names of folders that one listing is asked for: they are words of a command. */
+/** Maximum bytes of the folder names in one listing: they are words of a command. */
 const MAX_LETTERS = 2 ** 15;
-/** Of one listing. Who has more to tell is listed whole. */
+/** Maximum entries of one partial listing; with more, everything is listed. */
 const MAX_ENTRIES = 100_000;
 
 const START = "./";
-/** With the starting point that it was found below. */
+/** Paths include the starting point. */
 const WITH_START = FORMAT.replace("%P", "%p");
 
 /**
- * What lies in these folders themselves, or everything below them, folders before what is in them, by one `find`.
- * Undefined where that does not tell all of it: one of them is gone, a folder may not be looked into, a name is no
- * text, or the image has no GNU find.
+ * Lists these folders themselves, or everything below them, folders before their contents, with one `find`. Undefined
+ * if the listing is incomplete: a folder is gone or may not be read, a name is not valid text, or the image has no GNU
+ * find.
  */
 export async function entriesOfFolders(
   box: Box,

@@ -14,17 +14,17 @@ import {
 import type { Found, Stamp } from "./found-file.ts";
 import { NEVER_ENTERED } from "./sieve.ts";
 
-/** Entries of one workspace. Names and numbers of so many take some hundred megabytes. */
+/** Maximum entries of one workspace. Their names and stamps take some hundred megabytes. */
 const MAX_ENTRIES = 1_000_000;
 
-/** Characters of all their paths. */
+/** Maximum characters of all their paths. */
 const MAX_LETTERS = 2 ** 28;
-/** Folders of a path that a program can open are no deeper than half of its bytes. */
+/** A path that a program can open has at most half as many folders as bytes. */
 const MAX_DEPTH = 2048;
 
 export const TO_MAX_DEPTH: readonly string[] = ["-maxdepth", String(MAX_DEPTH)];
 
-/** All but the folders that are never looked into, as records of this form. */
+/** `find` arguments that print everything in this format except below folders that are never entered. */
 export const allAs = (format: string): readonly string[] => [
   "(",
   "-type",
@@ -46,8 +46,8 @@ export const allAs = (format: string): readonly string[] => [
 const FIND = ["find", ".", "-mindepth", "1", ...TO_MAX_DEPTH, ...allAs(FORMAT)];
 
 /**
- * Everything below the workspace, folders before what is in them; a path that is no text, or too long to be opened, is
- * given as undefined. By one `find` of GNU's; where the image has none, folder by folder through the box.
+ * Everything below the workspace, folders before their contents; undefined for a path that is not valid text or too
+ * long to be opened. Uses one GNU `find`, or lists folder by folder if the image has none.
  */
 export async function* entriesIn(box: Box, signal: AbortSignal): AsyncGenerator<Names> {
   let count = 0;
@@ -60,13 +60,13 @@ export async function* entriesIn(box: Box, signal: AbortSignal): AsyncGenerator<
   }
   const end = await find.ended;
   signal.throwIfAborted();
-  // It ends with 1 for a folder that it may not look into, and for an expression that it does not know.
+  // `find` ends with 1 for a folder that it may not read, and for an expression that it does not know.
   if (end.result.exit_code === 0 || (end.result.exit_code === 1 && count > 0)) return;
   if (end.result.cause !== null && end.result.cause !== "program") throw broken("the listing of files", end);
   yield* listed(box, signal);
 }
 
-/** Seconds are all that it knows of times, so that nothing is known again by them. */
+/** The box reports times in whole seconds only, so no file is recognized by its stamp. */
 async function* listed(box: Box, signal: AbortSignal): AsyncGenerator<Names> {
   const folders = [""];
   let count = 0;

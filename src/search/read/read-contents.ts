@@ -4,7 +4,7 @@ import type { Box } from "../../core/ports.ts";
 import { type TarEntry, untar } from "../../core/text/untar.ts";
 import { broken, type Running, running } from "./find-records.ts";
 
-/** Paths come as they are, dashes and line feeds too; a link is a link; a file that is gone is no failure. */
+/** Reads paths verbatim, with dashes and line feeds; does not follow links; ignores missing files. */
 const TAR = [
   "tar",
   "--create",
@@ -21,14 +21,13 @@ const TAR = [
 
 export interface Content {
   readonly path: string;
-  /** Null: longer by now than is read. */
+  /** Null: the file has grown beyond the limit. */
   readonly bytes: Buffer | null;
 }
 
 /**
- * What is in these files, in their order, by one stream out of the box. Those that are gone or no files any more do not
- * come, nor do those that may not be read. A file that changes under the reader may come half old: its stamp, taken
- * before, then no longer fits.
+ * Reads these files in order, in one stream out of the box. Omits files that are gone, no longer files, or may not be
+ * read. A file that changes during the read may be half old: its stamp, taken before, then no longer fits.
  */
 export async function* contentsOf(
   box: Box,
@@ -51,7 +50,7 @@ export async function* contentsOf(
   yield* oneByOne(box, paths, { most, signal });
 }
 
-/** It ends with 1 for a file that changed while it was read, with 2 for one that was gone. */
+/** tar ends with 1 for a file that changed while it was read, with 2 for one that was gone. */
 const isEnd = ({ result: { exit_code, cause }, said }: Awaited<Running["ended"]>, came: boolean): boolean =>
   exit_code <= 2 && cause !== "memory" && cause !== "disk" && (came || said === "");
 

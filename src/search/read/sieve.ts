@@ -4,9 +4,9 @@ import type { Skip } from "../index-words.ts";
 import type { IgnoredPaths, PathRules } from "./found-file.ts";
 
 /**
- * Folders that are never entered, whatever the ignore rules say: what version control and package managers put there,
- * and what interpreters and build tools keep for themselves. Others' code that was copied in (`vendor`, `third_party`)
- * and folders that projects write by hand as often as tools do (`build`, `dist`, `target`) are not among them.
+ * Folders that are never entered, whatever the ignore rules say: those of version control and package managers, and the
+ * caches of interpreters and build tools. Copied third-party code (`vendor`, `third_party`) and folders that projects
+ * write by hand as often as tools do (`build`, `dist`, `target`) are not among them.
  */
 const NEVER = new Set(
   `.git .hg .svn .jj .bzr _darcs .harness
@@ -17,7 +17,7 @@ const NEVER = new Set(
 
 const isNeverEntered = (name: string): boolean => NEVER.has(name.toLowerCase()) || isDependencies(name);
 
-/** Names of folders that a listing need not even look into. */
+/** Names of folders that a listing need not enter. */
 export const NEVER_ENTERED: readonly string[] = [...NEVER, ...DEPENDENCIES];
 
 const GITIGNORE = ".gitignore";
@@ -31,16 +31,19 @@ const isGitLink = (name: string): boolean => name.toLowerCase() === ".git";
 
 export const folderOf = (path: string): string => path.slice(0, Math.max(path.lastIndexOf("/"), 0));
 
-/** Tells what of a workspace is looked at. Asked from the top down: what is in a folder that was left out is not asked for. */
+/**
+ * Decides which files of a workspace are indexed. Ask from the top down, and nothing about the contents of a folder
+ * that is left out.
+ */
 export class Sieve {
   readonly #rules: PathRules;
   readonly #texts: ReadonlyMap<string, string>;
   readonly #largest: number;
   readonly #own: IgnoredPaths;
-  /** What counts in a folder, by the folder. */
+  /** The ignore rules that apply in a folder, by folder. */
   readonly #levels = new Map<string, IgnoredPaths>();
 
-  /** `texts`: what is in the rule files, by path. */
+  /** `texts`: contents of the rule files, by path. */
   constructor(rules: PathRules, texts: ReadonlyMap<string, string>, largest: number) {
     this.#rules = rules;
     this.#texts = texts;
@@ -50,14 +53,14 @@ export class Sieve {
     this.#own = own === undefined ? ignored : ignored.below({ folder: "", text: own, strict: true });
   }
 
-  /** Whether it is looked into. */
+  /** Whether a folder is entered. */
   enters(path: string): boolean {
     const name = lastName(path);
     if (isNeverEntered(name) || this.#rules.guarded(name, name === path)) return false;
     return !this.#ignored(path, true);
   }
 
-  /** Whether it is read, why not, or undefined: it is none of this index's business. */
+  /** Whether a file is read, the reason why not, or undefined if the index ignores it. */
   file(path: string, size: number): "read" | Skip | undefined {
     if (isGitLink(lastName(path)) || this.#ignored(path, false)) return undefined;
     if (this.#rules.secret(path)) return "secret";

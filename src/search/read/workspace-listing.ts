@@ -20,14 +20,14 @@ interface ListingRequest {
   readonly rules: PathRules;
   /** Bytes of the largest file that is read. */
   readonly largest: number;
-  /** Rule files as they were read last; one with the same stamp is not read again. */
+  /** Rule files as last read; one with the same stamp is not read again. */
   readonly known: readonly RuleFile[];
   readonly signal: AbortSignal;
 }
 
 const SLICE_MS = 10;
 
-/** Which files there are, by one look through the box. */
+/** Lists the files of a workspace in one pass through the box. */
 export async function listingIn(request: ListingRequest): Promise<Listing> {
   const at = Date.now();
   const found: Found[] = [];
@@ -42,7 +42,7 @@ export async function listingIn(request: ListingRequest): Promise<Listing> {
   return { ...(await sifted(found, { sieve }, request.signal)), rules, nameless, at };
 }
 
-/** What counts of what was found in folders that are looked into, and below them. */
+/** Filters entries found in `folders` and below: keeps files that the sieve accepts. */
 export async function sifted(
   found: readonly Found[],
   { sieve, folders = [""] }: { readonly sieve: Sieve; readonly folders?: Iterable<string> },
@@ -70,24 +70,27 @@ export async function sifted(
   return { files, skipped, closed };
 }
 
-/** Bytes of a rule file that are read. What is longer says nothing that would be obeyed. */
+/** Maximum bytes of a rule file that are read; a longer file would not be obeyed further. */
 const MAX_FILE_LENGTH = 2 ** 19;
-/** Of all rule files together, which are held in memory as rules. */
+/** Maximum characters of all rule files together, which are held in memory as rules. */
 const MAX_LETTERS = 2 ** 22;
 const MAX_FILES = 10_000;
 
 interface Reading {
   readonly box: Box;
-  /** As they were read last; one with the same stamp is not read again. */
+  /** Rule files as last read; one with the same stamp is not read again. */
   readonly known: readonly RuleFile[];
-  /** Characters of one that are obeyed. */
+  /** Characters of a rule file that are obeyed. */
   readonly most: number;
   /** When the files were found. */
   readonly at: number;
   readonly signal: AbortSignal;
 }
 
-/** The ignore files that were found, with their text; fails when one cannot be read, as then nothing tells what to leave out. */
+/**
+ * The ignore files that were found, with their texts. Fails if one cannot be read, since it would be unknown what to
+ * leave out.
+ */
 async function ruleFilesOf(found: readonly Found[], reading: Reading): Promise<readonly RuleFile[]> {
   const there = found.filter(({ path }) => isRuleFile(path));
   const own = there.find(({ path }) => path === OWN_IGNORE);
@@ -105,7 +108,7 @@ async function ruleFilesOf(found: readonly Found[], reading: Reading): Promise<r
   return files.map(({ path, stamp }) => ({ path, stamp, text: texts.get(path) ?? "" }));
 }
 
-/** Of those that nothing can have changed since. */
+/** Texts of the rule files that cannot have changed since. */
 function keptTexts(files: readonly Found[], { known, at }: Reading): Map<string, string> {
   const before = new Map(known.map((each) => [each.path, each]));
   const texts = new Map<string, string>();
@@ -117,12 +120,12 @@ function keptTexts(files: readonly Found[], { known, at }: Reading): Map<string,
   return texts;
 }
 
-/** One character more than the limit, so that the reader sees that the text was longer. */
+/** Reads one character more than the limit, so that the caller sees that a text was longer. */
 async function* readTexts(
   paths: readonly string[],
   { box, most, signal }: Reading,
 ): AsyncGenerator<{ readonly path: string; readonly text: string }> {
-  // As any text of this length is taken: `.harnessignore` hides everything, the others nothing.
+  // Any text of this length has the same effect: `.harnessignore` hides everything, the others nothing.
   const tooLong = " ".repeat(most + 1);
   for await (const { path, bytes } of contentsOf(box, paths, { most: MAX_FILE_LENGTH, signal }))
     yield { path, text: bytes === null ? tooLong : bytes.toString("utf8").slice(0, most + 1) };
