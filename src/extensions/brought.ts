@@ -8,28 +8,36 @@ import { splitLines } from "../core/text/line-diff.ts";
 import { skeletonOf } from "../core/text/look-alikes.ts";
 import { NotRegularError, readRegular, TooLargeError } from "../platform/safe-files.ts";
 
-/** What a repository brings that would count once it is trusted, read so that nothing of it can harm its reader. */
+/** The things in a repository that would take effect once it is trusted, read in a way that cannot harm the reader. */
 
 interface BroughtKind {
-  /** As scripts name it. */
+  /** The name used by scripts. */
   readonly kind: string;
   readonly what: string;
-  /** Where it may stand, from the project's top; two of them at once are a mistake, but for folders. */
+  /** Possible places, relative to the project's top. If two exist at once, that is an error, except for folders. */
   readonly files: readonly string[];
-  /** They are folders: all that is below them, in the order of the paths. Of one name, the folder that is first here counts. */
+  /**
+   * The places are folders: everything below them counts, sorted by path. If a name occurs in several, the first folder
+   * wins.
+   */
   readonly folder?: true;
-  /** What is no text among them counts by its hash alone, and is never read as anything else. */
+  /** Files that are not text count by their hash alone and are never parsed. */
   readonly binaries?: true;
-  /** Further files that it names, from its own folder: they are a part of it, shown and recorded with it. */
+  /**
+   * Further files that the file names, relative to its own folder: they belong to it, and are shown and recorded with
+   * it.
+   */
   readonly names?: (text: string) => readonly string[];
-  /** Chats and runs tell by themselves that it is not trusted; else only whoever looks for it does. */
+  /** Chats and runs report an untrusted file of this kind by themselves; otherwise only code that looks for it does. */
   readonly told: boolean;
 }
 
-/** Ours, and those that other agents read, too. */
+/** The harness's own folder, and those that other agents read too. */
 const LAYOUTS = [".harness", ".agents", ".claude"];
 
-/** The table: a further kind is one row here, and one in `src/app/project/project-effects.ts` that says what it would do. */
+/**
+ * The table. A new kind needs a row here, and one in `src/app/project/project-effects.ts` that says what it would do.
+ */
 const BROUGHT = [
   { kind: "settings", what: "settings", files: [".harness/config.json"], told: true },
   {
@@ -71,21 +79,21 @@ export type Kind = (typeof BROUGHT)[number]["kind"];
 export const rowOf = (kind: Kind): BroughtKind => BROUGHT.find((row) => row.kind === kind) ?? BROUGHT[0];
 
 export interface BroughtFile {
-  /** From the project's top. */
+  /** Relative to the project's top. */
   readonly path: string;
-  /** Empty for what is no text. */
+  /** Empty if the file is not text. */
   readonly text: string;
-  /** Of the bytes that `text` was read from, in hexadecimal digits. */
+  /** Hash of the bytes that `text` was read from, in hexadecimal digits. */
   readonly sha256: string;
-  /** How many there are of what is no text; left out of texts. */
+  /** The size of a file that is not text; left out for texts. */
   readonly bytes?: number | undefined;
 }
 
-/** As a person is shown it: what is no text, and a text beyond what can be shown, by its hash. */
+/** The lines that a person is shown; a file that is not text, or too large to show, is represented by its hash. */
 export const linesOf = ({ text, bytes, sha256 }: BroughtFile): readonly string[] =>
   bytes === undefined ? splitLines(text) : [`binary, ${bytes} bytes, sha256 ${sha256}, which is not shown\n`];
 
-/** One kind that is there: whole, or why nothing of it can count. */
+/** One kind that exists in the project: either completely, or the reason why it cannot take effect. */
 export type Brought = { readonly kind: Kind } & (
   | { readonly usable: true; readonly files: readonly [BroughtFile, ...BroughtFile[]] }
   | { readonly usable: false; readonly path: string; readonly why: string }
@@ -99,9 +107,9 @@ export interface ProjectPlace {
 }
 
 /**
- * Where a project's own things stand: the nearest folder with a `.harness`, else with a dev container, from the
- * workspace up to the top of its repository; a folder of another owner ends the way up. The home is no project: what is
- * there is the user's own. Undefined where there is no such folder.
+ * Finds the project: the nearest folder with a `.harness`, or else with a dev container, from the workspace up to the
+ * top of its repository. A folder of another owner ends the search. The home folder is not a project, because
+ * everything there is the user's own. Undefined if there is no such folder.
  */
 export async function projectOf(workspace: string, home: string): Promise<ProjectPlace | undefined> {
   const folders = await foldersUp(workspace, await realpath(home).catch(() => home));
@@ -116,7 +124,7 @@ async function placeOf(top: string): Promise<ProjectPlace> {
   return { top, dev: String(dev), ino: String(ino) };
 }
 
-/** The workspace, and what is above it within its repository. */
+/** The workspace and the folders above it within its repository. */
 async function foldersUp(workspace: string, home: string): Promise<readonly string[]> {
   const start = await realpath(workspace).catch(() => undefined);
   if (start === undefined || start === home) return [];
@@ -137,14 +145,16 @@ const isThere = (file: string): Promise<boolean> =>
     () => false,
   );
 
-/** What those files take of the project beyond what they name, read by whoever knows their language. */
+/**
+ * Finds files of the project that these files use beyond those they name; supplied by code that knows their language.
+ */
 export type Further = (
   kind: Kind,
   top: string,
   files: readonly BroughtFile[],
 ) => Promise<readonly BroughtFile[]>;
 
-/** Everything of the table that is in a project, or what is `wanted` of it. */
+/** Everything in the table that the project has, or only the `wanted` kinds. */
 export async function broughtBy(
   place: ProjectPlace | undefined,
   wanted: (row: BroughtKind) => boolean = () => true,
@@ -155,7 +165,7 @@ export async function broughtBy(
   return each.flatMap((brought) => brought ?? []);
 }
 
-/** One kind; undefined where the project has none of it. */
+/** One kind; undefined if the project does not have it. */
 export async function broughtOf(
   { top }: ProjectPlace,
   kind: Kind,
@@ -187,10 +197,10 @@ export async function broughtOf(
 
 const MOST_FILES = 200;
 const DEEPEST = 8;
-/** Of all that is no text, as much as a box is given of one skill. */
+/** Bytes of all files that are not text: as much as a box receives of one skill. */
 const MAX_BINARIES = 4 * 2 ** 20;
 
-/** Folders as one thing: a file that is added, taken away or renamed changes it. Empty they are as if they were not there. */
+/** Treats folders as one thing: adding, removing or renaming a file changes it. Empty folders count as missing. */
 async function foldersOf(top: string, folders: readonly string[], kind: Kind): Promise<Brought | undefined> {
   const main = folders[0] ?? "";
   const files: BroughtFile[] = [];
@@ -225,14 +235,20 @@ async function pathsBelow(top: string, folders: readonly string[]): Promise<read
   return paths.toSorted();
 }
 
-/** A link into one of these folders: there it counts by its own name. Layouts are often linked so. */
+/**
+ * A link into one of these folders: the target already counts under its own name. Agents' folders are often linked this
+ * way.
+ */
 async function isTwin(top: string, file: string, folders: readonly string[]): Promise<boolean> {
   const real = await realpath(path.join(top, file)).catch(() => "");
   if (real === path.join(top, file)) return false;
   return folders.some((folder) => `${real}/`.startsWith(`${path.join(top, folder)}/`));
 }
 
-/** Of a folder that no link leads to; names that are no UTF-8 could not be told apart. */
+/**
+ * The entries of a folder that is reached without links. Names that are not UTF-8 are refused: they could not be told
+ * apart.
+ */
 async function entriesOf(top: string, folder: string): Promise<readonly Dirent[]> {
   const at = path.join(top, folder);
   try {
@@ -248,7 +264,7 @@ async function entriesOf(top: string, folder: string): Promise<readonly Dirent[]
   }
 }
 
-/** Names beside what counts that look like one that does, each with what is odd about it. */
+/** Names that resemble one that counts, each with what is odd about it. */
 export async function lookAlikesIn({ top }: ProjectPlace): Promise<readonly string[]> {
   const known = new Set(BROUGHT.flatMap(({ files }) => files).flatMap((file) => [file, path.dirname(file)]));
   const found: string[] = [];
@@ -274,7 +290,7 @@ class Unusable extends Error {
 
 const MAX_BYTES = 2 ** 20;
 
-/** A file of the project itself: no link leads to it, and nothing else than a file is opened. */
+/** Reads a file of the project itself: no links, and nothing but a regular file is opened. */
 async function readInside(top: string, file: string, binaries = false): Promise<BroughtFile> {
   try {
     const bytes = await bytesInside(top, file);
@@ -294,7 +310,9 @@ const hashOf = (bytes: Uint8Array): string =>
 const decoded = (bytes: Uint8Array): string =>
   new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
 
-/** Undefined for what is no text. A script that is none would be run without that anybody has read it. */
+/**
+ * Undefined if the file is not text. A script that is not text is an error: it would run without anyone having read it.
+ */
 function textOr(bytes: Uint8Array): string | undefined {
   try {
     return decoded(bytes);
@@ -316,7 +334,7 @@ async function bytesInside(top: string, file: string): Promise<Uint8Array> {
   return readRegular(at, { links: "refuse", max: MAX_BYTES });
 }
 
-/** What was trusted, as bytes: rejects where what is no text has other ones by now. */
+/** The trusted bytes; rejects if a file that is not text has changed since. */
 export async function bytesOf(top: string, file: BroughtFile): Promise<Uint8Array> {
   if (file.bytes === undefined) return Buffer.from(file.text);
   const bytes = await bytesInside(top, file.path);
@@ -337,7 +355,7 @@ function whyUnread(thrown: unknown): string {
   return `it cannot be read: ${reasonOf(thrown)}`;
 }
 
-/** The Dockerfile that a dev container is built from, if it names one. */
+/** The Dockerfile of a dev container, if the container names one. */
 function dockerfileOf(text: string): readonly string[] {
   const value = parsed(text);
   const build = recordOf(value["build"]);
@@ -346,7 +364,10 @@ function dockerfileOf(text: string): readonly string[] {
   );
 }
 
-/** Files beside it that its commands start: words, or parts of a text for the shell. Those elsewhere in the project are not its own. */
+/**
+ * Files in `.harness` that the commands start: words, or parts of shell text. Files elsewhere in the project do not
+ * belong here.
+ */
 const OWN_FILE = /(?:^|[\s"'=:;&|(<>])(?:\.\/)?\.harness\/([\w./+@-]*\w)/g;
 
 function filesNamedIn(text: string): readonly string[] {
@@ -359,7 +380,7 @@ function filesNamedIn(text: string): readonly string[] {
   return words.flatMap((word) => [...word.matchAll(OWN_FILE)].map(([, name = ""]) => name));
 }
 
-/** What is nested deeper than the parser goes names nothing: nor will anybody be able to use it. */
+/** A text nested deeper than the parser can go names nothing, and cannot be used either. */
 function parsed(text: string): Readonly<Record<string, unknown>> {
   try {
     return recordOf(parse(text.replace(/^\uFEFF/, ""), [], { allowTrailingComma: true }));

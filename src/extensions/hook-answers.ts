@@ -4,9 +4,8 @@ import type { MatchedRule, Verdict } from "../core/decision.ts";
 import type { HookEvent } from "../core/hook-form.ts";
 import { visible, visibleLine } from "../core/text/visible.ts";
 
-/** What a hook's program has said, read as nothing but data. Pure. */
+/** The answer of a hook's program, treated purely as data. Pure. */
 
-/** How the program ended. */
 export type HookRan = { readonly verdict?: HookVerdict } & (
   | {
       readonly kind: "ended";
@@ -14,24 +13,24 @@ export type HookRan = { readonly verdict?: HookVerdict } & (
       readonly stdout: Uint8Array;
       readonly stderr: string;
     }
-  /** It gave no answer that could be read: it could not be started, hung, or said too much. */
+  /** The program gave no readable answer: it could not be started, hung, or wrote too much. */
   | { readonly kind: "broken"; readonly why: string }
 );
 
-/** Of the policy on the command of a project's hook; the user's own is none of its business. */
+/** The policy's verdict on the command of a project's hook; the user's own hooks are not judged. */
 export interface HookVerdict {
   readonly decision: Verdict;
   readonly rules: readonly MatchedRule[];
 }
 
-/** Values to be kept; null takes one away. */
+/** Values to store; null removes one. */
 type StateChanges = Readonly<Record<string, unknown>>;
 
-/** All that a hook can say; of each event only what belongs to it is taken. */
+/** Everything a hook can say; for each event, only the relevant parts are used. */
 export type HookAnswer =
   | {
       readonly kind: "said";
-      /** It is not to be run. */
+      /** The call must not run, for this reason. */
       readonly skip?: string;
       readonly args?: Readonly<Record<string, unknown>>;
       readonly text?: string;
@@ -40,11 +39,11 @@ export type HookAnswer =
     }
   | { readonly kind: "broken"; readonly why: string };
 
-/** As many tools have it: without a word on stdout. */
+/** The exit code that many tools use for a veto without output on stdout. */
 const VETO = 2;
 
 const MAX_REASON = 1000;
-/** Bytes of what is added to a conversation by each. What replaces a result is bounded as a result is. */
+/** Bytes that one hook may add to a conversation. Text that replaces a result is limited like any result. */
 const MAX_TEXT: Readonly<Record<HookEvent, number>> = {
   PreToolUse: 0,
   PostToolUse: Number.POSITIVE_INFINITY,
@@ -123,7 +122,7 @@ function saidIn(event: HookEvent, text: string): HookAnswer {
 
 const broken = (why: string): HookAnswer => ({ kind: "broken", why });
 
-/** Nothing of it acts on a terminal. */
+/** Makes sure that nothing in the text acts on a terminal. */
 function shown(text: string, most: number): string {
   const clean = visible(text.toWellFormed());
   return most === Number.POSITIVE_INFINITY ? clean : headWithin(clean, most);

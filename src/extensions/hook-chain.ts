@@ -14,12 +14,12 @@ import {
 } from "../core/hook-form.ts";
 import { type AtStop, type BeforeCall, type HookAsker, type Hooks } from "../core/hooks.ts";
 
-/** A hook, and how it is asked. */
+/** A hook, and how to run it. */
 export interface Hook {
   readonly owner: HookOwner;
   readonly given: HookGiven;
   readonly values: KeptValues;
-  /** Only the loss of the box rejects. */
+  /** Rejects only if the box is lost. */
   readonly run: (run: HookRun, signal: AbortSignal) => Promise<HookRan>;
 }
 
@@ -30,17 +30,17 @@ export interface HookSession {
 }
 
 const PATIENCE_MS = 10_000;
-/** Bytes of an answer; of one that replaces a result there is room for it. */
+/** Bytes of an answer; an answer that replaces a result may be longer. */
 const MAX_ANSWER = 64 * 1024;
-/** How often the end of one request is put off. */
+/** How often hooks may postpone the end of one request. */
 export const MAX_CONTINUED = 3;
 const USER = "user";
 
 type About = Readonly<Record<string, unknown>>;
 
 /**
- * The user's hooks in their order, then the project's. The first veto ends the chain. What a project's hook has changed
- * goes past the user's once more, so that theirs is the last word.
+ * The user's hooks in their order, then the project's. The first veto ends the chain. After a project's hook has
+ * changed something, the user's hooks run once more, so that they have the last word.
  */
 export function hooksOf(hooks: readonly Hook[], session: HookSession): Hooks {
   const chain = new Chain(hooks, session);
@@ -128,7 +128,7 @@ class Chain {
     return this.added("SessionStart", {}, asker);
   }
 
-  /** The texts of all hooks of an event, each under whose it is. */
+  /** The texts of all hooks for an event, each with its source. */
   async added(event: HookEvent, about: About, asker: HookAsker): Promise<string> {
     const texts: string[] = [];
     for (const hook of this.#of(event)) {
@@ -147,7 +147,7 @@ class Chain {
     return [...found.filter(({ owner }) => owner === USER), ...found.filter(({ owner }) => owner !== USER)];
   }
 
-  /** The user's, the project's, and the user's again where the project's changed something. */
+  /** Runs the user's hooks, then the project's, then the user's again if a project's hook changed something. */
   async #rounds(
     hooks: readonly Hook[],
     signal: AbortSignal,
@@ -207,7 +207,7 @@ function deedOf(event: HookEvent, answer: HookAnswer): HookDeed {
   return event === "SessionStart" || event === "PreCompact" ? "added" : "replaced";
 }
 
-/** What a hook of the project says is data to the model, whoever trusts it. */
+/** Marks the output of a project's hook as data for the model, even if the project is trusted. */
 const wordsOf = ({ owner, given }: Hook, text: string): string =>
   owner === USER
     ? `From the user's hook ${hookName(given)}:\n${text}`

@@ -8,27 +8,27 @@ import type { Box } from "../core/ports.ts";
 import { isWithin, safePath } from "../platform/host-programs.ts";
 import type { HookRan } from "./hook-answers.ts";
 
-/** How the program of a hook is started: the user's on the host, a project's in the box and nowhere else. */
+/** How a hook's program is run: the user's on the host, a project's only in the box. */
 
 export interface HookRun {
-  /** What it reads. Nothing of it is ever a word or a variable. */
+  /** The program's stdin. No part of it is ever passed as an argument or variable. */
   readonly input: string;
-  /** Bytes of its answer. */
+  /** Bytes of the answer. */
   readonly limit: number;
   readonly timeoutMs: number;
 }
 
 export interface HostPlace {
-  /** The user's own environment, of which few variables are handed on. */
+  /** The user's own environment; only a few variables are passed on. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Where it starts, and what names with a slash are relative to. */
+  /** The working folder, to which names with a slash are relative. */
   readonly cwd: string;
   readonly home: string;
-  /** What the model may have written: nothing that lies here is started. */
+  /** The folder that the model may have written to: no program in it is started. */
   readonly apart: string;
 }
 
-/** What a program of a person needs to be found, to speak their language, and to find its own files. No keys. */
+/** Variables that a person's program needs to be found, to use their language, and to find its own files. No keys. */
 const HANDED_ON = [
   "HOME",
   "USER",
@@ -45,7 +45,7 @@ const HANDED_ON = [
   "XDG_RUNTIME_DIR",
 ];
 
-/** Of what it says on stderr, for its reason. */
+/** How much of stderr is kept for the reason. */
 const MAX_STDERR = 8 * 1024;
 
 const wordsOf = (command: CommandGiven, shell: string): readonly string[] =>
@@ -60,7 +60,7 @@ const tooMuch = (limit: number): HookRan => ({
   why: `it said more than ${limit} bytes`,
 });
 
-/** The user's own program. Where its file, or a file among its words, lies in the workspace, it is not started. */
+/** Runs the user's own program. It is not started if its file, or a file among its arguments, is in the workspace. */
 export async function runOnHost(
   command: CommandGiven,
   place: HostPlace,
@@ -85,13 +85,13 @@ function ended(
   signal: AbortSignal,
 ): Promise<HookRan> {
   const { promise, resolve } = Promise.withResolvers<HookRan>();
-  // A group of its own, so that all that it starts ends with it.
+  // A process group of its own, so that everything it starts ends with it.
   const child = spawn(file, words, { env, cwd, detached: true, stdio: ["pipe", "pipe", "pipe"] });
   const kill = (): void => {
     try {
       if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
     } catch {
-      // All of it has ended.
+      // All processes of the group have ended.
     }
   };
   const held: { why?: HookRan; stderr: string; stdout: Buffer[]; bytes: number } = {
@@ -117,7 +117,7 @@ function ended(
   child.stderr.on("data", (chunk: Buffer) => {
     if (held.stderr.length < MAX_STDERR) held.stderr += chunk.toString();
   });
-  // It may answer without reading what it is told.
+  // The program may answer without reading its input.
   child.stdin.on("error", () => undefined);
   child.stdin.end(input);
   child.once("error", (error) => {
@@ -168,7 +168,7 @@ async function programOf(
   return { kind: "broken", why: `there is no program ${name}` };
 }
 
-/** The first word that is a file of the workspace: an interpreter would run it. */
+/** The first argument that is a file in the workspace: an interpreter would run it. */
 async function fileWithin(words: readonly string[], place: HostPlace): Promise<string | undefined> {
   for (const word of words) {
     if (word.startsWith("-") || word.includes("\n")) continue;
@@ -179,7 +179,7 @@ async function fileWithin(words: readonly string[], place: HostPlace): Promise<s
   return undefined;
 }
 
-/** A project's program, where everything of the project runs. Only the loss of the box rejects. */
+/** Runs a project's program in the box. Rejects only if the box is lost. */
 export async function runInBox(
   command: CommandGiven,
   { box, folder }: { readonly box: () => Promise<Box>; readonly folder: string },

@@ -8,18 +8,18 @@ import { openRegularSync, replaceFileSync } from "../platform/safe-files.ts";
 import { makeFolder } from "../platform/folders.ts";
 
 /**
- * A few small values that hooks and tools keep from one call to the next: of each workspace, the user's apart from the
- * project's. One file for each, replaced as a whole; what cannot be read is as if nothing was kept.
+ * A few small values that hooks and tools keep between calls, per workspace, the user's separate from the project's.
+ * Each set is one file, replaced as a whole; an unreadable file counts as empty.
  */
 
 export interface KeptValues {
   readonly read: () => Readonly<Record<string, unknown>>;
-  /** All of these or none; null takes one away. Why nothing was kept, or undefined. */
+  /** Applies all changes or none; null removes a value. Returns why nothing was stored, or undefined. */
   readonly change: (changes: Readonly<Record<string, unknown>>) => Promise<string | undefined>;
 }
 
 export const MAX_VALUES = 64;
-/** Bytes of one value, and of all of them with their names. */
+/** Bytes of one value; the next bounds all values together with their names. */
 export const MAX_VALUE = 4 * 1024;
 const MAX_VALUES_BYTES = 32 * 1024;
 const NAME = /^[\w.:-]{1,64}$/;
@@ -58,7 +58,7 @@ export function keptValues({ stateDir, workspace, owner }: KeptPlace): KeptValue
   };
 }
 
-/** What is kept then, or why nothing of it can be. Pure. */
+/** The values after the change, or why the change is not possible. Pure. */
 export function changed(
   before: Readonly<Record<string, unknown>>,
   changes: Readonly<Record<string, unknown>>,

@@ -3,7 +3,7 @@ import type * as z from "zod";
 import { type CustomToolGiven, projectToolsForm } from "../core/custom-tools.ts";
 import { type HookGiven, hooksForm } from "../core/hook-form.ts";
 
-/** Hooks and tools as a project writes them. What is wrong with them is thrown, in one line. */
+/** A project's hooks and tools. Throws a one-line error if something is wrong with them. */
 
 export const projectHooks = (file: string, text: string): readonly HookGiven[] =>
   readAs(hooksForm, file, text);
@@ -25,7 +25,10 @@ function readAs<T>(form: z.ZodType<T>, file: string, text: string): T {
 
 const DEEPEST = 32;
 
-/** Before the parser, which recurses. Brackets in texts count, too: none of what is written here has as many. */
+/**
+ * Checked before parsing, because the parser recurses. Counts brackets in strings too: valid files never have that
+ * many.
+ */
 function isDeep(text: string): boolean {
   let depth = 0;
   for (const sign of text) {

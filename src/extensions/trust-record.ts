@@ -1,6 +1,9 @@
 import * as z from "zod";
 
-/** What a person has trusted of one project, as it is kept. Loaded where there is a record: most projects have none. */
+/**
+ * The stored form of what a person has trusted in one project. Loaded only if there is a record: most projects have
+ * none.
+ */
 const fileForm = z.strictObject({
   path: z.string(),
   text: z.string(),

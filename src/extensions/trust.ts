@@ -18,46 +18,46 @@ import type { RecordForm, TrustRecord } from "./trust-record.ts";
 import { makeFolder } from "../platform/folders.ts";
 
 /**
- * The records of what a person has seen of a project and trusts. One file for each project in the user's state, named
- * by the real path of its top; it counts for that very folder (device and inode), and for the very bytes that were shown.
- * What cannot be read, or is somebody else's, trusts nothing.
+ * Records of what a person has seen and trusts in a project. One file per project in the user's state, named by the
+ * real path of the project's top. A record counts only for that very folder (device and inode) and for the very bytes
+ * that were shown. A record that is unreadable or belongs to someone else trusts nothing.
  */
 
-/** Whose records: where they are, what is no project of theirs, and who they have to belong to. */
+/** The user of the records: where they are stored, which folder is not a project, and who has to own them. */
 export interface TrustOwner {
   readonly stateDir: string;
   readonly home: string;
   readonly uid: number;
-  /** What of a project comes with what it brings. */
+  /** Finds what else of the project belongs to what it brings. */
   readonly further?: Further;
 }
 
-/** `changed`: it was trusted, with other bytes. */
+/** `changed`: it was trusted with other bytes. */
 export type Standing = "trusted" | "new" | "changed" | "unusable";
 
-/** One kind of thing that a project brings, and how it stands. */
+/** One kind of thing that a project brings, and whether it is trusted. */
 export interface Item {
   readonly brought: Brought;
   readonly standing: Standing;
-  /** What was trusted of this kind before, with its text; empty where nothing was. */
+  /** What was trusted of this kind before, including its text; empty if nothing was. */
   readonly before: readonly BroughtFile[];
   /** A person has seen these very bytes and said no. */
   readonly declined: boolean;
 }
 
 export interface ProjectTrust {
-  /** Undefined where there is no project: nothing is brought then. */
+  /** Undefined if there is no project: then nothing is brought. */
   readonly place: ProjectPlace | undefined;
   readonly items: readonly Item[];
-  /** What is trusted but no longer there. */
+  /** Trusted, but no longer there. */
   readonly gone: readonly Kind[];
-  /** Of all that is there and can be trusted; `--yes` names it. Empty where there is nothing. */
+  /** Hash of everything that is there and can be trusted, as named by `--yes`. Empty if there is nothing. */
   readonly hash: string;
-  /** Why the record counts for nothing; undefined where it counts, or there is none. */
+  /** Why the record does not count; undefined if it counts or there is none. */
   readonly damage: string | undefined;
 }
 
-/** Everything that the project of a workspace brings, or what is `wanted` of it. */
+/** Everything that the project of a workspace brings, or only the `wanted` kinds. */
 export async function trustOf(
   owner: TrustOwner,
   workspace: string,
@@ -79,27 +79,29 @@ export async function trustOf(
 export type TrustedFile =
   | {
       readonly state: "trusted";
-      /** Absolute, for messages: what counts is `text`, and the file is not to be opened again. */
+      /** Absolute, for messages. Only `text` counts; do not open the file again. */
       readonly file: string;
       readonly text: string;
       readonly sha256: string;
-      /** What it names, by its path from the project's top: nothing else of the project that it names is trusted. */
+      /**
+       * The files that it names, by their path from the project's top. No other file of the project is trusted with it.
+       */
       readonly named: ReadonlyMap<string, BroughtFile>;
-      /** The file itself, and what it names. */
+      /** The file itself, and the files that it names. */
       readonly files: readonly BroughtFile[];
       readonly top: string;
     }
   | {
       readonly state: "untrusted";
       readonly file: string;
-      /** In one line, for a person. */
+      /** One line, for a person. */
       readonly why: string;
-      /** For what may count without trust, as it only tightens; null where it cannot be read. */
+      /** For uses that need no trust because they only tighten; null if unreadable. */
       readonly text: string | null;
     }
   | { readonly state: "absent" };
 
-/** The one way to a file that a project brings. */
+/** The only way to read a file that a project brings. */
 export async function trustedFile(owner: TrustOwner, workspace: string, kind: Kind): Promise<TrustedFile> {
   const place = await projectOf(workspace, owner.home);
   const brought = place === undefined ? undefined : await broughtOf(place, kind, owner.further);
@@ -152,13 +154,13 @@ const folderOf = ({ stateDir }: TrustOwner): string => path.join(stateDir, "trus
 const recordFile = (owner: TrustOwner, top: string): string =>
   path.join(folderOf(owner), `${sha256(top).slice(0, 40)}.json`);
 
-/** The form of records is loaded where there is one. */
+/** Loads the form of records only if there is one. */
 async function readRecord(owner: TrustOwner, place: ProjectPlace): Promise<RecordRead> {
   if (!isThere(recordFile(owner, place.top))) return NOTHING;
   return recordIn((await import("./trust-record.ts")).recordForm, owner, place);
 }
 
-/** What cannot be looked at is there. */
+/** A path that cannot be examined counts as existing. */
 function isThere(file: string): boolean {
   try {
     return lstatSync(file, { throwIfNoEntry: false }) !== undefined;
@@ -167,7 +169,7 @@ function isThere(file: string): boolean {
   }
 }
 
-/** The record of this very folder; one of another that had the same path is none. */
+/** The record of this very folder; a record of an earlier folder at the same path does not count. */
 function recordIn(form: RecordForm, owner: TrustOwner, place: ProjectPlace): RecordRead {
   const file = recordFile(owner, place.top);
   try {
@@ -194,7 +196,7 @@ function damageOf(thrown: unknown): string {
   return reasonOf(thrown);
 }
 
-/** Somebody else's record, or one that others may write, says nothing of this user. */
+/** A record of another owner, or one that others may write, does not speak for this user. */
 function ownText(file: string, uid: number): string {
   const { descriptor, stats } = openRegularSync(file, "refuse");
   try {
@@ -207,7 +209,7 @@ function ownText(file: string, uid: number): string {
   }
 }
 
-/** What was shown and is trusted from now on: these bytes, whatever the files hold by now. */
+/** Records the shown bytes as trusted, whatever the files contain by now. */
 export function recordTrusted(
   owner: TrustOwner,
   place: ProjectPlace,
@@ -225,7 +227,10 @@ export function recordTrusted(
   }));
 }
 
-/** Nobody is asked again before these bytes are others. What was trusted with other bytes stays so. */
+/**
+ * Records that these very bytes were declined, so that nobody is asked about them again. Bytes trusted before stay
+ * trusted.
+ */
 export function recordDeclined(
   owner: TrustOwner,
   place: ProjectPlace,
@@ -241,13 +246,15 @@ export function recordDeclined(
   }));
 }
 
-/** Nothing of the project is trusted or declined any more. */
 export const forgetTrust = (owner: TrustOwner, place: ProjectPlace): Promise<void> =>
   change(owner, place, (record) => ({ ...record, trusted: [], declined: [] }));
 
 const PATIENCE_MS = 10_000;
 
-/** One writer at a time, and at once, as others of this process may wait; a kill leaves the record as it was or as it was to be. */
+/**
+ * One writer at a time. Runs synchronously under the lock, because others in this process may be waiting; a kill leaves
+ * the old record or the new one.
+ */
 async function change(
   owner: TrustOwner,
   place: ProjectPlace,
@@ -261,7 +268,7 @@ async function change(
       import("../platform/sqlite-connection.ts"),
       import("./trust-record.ts"),
     ]);
-    // Nothing is waited for while it is locked: who waits for the lock stops the whole process.
+    // Awaits nothing while holding the lock: waiting for the lock blocks the whole process.
     using lock = new FileLock(privateFile(path.join(folder, "lock")), PATIENCE_MS);
     lock.take("reserved");
     const { record = { form: 1, ...place, trusted: [], declined: [] } } = recordIn(recordForm, owner, place);

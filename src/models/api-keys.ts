@@ -6,23 +6,23 @@ import { parsedJson } from "../core/text/json-values.ts";
 import { NotRegularError, openRegularSync } from "../platform/safe-files.ts";
 import { type KeyedProvider, PROVIDER_SERVERS } from "./provider-servers.ts";
 
-/** A header's value takes nothing else, and an error about it would show it. */
+/** A header value takes no other characters, and the error about a bad value would show the key. */
 const key = z.string().regex(/^[\u0021-\u007e]{1,500}$/);
-/** It has the names of the providers as keys. */
+/** Maps a provider's name to its key. */
 const keyFile = z.partialRecord(z.enum(Object.keys(PROVIDER_SERVERS) as KeyedProvider[]), key);
 
 const MAX_BYTES = 64 * 1024;
 const OTHERS = 0o077;
-/** Shorter ones are stand-ins such as `none`, and words of that length occur everywhere. */
+/** Shorter keys are stand-ins such as `none`, and words this short occur everywhere. */
 const SHORTEST_HIDDEN = 8;
 
 interface KeyPlaces {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The user's keys.json; it need not be there. */
+  /** The user's keys.json; it may be missing. */
   readonly file: string;
 }
 
-/** The key of one API: from the environment, else from the file; undefined when neither has it. */
+/** The API key of one provider: from the environment, else from the file; undefined if neither has it. */
 export function readKey(name: KeyedProvider, { env, file }: KeyPlaces): string | undefined {
   const { variable } = PROVIDER_SERVERS[name];
   const given = env[variable]?.trim();
@@ -32,7 +32,7 @@ export function readKey(name: KeyedProvider, { env, file }: KeyPlaces): string |
   throw new HarnessError(EXIT.usage, `${variable} holds signs that no key has`, remedy);
 }
 
-/** The text with a mark in place of every key. */
+/** Replaces every key in the text with a mark. */
 export function redact(text: string, keys: readonly string[]): string {
   let clean = text;
   for (const key of keys) if (key.length >= SHORTEST_HIDDEN) clean = clean.replaceAll(key, "[key]");
@@ -48,7 +48,7 @@ function keysIn(file: string): z.infer<typeof keyFile> {
   throw new HarnessError(EXIT.usage, `${file} is no file of keys`, remedy);
 }
 
-/** The file that was looked at is the one that is read, and it is never waited for. */
+/** Reads the very file that was checked, and never blocks on opening it. */
 function readSecret(file: string): string | undefined {
   let opened: ReturnType<typeof openRegularSync>;
   try {

@@ -7,7 +7,7 @@ import type { ContextInForce, ModelInForce } from "./providers/ollama-session.ts
 import { makeProvider, type ProviderOptions } from "./provider.ts";
 import { type Fallbacks, RememberedFallbacks } from "./text-protocol.ts";
 
-/** What one source says; null where it says nothing. */
+/** What one source reports about a model; null where the source reports nothing. */
 export interface Reported {
   readonly context: number | null;
   readonly tools: boolean | null;
@@ -32,15 +32,15 @@ interface OwnRow {
   readonly tools?: boolean | undefined;
   readonly thinking?: boolean | undefined;
   readonly calls?: CallForm | undefined;
-  /** How many it has: 7 billion are 7000000000. */
+  /** An absolute count: 7 billion parameters are 7000000000. */
   readonly parameters?: number | undefined;
 }
 
 export interface Sources {
   readonly user: readonly OwnRow[];
-  /** The setting max_context_tokens: a bound on whatever the other sources say. */
+  /** The setting max_context_tokens: an upper bound on what the other sources say. */
   readonly maxContext: number | null;
-  /** How calls got through best when this model was probed on this server. */
+  /** The call form that worked best when this model was probed on this server. */
   readonly probe: CallForm | null;
   readonly server: Reported;
 }
@@ -49,8 +49,8 @@ type Origin = Capabilities["origin"]["context"];
 type Value<T> = readonly [T, Origin];
 
 /**
- * The user knows best, then a probe, which saw the calls with its own eyes, then the server, then the table. Where the
- * user's row leaves room, max_context_tokens takes it away.
+ * The user's row wins, then the probe (it saw real calls), then the server, then the table. max_context_tokens caps the
+ * window, whichever source gave it.
  */
 export function capabilitiesOf(model: string, { user, maxContext, probe, server }: Sources): Capabilities {
   const own = ownRowOf(user, model);
@@ -104,11 +104,11 @@ function sizeTold(own: OwnRow | undefined, server: Reported): Pick<Capabilities,
   return parameters === null ? {} : { parameters };
 }
 
-/** Billions of parameters, as the user's row says it. */
+/** Billions of parameters, according to the user's row. */
 export const parametersSaid = (model: string, user: Sources["user"]): number | undefined =>
   billions(ownRowOf(user, model)?.parameters) ?? undefined;
 
-/** The window that the user wants for a model: the row's, or the setting's. */
+/** The context window that the user wants for a model: from the row, or from the setting. */
 export function wantedWindow(
   model: string,
   { user, maxContext }: Pick<Sources, "user" | "maxContext">,
@@ -126,9 +126,9 @@ const bounded = (value: Value<number>, most: number | null): Value<number> =>
   most !== null && most < value[0] ? [most, "user"] : value;
 
 /**
- * A model's name as the table writes it: in lower case, without the registry, owner and maker in front, the version
- * joined to the word before it. `hf.co/unsloth/Qwen3-8B-GGUF:Q4_K_M` is `qwen3-8b-gguf:q4_k_m`, `Meta-Llama-3.1-8B` is
- * `llama3.1-8b`.
+ * Normalizes a model's name to the form used in the table: lower case, without the registry, owner and maker in front,
+ * the version joined to the word before it. `hf.co/unsloth/Qwen3-8B-GGUF:Q4_K_M` becomes `qwen3-8b-gguf:q4_k_m`,
+ * `Meta-Llama-3.1-8B` becomes `llama3.1-8b`.
  */
 export function familyName(model: string): string {
   const lower = model.trim().toLowerCase();
@@ -136,13 +136,13 @@ export function familyName(model: string): string {
   return last.replace(/^(?:meta|nvidia|ibm|google|microsoft|c4ai)[-_]/, "").replace(VERSION, "$1$2");
 }
 
-/** The first number, unless it is a size: `gpt-oss-20b`, `mistral-7b`. */
+/** Matches the first number, unless that number is a size: `gpt-oss-20b`, `mistral-7b`. */
 const VERSION = /^([a-z]+(?:-[a-z]+)*?)[-_](\d+(?:\.\d+)?)(?![\d.]*[bmx])/;
 
-/** The row with the longest prefix of the name. */
+/** The row whose prefix is the longest match of the name. */
 export const rowOf = (model: string): Row | undefined => longest(FAMILIES, [familyName(model)]);
 
-/** Among the user's rows: they may write the name as the server does, or as the family is called. */
+/** Looks among the user's rows, which may use the server's name or the family's name. */
 export const ownRowOf = <T extends { readonly prefix: string }>(
   rows: readonly T[],
   model: string,
@@ -159,7 +159,7 @@ function longest<T extends { readonly prefix: string }>(
   let best: T | undefined;
   for (const row of rows) {
     const prefix = row.prefix.toLowerCase();
-    // Of two rows alike the later counts.
+    // If two prefixes are equal, the later row wins.
     if (prefix.length >= (best?.prefix.length ?? 0) && names.some((name) => name.startsWith(prefix)))
       best = row;
   }
@@ -167,8 +167,9 @@ function longest<T extends { readonly prefix: string }>(
 }
 
 /**
- * A provider that goes by the assumed capabilities: a model that calls no tools natively finds them in its prompt from the
- * first request on. They are asked for each time, as a server that was away knows more when it is back.
+ * A provider that follows the assumed capabilities: a model without native tool calls gets the tools in its prompt from
+ * the first request on. Each request looks the capabilities up again, because a server that was down reports more once
+ * it is back.
  */
 export function providerWithCapabilities(wire: Wire, options: ProviderOptions): Provider {
   const refused = options.fallbacks ?? new RememberedFallbacks();
@@ -179,7 +180,7 @@ export function providerWithCapabilities(wire: Wire, options: ProviderOptions): 
   };
   const known = (model: string) => assumed.get(model) ?? {};
   const provider = makeProvider(wire, { ...options, fallbacks, known });
-  /** What cannot be found out changes nothing: the port never throws. */
+  /** If the lookup fails, nothing changes: the port never throws. */
   const capabilities = (model: string, signal: AbortSignal): Promise<Capabilities | null> =>
     options.capabilities(model, signal).catch(() => null);
   return {
@@ -192,7 +193,7 @@ export function providerWithCapabilities(wire: Wire, options: ProviderOptions): 
   };
 }
 
-/** Who is behind each bound of the window. */
+/** Maps the limit that bounds the window to the origin that reports show. */
 const ORIGINS = {
   trained: "server",
   setting: "user",
@@ -200,7 +201,7 @@ const ORIGINS = {
   default: "guess",
 } as const satisfies Record<ContextInForce["limit"], Capabilities["origin"]["context"]>;
 
-/** Of Ollama the window is not assumed: it is the one that every request asks for. */
+/** For Ollama the window is not assumed: every request asks for exactly this window. */
 export function ollamaCapabilities(
   model: string,
   facts: ModelInForce,
@@ -213,19 +214,19 @@ export function ollamaCapabilities(
   return { ...assumed, context: tokens, origin: { ...assumed.origin, context: ORIGINS[limit] } };
 }
 
-/** What `model-families.yaml` says of a family. */
+/** What `model-families.yaml` says about a family. */
 interface Row {
   readonly prefix: string;
   readonly context: number;
   readonly tools: boolean;
   readonly thinking: boolean;
-  /** Its servers keep what they have read of the same prefix. */
+  /** The family's servers cache the prefix they have already read. */
   readonly cache: boolean;
 }
 
 /**
- * A model of no known family: tools stand in its prompt, which works with every server, while some drop
- * `tools` in silence.
+ * A model of no known family: its tools go into the prompt, which works with every server. Some servers silently drop
+ * `tools`.
  */
 const UNKNOWN: Omit<Row, "prefix"> = {
   context: 32 * 1024,

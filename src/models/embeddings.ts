@@ -13,38 +13,38 @@ import { posted, wholeText } from "./providers/api-request.ts";
 import type { OpenAiOptions } from "./providers/openai-api.ts";
 
 interface EmbedLimits {
-  /** Of one request. */
+  /** Texts in one request. */
   readonly texts: number;
   /** UTF-16 units of one request; a single text may be longer. */
   readonly chars: number;
-  /** For one request: a model may have to be loaded. */
+  /** Time for one request: the server may have to load the model first. */
   readonly timeoutMs: number;
-  /** Further attempts after a failure that may pass. */
+  /** Further attempts after a transient failure. */
   readonly retries: number;
 }
 
 const EMBED_LIMITS: EmbedLimits = { texts: 64, chars: 128 * 1024, timeoutMs: 120_000, retries: 2 };
 
-/** One request: what the server gave for each text, in their order. Throws a `WireFailure`. */
+/** One request: returns the server's value for each text, in the order of the texts. Throws a `WireFailure`. */
 export type Ask = (texts: readonly string[], signal: AbortSignal) => Promise<readonly unknown[]>;
 
-/** In place of the usual ones. */
+/** Replaces the usual remedies. */
 type Remedies = Partial<Readonly<Record<FailureKind, string>>>;
 
 const LONGEST_WAIT_MS = 30_000;
-/** A text of which the server will not take even so much is not the cause. */
+/** If the server rejects even a text this short, length is not the cause. */
 const SHORTEST_CUT = 64;
 const CHOOSE = "harness config set embed_model NAME";
 
 /**
- * Asks batch after batch: servers of one's own work on one at a time. What is too long together is asked for in halves,
- * and of a single text that is too long its beginning counts.
+ * Sends one batch after another: a local server works on one at a time anyway. A batch that is too long is split into
+ * halves; a single text that is too long is cut to its beginning.
  */
 export class BatchEmbedder implements Embedder {
   readonly #ask: Ask;
   readonly #limits: EmbedLimits;
   readonly #rules: RetryRules;
-  /** Of the first vector; a model has one length. */
+  /** Length of the first vector; every vector of a model has this length. */
   #length: number | undefined;
 
   readonly #remedies: Remedies;
@@ -125,7 +125,7 @@ export class BatchEmbedder implements Embedder {
   }
 }
 
-/** Numbers, or the bytes of little-endian 32-bit ones as base64. */
+/** Accepts an array of numbers, or base64 of little-endian 32-bit floats. */
 function vectorOf(value: unknown): Float32Array | undefined {
   if (typeof value === "string") return numbersIn(Buffer.from(value, "base64"));
   if (!Array.isArray(value)) return undefined;
@@ -143,7 +143,7 @@ function numbersIn(bytes: Buffer): Float32Array | undefined {
   return vector.every(Number.isFinite) ? vector : undefined;
 }
 
-/** Servers refuse an empty text, and a list needs a vector for each of its texts. */
+/** Servers reject an empty text, yet each text of the list needs a vector: an empty text is sent as a space. */
 function* batchesOf(texts: readonly string[], limits: EmbedLimits): Generator<readonly string[]> {
   let batch: string[] = [];
   let chars = 0;
@@ -184,7 +184,7 @@ interface Question {
 
 const CONNECT_MS = 10_000;
 
-/** The list under `name` of one JSON answer; throws a `WireFailure` for everything else. */
+/** The list under `name` in one JSON answer; throws a `WireFailure` for any other answer. */
 async function askForList(
   name: string,
   { asked, headers, json, signal }: Question,
@@ -203,8 +203,8 @@ async function askForList(
 }
 
 /**
- * Ollama's `/api/embed`. It cuts a text that does not fit the model's window; what is left of it is its beginning, as
- * with every embedder here.
+ * Ollama's `/api/embed`. Ollama cuts a text that does not fit the model's window and keeps the beginning, like every
+ * embedder here.
  */
 export function ollamaEmbedder(baseUrl: string, model: string, limits: Partial<EmbedLimits> = {}): Embedder {
   const ask: Ask = async (input, signal) => {
@@ -222,7 +222,7 @@ export function ollamaEmbedder(baseUrl: string, model: string, limits: Partial<E
   });
 }
 
-/** `/embeddings` of every server that speaks OpenAI's API. */
+/** `/embeddings` of any server that speaks OpenAI's API. */
 export function openAiEmbedder(
   { baseUrl, key = "" }: OpenAiOptions,
   model: string,

@@ -4,17 +4,19 @@ import { readArguments } from "./reply.ts";
 import { OfferedTools, notOffered, typed } from "./text-calls/settle.ts";
 import type { WrittenCalls } from "./text-protocol.ts";
 
-/** Replies that a server holds to a schema: one JSON object, which is a call of an offered tool or an answer. */
+/** Replies that the server constrains to a schema: one JSON object, either a call of an offered tool or an answer. */
 
-/** Grammars are made of it for each request: many long paths or lines would make a slow one. */
+/** Servers build a grammar from these choices for each request; many long paths or lines would make that slow. */
 const MOST_CHOICES = 200;
 const MOST_CHOICE_BYTES = 16 * 1024;
-/** Whose path names a file that is there; what is shown already needs no reading, and is edited by its lines. */
+/**
+ * The path of these tools names an existing file. A file that is already shown is not read again and is edited by line.
+ */
 const READS = "read_file";
 const EDITS = "edit_file";
 const WRITES = "write_file";
 
-/** What a reply has to fit; the request beside it is the same as without. */
+/** The schema that a reply has to fit; the rest of the request stays the same. */
 export function heldSchema({ tools, hold = {} }: Pick<ModelRequest, "tools" | "hold">): JsonSchema {
   const { without = [], arguments: only = {}, call } = hold;
   const calls = tools
@@ -24,7 +26,7 @@ export function heldSchema({ tools, hold = {} }: Pick<ModelRequest, "tools" | "h
   return { anyOf: call === true && calls.length > 0 ? calls : [...calls, answer] };
 }
 
-/** With the paths and the lines among which it may choose. */
+/** Adds the paths and lines from which the model may choose. */
 function callSchemas(
   name: string,
   args: Schema,
@@ -48,7 +50,7 @@ function callSchemas(
   return [...byLines.map(({ schema }) => schema), ...rest(others)];
 }
 
-/** Few and short enough that a server makes a grammar of them. */
+/** Few and short enough for a server to build a grammar from them. */
 const isChoice = (texts: readonly string[]): boolean =>
   texts.length > 0 &&
   texts.length <= MOST_CHOICES &&
@@ -68,7 +70,7 @@ const objectOf = (properties: Readonly<Record<string, unknown>>): JsonSchema => 
 const callOf = (name: string, args: Schema): JsonSchema =>
   objectOf({ tool: { type: "string", const: name }, arguments: args });
 
-/** Its own, or of them those that are given, all of which it then has to have. */
+/** The tool's own arguments, or only those named in `only`, all of which are then required. */
 function argumentsOf({ schema }: ToolOffer, only: readonly string[] | undefined): Schema {
   const args = strict(schema);
   const properties = args["properties"];
@@ -77,7 +79,10 @@ function argumentsOf({ schema }: ToolOffer, only: readonly string[] | undefined)
   return objectOf(Object.fromEntries(kept.map((name) => [name, properties[name]])));
 }
 
-/** Words for people, defaults, and what no server makes a grammar of are left out; a reference stands for any value. */
+/**
+ * Keywords that go into the grammar. Descriptions, defaults and unsupported keywords are dropped; a reference allows
+ * any value.
+ */
 const KEPT: ReadonlySet<string> = new Set(["type", "enum", "const", "required"]);
 
 function strict(schema: unknown): Readonly<Record<string, unknown>> {
@@ -107,7 +112,7 @@ const FORM =
 const formOf = ({ hold }: ModelRequest): string =>
   hold?.call === true ? `${FORM}.` : `${FORM}, or {"answer": "…"} when the task is done.`;
 
-/** The form stands behind the last message: all that was sent before stays as it was. */
+/** Adds the form to the last message, so that everything sent before stays unchanged. */
 export function withForm(request: ModelRequest): ModelRequest {
   const last = request.messages.at(-1);
   const form = formOf(request);
@@ -120,10 +125,13 @@ export function withForm(request: ModelRequest): ModelRequest {
 const IN_ANSWER =
   'a call inside of an answer is not run. Send it alone, as {"tool": "its name", "arguments": {…}}.';
 
-/** Some servers want an object around the choice. */
+/** Some servers require an object around the choice. */
 const ANSWER = /^\s*\{\s*(?:"reply"\s*:\s*\{\s*)?"answer"\s*:\s*"/;
 
-/** Reads a held reply: of JSON only an answer is shown, as it comes. What is no such object is read as any other reply. */
+/**
+ * Reads a held reply and shows only the answer inside the JSON, as it streams in. A reply that is not such an object is
+ * read like any other reply.
+ */
 export class HeldReply implements WrittenCalls {
   readonly #tools: OfferedTools;
   readonly #plain: WrittenCalls;
@@ -162,7 +170,7 @@ export class HeldReply implements WrittenCalls {
     return this.#plain.end();
   }
 
-  /** Calls that stand in an answer are none, and the answer is none either. */
+  /** Calls inside an answer are not run, and such a reply does not count as an answer. */
   #answered(prose: string): ReturnType<WrittenCalls["end"]> {
     const { calls, malformed, missed = [] } = this.#asPlain(prose);
     const unrun = calls.map(({ name, args }) => ({
@@ -192,7 +200,7 @@ export class HeldReply implements WrittenCalls {
 const ESCAPED = /^(?:[^"\\]|\\(?:u[0-9a-fA-F]{4}|[^u]))*/;
 const LONE_HALF = /\\u[dD][89abAB][0-9a-fA-F]{2}$/;
 
-/** The inside of one JSON string as it comes, up to the quote that ends it. */
+/** The content of one JSON string as it streams in, up to the closing quote. */
 class JsonText {
   text = "";
   #rest = "";
@@ -210,7 +218,7 @@ class JsonText {
   }
 }
 
-/** A line end that stands as it is in a string is none in JSON, and meant. */
+/** A raw line break inside a string is not valid JSON, but the model meant it. */
 function unescaped(inside: string): string {
   const valid = inside.replaceAll(/[\u0000-\u001F]/g, (sign) => JSON.stringify(sign).slice(1, -1));
   try {

@@ -1,31 +1,31 @@
 import type { CallForm, ModelRequest } from "../core/model-provider.ts";
 
-/** What is known of a model before it is asked. */
+/** What is known about a model before the first request. */
 export interface KnownOf {
   readonly calls?: CallForm;
   readonly thinking?: boolean;
 }
 
-/** After so many replies in a row without a call that can be run, replies are held. */
+/** After this many replies in a row without a call that can be run, replies are held. */
 const MISSES = 2;
 
-/** Which models' replies are held to a schema, as long as the program runs. */
+/** Remembers, for the life of the program, which models' replies are held to a schema. */
 export class Holding {
   readonly #misses = new Map<string, number>();
   readonly #refused = new Set<string>();
   readonly #held = new Set<string>();
 
-  /** Whether this reply is to be held, where the server can. */
+  /** Whether to hold this reply, if the server can. */
   wants({ model, hold }: ModelRequest, known: KnownOf): boolean {
     return hold !== undefined && (hold.now === true || known.calls === "held" || this.#held.has(model));
   }
 
-  /** Held whenever it can be, and not for this once alone. */
+  /** Whether every reply is held, not just this one. */
   stays({ model }: ModelRequest, known: KnownOf): boolean {
     return known.calls === "held" || this.#held.has(model);
   }
 
-  /** The server refused the schema; beside native tools some refuse what they take without. */
+  /** Records that the server refused the schema. Some servers refuse a schema only in combination with native tools. */
   refused(model: string, native: boolean): void {
     this.#refused.add(key(model, native));
   }
@@ -35,8 +35,8 @@ export class Holding {
   }
 
   /**
-   * Counts a reply; true when it is the one after which replies are held. A good one that was held for once says nothing of
-   * those that are not.
+   * Counts a reply; returns true if replies are held from now on. A good reply that was held only once says nothing
+   * about replies that are not held.
    */
   replied(model: string, missed: boolean, wasHeld: boolean): boolean {
     const before = this.#misses.get(model) ?? 0;

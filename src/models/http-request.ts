@@ -3,20 +3,21 @@ import { errorCode, reasonOf } from "../core/errors.ts";
 import { parsedJson } from "../core/text/json-values.ts";
 import { endless } from "./model-api.ts";
 
-/** One way to every model server: Ollama's client, OpenAI's and Anthropic's API, lists of models and embeddings. */
+/**
+ * The one transport to every model server: Ollama's client, OpenAI's and Anthropic's API, model lists and embeddings.
+ */
 
 export interface HttpRequest {
   readonly url: string;
-  /** Bounds everything behind the connection: the first byte, silence and the whole are its owner's to time. */
+  /** Bounds everything after the connection: the caller times the first byte, silence and the whole request. */
   readonly signal: AbortSignal;
-  /** Sent by POST; without it the request is a GET. */
+  /** Body of a POST; without it the request is a GET. */
   readonly json?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Longest wait for the connection, TLS included; it fails as `NoConnection`. */
+  /** Longest wait for the connection, TLS included; after that the request fails with `NoConnection`. */
   readonly connectMs?: number;
 }
 
-/** No connection in time. */
 export class NoConnection extends Error {
   override readonly name = "NoConnection";
   override readonly message = "no connection in time";
@@ -24,11 +25,11 @@ export class NoConnection extends Error {
 }
 
 /**
- * One request, up to the head of its response. Not fetch: that gives up on a body that is silent for five minutes, as a
- * server is that loads a model or reads a long prompt, and follows redirects with every header, `x-api-key` too. Here
- * no redirect is followed: neither a key nor a prompt goes anywhere but where it was sent. A proxy is used where Node
- * itself is told to (NODE_USE_ENV_PROXY). A connection that the server closed in the moment in which it was used again
- * is replaced once; nothing else is asked twice.
+ * Sends one request and returns at the head of its response. Not fetch: fetch gives up on a body that is silent for
+ * five minutes (a server may load a model or read a long prompt that long), and follows redirects with every header,
+ * `x-api-key` included. No redirect is followed here: a key or prompt goes only where it was sent. A proxy is used when
+ * Node itself is told to (NODE_USE_ENV_PROXY). If the server closed a kept connection just as it was reused, the
+ * request is sent once more on a new one; nothing else is repeated.
  */
 export async function send(request: HttpRequest): Promise<IncomingMessage> {
   request.signal.throwIfAborted();
@@ -40,7 +41,7 @@ export async function send(request: HttpRequest): Promise<IncomingMessage> {
   return attempt(request, false);
 }
 
-/** A kept connection that the server had closed meanwhile: nothing was read of the request. */
+/** A kept connection that the server had already closed: the server read nothing of the request. */
 class StaleSocket extends Error {
   override readonly name = "StaleSocket";
 }
@@ -82,7 +83,7 @@ function boundConnecting(sent: ClientRequest, url: string, connectMs: number): N
   return timer;
 }
 
-/** What came of a body up to a bound, and whether that is all of it; of one that broke off, what came before. */
+/** The body up to `most` bytes, and whether that is the whole body; if the body broke off, the part that arrived. */
 export async function textWithin(
   response: IncomingMessage,
   most: number,
@@ -105,13 +106,14 @@ export async function textWithin(
 interface LineBounds {
   /** UTF-16 units of one line. */
   readonly longest: number;
-  /** Bytes of all of them; without a bound when left out. */
+  /** Bytes of all lines together; unbounded if left out. */
   readonly whole?: number;
 }
 
 /**
- * The lines of a stream, blank ones left out. Throws where the connection is cut or a line has no end. Bytes that are
- * no UTF-8 become U+FFFD, as Ollama makes it of what a model cut short. Whoever stops early ends the response.
+ * The lines of a stream, without blank ones. Throws if the connection is cut or a line exceeds its bound. Bytes that
+ * are not UTF-8 become U+FFFD, as in Ollama when a model cuts a character short. A caller that stops early must end the
+ * response.
  */
 export async function* linesOf(
   response: IncomingMessage,
@@ -140,7 +142,7 @@ function* unlessBlank(parts: readonly string[]): Generator<string> {
   if (line.trim() !== "") yield line;
 }
 
-/** The bytes of a reply as they come, up to a bound. Stopping early leaves the response as it is. */
+/** The bytes of a reply as they arrive, up to a bound. Stopping early leaves the response open. */
 export async function* chunksOf(response: IncomingMessage, most: number): AsyncGenerator<Uint8Array, void> {
   let came = 0;
   for await (const chunk of response.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
@@ -150,7 +152,7 @@ export async function* chunksOf(response: IncomingMessage, most: number): AsyncG
   }
 }
 
-/** Lets the connection of a reply that is complete serve the next request, and ends it when it does not end so soon. */
+/** Frees the connection of a complete reply for the next request, or destroys it if the reply does not end in time. */
 export function letGo(response: IncomingMessage, lingerMs: number): void {
   if (response.destroyed || response.readableEnded) return;
   const timer = setTimeout(() => response.destroy(), lingerMs);
@@ -159,23 +161,25 @@ export function letGo(response: IncomingMessage, lingerMs: number): void {
   response.on("error", () => undefined).resume();
 }
 
-/** How one request for a JSON value ended. `refused` carries the server's own words, empty when it gave none. */
+/** The outcome of one request for a JSON value. `refused` carries the server's own words, empty if it gave none. */
 export type Answer =
   | { readonly kind: "json"; readonly value: unknown }
   | { readonly kind: "refused"; readonly status: number; readonly error: string }
   | { readonly kind: "foreign"; readonly reason: string }
   | { readonly kind: "unreachable"; readonly reason: string };
 
-/** Bytes of what a server says of itself: lists of hundreds of models take one million. Several are asked for side by side. */
+/**
+ * Bytes of one answer: a list of hundreds of models takes one million. Bounded because several are read side by side.
+ */
 const MAX_ANSWER_LENGTH = 2 ** 22;
 
-/** The reason of a request whose time was over. */
+/** The reason reported for a request that timed out. */
 export const NO_ANSWER = "no answer in time";
 
 const NO_TLS = /^(?:EPROTO$|ERR_SSL|ERR_TLS)/;
 const MAX_ERROR = 500;
 
-/** One request and its whole answer, as a value. */
+/** Sends one request and returns the whole answer as a value; never throws. */
 export async function askJson(request: HttpRequest): Promise<Answer> {
   try {
     return await answerIn(await send(request));
@@ -183,13 +187,13 @@ export async function askJson(request: HttpRequest): Promise<Answer> {
     if (request.signal.aborted) return { kind: "unreachable", reason: endedBy(request.signal) };
     const code = errorCode(thrown) ?? "";
     if (code.startsWith("HPE_")) return { kind: "foreign", reason: "what answers there does not speak HTTP" };
-    // OpenSSL's own text has several lines, and a place in its sources.
+    // OpenSSL's own text has several lines and names a place in its sources.
     if (NO_TLS.test(code)) return { kind: "foreign", reason: `it does not speak TLS (${code})` };
     return { kind: "unreachable", reason: reasonOf(thrown) };
   }
 }
 
-/** What ended a request whose signal fired. */
+/** The reason why a request ended whose signal fired. */
 const endedBy = (signal: AbortSignal): string =>
   signal.reason instanceof DOMException && signal.reason.name === "TimeoutError" ? NO_ANSWER : "cancelled";
 
@@ -208,12 +212,12 @@ async function answerIn(response: IncomingMessage): Promise<Answer> {
   return { kind: "foreign", reason: `it answers with ${type} that is no JSON` };
 }
 
-/** Where a redirect leads: the origin only, as a login page's address may hold what was asked. */
+/** The target of a redirect, origin only: the address of a login page may contain the request. */
 export function redirectOrigin({ headers: { location = "" } }: IncomingMessage, base?: string): string {
   return URL.canParse(location, base) ? new URL(location, base).origin : "another page";
 }
 
-/** The `error` of an answer or of a stream's line; undefined when it has none. */
+/** The `error` of an answer or of a stream's line; undefined if there is none. */
 export function errorWords(value: unknown): string | undefined {
   if (typeof value !== "object" || value === null || !("error" in value)) return undefined;
   const { error } = value;

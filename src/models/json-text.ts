@@ -1,4 +1,4 @@
-/** What JSON.parse does not tell of a text that a model wrote. */
+/** Facts about a model's JSON text that JSON.parse does not report. */
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -7,7 +7,7 @@ const OPENS: ReadonlySet<number> = new Set([0x7b, 0x5b]);
 const CLOSES: ReadonlySet<number> = new Set([0x7d, 0x5d]);
 const OBJECT = 0x7b;
 
-/** Follows a JSON text as it comes, in linear time: whether a string or a bracket is still open. */
+/** Follows a JSON text as it arrives, in linear time, and tells whether a string or bracket is still open. */
 export class JsonEnds {
   #depth = 0;
   #begun = false;
@@ -40,7 +40,7 @@ export class JsonEnds {
   }
 }
 
-/** How deep the brackets of a valid JSON text go, and a key that one of its objects has twice. */
+/** The nesting depth of a valid JSON text, and a key that occurs twice in one object. */
 export function surveyJson(json: string): { readonly depth: number; readonly twice: string | null } {
   /** The keys of each open object; null for a list. */
   const open: (Set<string> | null)[] = [];
@@ -68,7 +68,7 @@ export function surveyJson(json: string): { readonly depth: number; readonly twi
   return { depth, twice: null };
 }
 
-/** The place of the quote that closes the string which opens at `start`. */
+/** The index of the closing quote of the string that opens at `start`. */
 function stringEnd(json: string, start: number): number {
   let end = json.indexOf('"', start + 1);
   while (end !== -1 && backslashesBefore(json, end) % 2 === 1) end = json.indexOf('"', end + 1);

@@ -3,37 +3,37 @@ import { reasonOf } from "../core/errors.ts";
 import type { FailureKind, JsonSchema, ModelFailure, ModelRequest, Stop } from "../core/model-provider.ts";
 
 /**
- * One API, without everything that all of them share. `provider.ts` adds time limits, retries, calls written as prose,
- * checks of native calls and accounting on top.
+ * One API, without what all APIs share: `provider.ts` adds time limits, retries, calls written as prose, checks of
+ * native calls and accounting.
  */
 export interface Wire {
   /**
-   * One request, one attempt. Yields what comes as it comes; returns when the server has said that it is done, throws a
-   * `WireFailure` for everything else, and for nothing else throws. `signal` ends it at once.
+   * One request, one attempt. Yields events as they arrive. Returns once the server has said that it is done; in every
+   * other case it throws a `WireFailure`, and never anything else. `signal` ends the request at once.
    */
   send(request: WireRequest, signal: AbortSignal): AsyncIterable<WireEvent>;
   /**
-   * It can hold a reply to `held`: from the first token on, so that nothing may be thought, or behind the thoughts. Left
-   * out, it cannot.
+   * When the API can constrain a reply to `held`: from the first token, which rules out thinking, or after the
+   * thoughts. Left out if it cannot.
    */
   readonly holds?: "at_once" | "after_thinking";
 }
 
 export interface WireRequest extends ModelRequest {
-  /** False: tools are not sent, as the server or the model refuses them; they stand in the prompt instead. */
+  /** False if the server or the model refuses tools: they are not sent but written into the prompt. */
   readonly nativeTools: boolean;
-  /** The schema that the reply is held to; the tools are sent as ever. */
+  /** The schema for the reply; the tools are sent as usual. */
   readonly held?: JsonSchema;
   /**
-   * Longest wait for a connection, which only the adapter sees: it fails as `timeout`, passing. Waiting for the first
-   * event and between events is limited by the caller, through `signal`.
+   * Longest wait for a connection, which only the adapter can see; the failure is a passing `timeout`. The caller
+   * limits the wait for the first event and between events through `signal`.
    */
   readonly connectMs: number;
 }
 
 export type WireEvent =
   | { readonly type: "text" | "thinking"; readonly text: string }
-  /** Parts of native calls, by index; `args` is JSON text, whole or the next piece of it. */
+  /** Parts of native calls, by index; `args` is JSON text, either whole or the next piece. */
   | {
       readonly type: "call";
       readonly index: number;
@@ -41,7 +41,7 @@ export type WireEvent =
       readonly name?: string;
       readonly args?: string;
     }
-  /** What the server counted; the last word counts. `cached` is a part of `prompt`. */
+  /** The server's own counts; the last event counts. `cached` is part of `prompt`. */
   | {
       readonly type: "usage";
       readonly prompt?: number;
@@ -49,7 +49,7 @@ export type WireEvent =
       readonly cached?: number;
     }
   | { readonly type: "stop"; readonly stop: Stop }
-  /** Something that the user should hear: the prompt was cut, a setting was ignored. */
+  /** Something the user should know: the prompt was cut, a setting was ignored. */
   | { readonly type: "note"; readonly text: string };
 
 /** Why one attempt failed. */
@@ -57,20 +57,20 @@ export class WireFailure extends Error {
   override readonly name = "WireFailure";
   readonly kind: FailureKind;
   readonly remedy: string;
-  /** Trying again later may help. */
+  /** A later attempt may succeed. */
   readonly passing: boolean;
-  /** The server is there and has too much to do. */
+  /** The server is up but overloaded. */
   readonly busy: boolean;
-  /** What the server asked to wait, in milliseconds. */
+  /** The wait that the server asked for, in milliseconds. */
   readonly retryAfterMs: number | null;
   /**
-   * The server could not read what the model wrote: this is that text, as there may be calls in it; empty when the server
-   * keeps it to itself. null for every other failure.
+   * The model's text, if the server could not parse it: it may contain calls. Empty if the server does not pass the
+   * text on; null for every other failure.
    */
   readonly raw: string | null;
-  /** It will not take `tools` for this model. */
+  /** The server does not accept `tools` for this model. */
   readonly refusesTools: boolean;
-  /** It will not hold a reply to `held`. */
+  /** The server cannot constrain a reply to `held`. */
   readonly refusesHold: boolean;
 
   constructor(
@@ -95,18 +95,18 @@ export class WireFailure extends Error {
   }
 }
 
-/** UTF-16 units of one line or event of a stream: the longest that anybody sends is a whole call with a file in it. */
+/** UTF-16 units of one line or event of a stream; the longest in practice is a whole call that contains a file. */
 export const MAX_LINE_LENGTH = 2 ** 24;
-/** Bytes of one reply with all that is around its words, and of one answer that is no stream. */
+/** Bytes of one reply including its framing; the next is for an answer that is not streamed. */
 export const MAX_STREAM_LENGTH = 2 ** 26;
 export const MAX_BODY_LENGTH = 2 ** 24;
 
-/** Asking again would bring the same. */
+/** Another attempt would give the same result. */
 export const endless = (what: string): WireFailure => new WireFailure("cut", what);
 
 const MAX_REASON_LENGTH = 2000;
 
-/** The next thing to do where an adapter knows nothing better. */
+/** The next step for the user, if an adapter knows nothing better. */
 const REMEDIES: Readonly<Record<FailureKind, string>> = {
   unreachable: "Start the model server, or name its address with --base-url.",
   unauthorised: "Check the key, and that it belongs to this server.",
@@ -123,7 +123,7 @@ const REMEDIES: Readonly<Record<FailureKind, string>> = {
   cancelled: "",
 };
 
-/** Whatever was thrown, as the failure of an attempt. Only a defect throws anything but a `WireFailure`. */
+/** Turns anything thrown into the failure of an attempt. Only a defect throws anything but a `WireFailure`. */
 export const asFailure = (thrown: unknown): WireFailure =>
   thrown instanceof WireFailure ? thrown : new WireFailure("garbled", reasonOf(thrown));
 
@@ -137,7 +137,7 @@ export function modelFailure(failure: WireFailure, clean: (text: string) => stri
   return { kind, reason, remedy: clean(failure.remedy || REMEDIES[kind]) };
 }
 
-/** The beginning, which says what happened, and the end, which often says why. */
+/** Keeps the beginning, which says what happened, and the end, which often says why. */
 export function inShort(text: string, clean: (text: string) => string): string {
   const whole = clean(text);
   if (whole.length <= MAX_REASON_LENGTH) return whole;
@@ -154,6 +154,6 @@ const BEFORE_READING: ReadonlySet<FailureKind> = new Set([
   "refused",
 ]);
 
-/** The server gave the request back before a model read it, so it used nothing. */
+/** The server returned the request before a model read it, so it used no tokens. */
 export const wasRefused = ({ kind, raw, refusesTools, refusesHold }: WireFailure): boolean =>
   refusesTools || refusesHold || (raw === null && BEFORE_READING.has(kind));

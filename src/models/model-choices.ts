@@ -1,27 +1,27 @@
 import { totalmem } from "node:os";
 
-/** Models of Ollama's library that the set-up offers, and what they ask of a machine. */
+/** Models of Ollama's library that the set-up offers, and what they require of a machine. */
 
 export interface ModelChoice {
   readonly name: string;
-  /** Bytes of the download, as the library lists them. */
+  /** Bytes of the download, as listed in the library. */
   readonly download: number;
-  /** Bytes of memory with a window of 16,384 tokens, 1 GiB of them for what is around the model. */
+  /** Bytes of memory with a window of 16,384 tokens, including 1 GiB of overhead. */
   readonly memory: number;
-  /** Billions of parameters that one token goes through: what a processor has to do for it. */
+  /** Billions of parameters that each token passes through: they determine the work for a processor. */
   readonly active: number;
 }
 
 const GB = 1e9;
 const GiB = 2 ** 30;
 
-/** The rest is for the system, the boxes and what else is open. */
+/** The rest is for the system, the boxes and other programs. */
 const USABLE = 0.75;
 
 /** Bytes of this machine's memory that a model may take. */
 export const usableMemory = (): number => totalmem() * USABLE;
 
-/** The best for this work first. A row that is added needs all four figures; `docs/models.md` shows them. */
+/** Best for this work first. A new row needs all four figures; `docs/models.md` shows them. */
 export const MODEL_CHOICES: readonly ModelChoice[] = [
   { name: "qwen3-coder:30b", download: 19 * GB, memory: 22 * GiB, active: 3.3 },
   { name: "gpt-oss:20b", download: 14 * GB, memory: 16 * GiB, active: 3.6 },
@@ -31,30 +31,30 @@ export const MODEL_CHOICES: readonly ModelChoice[] = [
   { name: "qwen3:1.7b", download: 1.4 * GB, memory: 4.5 * GiB, active: 1.7 },
 ];
 
-/** Bytes of the downloads of models that embed. */
+/** Download sizes of embedding models, in bytes. */
 const EMBEDDER_SIZES: Readonly<Record<string, number>> = { "nomic-embed-text": 274e6, "all-minilm": 46e6 };
 
-/** What a model has to run on. */
+/** The machine that a model runs on. */
 export interface ModelMachine {
-  /** Bytes that the server may take. */
+  /** Bytes that the server may use. */
   readonly memory: number;
   readonly cores: number;
-  /** A graphics card does the work, so the processor bounds nothing. */
+  /** A graphics card does the work, so the processor sets no limit. */
   readonly gpu: boolean;
 }
 
 /**
- * Tokens that one core reads and writes in a second, for each billion of parameters: measured on two cores without a
- * graphics card (35 read and 10 written by a model of 1.5 billion at four bits).
+ * Tokens that one core reads and writes per second, times billions of parameters: measured on two cores without a
+ * graphics card (a model of 1.5 billion at four bits read 35 and wrote 10).
  */
 const READ_PER_CORE = 26;
 const WRITTEN_PER_CORE = 7.5;
-/** The prompt and the tools of a first request. */
+/** Tokens of a first request's prompt and tools. */
 const FIRST_TOKENS = 1550;
-/** Longer than this nobody waits for a first word. */
+/** Nobody waits longer than this for a first word. */
 export const LONGEST_FIRST_SECONDS = 125;
 
-/** An estimate for a processor alone. */
+/** An estimate for a machine without a graphics card. */
 export const secondsToFirstWord = ({ active }: ModelChoice, { cores }: ModelMachine): number =>
   (FIRST_TOKENS * active) / (READ_PER_CORE * cores);
 
@@ -65,11 +65,14 @@ const fits = (choice: ModelChoice, machine: ModelMachine): boolean =>
   choice.memory <= machine.memory &&
   (machine.gpu || secondsToFirstWord(choice, machine) <= LONGEST_FIRST_SECONDS);
 
-/** What fits the machine, the best first; nothing where its memory holds none of them, or its processor is too slow. */
+/**
+ * The models that fit the machine, best first; empty if its memory is too small or its processor too slow for all of
+ * them.
+ */
 export const fittingModels = (machine: ModelMachine): readonly ModelChoice[] =>
   MODEL_CHOICES.filter((choice) => fits(choice, machine));
 
-/** Bytes of a model's download; null where they are not known. */
+/** Bytes of a model's download; null if unknown. */
 export function downloadOf(model: string): number | null {
   const name = model.replace(/:latest$/, "");
   return EMBEDDER_SIZES[name] ?? MODEL_CHOICES.find((choice) => choice.name === name)?.download ?? null;

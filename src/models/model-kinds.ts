@@ -2,8 +2,8 @@
 export type ModelKind = "chat" | "embedding" | "other";
 
 /**
- * By what its server says that it can do; where it says nothing, by its name. What is neither known nor called like an
- * embedder is taken for one that chats.
+ * Decides by the capabilities that the server reports, or by the name if it reports none. A model whose name does not
+ * look like an embedder's counts as a chat model.
  */
 export function kindOf(name: string, capabilities: readonly string[] | null): ModelKind {
   if (capabilities === null || capabilities.length === 0) return isEmbedderName(name) ? "embedding" : "chat";
@@ -11,7 +11,7 @@ export function kindOf(name: string, capabilities: readonly string[] | null): Mo
   return capabilities.includes("embedding") ? "embedding" : "other";
 }
 
-/** Families whose models only embed, by a word of their names. */
+/** Words in the names of families whose models only embed. */
 const EMBEDDERS =
   /(?:^|[-_./:])(?:embed(?:ding|dings|der)?|embeddinggemma|minilm|bge|gte|e5|arctic-embed\d*|mxbai|paraphrase|rerank(?:er)?)(?:[-_./:]|$)/;
 

@@ -13,10 +13,10 @@ import {
 import { replaceFile } from "../platform/safe-files.ts";
 import { makeFolder } from "../platform/folders.ts";
 
-/** What a probe asks of a model, and what it wants to see. */
+/** The checks of a probe: a prompt for the model, and what its reply has to contain. */
 
 interface Seen {
-  /** Calls that came in the server's own format. */
+  /** Number of calls in the server's own format. */
   readonly native: number;
   readonly calls: readonly { readonly name: string; readonly args: Readonly<Record<string, unknown>> }[];
   readonly text: string;
@@ -85,7 +85,7 @@ const CHECKS: readonly Check[] = [
   },
 ];
 
-/** The same every time but for its temperature, and long enough for a model that thinks first. */
+/** Identical each time except for the temperature; long enough for a model that thinks first. */
 const requestFor = (model: string, { prompt }: Check): ModelRequest => ({
   model,
   messages: [
@@ -98,50 +98,53 @@ const requestFor = (model: string, { prompt }: Check): ModelRequest => ({
 
 interface ProbeRequest {
   readonly model: string;
-  /** Offers tools natively whatever is assumed. */
+  /** Offers tools natively, whatever is assumed about the model. */
   readonly native: Provider;
   /** Writes tools into the prompt. */
   readonly written: Provider;
-  /** The same, with each reply held to a schema; left out where the API can hold none. */
+  /** Like `written`, but with each reply held to a schema; left out if the API cannot do that. */
   readonly held?: Provider;
   readonly signal: AbortSignal;
   readonly onCheck: (name: string, passed: boolean) => void;
-  /** The server is asked again after so long. */
+  /** The server is asked again after this time. */
   readonly onWait: (ms: number, reason: string) => void;
 }
 
-/** How many of the calls that were asked for in a form got through. */
+/** How many of the requested calls got through in one form. */
 interface Share {
   readonly valid: number;
   readonly asked: number;
 }
 
-/** Of the forms that were measured. */
+/** Only the forms that were measured. */
 type Shares = Readonly<Partial<Record<CallForm, Share>>>;
 
 export type ProbeResult =
   | {
       readonly kind: "made";
       readonly native: boolean;
-      /** Calls get through, in whatever form. */
+      /** Calls get through in some form. */
       readonly usable: boolean;
-      /** In which form calls got through best. Of two alike a native one, then a held one, which is always a call. */
+      /** The form in which most calls got through. Ties go to native, then to held, which is always a call. */
       readonly calls: CallForm;
       readonly shares: Shares;
       readonly checks: Readonly<Record<string, boolean>>;
     }
   | { readonly kind: "failed"; readonly failure: ModelFailure };
 
-/** Without these two no work is done; the others say how well. They are what is measured. */
+/** No work is possible without these two, so they are the ones measured; the others tell how well a model works. */
 const NEEDED: readonly Check[] = [ONE_CALL, BRACES];
 const OTHER_FORMS = { text: "a call written as text", held: "a call held to a schema" } as const;
-/** Models are not the same twice, even when asked to be: one try is steady, one is not. */
+/** Models vary even when asked not to: one try is deterministic, the other is not. */
 const TEMPERATURES: readonly number[] = [0, 0.7];
 
-/** What the model may have done, and not the server: it fails the check, and the probe only if no reply ever ends. */
+/**
+ * Failures that the model may have caused rather than the server. They fail the check; the probe fails only if no reply
+ * ever completes.
+ */
 const OF_THE_MODEL: ReadonlySet<FailureKind> = new Set(["empty", "garbled", "server"]);
 
-/** Asks a model for real calls, natively; where not all of them get through, in the other forms too. */
+/** Asks a model for real native calls; if some do not get through, tries the other forms too. */
 export async function probeCalls(request: ProbeRequest): Promise<ProbeResult> {
   const probe = new Probe(request);
   const failure = (await probe.natively()) ?? (await probe.otherwise());
@@ -159,7 +162,7 @@ class Probe {
     this.#request = request;
   }
 
-  /** A failure ends the probe: asking on is of no use. */
+  /** A failure ends the probe: further requests would be useless. */
   async natively(): Promise<ModelFailure | undefined> {
     for (const check of CHECKS) {
       const failure = await this.#run("native", check, check.name);
@@ -215,12 +218,12 @@ const PREFERRED: readonly CallForm[] = ["native", "held", "text"];
 const shareOf = (share: Share | undefined): number =>
   share === undefined || share.asked === 0 ? 0 : share.valid / share.asked;
 
-/** A failure where no attempt came to an end, or asking on is of no use. */
+/** `failure` is set if no attempt completed, or if further attempts would be useless. */
 interface Tried extends Share {
   readonly failure?: ModelFailure;
 }
 
-/** What is measured is asked for each time, everything else until it is there. */
+/** Repeats a measured check at every temperature, any other check until it passes. */
 async function tried(
   provider: Provider,
   request: ProbeRequest,
@@ -270,19 +273,19 @@ async function asked(
   throw new Error("a provider ends with finished or failed");
 }
 
-/** What a probe of one model on one server found. */
+/** The result of probing one model on one server. */
 export interface ProbeRecord {
-  /** With its tag, as it was asked for. */
+  /** The name as requested, tag included. */
   readonly model: string;
   readonly server: string;
-  /** Empty where the server tells none. */
+  /** Empty if the server reports none. */
   readonly version: string;
   /** Native calls work. */
   readonly native: boolean;
-  /** The form that runs go by; older records have none. */
+  /** The form that runs use; missing in older records. */
   readonly calls?: CallForm;
   readonly shares?: Shares;
-  /** By the name of the check. */
+  /** Results by the name of the check. */
   readonly checks: Readonly<Record<string, boolean>>;
   /** ISO 8601. */
   readonly at: string;
@@ -309,7 +312,7 @@ const file = z.object({ version: z.literal(1), probes: z.array(record) });
 
 const placeOf = (stateDir: string): string => path.join(stateDir, "probes.json");
 
-/** Every record; none when the file is missing or no longer readable: a probe can be made again. */
+/** Every record; empty if the file is missing or unreadable, since a probe can be repeated. */
 export async function readProbes(stateDir: string): Promise<readonly ProbeRecord[]> {
   try {
     return file.parse(JSON.parse(await readFile(placeOf(stateDir), "utf8"))).probes;
@@ -318,17 +321,17 @@ export async function readProbes(stateDir: string): Promise<readonly ProbeRecord
   }
 }
 
-/** A newer server may read calls in another way, so its version has to be the same. */
+/** The version has to match too: a newer server may read calls differently. */
 export const recordOn = (
   probes: readonly ProbeRecord[],
   { model, server, version }: ProbeSubject,
 ): ProbeRecord | undefined =>
   probes.findLast((each) => each.model === model && each.server === server && each.version === version);
 
-/** How runs call, as a probe saw it. */
+/** The form of calls that runs use, according to the probe. */
 export const callsOf = ({ calls, native }: ProbeRecord): CallForm => calls ?? (native ? "native" : "text");
 
-/** Keeps a record in place of an older one on the same; the file is replaced as a whole or not at all. */
+/** Stores a record and drops an older one on the same subject; the file is replaced as a whole or not at all. */
 export async function writeProbe(stateDir: string, made: ProbeRecord): Promise<void> {
   const others = (await readProbes(stateDir)).filter((each) => recordOn([each], made) === undefined);
   const probes = [...others, made].slice(-MAX_RECORDS);
@@ -337,7 +340,7 @@ export async function writeProbe(stateDir: string, made: ProbeRecord): Promise<v
   await replaceFile(place, `${JSON.stringify({ version: 1, probes }, undefined, 2)}\n`, { lasts: "content" });
 }
 
-/** What one state folder knows of models, for another: runs with a state of their own call as they would with it. */
+/** Copies one state folder's probes to another, so that runs with their own state call in the same form. */
 export async function copyProbes(from: string, to: string): Promise<void> {
   for (const each of await readProbes(from)) await writeProbe(to, each);
 }

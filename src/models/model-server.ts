@@ -20,14 +20,14 @@ export interface ModelHealthRequest {
   readonly model: string;
   readonly maxContext: number | null;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The user's keys.json; it need not be there. */
+  /** The user's keys.json; it may be missing. */
   readonly keysFile: string;
   readonly signal: AbortSignal;
-  /** Bytes of memory of the machine that Ollama runs on; found out unless given. */
+  /** Bytes of memory of the machine that Ollama runs on; detected if left out. */
   readonly memory?: number | null;
 }
 
-/** A provider that is reached by a key. */
+/** A provider that is accessed with a key. */
 interface Keyed {
   readonly key: KeyedProvider;
   readonly name: string;
@@ -56,7 +56,7 @@ const modelList = z.object({
 });
 type Listed = z.infer<typeof modelList>["data"][number];
 
-/** The state of the model that a run would use. Never throws; no key is part of any text. */
+/** The state of the model that a run would use. Never throws; no text contains a key. */
 export async function modelHealth(request: ModelHealthRequest): Promise<readonly Health[]> {
   try {
     switch (request.provider) {
@@ -91,7 +91,7 @@ async function keyedHealth(provider: Keyed, request: ModelHealthRequest): Promis
   return [server, nameHealth(request.model, model, list), contextHealth(provider, base, request, model)];
 }
 
-/** Where such a provider is asked for its models, and with what. The headers hold the key. */
+/** The address of a keyed provider's model list, and the request headers, which hold the key. */
 export function keyedServer(
   provider: KeyedProvider,
   { baseUrl, key }: { readonly baseUrl: string | null; readonly key: string },
@@ -103,7 +103,7 @@ export function keyedServer(
 
 const needsKey = (provider: Keyed, base: string): boolean => !provider.local && base === provider.publicBase;
 
-/** Refuses to ask a provider's own address without the key that it needs. */
+/** Refuses to ask a provider's public address without the key that it needs. */
 export function requireKey(provider: KeyedProvider, base: string, key: string): void {
   const keyed = keyedOf(provider);
   if (key !== "" || !needsKey(keyed, base)) return;
@@ -119,7 +119,7 @@ function reach(provider: Keyed, baseUrl: string | null, key: string) {
   return { base: cleanBase(baseUrl ?? provider.publicBase), headers };
 }
 
-/** The server's own words are left out: some repeat the key that they refuse. */
+/** Omits the server's own words: some servers repeat the key that they refuse. */
 function refusedHealth(provider: Keyed, base: string, keyless: boolean, answer: Answer): Health {
   switch (answer.kind) {
     case "json":
@@ -145,7 +145,7 @@ function refusedHealth(provider: Keyed, base: string, keyless: boolean, answer: 
 
 const fail = (detail: string, remedy: string): Health => broken("model.server", detail, remedy);
 
-/** The usual slip: of most the base ends in /v1, of anthropic it does not. */
+/** The usual mistake: most base addresses end in /v1, Anthropic's does not. */
 function rightBase(provider: Keyed, base: string): string {
   const root = base.replace(/\/v1$/, "");
   const right = provider.publicBase.endsWith("/v1")
@@ -156,7 +156,7 @@ function rightBase(provider: Keyed, base: string): string {
   return right === base ? OTHER_BASE : `harness config set base_url ${right}`;
 }
 
-/** Only a warning: some servers take any name, and some list fewer than they have. */
+/** Only a warning: some servers accept any name, and some do not list all their models. */
 function nameHealth(model: string, listed: Listed | undefined, all: readonly Listed[]): Health {
   if (listed !== undefined) return healthy("model.name", model);
   const other = all.find(({ id }) => kindOf(id, null) === "chat")?.id;
@@ -192,7 +192,7 @@ function cleanBase(text: string): string {
 interface ServerQuestion {
   /** Ends in /v1 on most servers. */
   readonly base: string;
-  /** Where its list of models is. */
+  /** Address of the server's list of models. */
   readonly list: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
@@ -200,16 +200,16 @@ interface ServerQuestion {
 }
 
 export interface ServerAnswer {
-  /** null when the server gave no list. */
+  /** null if the server gave no list. */
   readonly models: readonly string[] | null;
-  /** Why, in words that repeat nothing of the server's own. */
+  /** Why there is no list, without any of the server's own words. */
   readonly reason: string;
   readonly wordOn: (model: string) => Reported;
 }
 
 /**
- * What an OpenAI-compatible server tells of its models. Its list first; LM Studio's own list and llama-server's /props
- * are asked for only where the list says nothing of a window. Never throws; all within `timeoutMs`.
+ * What an OpenAI-compatible server reports about its models: first from its list, then, if the list gives no window,
+ * from LM Studio's own list and llama-server's /props. Never throws; takes at most `timeoutMs` in all.
  */
 export async function askServer(question: ServerQuestion): Promise<ServerAnswer> {
   const signal = AbortSignal.any([question.signal, AbortSignal.timeout(question.timeoutMs)]);
@@ -244,7 +244,7 @@ function whyNot(answer: Exclude<Answer, { readonly kind: "json" }>): string {
   return answer.kind === "refused" ? `HTTP ${answer.status}` : answer.reason;
 }
 
-/** What OpenAI-compatible servers tell of a model beyond its id, each in fields of its own. */
+/** What OpenAI-compatible servers report about a model beyond its id, each in its own fields. */
 
 const tokens = z.number().int().positive().nullish().catch(null);
 const names = z.array(z.string()).nullish().catch(null);
@@ -254,12 +254,12 @@ const listed = z.object({
   max_model_len: tokens,
   /** OpenRouter, Together. */
   context_length: tokens,
-  /** OpenRouter: what the provider that it would choose takes. */
+  /** OpenRouter: the window of the provider that it would choose. */
   top_provider: z.object({ context_length: tokens }).nullish().catch(null),
   supported_parameters: names,
   /** Groq. */
   context_window: tokens,
-  /** LM Studio, with what the model could do beside it; Mistral's own API has only that. */
+  /** LM Studio: the loaded window, then the largest one possible; Mistral's own API gives only the latter. */
   loaded_context_length: tokens,
   max_context_length: tokens,
   state: z.string().nullish().catch(null),
@@ -267,19 +267,19 @@ const listed = z.object({
     .union([z.array(z.string()), z.record(z.string(), z.unknown())])
     .nullish()
     .catch(null),
-  /** llama.cpp. What it was trained for is no promise: the server may run with less, and /props tells. */
+  /** llama.cpp. The trained window is not a promise: the server may run with less, which /props reports. */
   meta: z.object({ n_ctx: tokens, n_params: tokens }).nullish().catch(null),
 });
 type KeyedServerListed = z.infer<typeof listed>;
 
 const modelList_ = z.object({ data: z.array(z.object({ id: z.string() }).loose()) });
 
-/** One model's entry of /v1/models or of LM Studio's /api/v0/models, in the server's words. */
+/** One model's entry of /v1/models or of LM Studio's /api/v0/models, unparsed. */
 function entryIn(answer: unknown, model: string): unknown {
   return modelList_.safeParse(answer).data?.data.find(({ id }) => id === model);
 }
 
-/** null when the answer is no list of models. */
+/** null if the answer is not a list of models. */
 const idsIn = (answer: unknown): readonly string[] | null =>
   modelList_.safeParse(answer).data?.data.map(({ id }) => id) ?? null;
 
@@ -304,11 +304,11 @@ function contextOf(data: KeyedServerListed): number | null {
     data.context_window ??
     data.meta?.n_ctx;
   if (typeof told === "number") return told;
-  // LM Studio loads a model on demand with far less than it could have.
+  // LM Studio loads a model on demand with a far smaller window than the model allows.
   return data.state === null || data.state === undefined ? (data.max_context_length ?? null) : null;
 }
 
-/** A list that names other abilities and not this one says no; no list says nothing. */
+/** A list of abilities without this one means no; a missing list means unknown. */
 function toolsOf({ supported_parameters, capabilities }: KeyedServerListed): boolean | null {
   if (supported_parameters) return supported_parameters.includes("tools");
   if (Array.isArray(capabilities)) return capabilities.includes("tool_use");
@@ -324,7 +324,7 @@ const props = z.object({
   n_ctx: tokens,
 });
 
-/** llama-server's /props: the window of one slot, which is what a request gets. */
+/** llama-server's /props: the window of one slot, which is the window of a request. */
 export function propsContext(answer: unknown): number | null {
   const { data } = props.safeParse(answer);
   return data?.default_generation_settings?.n_ctx ?? data?.n_ctx ?? null;

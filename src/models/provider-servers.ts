@@ -1,13 +1,13 @@
-/** The providers that are reached by an address and a key, each by its name in the settings. */
+/** The providers that are accessed by an address and a key, by their names in the settings. */
 
 interface ProviderServer {
-  /** As people know it. */
+  /** The name that people know. */
   readonly title: string;
-  /** Where its key stands in the environment. */
+  /** Environment variable of its key. */
   readonly variable: string;
-  /** Where it answers unless base_url says otherwise; paths such as /chat/completions follow it. */
+  /** Its address unless base_url names another; paths such as /chat/completions are appended. */
   readonly base: string;
-  /** People run it themselves: it answers on this machine, and wants a key only where they set one. */
+  /** The user runs it: by default on this machine, and with a key only if the user set one. */
   readonly local: boolean;
 }
 

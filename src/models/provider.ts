@@ -52,23 +52,25 @@ export interface ProviderOptions {
   readonly capabilities: (model: string, signal: AbortSignal) => Promise<Capabilities>;
   readonly limits?: Partial<Limits>;
   readonly retry?: Partial<RetryRules> & {
-    /** Resolves after so long, or as soon as the signal fires. */
+    /** Resolves after this time, or as soon as the signal fires. */
     readonly wait?: (ms: number, signal: AbortSignal) => Promise<void>;
   };
-  /** What other runs were told by the same server, and what they are told of this one. */
+  /** Shares the server's requests to wait with other runs, in both directions. */
   readonly pressure?: BackPressure;
-  /** Never shown: a text about a failure has a mark in their place. */
+  /** Never shown: a mark replaces them in the texts of failures. */
   readonly keys?: readonly string[];
   readonly prices?: readonly Price[];
   readonly fallbacks?: Fallbacks;
-  /** What is known of a model when it is asked. */
+  /** What is known about a model before a request. */
   readonly known?: (model: string) => KnownOf;
-  /** Reads calls from the text; an own one knows more of the tools. */
+  /** Reads calls from the text; pass another reader if it knows more about the tools. */
   readonly written?: ReadsWritten;
   readonly random?: () => number;
 }
 
-/** The port over one API: what it lacks of the contract is added here, the same for every API. */
+/**
+ * Makes a `Provider` from one API: adds everything of the contract that the wire lacks, in the same way for every API.
+ */
 export function makeProvider(wire: Wire, options: ProviderOptions): Provider {
   const setup = setupFrom(wire, options);
   const clock = setup.clock;
@@ -126,13 +128,12 @@ function setupFrom(wire: Wire, options: ProviderOptions): Setup {
 
 type Waiting = Extract<ProviderEvent, { readonly type: "waiting" }>;
 
-/** What an exchange works with. */
 interface Setup {
   readonly wire: Wire;
   readonly limits: Limits;
   readonly rules: RetryRules;
   readonly pressure: BackPressure;
-  /** Takes secrets out of a text for people. */
+  /** Removes secrets from a text for people. */
   readonly clean: (text: string) => string;
   readonly price: (model: string) => Price | undefined;
   readonly estimator: TokenEstimator;
@@ -146,10 +147,10 @@ interface Setup {
 
 const NO_TOOLS = "takes no tools: they stand in its prompt, and its calls are read from the text";
 
-/** What came before is a part of a reply at best. */
+/** Whatever arrived before is at best part of a reply. */
 const filtered = (): WireFailure => new WireFailure("refused", "the server filtered the reply");
 
-/** One request of the agent: as many attempts as it takes, and what is tried next after each of them. */
+/** One request of the agent: as many attempts as it takes, and the decision what to try after each. */
 class Exchange {
   readonly #setup: Setup;
   readonly #request: ModelRequest;
@@ -165,9 +166,9 @@ class Exchange {
   #passing = 0;
   #unread = 0;
   #wasEmpty = false;
-  /** Milliseconds that were waited because the server had asked others to. */
+  /** Milliseconds spent waiting because the server had told other runs to wait. */
   #heldBack = 0;
-  /** Why tools were put into the text as a trial; it is remembered when it helps. */
+  /** Why the tools were put into the text as a trial; remembered if the trial helps. */
   #trial: string | null = null;
 
   constructor(setup: Setup, request: ModelRequest, signal: AbortSignal) {
@@ -181,7 +182,7 @@ class Exchange {
     this.#held = this.#canHold() && setup.holding.wants(request, this.#known);
   }
 
-  /** What is waited because the server has asked another run to; null where there is nothing of it. */
+  /** The wait that results from the server telling another run to wait; null if there is none. */
   held(): Waiting | null {
     const { pressure, rules, random } = this.#setup;
     const ms = heldBack(pressure, rules.longestMs - this.#heldBack, random);
@@ -216,7 +217,7 @@ class Exchange {
     return able && hold !== undefined && tools.length > 0 && format === undefined;
   }
 
-  /** What the attempt comes to: it ends with `finished` or `failed`, or with `waiting` when another one is due. */
+  /** The outcome of the attempt: the last event is `finished`, `failed`, or `waiting` if another attempt follows. */
   after({ reply, failure }: Attempt): readonly ProviderEvent[] {
     this.#count(reply, failure);
     if (this.#signal.aborted) return [this.cancelled()];
@@ -258,7 +259,10 @@ class Exchange {
     return ms === null ? this.#failed(failure) : this.#again(failure.message, ms);
   }
 
-  /** Where replies are to be held from now on, tools in the prompt are tried: beside native ones some hold nothing. */
+  /**
+   * If later replies have to be held too, tries the tools in the prompt: some servers cannot hold a reply beside native
+   * ones.
+   */
   #afterHoldRefused({ message }: WireFailure): ProviderEvent {
     const { holding, fallbacks } = this.#setup;
     const { model } = this.#request;
@@ -271,7 +275,7 @@ class Exchange {
     return this.#again("the server holds no reply to a schema: asked again without", 0);
   }
 
-  /** The server could not read the reply. Calls that can be read here are all that is needed; null says so. */
+  /** The server could not parse the reply. Returns null if its calls can be read here: then nothing more is needed. */
   #afterUnread(failure: WireFailure, found: ReadCalls): ProviderEvent | null {
     this.#unread += 1;
     const readHere = "The server could not read the reply; it was read here.";
@@ -303,7 +307,10 @@ class Exchange {
     return { type: "finished", message, malformed, usage: this.#usage, stop, notes };
   }
 
-  /** Such a reply never ends a run as done. It is asked for once more, without what most often makes it empty. */
+  /**
+   * An empty reply never ends a run as done. It is requested once more, without the most frequent cause of empty
+   * replies.
+   */
   #afterEmpty({ stop, onlyThought }: Reply): ProviderEvent {
     if (stop === "filtered") return this.#failed(filtered());
     this.#counted(true);
@@ -368,11 +375,11 @@ class Exchange {
   }
 }
 
-/** One request to the server, from its beginning to whatever ends it. */
+/** One request to the server, from start to end. */
 class Attempt {
   readonly reply: Reply;
   readonly #source: Watched<WireEvent>;
-  /** null as long as nothing has gone wrong. */
+  /** null while nothing has gone wrong. */
   failure: WireFailure | null = null;
 
   constructor(source: Watched<WireEvent>, reply: Reply) {
@@ -380,7 +387,7 @@ class Attempt {
     this.reply = reply;
   }
 
-  /** What comes next that is to be shown; null when it is over. Never rejects. */
+  /** The next event to show; null once the attempt is over. Never rejects. */
   async next(): Promise<ProviderEvent | null> {
     try {
       while (!this.reply.cut && !this.reply.circled) {
@@ -395,7 +402,7 @@ class Attempt {
     return null;
   }
 
-  /** Leaves the server, if it has not ended. */
+  /** Disconnects from the server if it has not finished. */
   end(): void {
     this.#source.end();
   }

@@ -4,10 +4,10 @@ import type { Reply } from "./reply.ts";
 import type { ReadCalls } from "./text-protocol.ts";
 
 const SIGNS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/** What Mistral's templates accept, and everybody else too. */
+/** Mistral's templates accept only this length, and all other servers accept it too. */
 const LENGTH = 9;
 
-/** Ids of calls: what the server gave is kept, as long as no other call of the conversation has it. */
+/** Ids of calls: keeps the server's id unless another call of the conversation has it. */
 export class CallIds {
   readonly #taken = new Set<string>();
   readonly #random: () => number;
@@ -32,13 +32,13 @@ export class CallIds {
   }
 }
 
-/** How a reply that came to its end becomes a message. */
+/** How a completed reply becomes a message. */
 
-/** Of a model's template, alone where nothing was said between them. */
+/** Marks of chat templates; models send them with no text between them. */
 const MARKS =
   /<\|(?:im_start|im_end|endoftext|eot_id|start_header_id|end_header_id|end|assistant|user)\|>|<\/?s>|<(?:start|end)_of_turn>/g;
 
-/** Characters of marks that may stand alone: what is longer says something, and is not copied to be looked at. */
+/** A reply of nothing but marks is at most this long; a longer one has content, and is not copied for the check. */
 const MOST_MARKS = 1000;
 
 function isBlank(text: string): boolean {
@@ -49,14 +49,14 @@ function isBlank(text: string): boolean {
 export const isEmpty = ({ text }: Reply, { calls, malformed }: ReadCalls): boolean =>
   isBlank(text) && calls.length === 0 && malformed.length === 0;
 
-/** What the server says counts only where the reply does not show better. */
+/** The server's stop reason counts only if the reply itself does not show otherwise. */
 export function stopOf({ stop }: Reply, { calls, malformed }: ReadCalls): Stop {
   if (stop === "length" || stop === "filtered") return stop;
   if (calls.length > 0) return "calls";
   return stop === "calls" && malformed.length === 0 ? "end" : stop;
 }
 
-/** The message, with every call once, and an id for each that no other call of the conversation has. */
+/** The message, without repeated calls, and with an id for each call that is unique in the conversation. */
 export function messageFrom(
   { text, thinking }: Reply,
   found: ReadCalls,

@@ -11,31 +11,31 @@ import type { Counted } from "./usage.ts";
 
 interface Ended {
   readonly found: ReadCalls;
-  /** What was shown as text turned out to be a thought: the events begin anew. */
+  /** Text that was shown turned out to be a thought: the events start again. */
   readonly withdrawn: boolean;
   readonly events: readonly ProviderEvent[];
 }
 
-/** Reading one more piece costs as much as the text before it is long: a long text is read in larger pieces. */
+/** Each additional piece costs time proportional to the preceding text, so a long text is read in larger pieces. */
 const PACE = 512;
 
-/** For the model, where its call was broken off for that. */
+/** The reason given to the model for a call that was ended because it repeated itself. */
 const CIRCLED = "it said the same over and over, and was ended. Make the call again, with short arguments.";
 
-/** What one attempt brings, as it comes. */
+/** The content of one attempt, as it arrives. */
 export class Reply {
   text = "";
   thinking = "";
   stop: Stop = "unknown";
   counted: Counted = {};
   readonly notes: string[] = [];
-  /** A person has seen something that is no thought. */
+  /** A person has seen something other than a thought. */
   shown = false;
-  /** It was ended here, as it was longer than any answer. */
+  /** The reply was ended here because it was longer than any answer. */
   cut = false;
-  /** It was ended here, as it went round in circles. */
+  /** The reply was ended here because it kept repeating itself. */
   circled = false;
-  /** Anything came at all. */
+  /** Anything has arrived at all. */
   begun = false;
   #content = "";
   #pending = "";
@@ -48,14 +48,14 @@ export class Reply {
   readonly #limits: Limits;
   readonly #circles: Circles | null;
 
-  /** `small`: it is a small model's, which may go round in circles. */
+  /** `small`: the reply of a small model, which may repeat itself endlessly. */
   constructor(written: WrittenCalls, limits: Limits, small = false) {
     this.#circles = small ? new Circles() : null;
     this.#written = written;
     this.#limits = limits;
   }
 
-  /** What is to be shown of it, if anything. */
+  /** What to show of the event, if anything. */
   take(event: WireEvent): ProviderEvent | null {
     this.begun = true;
     this.#events += 1;
@@ -81,7 +81,7 @@ export class Reply {
     }
   }
 
-  /** The calls, and the rest that was held back as events. `raw` is what the server could not read. */
+  /** The calls, and the held-back rest as events. `raw` is the text that the server could not parse. */
   end(tools: OfferedTools, raw: string | null): Ended {
     const rest = raw?.startsWith(this.#content) === true ? raw.slice(this.#content.length) : (raw ?? "");
     const thought = this.#thought(this.#wholeThinking.end());
@@ -112,7 +112,7 @@ export class Reply {
     return this.circled ? malformed.map((call) => ({ ...call, reason: CIRCLED })) : malformed;
   }
 
-  /** All of it was thoughts, and none of it may be shown. */
+  /** For a reply with nothing to show: it contains thoughts. */
   get onlyThought(): boolean {
     return this.thinking !== "" || this.#content.trim() !== "";
   }
@@ -173,7 +173,7 @@ export class Reply {
   }
 }
 
-/** Text in pieces: a character that a server cut in two comes with the piece that completes it. */
+/** Text in pieces: half of a surrogate pair waits for the piece that completes it. */
 class WholeText {
   #half = "";
 
@@ -184,7 +184,7 @@ class WholeText {
     return text.slice(0, text.length - this.#half.length).toWellFormed();
   }
 
-  /** A half that nothing completed. */
+  /** A half that was never completed. */
   end(): string {
     const left = this.#half.toWellFormed();
     this.#half = "";
@@ -207,7 +207,7 @@ class Made {
     this.place = place;
   }
 
-  /** Servers that count wrongly give a second call the index of the first. */
+  /** Some servers wrongly give a second call the index of the first. */
   isOver({ id = "", name = "" }: CallPart): boolean {
     return (id !== "" && this.id !== "" && id !== this.id) || (name !== "" && this.ends.complete);
   }
@@ -221,12 +221,12 @@ class Made {
   }
 }
 
-/** Calls of the API's own format, put together from their parts by index. */
+/** Calls in the API's own format, assembled from their parts by index. */
 export class NativeCalls {
   readonly #made: Made[] = [];
   readonly #byIndex = new Map<number, Made>();
 
-  /** The call that the part belongs to: its place among the calls of the reply, and its name so far. */
+  /** The call of this part: its place among the reply's calls, and its name so far. */
   take(part: CallPart): { readonly place: number; readonly name: string } {
     let call = this.#byIndex.get(part.index);
     if (call === undefined || call.isOver(part)) {
@@ -242,7 +242,7 @@ export class NativeCalls {
     return this.#made.length > 0;
   }
 
-  /** What can be run and what cannot, in the order in which they began. */
+  /** Calls that can be run and those that cannot, each in the order in which they began. */
   end(tools: OfferedTools): ReadCalls {
     const calls: ReadCall[] = [];
     const malformed: MalformedCall[] = [];
@@ -268,13 +268,13 @@ const shown = (name: string): string => name.slice(0, MAX_SHOWN_LENGTH).toWellFo
 
 type Arguments = { readonly args: ToolCall["args"] } | { readonly wrong: string };
 
-/** Deeper than any tool's input; what walks over arguments need not fear for its stack. */
+/** Deeper than any tool's input; code that walks over arguments is safe from stack overflow. */
 const MAX_DEPTH = 64;
 const MAX_SHOWN_ARGUMENTS = 200;
 
 /**
- * The arguments of a call, in the one way that they can be read. Arguments that came as JSON text inside of a string are
- * read too; nothing is mended.
+ * The arguments of a call, if they can be read in exactly one way. Accepts arguments that are JSON text inside a
+ * string; repairs nothing.
  */
 export function readArguments(text: string): Arguments {
   const outer = text.trim() === "" ? "{}" : text;

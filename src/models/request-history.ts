@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import type { Message, ToolCall } from "../core/messages.ts";
 
-/** A transcript as every server can take it. */
+/** A transcript in a form that every server accepts. */
 export interface Conversation {
-  /** All that stands before the first other message; empty when there is none. */
+  /** All system texts before the first other message; empty if there are none. */
   readonly system: string;
   readonly turns: readonly Turn[];
 }
@@ -16,7 +16,7 @@ export type Turn =
       readonly thinking: string;
       readonly calls: readonly ToolCall[];
     }
-  /** Of the turn before: one for each of its calls. */
+  /** The results of the previous turn, one for each of its calls. */
   | { readonly role: "results"; readonly results: readonly Result[] };
 
 interface Result {
@@ -27,9 +27,9 @@ interface Result {
 const NO_RESULT = "No result: the call was not run to its end.";
 
 /**
- * What servers demand of a history: one system message, at the start; no two turns of one side in a row; no empty
- * ones; each call followed by its result before anything else. A system message in mid-history would make servers read
- * everything again, and some refuse it: it goes on as the user's. Results whose call is not known do so too.
+ * What servers require of a history: one system message, at the start; no two consecutive turns of one side; no empty
+ * turns; each call directly followed by its result. A system message in the middle of the history would make servers
+ * read everything again, and some refuse it, so it becomes a user message. Results of unknown calls do too.
  */
 export function conversationOf(messages: readonly Message[]): Conversation {
   const first = messages.findIndex(({ role }) => role !== "system");
@@ -47,12 +47,12 @@ const joined = (texts: readonly string[]): string => texts.filter((text) => text
 
 class Turns {
   readonly list: Turn[] = [];
-  /** Calls of the last reply that wait for their results, and what has come for them. */
+  /** Calls of the last reply that still lack a result, and the results so far. */
   #open: Set<string> | undefined;
-  /** All calls of that reply, in order. */
+  /** All calls of the last reply, in order. */
   #calls: readonly string[] = [];
   #results: Result[] = [];
-  /** Said while results were still to come. */
+  /** User texts that arrived while results were still missing. */
   #late: string[] = [];
 
   add(message: Message): void {
@@ -61,12 +61,12 @@ class Turns {
     else this.#user(message.text);
   }
 
-  /** Closes the results of the last reply. */
+  /** Completes the results of the last reply. */
   settle(): void {
     if (this.#open === undefined) return;
     const missing = [...this.#open].map((call) => ({ call, text: NO_RESULT }));
     const results = [...this.#results, ...missing];
-    // Servers that go by the order of results take it for that of the calls.
+    // Servers that match results by order expect the order of the calls.
     const place = ({ call }: Result): number => this.#calls.indexOf(call);
     this.list.push({ role: "results", results: results.toSorted((a, b) => place(a) - place(b)) });
     const late = this.#late;
@@ -112,8 +112,9 @@ class Turns {
 }
 
 /**
- * The id as a server takes it: itself where it fits, else one made of it, always the same and never the same for two.
- * Ids come from other servers and from calls in prose; histories are sent to whatever model is chosen next.
+ * The id in a form that the server accepts: unchanged if it fits, else an id derived from it, always the same one and
+ * never the same for two ids. Ids come from other servers and from calls in prose, and histories are sent to whatever
+ * model is chosen next.
  */
 export function fittedId(id: string, shape: IdShape): string {
   if (shape.fits.test(id)) return id;
@@ -127,8 +128,8 @@ export interface IdShape {
   readonly length: number;
 }
 
-/** What OpenAI and Anthropic take; the first allows 40 characters, the second these characters only. */
+/** Accepted by OpenAI (at most 40 characters) and Anthropic (only these characters). */
 export const USUAL_ID: IdShape = { fits: /^[\w-]{1,40}$/, prefix: "call_", length: 29 };
 
-/** Mistral's templates refuse every other. */
+/** Mistral's templates refuse every other id. */
 export const MISTRAL_ID: IdShape = { fits: /^[A-Za-z0-9]{9}$/, prefix: "", length: 9 };

@@ -2,9 +2,9 @@ import type { Message, ToolCall } from "../core/messages.ts";
 import type { MalformedCall, ModelRequest, ToolOffer } from "../core/model-provider.ts";
 
 /**
- * Tools for a model or a server that takes none: they stand in the system prompt, calls and results stand in the text.
- * The form is the one that most models have met in training. The same conversation always becomes the same bytes, and
- * a longer one begins with those of the shorter, so what a server has read stays read.
+ * Tools for a model or server without native tools: the system prompt describes the tools, and calls and results become
+ * text, in the form that most models have met in training. The same conversation always gives the same bytes, and a
+ * longer one begins with those of the shorter, so the server's cached prefix stays valid.
  */
 export function inText(request: ModelRequest): ModelRequest {
   if (request.tools.length === 0 && !request.messages.some(isOfTools)) return request;
@@ -23,7 +23,7 @@ export function inText(request: ModelRequest): ModelRequest {
 const isOfTools = (message: Message): boolean =>
   message.role === "tool" || (message.role === "assistant" && message.calls.length > 0);
 
-/** A call as the model is asked to write it. */
+/** A call in the form that the prompt asks for. */
 export const writtenCall = ({ name, args }: Pick<ToolCall, "name" | "args">): string =>
   `<tool_call>\n${JSON.stringify({ name, arguments: args })}\n</tool_call>`;
 
@@ -32,7 +32,7 @@ function withTools({ messages, tools }: ModelRequest): readonly Message[] {
   const [first, ...others] = messages;
   const text = describe(tools);
   if (first?.role !== "system") return [{ role: "system", text }, ...messages];
-  // In front of what differs from session to session: what a server has read of them it need not read again.
+  // Placed before the parts that differ between sessions, so that the server can reuse its cached prefix.
   const { standing = first.text.length } = first;
   const parts = [first.text.slice(0, standing), text, first.text.slice(standing).trimStart()];
   return [{ role: "system", text: parts.filter((part) => part !== "").join("\n\n") }, ...others];
@@ -56,7 +56,7 @@ function describe(tools: readonly ToolOffer[]): string {
   ].join("\n");
 }
 
-/** The message without roles and fields for tools; `names` learns which call an id is of. */
+/** The message without roles and fields for tools; `names` records the tool name of each call's id. */
 function saidInText(message: Message, names: Map<string, string>): Message {
   if (message.role === "tool")
     return { role: "user", text: response(names.get(message.call) ?? "tool", message.text) };
@@ -66,11 +66,11 @@ function saidInText(message: Message, names: Map<string, string>): Message {
   return { ...message, text: parts.filter((part) => part !== "").join("\n"), calls: [] };
 }
 
-/** What a tool printed cannot end its own block. */
+/** The output of a tool cannot close its own block. */
 const response = (name: string, text: string): string =>
   `<tool_response name=${JSON.stringify(name)}>\n${text.replaceAll(/<(?=\/?tool_response)/gi, "<\\")}\n</tool_response>`;
 
-/** A call as it was read: its id is what the server gave, if any. */
+/** A call as it was read; the id is the server's, if it gave one. */
 export type ReadCall = Omit<ToolCall, "id"> & { readonly id?: string };
 
 export interface ReadCalls {
@@ -78,21 +78,21 @@ export interface ReadCalls {
   readonly malformed: readonly (Omit<MalformedCall, "id"> & { readonly id?: string })[];
 }
 
-/** Reads the content of one reply for calls that are written as text. */
+/** Searches the content of one reply for calls written as text. */
 export interface WrittenCalls {
-  /** The prose that may be shown by now, possibly none. */
+  /** The prose that may be shown by now, possibly empty. */
   push(chunk: string): string;
-  /** `prose` is the whole of it. It begins with what `push` gave, unless that turned out to be a thought. */
+  /** `prose` is all of the prose. It begins with the text from `push`, unless that turned out to be a thought. */
   end(): ReadCalls & {
     readonly prose: string;
-    /** What is shaped as a call and stays text: it counts where nothing else of the reply is one. */
+    /** Text shaped like a call that stays text: it counts only if the reply contains no other call. */
     readonly missed?: ReadCalls["malformed"];
   };
 }
 
 export type ReadsWritten = (tools: readonly ToolOffer[]) => WrittenCalls;
 
-/** Content that is not read at all: it has to fit a format, so calls in it are data. */
+/** Content that is not searched: it has to fit a format, so calls inside it are data. */
 export const plainText: ReadsWritten = () => {
   let prose = "";
   return {
@@ -104,7 +104,7 @@ export const plainText: ReadsWritten = () => {
   };
 };
 
-/** Which models take no tools; a caller may keep it beyond one run. */
+/** The models that accept no tools; a caller may keep this beyond one run. */
 export interface Fallbacks {
   has(model: string): boolean;
   add(model: string, reason: string): void;

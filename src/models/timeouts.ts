@@ -1,18 +1,20 @@
 import { formatDuration } from "../core/text/bounds.ts";
 import { WireFailure } from "./model-api.ts";
 
-/** How long and how much one attempt may be. A local model may load for minutes and write a call in silence. */
+/**
+ * Limits on the time and size of one attempt. A local model may load for minutes, and may write a call without output.
+ */
 export interface Limits {
-  /** For a connection. */
+  /** Time for a connection. */
   readonly connectMs: number;
-  /** From the request to the first event: the model is loaded and the prompt read. */
+  /** Time from the request to the first event: the server loads the model and reads the prompt. */
   readonly firstMs: number;
-  /** Between two events. Ollama says nothing while a call is being written. */
+  /** Time between two events. Ollama sends nothing while a model writes a call. */
   readonly idleMs: number;
   readonly totalMs: number;
-  /** Of text, thinking and calls together. */
+  /** Characters of text, thinking and calls together. */
   readonly characters: number;
-  /** Each is a token or more. */
+  /** Each event is at least one token. */
   readonly events: number;
 }
 
@@ -30,14 +32,14 @@ export const LIMITS: Limits = {
 interface Watch {
   readonly limits: Limits;
   readonly clock: Clock;
-  /** Whoever asked. */
+  /** The caller's signal. */
   readonly signal: AbortSignal;
 }
 
 /**
- * An iteration that ends in time even when its source does not answer to the signal that it was given: `next` rejects
- * with a `WireFailure` when a limit is reached, or at once when whoever asked has cancelled. Time counts only while
- * something is waited for. Ending it twice is fine, and not ending it leaves a connection open.
+ * An iteration that ends in time even if its source ignores the signal that it was given. `next` rejects with a
+ * `WireFailure` when a limit is reached, and at once when the caller cancels. Time counts only while `next` is pending.
+ * `end` may be called twice; without it, a connection stays open.
  */
 export class Watched<T> {
   readonly #open: (signal: AbortSignal) => AsyncIterable<T>;
@@ -106,7 +108,7 @@ export class Watched<T> {
     if (this.#takeBack === null || this.#looksAt > this.#deadline) this.#lookIn(this.#deadline - now, now);
   }
 
-  /** One timer serves many steps: it looks again when it was too early. */
+  /** One timer serves many steps: if it fires too early, it is set again. */
   #lookIn(ms: number, now: number): void {
     this.#takeBack?.();
     this.#looksAt = now + ms;
@@ -132,11 +134,11 @@ export class Watched<T> {
   }
 }
 
-/** Time as the provider sees it; tests bring their own. */
+/** The provider's clock; tests replace it. */
 export interface Clock {
-  /** Milliseconds since some moment. */
+  /** Milliseconds since an arbitrary moment. */
   readonly now: () => number;
-  /** Calls once, later; the answer takes it back. */
+  /** Calls once, later; the returned function cancels that. */
   readonly after: (ms: number, call: () => void) => () => void;
 }
 
@@ -148,7 +150,7 @@ export const realClock: Clock = {
   },
 };
 
-/** Resolves after so long, or as soon as the signal fires. */
+/** Resolves after this time, or as soon as the signal fires. */
 export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {

@@ -1,7 +1,7 @@
 import type { Price, Usage } from "../core/messages.ts";
 import type { ModelRequest } from "../core/model-provider.ts";
 
-/** What one server said of one request. */
+/** One server's counts for one request. */
 export interface Counted {
   readonly prompt?: number;
   readonly completion?: number;
@@ -19,7 +19,7 @@ export const NO_USAGE: Usage = {
 /** A request that was refused before a model read it. */
 export const REFUSED_USAGE: Usage = { ...NO_USAGE, requests: 1 };
 
-/** One request, as it was counted. Counts that are no counts are unknown. */
+/** The usage of one request. Invalid counts become unknown. */
 export const usageOf = (counted: Counted): Usage => ({
   requests: 1,
   prompt_tokens: countOrNull(counted.prompt),
@@ -31,7 +31,7 @@ export const usageOf = (counted: Counted): Usage => ({
 const countOrNull = (count: number | undefined): number | null =>
   count !== undefined && Number.isSafeInteger(count) && count >= 0 ? count : null;
 
-/** A sum is unknown as soon as one part of it is. */
+/** A sum is unknown if either part is. */
 export const sumUsage = (a: Usage, b: Usage): Usage => ({
   requests: a.requests + b.requests,
   prompt_tokens: sum(a.prompt_tokens, b.prompt_tokens),
@@ -45,8 +45,8 @@ const sum = (a: number | null, b: number | null): number | null => (a === null |
 const MILLION = 1e6;
 
 /**
- * Of the rows that hold on this day (2026-03-01) the one with the longest beginning of the model's name, of several the
- * one that holds for the shortest time; undefined when none fits.
+ * The price for the model on this day (2026-03-01): among the rows in force, the one whose prefix of the name is
+ * longest, and among equals the most recent; undefined if none fits.
  */
 export function priceOf(model: string, prices: readonly Price[], day: string): Price | undefined {
   let best: Price | undefined;
@@ -59,10 +59,10 @@ export function priceOf(model: string, prices: readonly Price[], day: string): P
   return best;
 }
 
-/** Prices change at midnight in UTC. */
+/** Prices change at midnight UTC. */
 export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
-/** null where the price or a count that it needs is unknown. */
+/** null if the price or a required count is unknown. */
 export function costOf(usage: Usage, price: Price | undefined): number | null {
   const { prompt_tokens: prompt, completion_tokens: completion } = usage;
   if (price === undefined || prompt === null || completion === null) return null;
@@ -71,19 +71,19 @@ export function costOf(usage: Usage, price: Price | undefined): number | null {
   return (input + completion * price.output) / MILLION;
 }
 
-/** Before a server has counted anything. */
+/** Used until a server has counted something. */
 const TOKENS_PER_BYTE = 1 / 4;
-/** How much one count moves an estimate. */
+/** How strongly one count moves the estimate. */
 const WEIGHT = 0.3;
-/** What no tokeniser does; such a count is not of this prompt. */
+/** No tokeniser goes beyond these ratios; a count outside them does not belong to this prompt. */
 const [FEWEST, MOST] = [1 / 20, 2];
-/** Below it, the template around the messages counts too much. */
+/** In smaller prompts, the template around the messages distorts the ratio. */
 const MIN_SIZE = 1000;
-/** A prompt of which less than this part was counted has been cut, or the estimate is far off. */
+/** If the server counted less than this part of a prompt, the prompt was cut or the estimate is far off. */
 const CUT = 0.6;
 const CUT_AT_FIRST = 0.5;
 
-/** How many tokens a text will be, learnt for each model from what its server counts. */
+/** Estimates the tokens of a text, and learns the ratio of each model from its server's counts. */
 export class TokenEstimator {
   readonly #ratios = new Map<string, number>();
 
@@ -91,7 +91,7 @@ export class TokenEstimator {
     return Math.ceil(bytes * (this.#ratios.get(model) ?? TOKENS_PER_BYTE));
   }
 
-  /** Learns from a prompt of so many bytes that was counted. */
+  /** Learns from the server's count for a prompt of this many bytes. */
   learn(model: string, bytes: number, counted: number): void {
     const seen = counted / bytes;
     if (bytes < MIN_SIZE || !(seen >= FEWEST && seen <= MOST) || this.looksCut(model, bytes, counted)) return;

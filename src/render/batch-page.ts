@@ -4,7 +4,7 @@ import { type Html, markup } from "./html-escape.ts";
 import { PAGE_HEAD } from "./html-page.ts";
 import { pill } from "./html-run.ts";
 
-/** All rows of a batch as a self-contained file; `name` is what its rows were read from. */
+/** All rows of a batch as a self-contained file; `name` is the source of the rows. */
 export function batchPage(name: string, end: BatchEnd): string {
   const { done, failed } = batchTotals(end);
   const rows = end.ended.toSorted((one, other) => one.row - other.row);

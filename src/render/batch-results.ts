@@ -3,7 +3,7 @@ import { EXIT, STATUSES } from "../core/errors.ts";
 import type { RunChanges } from "../core/events.ts";
 import type { Usage } from "../core/messages.ts";
 
-/** Why a row did not end with 0. The first ones are those of its run; the others come before it, or behind. */
+/** Why a row did not end with 0. The first causes come from the row's run; the others arise before or after it. */
 export const CAUSES = [
   "check",
   "failed",
@@ -31,7 +31,7 @@ const count = z.number().nullable();
 
 export const rowResultForm = z.object({
   type: z.literal("row.finished"),
-  /** From 1 on, as it stood in the file when it was run. */
+  /** Counts from 1: the row's place in the file when it was run. */
   row: z.int().positive(),
   id: z.string(),
   dir: z.string().exactOptional(),
@@ -41,7 +41,7 @@ export const rowResultForm = z.object({
   reason: z.string(),
   /** Null for a row that ended with 0. */
   cause: z.enum(CAUSES).nullable(),
-  /** Null where it never came to one. */
+  /** Null if the row never got one. */
   session: z.string().nullable(),
   turns: count,
   tool_calls: count,
@@ -56,15 +56,15 @@ export const rowResultForm = z.object({
     .nullable(),
   changes: z.custom<RunChanges | null>((value) => typeof value === "object"),
   verified: z.object({ command: z.string(), exit_code: z.int(), rounds: z.int() }).nullable(),
-  /** How often it was tried again. */
+  /** Number of retries. */
   attempts: z.int().min(0),
   duration_ms: z.number(),
 });
 
-/** The end of one row, as it is printed and kept. */
+/** The result of one row, as printed and stored. */
 export type RowResult = Readonly<z.output<typeof rowResultForm>>;
 
-/** What is remembered of a row: of ten thousand, not all that they changed. */
+/** The part of a result that is kept in memory, since a batch may have ten thousand rows: without the changes. */
 export interface RowSummary extends Pick<
   RowResult,
   | "row"
@@ -101,15 +101,15 @@ export interface BatchTotals {
   readonly exit_code: number;
 }
 
-/** How a whole batch stands. */
+/** The state of a whole batch. */
 export interface BatchEnd {
   readonly rows: number;
   readonly ended: readonly RowSummary[];
-  /** Of all that have ended. */
+  /** Usage of all rows that have ended. */
   readonly usage: Usage;
-  /** Which limit of the whole is spent, so that no further row was begun. */
+  /** The exhausted limit of the batch that prevented further rows. */
   readonly spent: string | undefined;
-  /** The code of the signal that ended it. */
+  /** The code of the signal that ended the batch. */
   readonly signal: number | undefined;
 }
 

@@ -38,7 +38,7 @@ export function reportOf({ session, timeline, audit, diff }: ReportParts): Repor
   for (const timed of timeline) {
     const { event } = timed;
     if (event.type === "run.started") {
-      // Older versions gave the number of a run that was killed to the next one, too.
+      // Older versions gave the number of a killed run to the next run as well.
       const run = new RunBuilder(timed.at, event);
       all.push(run);
       runs.set(event.run, run);
@@ -62,7 +62,7 @@ class RunBuilder {
   readonly #all: CallReport[] = [];
   readonly #network = new Map<string, Reached>();
   readonly #requests: RequestReport[] = [];
-  /** Of each agent; a subagent counts its own. */
+  /** Per agent: a subagent counts its own turns. */
   readonly #turnOf = new Map<string | null, number>();
   #last: number;
   #intent: string | null = null;
@@ -267,7 +267,7 @@ function undoneWords({ to, whole }: Extract<AgentEvent, { readonly type: "files.
   return `${what}${whole ? "" : ", some of them"}`;
 }
 
-/** Of one that somebody waits for its call tells the end. */
+/** If a call waits for the task, the call reports its end. */
 function taskOf({
   task,
   status,

@@ -18,7 +18,7 @@ export const resultForm = z.object({
   /** The run ended with 0, and the check fails. */
   false_done: z.boolean(),
   refusals: z.int(),
-  /** Candidates that were begun; older results have none of it. */
+  /** Candidates that were started; missing in older results. */
   attempts: z.int().positive().default(1),
   turns: z.int().nullable(),
   tool_calls: z.int().nullable(),

@@ -24,7 +24,7 @@ export interface ExecJson extends Partial<Told> {
   /** All changed paths, ignored ones included. */
   readonly changes: ListedChanges & { readonly incomplete?: true };
   readonly peak: ExecResult["peak"];
-  /** Why nothing was started; left out where something was. */
+  /** Why nothing was started; left out if something was. */
   readonly reason?: string;
 }
 

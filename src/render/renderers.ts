@@ -6,15 +6,16 @@ import { RunLines } from "./tty/run-lines.ts";
 import { runSummary } from "./tty/run-summary.ts";
 
 /**
- * Every way to show a run as it goes on. A renderer subscribes to the events and knows nothing else of the run. `take`
- * returns at once, whoever reads; `end` leaves a clean terminal and writes what still waits.
+ * The ways to show a run while it is going on. A renderer receives the run's events and knows nothing else about it.
+ * `take` returns at once, however slow the reader is; `end` leaves a clean terminal and writes everything that is still
+ * waiting.
  */
 export interface Renderer {
   take(event: AgentEvent): void;
   end(): void;
 }
 
-/** tty: lines, and a live one where the terminal can redraw it; plain: words alone. */
+/** tty: lines, plus a live one if the terminal can redraw it; plain: words alone. */
 export const RENDERERS = ["tty", "plain", "quiet", "jsonl"] as const;
 export type RendererName = (typeof RENDERERS)[number];
 
@@ -23,7 +24,10 @@ interface Wanted {
   readonly quiet: boolean;
 }
 
-/** The one place where it is decided who shows a run. What the screen can do the output says: `plain`, `redraws`, colours. */
+/**
+ * The only place that chooses the renderer of a run. The output itself knows what the screen can do: `plain`,
+ * `redraws`, colours.
+ */
 export function rendererFor({ json, quiet }: Wanted, screen: Pick<Output, "plain">): RendererName {
   if (json) return "jsonl";
   if (quiet) return "quiet";
@@ -31,14 +35,14 @@ export function rendererFor({ json, quiet }: Wanted, screen: Pick<Output, "plain
 }
 
 interface Parts {
-  /** The answer's stream: JSON lines go there. */
+  /** The stream of the answer; JSON lines go there too. */
   readonly stdout: Output;
   readonly stderr: Output;
   readonly clock: Clock;
-  /** Takes secrets out of a text. */
+  /** Removes secrets from a text. */
   readonly clean: (text: string) => string;
   readonly changes: "here" | "waiting" | "gone";
-  /** Nobody has said which model is asked. */
+  /** The user has not chosen a model. */
   readonly isUnchosen?: boolean;
 }
 
@@ -69,18 +73,21 @@ function asLines({ stderr, clock, clean, changes, isUnchosen = false }: Parts, q
   };
 }
 
-/** Characters of events that wait for a reader; pieces of replies, which `model.finished` repeats, wait in a part of it. */
+/**
+ * Characters of events that may wait for a slow reader. Pieces of replies, which `model.finished` repeats, may use only
+ * a part of that.
+ */
 const ROOM = 16 * 2 ** 20;
 const PIECES_ROOM = 2 ** 20;
 
 /**
- * Every event as a line of JSON. A reader who does not read holds up nothing: pieces of replies are left out first, then
- * whatever exceeds the room, with a notice in its place; the end of the run is always written.
+ * Writes every event as a line of JSON. A slow reader blocks nothing: pieces of replies are dropped first, then
+ * whatever exceeds the room, with a notice in its place. The end of the run is always written.
  */
 export class JsonLines implements Renderer {
   readonly #json: RunJson;
   readonly #writer: PacedWriter;
-  /** Stamp of the event that was given last. */
+  /** The stamp of the last event. */
   #stamp: Pick<AgentEvent, "run" | "seq"> = { run: "", seq: 0 };
 
   constructor(stream: Output, clock: Clock, clean: (text: string) => string) {

@@ -12,7 +12,9 @@ import type { RequestReport } from "./request-figures.ts";
 type Of<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }>;
 type Own<T extends AgentEvent["type"], K extends keyof Of<T>> = Pick<Of<T>, K>;
 
-/** What a session did. It is rendered for people, and printed as it is as JSON. Times are milliseconds since 1970. */
+/**
+ * The history of a session. It is rendered for people, or printed unchanged as JSON. Times are milliseconds since 1970.
+ */
 export interface Report {
   readonly session: SessionInfo;
   readonly runs: readonly RunReport[];
@@ -20,11 +22,11 @@ export interface Report {
   readonly audit: AuditVerdict | null;
   /** What the session changed, as a unified diff; null when it was not kept. */
   readonly diff: string | null;
-  /** Where it was read that is no session of this machine; left out for one that is. */
+  /** The file that the session was read from; left out for a session of this machine. */
   readonly bundle?: FromBundle;
 }
 
-/** A session as a file, and what a report of it cannot tell. */
+/** A session in a file, and what a report about it cannot contain. */
 export interface FromBundle {
   readonly file: string;
   readonly sha256: string;
@@ -38,11 +40,11 @@ export interface RunReport {
   readonly mode: Mode;
   readonly provider: string;
   readonly model: string;
-  /** That its cost was reckoned with; null where none was known. */
+  /** The price used to calculate the cost; null if none was known. */
   readonly price: Price | null;
   readonly resumed: boolean;
   readonly intent: string | null;
-  /** As it stood at the end; empty where there was none. */
+  /** The plan at the end of the run; empty if there was none. */
   readonly plan: Plan;
   readonly started: number;
   /** Time of the last event. */
@@ -50,12 +52,12 @@ export interface RunReport {
   /** Null when there is no end: the run was killed, or is still going on. */
   readonly end: RunEnd | null;
   readonly turns: readonly TurnReport[];
-  /** What the model was asked, those requests included that are no turn. */
+  /** All requests to the model, including those that are not turns. */
   readonly requests: readonly RequestReport[];
   readonly refusals: readonly Denial[];
   readonly limits: readonly string[];
   readonly hosts: readonly HostTried[];
-  /** What the box reached, and was refused. */
+  /** The hosts that the box reached, and those it was refused. */
   readonly network: readonly Reached[];
 }
 
@@ -67,7 +69,7 @@ export type RunEnd = Own<
   Required<
     Own<"run.finished", "quarantined" | "quarantined_total" | "commits" | "commits_total" | "staged">
   > & {
-    /** Null where no registry was granted, or the box could not tell. */
+    /** Null if no registry was granted, or if the box could not tell. */
     readonly installed: Installed | null;
   };
 
@@ -111,7 +113,7 @@ export interface CallReport {
   readonly call: string;
   readonly tool: string;
   readonly args: Readonly<Record<string, unknown>>;
-  /** It was asked about, and nobody has answered. */
+  /** The call was put to a person who has not answered yet. */
   readonly waits?: true;
   /** Null for a call that was never judged because its input was invalid. */
   readonly verdict: Own<"call.decided", "decision" | "contained" | "rules" | "runs" | "by" | "judged"> | null;
@@ -119,7 +121,7 @@ export interface CallReport {
   readonly end:
     | (Own<"call.ended", "kind" | "cause" | "text" | "full" | "ms"> & {
         readonly exit_code: number | null;
-        /** Null where no command ran, and in records of before it was kept. */
+        /** Null if no command ran, and in older records. */
         readonly peak: NonNullable<Of<"call.ended">["peak"]> | null;
       })
     | null;
@@ -133,7 +135,7 @@ export interface Remark {
   readonly text: string;
 }
 
-/** Most of the machine that its command had at a time; empty where nobody knows. */
+/** The most memory and processes that the command used at one time; empty if unknown. */
 export const peakWords = (end: CallReport["end"]): string =>
   end === null || end.peak === null || end.peak.memory_bytes === 0
     ? ""
@@ -204,7 +206,7 @@ export interface RunCost {
   readonly price: Price | null;
 }
 
-/** Of every run that has ended. */
+/** One entry for every run that has ended. */
 export function costsIn(events: Iterable<AgentEvent>): readonly RunCost[] {
   const prices = new Map<string, Price>();
   const costs: RunCost[] = [];
@@ -220,7 +222,7 @@ export function costsIn(events: Iterable<AgentEvent>): readonly RunCost[] {
 const priceWords = ({ model, input, output, cached, from }: Price): string =>
   `${model}: ${input} in, ${output} out${cached === undefined ? "" : `, ${cached} cached`} per million tokens${from === undefined ? "" : `, from ${from}`}`;
 
-/** Never a cost that nobody said. */
+/** Never shows a cost that nobody reported. */
 export function costWords(cost: number | null, price: Price | null): string {
   if (cost === null) return "not known";
   const said = cost.toLocaleString("en-US", { maximumSignificantDigits: 3 });
@@ -304,7 +306,7 @@ const STEP_WORDS: Readonly<Record<PlanStep["status"], Worded>> = {
   dropped: { tone: "plain", text: "dropped" },
 };
 
-/** What the model had set out to do, and how far it came. */
+/** The model's plan, and its progress. */
 export const planWords = (
   plan: Plan,
 ): { readonly counts: string; readonly steps: readonly (PlanStep & { readonly word: Worded })[] } => ({

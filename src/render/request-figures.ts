@@ -3,23 +3,23 @@ import type { AgentEvent } from "../core/events.ts";
 import type { PromptParts, Usage } from "../core/messages.ts";
 import { type Html, markup } from "./html-escape.ts";
 
-/** What each request to a model cost, and of what. Nothing that was not reported is shown as zero. */
+/** The cost of each request to a model, and its parts. Values that were not reported are never shown as zero. */
 
 type Of<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }>;
 
 export interface RequestReport {
-  /** 0 before the first turn. */
+  /** 0 if before the first turn. */
   readonly turn: number;
   readonly agent: string | null;
   readonly purpose: "turn" | Of<"model.aside">["purpose"];
   readonly failed: boolean;
   readonly usage: Usage;
   readonly ms: number;
-  /** Null where the reply came as a whole. */
+  /** Null if the reply was not streamed. */
   readonly first_token_ms: number | null;
-  /** Null where it was not measured. */
+  /** Null if it was not measured. */
   readonly build_ms: number | null;
-  /** Null in what older versions kept. */
+  /** Null in the records of older versions. */
   readonly prompt: PromptParts | null;
 }
 
@@ -57,7 +57,7 @@ const nameOf = ({ turn, agent, purpose, failed }: RequestReport): string => {
   return agent === null ? what : `${what} (${agent})`;
 };
 
-/** What was counted, else what was estimated, marked as such. */
+/** The counted tokens, or else an estimate, marked as such. */
 function tokensIn({ usage, prompt }: RequestReport): string {
   if (usage.prompt_tokens !== null) return formatCount(usage.prompt_tokens);
   return prompt === null ? "unknown" : `~${formatCount(sizeOf(prompt))}`;
@@ -66,13 +66,13 @@ function tokensIn({ usage, prompt }: RequestReport): string {
 const partsIn = (prompt: PromptParts): readonly string[] =>
   PARTS.flatMap((part) => (prompt[part] === 0 ? [] : [`${part} ${formatCount(prompt[part])}`]));
 
-/** Requests of which is known what older versions did not keep. */
+/** The requests whose prompt is known; older versions did not record it. */
 const known = (requests: readonly RequestReport[]): readonly RequestReport[] =>
   requests.filter(({ prompt }) => prompt !== null);
 
 const MOST = 100;
 
-/** A table of text: a head, and for each request a row and one of its parts; empty where nothing is known. */
+/** A text table: a head, then for each request a row and a row of its parts; empty if nothing is known. */
 export function requestRows(requests: readonly RequestReport[]): readonly string[] {
   const all = known(requests);
   if (all.length === 0) return [];
@@ -100,7 +100,7 @@ export function requestRows(requests: readonly RequestReport[]): readonly string
   return [...lines.flatMap((line, at) => [line, ...(parts[at - 1] ?? [])]), ...more];
 }
 
-/** The same as bars, as wide as the largest request; nothing where nothing is known. */
+/** The same as bars, scaled to the largest request; undefined if nothing is known. */
 export function requestsCard(requests: readonly RequestReport[]): Html | undefined {
   const all = known(requests);
   if (all.length === 0) return undefined;
@@ -132,7 +132,7 @@ function requestBar(request: RequestReport, largest: number): Html | string {
     </div>`;
 }
 
-/** Of the colours of the page. */
+/** Uses the colours of the page. */
 export const REQUEST_STYLE = `
 .bar .part-system, .key.part-system::before { background: #6e7781; }
 .bar .part-instructions, .key.part-instructions::before { background: #8250df; }

@@ -5,7 +5,7 @@ import { cutText, type Html, markup } from "./html-escape.ts";
 import { PAGE_HEAD } from "./html-page.ts";
 import { pill } from "./html-run.ts";
 
-/** A report on a repository as one self-contained file: no script, nothing loaded, all its texts escaped. */
+/** A report on a repository as a self-contained file: no script, nothing loaded, all texts escaped. */
 export function vetPage(report: VetReport): string {
   const { repository, findings, steps, unseen } = report;
   const body = markup`<title>${report.verdict}: ${repository.name} – harness vet</title>
@@ -20,7 +20,7 @@ export function vetPage(report: VetReport): string {
   return PAGE_HEAD + body.toString();
 }
 
-/** What is new in the second of two; only that decides. */
+/** What is new in the second of two reports; only that decides. */
 export function comparisonPage(told: VetComparison): string {
   const { verdict, before, after, findings, gone, changes, unseen } = told;
   const name = `${before.repository.name} → ${after.repository.name}`;

@@ -12,25 +12,25 @@ import { carryOut, dropJournal, lookAt, writeJournal } from "./checkpoints/undo-
 import { type Op, type Plan, planOf } from "./checkpoints/undo-plan.ts";
 import { baseOf, saveBase } from "./layer-base.ts";
 
-/** What applying would do to a workspace as it is now. */
+/** What applying would do to the present workspace. */
 export interface Prepared extends Plan {
-  /** All that the layer holds, wanted or not. */
+  /** All changes of the layer, requested or not. */
   readonly made: readonly Made[];
-  /** Wanted, and as the layer has it already. */
+  /** Requested paths that the workspace already has in the layer's form. */
   readonly there: readonly string[];
   readonly now: Tree;
-  /** Of these only a part is moved. */
+  /** Of these paths, only a part of the change is moved. */
   readonly partial?: ReadonlySet<string>;
 }
 
 interface Wanted {
   readonly session: string;
   readonly layer: LayerChanges;
-  /** Left out: all of it. A folder stands for what is in it. */
+  /** Left out: all paths. A folder stands for everything in it. */
   readonly only?: readonly string[];
 }
 
-/** Nobody else may write to the workspace or the layer from here to the end of `move`. */
+/** From here to the end of `move`, nobody else may write to the workspace or the layer. */
 export async function prepareApply(store: CheckpointStore, wanted: Wanted): Promise<Prepared> {
   const reader = new ContentReader(store.packs);
   const made = madeIn(store, reader, wanted);
@@ -39,7 +39,7 @@ export async function prepareApply(store: CheckpointStore, wanted: Wanted): Prom
   const now = withPassedOver(await lookAt(store), paths, { reader, root: store.workspace });
   store.packs.flush();
   const sure = chosen.filter(({ unsure }) => !unsure);
-  // As an undo takes back what a run made of what was there, this brings it: the other way round.
+  // An undo takes the run's change out of the present state; this puts it in, so the span is reversed.
   const spans = new Map(sure.map(({ path, base, after }) => [path, [{ from: after, to: base }]]));
   const plan = planOf(spans, now, store.packs);
   store.packs.flush();
@@ -51,16 +51,16 @@ export async function prepareApply(store: CheckpointStore, wanted: Wanted): Prom
   return { ...plan, refused: [...plan.refused, ...unsure], made, there, now };
 }
 
-/** Folders above what is wanted come with it as they are in the layer. */
+/** The folders above a requested path come along as they are in the layer. */
 const isWanted = (path: string, only: readonly string[] | undefined): boolean =>
   only === undefined || only.some((each) => each === path || isBelow(path, each) || isBelow(each, path));
 
 interface Applied {
-  /** Nothing is left in the layer that the workspace has not. */
+  /** The workspace has everything that is in the layer. */
   readonly whole: boolean;
 }
 
-/** Moves what was prepared, or a part of it, into the workspace; killed in the middle, the journal finishes it. */
+/** Moves the prepared changes, or part of them, into the workspace. If killed midway, the journal finishes the move. */
 export async function move(
   store: CheckpointStore,
   { session, steps }: { readonly session: string; readonly steps: Steps },
@@ -83,7 +83,7 @@ export async function move(
   return settle(store, session, { made, done: new Set([...there, ...whole.map(({ path }) => path)]) });
 }
 
-/** What is in the workspace by now is no change of the layer's any more, whatever becomes of it there. */
+/** Moved changes no longer count as changes of the layer, whatever happens to them in the workspace. */
 function settle(
   store: CheckpointStore,
   session: string,
@@ -91,7 +91,7 @@ function settle(
 ): Applied {
   const known = baseOf(store, session);
   const moved = made.flatMap(({ path, after }) => (done.has(path) ? [[path, after] as const] : []));
-  // Without it, what was changed since is told by its time.
+  // Without a base, later changes are recognized by their time.
   if (known !== undefined) saveBase(store, session, overlaid(known, new Map(moved)));
   return { whole: made.every(({ path }) => done.has(path)) };
 }
@@ -114,26 +114,26 @@ function refuseMoved(store: CheckpointStore, ops: readonly Op[]): void {
 
 const withoutPassedOver = (tree: Tree): Tree => filtered(tree, (path) => !isPassedOver(path));
 
-/** What a session has made of a path in its layer, from what was there when it began. */
+/** A session's change to a path in its layer, relative to the path's state when the session began. */
 interface Made {
   readonly path: string;
   readonly base: Entry | undefined;
   readonly after: Entry | undefined;
-  /** Somebody changed it since, and what it was like when the session began is not known any more. */
+  /** The path was changed since, and its state at the start of the session is no longer known. */
   readonly unsure: boolean;
 }
 
-/** File systems count time coarsely. */
+/** File systems record times coarsely. */
 const COARSE_MS = 20;
 
-/** By path, contents put by. What is as it was when the session began is no change. */
+/** By path, with contents stored. A path that is as it was when the session began is not a change. */
 function madeIn(
   store: CheckpointStore,
   reader: ContentReader,
   { session, layer }: { readonly session: string; readonly layer: LayerChanges },
 ): readonly Made[] {
   const base = baseOf(store, session);
-  // A folder that became a file is among them twice; what it is now comes last.
+  // A folder that became a file occurs twice; its present state comes last.
   const made = new Map<string, Made>();
   for (const { path, what } of layer.changes) {
     const after = what === "deleted" ? undefined : standingAt(reader, layer.content, path)?.entry;

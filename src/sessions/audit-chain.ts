@@ -3,8 +3,8 @@ import { EXIT, HarnessError } from "../core/errors.ts";
 import type { Database } from "./database.ts";
 
 /**
- * A line is the JSON text `{…,"prev":P,"hash":H}`: P is the hash of the line before, H the SHA-256 of this line's own
- * bytes with `,"hash":H` left out. So no byte of it can be another one, whatever JSON would make of it.
+ * A line is the JSON text `{…,"prev":P,"hash":H}`: P is the hash of the previous line, H the SHA-256 of this line's own
+ * bytes without `,"hash":H`. So no byte can change, not even in ways that JSON would read the same.
  */
 
 export const NONE = "0".repeat(64);
@@ -25,7 +25,7 @@ export function linked(values: Readonly<Record<string, unknown>>, prev: string):
 const MARK = ',"hash":"';
 const TAIL = MARK.length + 64 + 2;
 
-/** The hash that a line ends with, where it is that of its bytes. */
+/** The hash at the end of a line, if it matches the line's bytes. */
 export function hashIn(line: Buffer): string | undefined {
   const at = line.length - TAIL;
   if (at < 1) return undefined;
@@ -37,7 +37,7 @@ export function hashIn(line: Buffer): string | undefined {
 
 const CLOSE = Buffer.from("}");
 
-/** The lines of a file; the last one is torn where no line feed ends it. */
+/** The lines of a file; the last one is torn if it does not end with a line feed. */
 export function linesOf(bytes: Buffer): { readonly lines: readonly Buffer[]; readonly torn: boolean } {
   const lines: Buffer[] = [];
   let from = 0;
@@ -51,8 +51,8 @@ export function linesOf(bytes: Buffer): { readonly lines: readonly Buffer[]; rea
 }
 
 /**
- * Several torn lines follow each other where a writer was killed, and after it each one that was about to say so: all but
- * the first of them begin as the line that says it.
+ * Several torn lines in a row arise when a writer is killed, and then each later writer while recording that. All but
+ * the first of them begin like the line that records it.
  */
 export function beginsAsRecovered(line: Buffer): boolean {
   const begin = line.toString("latin1", 0, RECOVERED.length);
@@ -61,7 +61,7 @@ export function beginsAsRecovered(line: Buffer): boolean {
 
 const RECOVERED = '{"kind":"recovered",';
 
-/** Null where there is none. Of one it is the hash of its bytes. */
+/** The hash of the torn lines' bytes; null if there are none. */
 export const hashOfTorn = (lines: readonly Buffer[]): string | null =>
   lines.length === 0
     ? null
@@ -69,7 +69,7 @@ export const hashOfTorn = (lines: readonly Buffer[]): string | null =>
 
 const LF = Buffer.from("\n");
 
-/** How far a session's file goes, kept in the database, so that a file cut at its end or another one is told apart. */
+/** The end of a session's file as the database knows it. It reveals a file that was truncated or replaced. */
 export interface Head {
   readonly lines: number;
   readonly bytes: number;

@@ -11,7 +11,7 @@ const place = z.string().refine((value) => path.isAbsolute(value));
 /**
  * A command that was judged in a session. Its line in the audit:
  * `{"kind":"decision","ts":ISO time,"session":ID,"command":text,"mode":…,"workspace":absolute,"folder"?:absolute,"decision":…}`;
- * other keys of the line mean nothing here. Without `session` it is the one that the file is called by.
+ * other keys of the line are ignored. Without `session`, the session is the one named by the file.
  */
 const judgedForm = z.object({
   kind: z.literal("decision"),
@@ -20,7 +20,7 @@ const judgedForm = z.object({
   command: z.string(),
   mode: z.enum(MODES),
   workspace: place,
-  /** Where the command started; the workspace when left out. */
+  /** The folder in which the command started; left out if it is the workspace. */
   folder: place.optional(),
   decision: z.enum(VERDICTS),
 });
@@ -30,17 +30,17 @@ export type JudgedThen = z.infer<typeof judgedForm> & { readonly session: string
 /** What a reading left out, and why. */
 export interface Counts {
   sessions: number;
-  /** Lines about something else than a judged command. */
+  /** Lines about something other than a judged command. */
   skipped: number;
-  /** Lines that are no JSON. */
+  /** Lines that are not JSON. */
   unreadable: number;
-  /** Files whose last line is not whole: a session that was ended hard, or that is writing now. */
+  /** Files whose last line is incomplete: the session was killed or is still writing. */
   torn: number;
 }
 
 export const noCounts = (): Counts => ({ sessions: 0, skipped: 0, unreadable: 0, torn: 0 });
 
-/** All judged commands of all sessions below the state directory, file by file. `counts` is kept on the way. */
+/** All judged commands of all sessions in the state folder, file by file. Updates `counts` along the way. */
 export async function* judgedCommands(state: string, counts: Counts): AsyncGenerator<JudgedThen> {
   const folder = path.join(state, "audit");
   for (const name of await namesIn(folder)) {
@@ -71,7 +71,7 @@ async function* judgedIn(file: string, counts: Counts): AsyncGenerator<JudgedThe
   });
   let broken = false;
   for await (const line of linesIn(handle.createReadStream())) {
-    // Only the last line can be torn: another one after it says that this one was meant so.
+    // Only the last line can be torn: if another line follows, this one is unreadable instead.
     if (broken) counts.unreadable += 1;
     const value = parsedJson(line);
     broken = value === undefined;

@@ -23,9 +23,9 @@ export const auditFile = (stateDir: string, session: string): string =>
 
 /**
  * One session's file. It is opened for each write and only ever grows. The database's write lock is held meanwhile, so
- * that processes take turns, and the file's head is kept in the same transaction: a kill leaves at most the lines of one
- * write that the database does not know, and kills in a row those of one write each. Nothing waits for the disk: a power cut may lose the last seconds of either,
- * which then shows as a break.
+ * processes take turns, and the file's head is stored in the same transaction. A kill therefore leaves at most the
+ * lines of one write that the database does not know; several kills in a row leave those of one write each. Nothing
+ * waits for the disk: a power cut may lose the last seconds of the file or the database, which then shows as a break.
  */
 export class AuditFile implements Audit {
   readonly #file: string;
@@ -49,7 +49,7 @@ export class AuditFile implements Audit {
   };
 
   readonly verify = (): AuditVerdict => {
-    // Nobody writes between the two.
+    // Nobody can write between the two reads.
     const [head, bytes] = this.#db.atomically(() => [
       headOf(this.#db, this.#session),
       this.#told(() => this.#read()),
@@ -129,10 +129,10 @@ export function dropAudit(stateDir: string, session: string): void {
   rmSync(auditFile(stateDir, session), { force: true });
 }
 
-/** Readers of the file take lines of up to a million characters. */
+/** Readers of the file accept lines of up to a million characters. */
 const MAX_TEXT_LENGTH = 200_000;
 
-/** Every text of it, however deep, without what looks like a secret; a longer one is cut and told by its hash. */
+/** Masks likely secrets in every text, at any depth; a text that is too long is cut and identified by its hash. */
 function maskedEntry(entry: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(entry).map(([key, value]) => [key, masked(value)]));
 }
@@ -150,7 +150,7 @@ function cut(text: string): string {
   return `${head}… [${text.length - MAX_TEXT_LENGTH} more characters; sha256 of all: ${sha256(text)}]`;
 }
 
-/** Where a file goes on, and what has to be said first. */
+/** Where writing continues, and what has to be recorded first. */
 interface Joint {
   readonly lines: number;
   readonly hash: string;
@@ -159,15 +159,15 @@ interface Joint {
   readonly entries: readonly AuditEntry[];
 }
 
-/** For a file that is as long as the database knows. */
+/** For a file whose length matches the database. */
 const jointTo = ({ lines, hash }: Head): Joint => ({ lines, hash, close: "", entries: [] });
 
 const HEADER: AuditEntry = { kind: "header", format: 1 };
 
 /**
- * For a file that is not as long as the database knows: it is new, its last writer was killed, or somebody was at it. What
- * is there stays; a line that says what was expected and what was found goes before the next one, and whether that was a
- * kill or worse is for the check to say.
+ * For a file whose length differs from what the database knows: it is new, its last writer was killed, or somebody
+ * altered it. The content stays. The next line is preceded by one that records what was expected and what was found;
+ * `verify` then decides whether this was a kill or something worse.
  */
 function jointFor(bytes: Buffer, expected: Head): Joint {
   const { lines, torn } = linesOf(bytes);

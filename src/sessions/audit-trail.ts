@@ -2,7 +2,7 @@ import type { Audit, AuditEntry } from "../core/audit.ts";
 import type { AgentEvent } from "../core/events.ts";
 import { sha256 } from "./audit-chain.ts";
 
-/** What no event says of a run: its settings, each with who set it, and the versions of what runs it. */
+/** Facts about a run that no event contains: its settings with their origins, and the versions of the software. */
 export interface RunAbout {
   readonly settings: Readonly<Record<string, { readonly value: unknown; readonly origin: string }>>;
   readonly versions: Readonly<Record<string, string>>;
@@ -16,7 +16,7 @@ interface Call {
   readonly decided: Of<"call.decided"> | undefined;
 }
 
-/** The events of one run as lines of the audit; those that only show something leave none. */
+/** Turns the events of one run into lines of the audit; events that only display something produce none. */
 export class AuditTrail {
   readonly #audit: Audit;
   readonly #about: RunAbout;
@@ -90,7 +90,7 @@ export class AuditTrail {
     return { ...plain(event), ...this.#about };
   }
 
-  /** A command is a line that `policy replay` judges again: the text is the one that was judged. */
+  /** Each command gets a line that `policy replay` can judge again, with exactly the judged text. */
   #decided(event: Of<"call.decided">): readonly AuditEntry[] {
     const { call, decision, contained, rules, runs, by, judged } = event;
     const { tool, args } = this.#calls.get(keyOf(event)) ?? { tool: "", args: {} };
@@ -105,7 +105,7 @@ export class AuditTrail {
     return runs ? [...lines, { kind: "call.started", call, tool }] : lines;
   }
 
-  /** Where arguments were replaced both are there: the line of the decision is about the later ones. */
+  /** If a hook replaced the arguments, the line holds both; the line of the decision is about the new ones. */
   #hooked(event: Of<"hook">): AuditEntry {
     const { event: on, ...own } = event;
     const proposed = event.args === undefined ? undefined : this.#argsOf(event);
@@ -118,7 +118,7 @@ export class AuditTrail {
       : this.#calls.get(keyOf({ call, ...(agent === undefined ? {} : { agent }) }))?.args;
   }
 
-  /** The text itself stands with the session; its hash ties it to this line. */
+  /** The session stores the text itself; the hash ties it to this line. */
   #ended(event: Of<"call.ended">): readonly AuditEntry[] {
     const { call, kind: how, cause, text, ms, exit_code = null } = event;
     const { tool = "", decided } = this.#calls.get(keyOf(event)) ?? {};
@@ -136,13 +136,13 @@ export class AuditTrail {
 const keyOf = ({ agent = "", call }: { readonly agent?: string; readonly call: string }): string =>
   JSON.stringify([agent, call]);
 
-/** Its stamp comes to every line. */
+/** Without run, number and agent, which are added to every line. */
 function plain(event: Pick<AgentEvent, "type" | "run" | "seq" | "agent">): AuditEntry {
   const { type: kind, run: _, seq: __, agent: ___, ...own } = event;
   return { ...own, kind };
 }
 
-/** What was done in the workspace beside the calls, a line for each. */
+/** Other changes to the workspace beside the calls, one line each. */
 function besides({ quarantined = [], commits = [], staged = [] }: Of<"run.finished">): readonly AuditEntry[] {
   return [
     ...quarantined.map((moved) => ({ kind: "quarantined", ...moved })),
@@ -151,7 +151,7 @@ function besides({ quarantined = [], commits = [], staged = [] }: Of<"run.finish
   ];
 }
 
-/** The answer stands with the session. */
+/** Without the answer, which the session stores. */
 function finished(event: Of<"run.finished">): AuditEntry {
   const { answer: _, ...own } = plain(event);
   return own;

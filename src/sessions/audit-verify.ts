@@ -14,15 +14,15 @@ type Line = z.infer<typeof lineForm>;
 type Expected = z.infer<typeof recoveredForm>["expected"];
 
 interface Walked {
-  /** Its place in the file, from 1. */
+  /** The line's number in the file, from 1. */
   readonly number: number;
   readonly hash: string;
   readonly ts: string;
-  /** Of a line that goes on after a kill: what the database knew when it was written. */
+  /** For a line written after a kill: what the database knew at that time. */
   readonly expected: Expected | undefined;
 }
 
-/** A break of the chain, thrown to where the walk began. */
+/** A break of the chain; ends the walk. */
 class Broken extends Error {
   readonly line: number;
 
@@ -32,7 +32,7 @@ class Broken extends Error {
   }
 }
 
-/** From the first line to the last, and whether that is the one that the database knows. */
+/** Checks all lines, and whether the last one is the one that the database knows. */
 export function verified(bytes: Buffer, session: string, head: Head): Omit<AuditVerdict, "file"> {
   const { lines } = linesOf(bytes);
   const walk = new Walk(session);
@@ -52,7 +52,7 @@ class Walk {
   readonly #session: string;
   readonly #walked: Walked[] = [];
   #number = 0;
-  /** One for each writer that was killed, one after the other, before a line of it was whole. */
+  /** Torn lines in a row: one for each writer that was killed before completing a line. */
   #torn: readonly Buffer[] = [];
   #open: number | undefined;
 
@@ -65,7 +65,7 @@ class Walk {
     const hash = hashIn(bytes);
     const isTorn = this.#torn.length > 0;
     if (hash === undefined) {
-      // No kill leaves an empty line: a line feed only ends one.
+      // No kill leaves an empty line: a line feed only ends a line.
       if (bytes.length === 0) throw this.#foreign(this.#number);
       if (isTorn && !beginsAsRecovered(bytes)) throw this.#foreign(this.#number - 1);
       this.#torn = [...this.#torn, bytes];
@@ -79,7 +79,7 @@ class Walk {
     this.#walked.push({ number: this.#number, hash, ts: line.ts, expected });
   }
 
-  /** Against what the database knows. */
+  /** Compares the end of the file with what the database knows. */
   end(head: Head): void {
     const unknown = this.#reaches(head.lines, head.hash);
     if (unknown > 0)
@@ -117,7 +117,7 @@ class Walk {
     this.#open = undefined;
   }
 
-  /** What it says was expected has to be there, and behind that nothing but writes that were cut short. */
+  /** The line that was expected has to exist, and after it only lines of writes that were cut short. */
   #recover(line: Line): Expected {
     const { data } = recoveredForm.safeParse(line);
     if (data === undefined) throw this.#foreign(this.#number);
@@ -129,8 +129,9 @@ class Walk {
   }
 
   /**
-   * How many lines there are behind it. All of them are of one write, which a kill kept from the database, or of several
-   * killed in a row: then each but the first begins with a line that goes on from the same place.
+   * Returns the number of lines after the given one. They all have to belong to one write that a kill kept from the
+   * database, or to several writes killed in a row; then each of those but the first begins with a line that continues
+   * from the same place.
    */
   #reaches(lines: number, hash: string): number {
     const at = this.#walked.findLastIndex(({ number }) => number === lines);

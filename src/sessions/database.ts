@@ -4,11 +4,11 @@ import { diskTroubleOf } from "../core/disk-trouble.ts";
 import { Connection } from "../platform/sqlite-connection.ts";
 import { storeFailure } from "./db-lock.ts";
 
-/** An open database with its statements. Every failure of it is a HarnessError. */
+/** An open database with its statements. Every failure becomes a HarnessError. */
 export class Database implements Disposable {
   readonly file: string;
   readonly #connection: Connection;
-  /** Held for as long as the database is open. */
+  /** Held while the database is open. */
   readonly #lock: Disposable;
 
   constructor(sqlite: DatabaseSync, file: string, lock: Disposable) {
@@ -17,7 +17,7 @@ export class Database implements Disposable {
     this.#lock = lock;
   }
 
-  /** What is in a row the statement says; whoever wrote it names the type. */
+  /** The statement determines what a row contains; the caller names its type. */
   all(sql: string, ...values: readonly SQLInputValue[]): readonly unknown[] {
     return this.#told(() => this.#connection.all(sql, ...values));
   }
@@ -26,12 +26,12 @@ export class Database implements Disposable {
     return this.#told(() => this.#connection.get(sql, ...values));
   }
 
-  /** How many rows it changed. */
+  /** Returns the number of changed rows. */
   run(sql: string, ...values: readonly SQLInputValue[]): number {
     return this.#told(() => this.#connection.run(sql, ...values).changes);
   }
 
-  /** How many rows it made: none when there is one already that may be there only once, and that is not to fail. */
+  /** Returns the number of inserted rows: 0 if "OR IGNORE" applies to a row that violates uniqueness. */
   insert(table: string, row: Readonly<Record<string, SQLInputValue>>, or: "" | "OR IGNORE" = ""): number {
     const columns = Object.keys(row);
     const marks = columns.map(() => "?").join(", ");
@@ -41,7 +41,7 @@ export class Database implements Disposable {
     );
   }
 
-  /** All of it or nothing; no other process writes meanwhile. */
+  /** Runs all of `work` or nothing; no other process writes meanwhile. */
   atomically<T>(work: () => T): T {
     return this.#told(() => this.#connection.atomically(work));
   }
@@ -61,13 +61,13 @@ export class Database implements Disposable {
   }
 }
 
-/** Its presence has the next one to open the database look at all of it. */
+/** If this file exists, the next process that opens the database checks all of it. */
 export const suspicionOf = (file: string): string => `${file}.suspect`;
 
 function suspect(file: string): void {
   try {
     closeSync(openSync(suspicionOf(file), "a", 0o600));
   } catch {
-    // The failure that led here is told all the same.
+    // The original failure is reported anyway.
   }
 }

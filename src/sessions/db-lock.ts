@@ -4,7 +4,10 @@ import { diskTroubleOf } from "../core/disk-trouble.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { FileLock, type LockLevel } from "../platform/lock.ts";
 
-/** The lock of a database: who has it exclusively may move the file, as SQLite finds the files beside it by their names. */
+/**
+ * The lock of a database. Only its exclusive holder may move the file, because SQLite finds the companion files by
+ * name.
+ */
 export class DatabaseLock extends FileLock {
   readonly #file: string;
 
@@ -35,7 +38,7 @@ export class DatabaseLock extends FileLock {
   }
 }
 
-/** The failure in a person's words; what is a HarnessError already stays one. */
+/** The failure in words for a person; a HarnessError stays unchanged. */
 export function storeFailure(thrown: unknown, file: string): HarnessError {
   if (thrown instanceof HarnessError) return thrown;
   const folder = nearest(path.dirname(file));
@@ -55,7 +58,7 @@ export function storeFailure(thrown: unknown, file: string): HarnessError {
   return new HarnessError(EXIT.failed, `sessions in ${file}: ${why} (${reasonOf(thrown)})`, remedy, thrown);
 }
 
-/** SQLite opens nothing where it may make no file, and does not say that this is why. */
+/** SQLite opens nothing in a folder where it cannot create files, and does not give that as the reason. */
 function mayWrite(folder: string): boolean {
   try {
     accessSync(folder, constants.W_OK);
@@ -65,11 +68,14 @@ function mayWrite(folder: string): boolean {
   }
 }
 
-/** The folder, or the next one above it that is there. */
+/** The folder, or its nearest existing parent. */
 function nearest(folder: string): string {
   const above = path.dirname(folder);
   return existsSync(folder) || above === folder ? folder : nearest(above);
 }
 
-/** How long one process waits for the others. A transaction takes well under a millisecond, a kept output some more. */
+/**
+ * How long one process waits for others. A transaction takes well under a millisecond, storing an output somewhat
+ * longer.
+ */
 export const PATIENCE_MS = 10_000;

@@ -16,8 +16,8 @@ export interface KnownNote {
 const PATIENCE_MS = 100;
 
 /**
- * Sessions for somebody who is typing: the folder's first, then the others, each last changed first. It only reads:
- * nothing is made, mended, brought up to date or waited for, and where there is no answer at once there are none.
+ * Sessions for command completion: those of the folder first, then the others, each newest first. Only reads: creates,
+ * repairs, migrates and waits for nothing, and returns no sessions if there is no immediate answer.
  */
 export function knownSessions(stateDir: string, workspace: string, limit: number): readonly KnownSession[] {
   const sql =
@@ -29,7 +29,7 @@ export function knownSessions(stateDir: string, workspace: string, limit: number
   }));
 }
 
-/** The folder's notes in the same way, newest first. */
+/** The folder's notes, under the same terms, newest first. */
 export function knownNotes(stateDir: string, workspace: string, limit: number): readonly KnownNote[] {
   const sql = "SELECT number, title FROM notes WHERE workspace = ? ORDER BY number DESC LIMIT ?";
   return known(stateDir, sql, workspace, limit).map(({ number, title }) => ({

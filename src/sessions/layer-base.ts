@@ -5,7 +5,7 @@ import type { CheckpointStore } from "./checkpoints/checkpoint-store.ts";
 import type { Tree } from "./checkpoints/entry.ts";
 import { filtered, merged } from "./checkpoints/tree-merge.ts";
 
-/** Trees of this name are no steps of a session: they live as long as its layer. */
+/** Trees of this name are not steps of a session: they live as long as its layer. */
 const nameOf = (session: string): string => `layer-${session}`;
 
 export function baseOf({ trees }: CheckpointStore, session: string): Tree | undefined {
@@ -24,8 +24,8 @@ export const forgetBase = ({ trees }: CheckpointStore, session: string): void =>
   trees.forget(nameOf(session));
 
 /**
- * Before a box goes on over a layer: what the workspace is like now is what the box starts from, but where the layer
- * holds something already. `upper` is that layer; undefined for a copy, which sees nothing of what changes later.
+ * Called before a box continues over a layer. The box starts from the present workspace, except where the layer already
+ * holds something. `upper` is that layer; undefined for a copy, which does not see later changes.
  */
 export async function noteBase(
   store: CheckpointStore,
@@ -40,7 +40,7 @@ export async function noteBase(
   saveBase(store, session, earlier === undefined || held === undefined ? now : both(earlier, now, held));
 }
 
-/** A folder of the layer may hide what is below it, so what lies in one stays as it was known first. */
+/** A folder in the layer may hide what is below it, so everything in such a folder keeps its first known state. */
 function both(earlier: Tree, now: Tree, held: ReadonlySet<string>): Tree {
   const isOld = (path: string): boolean => path === "" || held.has(path.split("/", 1)[0] ?? "");
   return merged(
@@ -49,7 +49,7 @@ function both(earlier: Tree, now: Tree, held: ReadonlySet<string>): Tree {
   );
 }
 
-/** At the layer's top. */
+/** Names at the top level of the layer. */
 function namesIn(upper: string): ReadonlySet<string> {
   try {
     return new Set(readdirSync(upper, { encoding: "buffer" }).map(textOfBytes));

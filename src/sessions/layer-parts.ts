@@ -6,15 +6,15 @@ import { lineChanges } from "./checkpoints/merge-lines.ts";
 import type { Packs } from "./checkpoints/packs.ts";
 import type { Op } from "./checkpoints/undo-plan.ts";
 
-/** A path that would be moved, in parts that each may be wanted or not. */
+/** A path that would be moved, in parts that can be chosen individually. */
 interface Parts {
-  /** What each does, in order. One for all of it, where it has no lines of its own to choose from. */
+  /** What each part does, in order. A single part if there are no lines to choose from. */
   readonly shown: readonly FileDiff[];
-  /** The same with these parts only; undefined when that is nothing. Contents are put by. */
+  /** The operation with only these parts, contents stored; undefined if none is chosen. */
   readonly only: (wanted: readonly boolean[]) => Op | undefined;
 }
 
-/** Changes with fewer lines between them are one part. */
+/** Changes with fewer lines between them form one part. */
 const APART = 3;
 
 export function partsOf(op: Op, packs: Packs): Parts {
@@ -31,7 +31,7 @@ export function partsOf(op: Op, packs: Packs): Parts {
     return { shown: diffOf(op, packs), only: ([wanted]) => (wanted === true ? op : undefined) };
   const made = (wanted: readonly boolean[]): Op => {
     const text = textWith(before, after, groups.filter((_, at) => wanted[at] === true).flat());
-    // Rights come with the first part that does.
+    // The new mode comes with whichever part is moved first.
     return { path, from, to: { ...to, ...putText(packs, text) } };
   };
   const shown = groups.flatMap((_, at) => {
@@ -51,7 +51,7 @@ export function partsOf(op: Op, packs: Packs): Parts {
 const diffOf = ({ path, from, to }: Op, packs: Packs): readonly FileDiff[] =>
   filesOf([{ path, from: from ?? undefined, to: to ?? undefined }], packs);
 
-/** Texts that differ in more lines are one part. */
+/** Texts that differ in more lines form one part. */
 const MAX_CHANGED_LINES = 400;
 
 const groupsOf = (before: string, after: string): readonly (readonly Change[])[] =>
@@ -69,8 +69,8 @@ function textWith(before: string, after: string, changes: readonly Change[]): st
 }
 
 /**
- * A choice among operations that can be carried out by itself: new folders come with what is wanted in them, and a
- * folder is not replaced while something stays in it.
+ * Makes a choice of operations consistent: new folders come with the chosen paths in them, and a folder is not replaced
+ * while something stays in it.
  */
 export function standing(chosen: readonly Op[], all: readonly Op[]): readonly Op[] {
   const wanted = new Set(chosen.map(({ path }) => path));

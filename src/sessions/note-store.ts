@@ -11,7 +11,7 @@ interface Row {
 
 const COLUMNS = "number, title, body, tags, written";
 
-/** Every change is one statement, so that a run that writes notes and a person who mends them do not meet. */
+/** Every change is one statement, so a run that writes notes and a person who edits them do not interfere. */
 export function storedNotes(db: Database, workspace: string, now: () => number): Notes {
   return {
     write: ({ title, body, tags }) => {
@@ -64,6 +64,6 @@ export function storedNotes(db: Database, workspace: string, now: () => number):
 
 const noteOf = (row: Row): Note => ({ ...row, tags: JSON.parse(row.tags) as readonly string[] });
 
-/** Whatever the case, in any script. */
+/** Ignores case, in any script. */
 const isAbout = ({ title, body, tags }: NoteText, query: string): boolean =>
   [title, body, ...tags].some((text) => text.toLowerCase().includes(query.toLowerCase()));

@@ -21,7 +21,7 @@ export class StoredOutputs implements Outputs {
     this.#quota = quota;
   }
 
-  /** The file is written while nobody else writes, so that no collection takes it before it is named. */
+  /** Writes the file within the transaction, so that no collection removes it before a row names it. */
   keep(text: string): string {
     const content = Buffer.from(text);
     return this.#db.atomically(() => {
@@ -59,8 +59,9 @@ export class StoredOutputs implements Outputs {
 }
 
 /**
- * Characters are counted as JavaScript counts, in units of UTF-16. A pair of them stays whole: a page that would begin
- * within one begins before it, and one that would end within one ends before it, or behind it when it would be empty.
+ * Counts characters as JavaScript does, in UTF-16 units, but never splits a surrogate pair: a page that would begin
+ * inside a pair begins before it; a page that would end inside one ends before it, or after it if it would otherwise be
+ * empty.
  */
 export function pageOf(text: string, offset: number, limit: number): OutputPage {
   const total = text.length;
@@ -74,14 +75,14 @@ export function pageOf(text: string, offset: number, limit: number): OutputPage 
 
 const clamp = (count: number, total: number): number => Math.min(total, Math.max(0, Math.trunc(count) || 0));
 
-/** Whether a cut here would part a pair. */
+/** Whether a cut here would split a surrogate pair. */
 const parts = (text: string, at: number): boolean =>
   at > 0 && at < text.length && isHigh(text.charCodeAt(at - 1)) && isLow(text.charCodeAt(at));
 
 const isHigh = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00;
 const isLow = (unit: number): boolean => unit >= 0xdc00 && unit < 0xe000;
 
-/** Files named by the SHA-256 of their content, `<aa>/<sha256>`. They may be read by their owner only. */
+/** Files named by the SHA-256 of their content, `<aa>/<sha256>`, readable only by their owner. */
 export class ContentFiles {
   readonly folder: string;
 
@@ -89,7 +90,7 @@ export class ContentFiles {
     this.folder = folder;
   }
 
-  /** Written aside and renamed: a file under its name is whole, whenever the writer was killed. */
+  /** Written under another name and renamed: a file under its own name is complete, whenever the writer is killed. */
   put(content: Buffer): string {
     const hash = hashOf(content);
     const file = this.#fileOf(hash);
@@ -99,7 +100,7 @@ export class ContentFiles {
     return hash;
   }
 
-  /** undefined when it is not there, or is not what it was: a power cut may leave such a file. */
+  /** undefined if the file is missing or damaged: a power cut may leave such a file. */
   get(hash: string, bytes: number): Buffer | undefined {
     const file = this.#fileOf(hash);
     if (statSync(file, { throwIfNoEntry: false })?.size !== bytes) return undefined;
@@ -112,8 +113,8 @@ export class ContentFiles {
   }
 
   /**
-   * Removes what killed writers left; nobody may be in `put` meanwhile. A whole file is left even when nothing names it:
-   * it may belong to a database that was set aside.
+   * Removes the leftovers of killed writers; nobody may be in `put` meanwhile. Complete files stay even if nothing
+   * names them: they may belong to a database that was set aside.
    */
   sweep(): void {
     for (const folder of listing(this.folder))
@@ -136,15 +137,15 @@ const listing = (folder: string): readonly string[] => {
 
 const hashOf = (content: Buffer): string => createHash("sha256").update(content).digest("hex");
 
-/** Of all sessions' outputs together. */
+/** For the outputs of all sessions together. */
 export const QUOTA_BYTES = 2 * 1024 ** 3;
 
-/** What is left when something had to go, so that not every further output takes another one away. */
+/** The part of the quota that remains after a removal, so that not every further output has to remove another one. */
 const LEFT = 0.9;
 
 /**
- * Takes outputs away until the rest fits, those first whose session was changed the longest ago. What the session in
- * use has kept stays, even when it is too much alone. Within a transaction.
+ * Removes outputs until the rest fits, starting with the session whose last change is oldest. Outputs of the session in
+ * use stay, even if they alone exceed the quota. Call it within a transaction.
  */
 function keepWithin(db: Database, files: ContentFiles, quota: number, inUse: string): void {
   let bytes =
@@ -164,7 +165,7 @@ function keepWithin(db: Database, files: ContentFiles, quota: number, inUse: str
   }
 }
 
-/** Removes the files that no session names any more, and what killed writers left. */
+/** Removes files that no session names any more, and the leftovers of killed writers. */
 export function collect(db: Database, files: ContentFiles): void {
   db.atomically(() => {
     const gone = db.all(

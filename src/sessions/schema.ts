@@ -1,4 +1,7 @@
-/** A released step as those in `schema.ts`: never changed. It says what src/agent/context/view.ts makes of the same records. */
+/**
+ * A released step like those in `STEPS`: never changed. Mirrors what src/agent/context/view.ts makes of the same
+ * records.
+ */
 const MODEL_MESSAGES = `
 -- What the model sees of a session now, in its order. form: pinned (the system prompt), summary (the artifact that
 -- stands for the messages before keep_from, below the first and the latest request), whole, or mark: a result of 300
@@ -53,12 +56,12 @@ ORDER BY 1, 3, 4;
 `;
 
 /**
- * Steps from nothing to what this version reads, in their order. One that was released is never changed, since
- * databases remember its hash: a further one is added.
+ * Steps from an empty database to this version's form, in order. A released step is never changed, because databases
+ * record its hash: add a further step.
  *
- * `records` and `events` are what happened, in order; the other tables of a session are made from them in the same
- * transaction. A message stands only in `messages`; what the model was shown instead of messages, in `compactions`;
- * what it sees of both now, message by message, in the view `model_messages`.
+ * `records` and `events` hold what happened, in order; the other tables of a session are derived from them in the same
+ * transaction. Only `messages` holds messages; `compactions` holds what the model was shown instead of messages; the
+ * view `model_messages` shows what the model sees of both now, message by message.
  */
 export const STEPS: readonly string[] = [
   `

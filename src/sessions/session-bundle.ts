@@ -8,38 +8,38 @@ import { hashIn, type Head, linesOf, NONE, sha256 } from "./audit-chain.ts";
 import { verified } from "./audit-verify.ts";
 
 /**
- * A session as one file: a tar of plain parts in a fixed order, the manifest with the hash of each part first, its own
- * hash last. Nothing in it depends on when or where it was made, so the same session gives the same bytes. What is read
- * is held in memory and nothing is written: an archive that is not byte for byte as it would be written here is none.
+ * A session as one file: a tar of plain parts in a fixed order, first the manifest with the hash of each part, last its
+ * own hash. Nothing in it depends on when or where it was made, so the same session gives the same bytes. Reading
+ * happens in memory and writes nothing: an archive that differs by one byte from what would be written here is refused.
  */
 
 const FORMAT = "harness-bundle";
 const BUNDLE_VERSION = 1;
 
-/** In their order. */
+/** In this order. */
 const PARTS = ["events.jsonl", "records.jsonl", "changes.patch", "audit.jsonl", "settings.json"] as const;
 type PartName = (typeof PARTS)[number];
 const MANIFEST = "manifest.json";
 const SEAL = "manifest.sha256";
 
 export const MAX_BUNDLE_BYTES = 256 * 2 ** 20;
-/** It has a few names and texts; a list of many bundles keeps those of each. */
+/** The manifest holds a few names and texts; a list of many bundles keeps those of each. */
 const MAX_MANIFEST_BYTES = 2 ** 20;
 
-/** Whether a file that begins so could be one, or was to be. */
+/** Whether a file with this beginning is a bundle, or was meant to be one. */
 export const beginsAsBundle = (head: Buffer): boolean => nameIn(head) === MANIFEST;
 
 export type Parts = Readonly<Record<PartName, Buffer>>;
 
 const hashForm = z.string().regex(/^[0-9a-f]{64}$/);
 const count = z.number().int().nonnegative();
-/** Milliseconds since 1970 that a date can hold. */
+/** Milliseconds since 1970 within the range of a date. */
 export const momentForm = z.number().nonnegative().max(8.64e15);
 
 const manifestForm = z.strictObject({
   format: z.literal(FORMAT),
   version: z.literal(BUNDLE_VERSION),
-  /** Of its last run, as far as that said so: older ones name no policy. */
+  /** From the session's last run, if it recorded them: older runs name no policy. */
   harness: z.string().nullable(),
   policy: z.string().nullable(),
   model: z.strictObject({ provider: z.string(), name: z.string(), digest: z.string().nullable() }),
@@ -65,7 +65,6 @@ export interface BundleAbout extends Pick<BundleManifest, "harness" | "policy" |
   readonly session: SessionInfo;
 }
 
-/** The bytes of the file. */
 export function bundleOf(about: BundleAbout, parts: Parts): Buffer {
   const { session, harness, policy, model } = about;
   const { id, workspace, mode, provider, title, started, changed, messages, status } = session;
@@ -106,7 +105,7 @@ export function bundleOf(about: BundleAbout, parts: Parts): Buffer {
   return archive;
 }
 
-/** The last line that is whole: what the database would know of the file. */
+/** The last whole line: the head that the database would know for this file. */
 function headIn(audit: Buffer): Head {
   const { lines } = linesOf(audit);
   const at = lines.findLastIndex((line) => hashIn(line) !== undefined);
@@ -117,11 +116,13 @@ function headIn(audit: Buffer): Head {
 export interface OpenedBundle {
   readonly manifest: BundleManifest;
   readonly parts: Parts;
-  /** Of the chain by itself; every part is as its hash says, or the bundle is not opened. */
+  /** The check of the audit chain alone. Every part matches its hash, or the bundle is not opened. */
   readonly audit: Omit<AuditVerdict, "file">;
 }
 
-/** What a file holds, once every byte of it is as it was written; exit 1 names what is not, exit 2 what is no bundle. */
+/**
+ * The content of a file whose every byte is as written. Exit 1 names what is not; exit 2 means that it is not a bundle.
+ */
 export function openBundle(bytes: Buffer, file: string): OpenedBundle {
   const members = new Reader(bytes, file).members();
   const told = members.get(MANIFEST) ?? refuse(file, `its first member is not ${MANIFEST}`);
@@ -195,7 +196,7 @@ function archived(members: readonly (readonly [string, Buffer])[]): Buffer {
   return Buffer.concat([...pieces, Buffer.alloc(2 * BLOCK)]);
 }
 
-/** The one form of a header that there is: a plain file of nobody, of no time. */
+/** The only accepted form of a header: a plain file without owner and time. */
 function headerOf(name: string, size: number): Buffer {
   const header = Buffer.alloc(BLOCK);
   header.write(name, 0, 100, "latin1");
@@ -211,7 +212,7 @@ function headerOf(name: string, size: number): Buffer {
   return header;
 }
 
-/** Takes nothing for granted: each member is the one that comes next, in the one form that is written. */
+/** Trusts nothing: each member has to be the next one expected, in the exact form that is written. */
 class Reader {
   readonly #bytes: Buffer;
   readonly #file: string;

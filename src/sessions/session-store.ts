@@ -18,14 +18,14 @@ import { collect, ContentFiles, QUOTA_BYTES, StoredOutputs } from "./outputs.ts"
 import { Clock, INFO, StoredSession } from "./stored-session.ts";
 
 interface StoreOptions {
-  /** Told what a person should know: a damaged database that was set aside. */
+  /** Called with news for the user: a damaged database that was set aside. */
   readonly warn?: (text: string) => void;
   readonly now?: () => number;
   /** Bytes of all outputs together. */
   readonly quota?: number;
 }
 
-/** What is remembered in this state folder; it is made where it is not there. */
+/** Opens the store of this state folder; creates it if it is missing. */
 export function openStore(stateDir: string, options: StoreOptions = {}): SessionStore {
   const { warn = () => undefined, now = Date.now, quota = QUOTA_BYTES } = options;
   const db = openDatabase({ file: path.join(stateDir, "sessions.db"), warn, now });
@@ -98,7 +98,7 @@ class Store implements SessionStore {
 
   remove(id: string): void {
     const whole = this.#idOf(id);
-    // What only its name leads to goes no later than the name: a removal that is killed can be typed again.
+    // Files that only the id leads to are removed no later than the id, so that a killed removal can be repeated.
     this.#db.atomically(() => {
       dropAudit(this.#stateDir, whole);
       this.#db.run("DELETE FROM sessions WHERE id = ?", whole);
@@ -136,10 +136,10 @@ class Store implements SessionStore {
   }
 }
 
-/** Without letters that look like digits. In ascending order, so that ids sort as their numbers do. */
+/** Without letters that look like digits. In ascending order, so that ids sort like their numbers. */
 const DIGITS = "0123456789abcdefghjkmnpqrstvwxyz";
 
-/** 35 bits of seconds: sorted until the year 3058. 25 bits of chance: two of one second seldom meet. */
+/** 35 bits of seconds sort correctly until the year 3058. 25 random bits make collisions within one second rare. */
 const TIME_LENGTH = 7;
 const CHANCE_LENGTH = 5;
 
@@ -156,7 +156,7 @@ function written(number: number, length: number): string {
     .join("");
 }
 
-/** The one id that a person meant, of those that begin like it. */
+/** The one id that a person meant, among those with this prefix. */
 export function onlyId(given: string, found: readonly string[]): string {
   const exact = found.find((id) => id === given) ?? (found.length === 1 ? found[0] : undefined);
   if (exact !== undefined && given !== "") return exact;
@@ -164,10 +164,10 @@ export function onlyId(given: string, found: readonly string[]): string {
   throw new UnknownSession(EXIT.usage, `${JSON.stringify(given)}: ${why}`, "harness sessions list --all");
 }
 
-/** Whatever the case, in any script. */
+/** Ignores case, in any script. */
 const contains = (text: string, query: string): boolean => text.toLowerCase().includes(query.toLowerCase());
 
-/** Last changed first. Messages count for the search whether they were taken back since or not. */
+/** Newest change first. The search includes messages that were rolled back. */
 function listed(db: Database, { workspace, query = "", limit }: SessionFilter): readonly SessionInfo[] {
   const rows =
     workspace === undefined
@@ -183,7 +183,7 @@ function listed(db: Database, { workspace, query = "", limit }: SessionFilter): 
 
 const NEWEST_FIRST = "ORDER BY changed DESC, id DESC";
 
-/** A query stands in the JSON of a text as it stands in its own; only what looks like a hit is read. */
+/** A JSON text contains the query in its escaped form; only likely hits are parsed. */
 function says(db: Database, session: string, query: string): boolean {
   const written = JSON.stringify(query).slice(1, -1);
   return (db.all("SELECT body FROM messages WHERE session = ?", session) as readonly { body: string }[]).some(
@@ -191,7 +191,7 @@ function says(db: Database, session: string, query: string): boolean {
   );
 }
 
-/** A message that is damaged says nothing; whoever reads its session is told. */
+/** A damaged message matches nothing; reading its session reports the damage. */
 function textIn(body: string): string {
   try {
     return (JSON.parse(body) as Message).text;

@@ -13,7 +13,7 @@ import { makeFolder } from "../platform/folders.ts";
 
 interface Opening {
   readonly file: string;
-  /** Told of a database that was set aside. */
+  /** Called about a database that was set aside. */
   readonly warn: (text: string) => void;
   readonly now: () => number;
   readonly steps?: readonly string[];
@@ -26,7 +26,7 @@ interface Look {
   readonly reason: string;
 }
 
-/** What may be done with a database only when others do less. */
+/** The lock that each state of the database requires. */
 const NEEDS: Readonly<Record<Look["standing"], LockLevel>> = {
   current: "shared",
   behind: "reserved",
@@ -35,7 +35,7 @@ const NEEDS: Readonly<Record<Look["standing"], LockLevel>> = {
   damaged: "exclusive",
 };
 
-/** The database, made where there is none, brought up to date where it is old. */
+/** Opens the database; creates it if missing and migrates it if old. */
 export function openDatabase(opening: Opening): Database {
   const { file, patienceMs = PATIENCE_MS } = opening;
   try {
@@ -52,7 +52,10 @@ export function openDatabase(opening: Opening): Database {
   }
 }
 
-/** Looks again under each stricter lock: another process may have done what is to be done. Ends with the mildest one. */
+/**
+ * Looks again under each stricter lock, because another process may have done the work meanwhile. Ends with the mildest
+ * lock.
+ */
 function opened(opening: Opening, lock: DatabaseLock): DatabaseSync {
   for (let level: LockLevel = "shared"; ;) {
     lock.take(level);
@@ -72,7 +75,7 @@ function made({ sqlite, standing, reason }: Look, opening: Opening): DatabaseSyn
   if (standing === "empty" || standing === "behind") return bringUp(sqlite, opening);
   const { file, warn, now } = opening;
   const aside = setAside(file, now());
-  // Not before it is moved: the last one to close a database tidies up beside it.
+  // Closed only after the move: the last one to close a database removes the files beside it.
   sqlite.close();
   rmSync(suspicionOf(file), { force: true });
   warn(
@@ -83,7 +86,7 @@ function made({ sqlite, standing, reason }: Look, opening: Opening): DatabaseSyn
 
 function bringUp(sqlite: DatabaseSync, { steps = STEPS, now }: Opening): DatabaseSync {
   try {
-    // Counts only before the first table is made: what is removed can be given back to the disk.
+    // Has an effect only before the first table is created: lets freed space return to the disk.
     sqlite.exec("PRAGMA auto_vacuum = INCREMENTAL");
     sqlite.exec("PRAGMA journal_mode = WAL");
     migrate(sqlite, steps, now());
@@ -100,9 +103,9 @@ function lookAt({ file, steps = STEPS, patienceMs = PATIENCE_MS }: Opening): Loo
     timeout: patienceMs,
   });
   try {
-    // A kill of this process loses nothing that was committed; a power cut may lose the last moments, and no more.
+    // A kill of this process loses nothing that was committed; a power cut may lose only the last moments.
     sqlite.exec("PRAGMA synchronous = NORMAL");
-    // What is removed is overwritten too.
+    // Removed data is also overwritten.
     sqlite.exec("PRAGMA secure_delete = ON");
     const standing = standingOf(sqlite, steps, file);
     if (standing === "foreign") return { sqlite, standing, reason: "it holds tables of something else" };
@@ -117,10 +120,10 @@ function lookAt({ file, steps = STEPS, patienceMs = PATIENCE_MS }: Opening): Loo
   }
 }
 
-/** SQLite's files beside a database: they hold what is not in it yet, so they go with it. */
+/** SQLite's files beside a database hold data that is not in it yet, so they move along with it. */
 const WITH_IT = ["-wal", "-shm", "-journal", ""];
 
-/** Moves a database away, under a name that nothing has. The database itself goes last: until then nobody makes a new one. */
+/** Moves a database to an unused name. The main file goes last: until then nobody creates a new one. */
 function setAside(file: string, now: number): string {
   const free = freeName(`${file}.damaged-${stampOf(now)}`);
   for (const suffix of WITH_IT) if (exists(file + suffix)) renameSync(file + suffix, free + suffix);
@@ -138,18 +141,18 @@ const stampOf = (now: number): string => new Date(now).toISOString().replaceAll(
 
 const exists = (file: string): boolean => statSync(file, { throwIfNoEntry: false }) !== undefined;
 
-/** Up to this size all of it is looked at, which takes a few milliseconds; above it, when a failure has cast doubt on it. */
+/** Up to this size the whole database is checked, which takes a few milliseconds; a larger one only after a failure. */
 const CHECKED_BYTES = 2 * 1024 * 1024;
 
-/** Damage that SQLite itself does not see until it comes upon it, in a database that could be opened. */
+/** Damage in an openable database that SQLite would notice only on reaching it. */
 function faultOf(sqlite: DatabaseSync, file: string): string | undefined {
   return missingPart(sqlite, file) ?? brokenStructure(sqlite, file);
 }
 
-/** What is read first can only be too little for what is read last: others may write meanwhile. */
+/** Reads the page count first: other writers can only make the file larger than that. */
 function missingPart(sqlite: DatabaseSync, file: string): string | undefined {
   const wanted = numberFrom(sqlite, "page_count") * numberFrom(sqlite, "page_size");
-  // Pages that are still in the log are not in the file yet.
+  // Pages still in the log are not in the file yet.
   if (sizeOf(`${file}-wal`) > 0) return undefined;
   const size = sizeOf(file);
   if (wanted === 0 && size > 0) return "it is too short to be one";
@@ -170,7 +173,7 @@ const numberFrom = (sqlite: DatabaseSync, pragma: "page_count" | "page_size"): n
 
 const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 
-/** The hash is of the step's text, so that two versions that call different steps by one number find out. */
+/** The hash covers the step's text, so versions with different steps of the same number notice the conflict. */
 const LEDGER = `
 CREATE TABLE IF NOT EXISTS migrations (
   number INTEGER PRIMARY KEY,
@@ -180,7 +183,7 @@ CREATE TABLE IF NOT EXISTS migrations (
 
 type Standing = "empty" | "foreign" | "behind" | "current";
 
-/** How far the database is; only reads. One that this version would misread ends with 2. */
+/** How far the database is migrated; only reads. Exits with 2 if this version would misread the database. */
 function standingOf(sqlite: DatabaseSync, steps: readonly string[], file: string): Standing {
   const tables = sqlite.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
   if (tables.length === 0) return "empty";
@@ -193,7 +196,7 @@ function standingOf(sqlite: DatabaseSync, steps: readonly string[], file: string
   return done.length < steps.length ? "behind" : "current";
 }
 
-/** All missing steps or none. */
+/** Runs all missing steps or none. */
 function migrate(sqlite: DatabaseSync, steps: readonly string[], now: number): void {
   sqlite.exec("BEGIN IMMEDIATE");
   try {

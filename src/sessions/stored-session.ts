@@ -6,7 +6,7 @@ import type { Message } from "../core/messages.ts";
 import type { Outputs, Session, SessionInfo, SessionRecord } from "../core/session.ts";
 import type { Database } from "./database.ts";
 
-/** Its state is all in the database: two processes may have the same session open. */
+/** All of its state is in the database: two processes may have the same session open. */
 export class StoredSession implements Session {
   readonly id: string;
   readonly outputs: Outputs;
@@ -31,7 +31,7 @@ export class StoredSession implements Session {
     return { ...found };
   };
 
-  /** The only way in for records: what other tables say of one is written with it. */
+  /** The only way to add records: updates of other tables are part of the same transaction. */
   readonly append = (record: SessionRecord): void => {
     this.#db.atomically(() => this.#add(record));
   };
@@ -56,7 +56,7 @@ export class StoredSession implements Session {
         : (storedJson(own, this.id) as SessionRecord),
     );
 
-  /** What is shown piece by piece while it comes is not kept: the reply's message holds it. */
+  /** Text that is shown piece by piece is not stored: the reply's message contains it. */
   readonly log = (event: AgentEvent): void => {
     if (event.type === "text" || event.type === "thinking") return;
     const body = JSON.stringify(event);
@@ -81,7 +81,7 @@ export class StoredSession implements Session {
         | undefined
     )?.run;
 
-  /** Read in portions, so that no reader holds up those who write. */
+  /** Reads in portions, so that no reader holds up a writer. */
   readonly timeline = function* (this: StoredSession): Generator<{ at: number; event: AgentEvent }> {
     for (let last = 0; ;) {
       const rows = this.#db.all(
@@ -109,7 +109,9 @@ export class StoredSession implements Session {
     if (status !== undefined) this.#db.run("UPDATE sessions SET status = ? WHERE id = ?", status, this.id);
   }
 
-  /** Who begins to write to it makes it the last one, also where the clock was set back since another was changed. */
+  /**
+   * The first write of a process makes the session the newest one, even if the clock was set back after another change.
+   */
   #change(at: number): void {
     this.#db.run("UPDATE sessions SET changed = max(changed, ?) WHERE id = ?", at, this.id);
     if (this.#isNewest) return;
@@ -188,26 +190,25 @@ class StoredSteps implements Steps {
   }
 }
 
-/** A row of `records` or `events`. */
 interface Row {
   readonly session: string;
   readonly seq: number;
 }
 
-/** How many messages count after this record, when so many did before it. */
+/** The number of valid messages after this record, given the number before it. */
 function countAfter(record: SessionRecord, before: number): number {
   if (record.kind === "message") return before + 1;
   if (record.kind === "rolled_back") return Math.max(0, Math.min(before, record.to));
   return record.kind === "cleared" ? 0 : before;
 }
 
-/** The session's from now on; undefined where it stays. A run that goes on has not ended. */
+/** The session's new status; undefined if it stays. A run that continues has not ended. */
 export function statusAfter(record: SessionRecord): RunStatus | null | undefined {
   if (record.kind === "turn") return record.result.status;
   return record.kind === "answered" ? null : undefined;
 }
 
-/** What the tables made from `records` say of it; `before` as above. */
+/** Updates the tables derived from `records`; `before` as above. */
 function projectRecord(db: Database, row: Row, record: SessionRecord, before: number): void {
   switch (record.kind) {
     case "message": {
@@ -266,7 +267,7 @@ function projectTurn(db: Database, row: Row, result: TurnRecord["result"]): void
   });
 }
 
-/** What the tables made from `events` say of it. */
+/** Updates the tables derived from `events`. */
 function projectEvent(db: Database, row: Row, event: AgentEvent): void {
   switch (event.type) {
     case "call.proposed": {
@@ -293,7 +294,7 @@ function projectEvent(db: Database, row: Row, event: AgentEvent): void {
   }
 }
 
-/** The latest call of this name that is under way: a provider may use a name again. */
+/** Finds the latest open call with this id: a provider may reuse an id. */
 function projectEnd(db: Database, row: Row, event: Extract<AgentEvent, { type: "call.ended" }>): void {
   const { run, agent = null, call, kind, cause, full, ms } = event;
   const begun = db.get(
@@ -320,8 +321,8 @@ function projectEnd(db: Database, row: Row, event: Extract<AgentEvent, { type: "
 }
 
 /**
- * When sessions were changed. Two of one store never share a moment, so that the last one is known; one session does
- * not run ahead of the time however quickly it changes.
+ * Times of changes to sessions. No two sessions of one store share a time, so the newest one is known; a single session
+ * does not run ahead of real time, however often it changes.
  */
 export class Clock {
   readonly #now: () => number;
@@ -343,7 +344,7 @@ export class Clock {
   }
 }
 
-/** What was stored as JSON. SQLite keeps no sums of its pages: that a text is damaged may show only here. */
+/** Parses stored JSON. SQLite has no checksums for its pages, so damage to a text may show only here. */
 function storedJson(text: string | null, session: string): unknown {
   try {
     return JSON.parse(text ?? "");

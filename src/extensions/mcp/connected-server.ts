@@ -16,39 +16,43 @@ import { visibleLine } from "../../core/text/visible.ts";
 import { unlessAborted } from "../../platform/cancelled.ts";
 import { toolResult } from "./result-text.ts";
 
-/** One server of a run: connected, asked, started again when it dies, and given up when it does so too often. */
+/** One MCP server of a run: connected, called, restarted when it dies, and given up if it dies too often. */
 
 /** A connection that is about to be made. */
 export interface ServerLink {
   readonly transport: Transport;
-  /** Why it is no more; `isPlace`: it went with what it was in, and is no worse for that. */
+  /**
+   * Why the connection ended; `isPlace`: it ended together with the place it ran in, which is not the server's fault.
+   */
   readonly end: () => { readonly reason: string; readonly isPlace: boolean };
 }
 
 export interface McpServerParts {
   readonly name: string;
-  /** Of the harness, as servers are told. */
+  /** The harness's version, as told to servers. */
   readonly version: string;
-  /** Waits for what it runs in; rejects where that cannot be had now. */
+  /** Waits for the place in which the server runs; rejects if that is not available now. */
   readonly open: () => Promise<ServerLink>;
   readonly initMs: number;
-  /** Why it may be slow, and what would help. */
+  /** Why the server may be slow, and what would help. */
   readonly slow?: () => string;
   readonly callMs: number;
-  /** Its tools are others, or gone. */
+  /** Called when its tools have changed or are gone. */
   readonly changed: () => void;
   readonly notice: (text: string) => void;
-  /** Before each further start; how many there are is how often it is tried. */
+  /** The delay before each restart; their number is the number of restarts. */
   readonly delays?: readonly number[];
 }
 
 type State = "idle" | "starting" | "up" | "waiting" | "given up" | "ended";
 
 const DELAYS = [1000, 4000, 15_000];
-/** Of lists: what a server may make us ask for, and keep. */
+/** Limits on the lists that a server can make us fetch and keep. */
 const MOST_PAGES = 40;
 const MOST_LISTED = 2000;
-/** A list that is said to have changed is asked for again no sooner than this, and ever later while it goes on. */
+/**
+ * After a change notice, a list is fetched again no sooner than this, and with growing delays if the notices continue.
+ */
 const RELIST_MS = 500;
 const RELIST_MOST_MS = 60_000;
 
@@ -77,7 +81,7 @@ export class McpServer implements AsyncDisposable {
     this.#delays = parts.delays ?? DELAYS;
   }
 
-  /** As it lists them; nothing while it is not there. */
+  /** The tools as the server lists them; empty while it is down. */
   get tools(): readonly unknown[] {
     return this.#tools;
   }
@@ -86,7 +90,7 @@ export class McpServer implements AsyncDisposable {
     return this.#state === "up";
   }
 
-  /** Why it is not there. */
+  /** Why the server is down. */
   get why(): string {
     return this.#why;
   }
@@ -95,18 +99,18 @@ export class McpServer implements AsyncDisposable {
     return this.isUp && this.#client?.getServerCapabilities()?.[what] !== undefined;
   }
 
-  /** Starts it where nothing speaks against it; never rejects, and takes no longer than it may. */
+  /** Starts the server if it can be started; never rejects, and is limited in time. */
   async ready(): Promise<void> {
     if (this.#state === "idle") await this.#start();
     else await this.#starting;
   }
 
-  /** Every way a call can end is a value. */
+  /** Every possible end of a call is a value. */
   async call(tool: string, args: unknown, signal: AbortSignal): Promise<ToolResult> {
     return this.#asked("tools/call", { name: tool, arguments: args }, signal);
   }
 
-  /** Resources and prompts. */
+  /** For resources and prompts. */
   async ask(
     method: string,
     params: Readonly<Record<string, unknown>>,
@@ -138,7 +142,7 @@ export class McpServer implements AsyncDisposable {
     } catch (thrown) {
       return this.#down(reasonOf(thrown), true);
     }
-    // Nothing of ours is offered to a server: what it asks for (a model, a person, folders) is refused.
+    // Servers are offered nothing: requests for a model, a person or folders are refused.
     const client = new Client({ name: "harness", version }, { capabilities: {} });
     const tooLate = AbortSignal.timeout(initMs);
     const within = AbortSignal.any([tooLate, this.#ending.signal]);
@@ -175,14 +179,14 @@ export class McpServer implements AsyncDisposable {
     this.#down(reason || "the connection was closed", isPlace);
   }
 
-  /** A server of HTTP knows nothing of us any more: it is there, and has to be greeted anew, not at once. */
+  /** An HTTP server has forgotten our session: it is up, and has to be initialized again after a delay. */
   #lost(client: Client): void {
     Object.assign(client, { onclose: ignore });
     void client.close().catch(ignore);
     this.#down("it has forgotten its session", false);
   }
 
-  /** What went with its box is started in the next one, as if nothing had been. */
+  /** A server that ended together with its box starts afresh in the next box, without penalty. */
   #down(why: string, isPlace: boolean): void {
     this.#client = undefined;
     this.#stale = false;
@@ -213,7 +217,7 @@ export class McpServer implements AsyncDisposable {
     this.#timer.unref();
   }
 
-  /** One list at a time, and none sooner than a while after the last: the newest state is asked for in the end. */
+  /** Fetches one list at a time, with a pause after each; in the end the newest state has been fetched. */
   async #relist(client: Client): Promise<void> {
     this.#stale = true;
     if (this.#relisting) return;
@@ -228,7 +232,7 @@ export class McpServer implements AsyncDisposable {
         await pause(Math.min(wait, RELIST_MOST_MS), undefined, { ref: false });
       }
     } catch {
-      // The list that was there stays.
+      // The previous list stays.
     } finally {
       this.#relisting = false;
     }
@@ -263,7 +267,9 @@ export class McpServer implements AsyncDisposable {
 
 const ignore = (): void => undefined;
 
-/** 404 is the protocol's word for it; servers that were started anew say 400, too. Nothing was run then. */
+/**
+ * 404 is what the protocol specifies; restarted servers also answer 400. The request was not executed in either case.
+ */
 const isSessionLost = (thrown: unknown, { transport }: Client): boolean =>
   transport?.sessionId !== undefined &&
   SdkHttpError.isInstance(thrown) &&
@@ -272,7 +278,7 @@ const isSessionLost = (thrown: unknown, { transport }: Client): boolean =>
 const tooSlow = (ms: number, why: () => string = () => ""): string =>
   [`it was not ready within ${formatDuration(ms)}`, why()].filter((words) => words !== "").join(": ");
 
-/** Words of a server, as one bounded line. */
+/** A server's words as one bounded line of visible characters. */
 const saidBy = (thrown: unknown): string => visibleLine(reasonOf(thrown));
 
 const gone = (name: string, why: string): ToolResult => ({
@@ -281,7 +287,7 @@ const gone = (name: string, why: string): ToolResult => ({
   text: `The MCP server ${name} is not there: ${why}. Do without it.`,
 });
 
-/** Page by page, up to a bound: what is behind it is left out. */
+/** Fetches page by page, up to a bound; the rest is left out. */
 async function listTools(
   client: Client,
   options: { readonly signal?: AbortSignal; readonly timeout: number },

@@ -2,12 +2,12 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { formatSize } from "../../core/text/bounds.ts";
 import type { OwnRequests } from "../../core/network.ts";
 
-/** Of one answer; a stream of events that is longer breaks off, and is begun anew. */
+/** Bytes of one answer; a longer event stream is broken off and reopened. */
 const MOST_BODY = 16 * 2 ** 20;
 
 /**
- * MCP over HTTP, by requests that are judged as those of a box: what is not granted is not asked for, no redirect is
- * followed, and so no header goes anywhere but where it was meant to.
+ * MCP over HTTP. Requests are judged like those of a box: only granted hosts are contacted, and no redirect is
+ * followed, so headers go only where they were meant to.
  */
 export function httpTransport(
   url: string,
@@ -36,7 +36,7 @@ async function* within(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Arr
   }
 }
 
-/** What a client that somebody else wrote may ask of `fetch`. */
+/** The options that a third-party client may pass to `fetch`. */
 interface FetchInit {
   readonly method?: string;
   readonly headers?: ConstructorParameters<typeof Headers>[0];
@@ -45,8 +45,8 @@ interface FetchInit {
 }
 
 /**
- * `fetch` for such a client, over the harness's own way out: it follows no redirect and unpacks nothing; what is not granted
- * and what cannot be reached rejects, in the words of the gate.
+ * A `fetch` for such a client, over the harness's own network access. It follows no redirect and decompresses nothing.
+ * If a host is not granted or not reachable, it rejects with the words of the gate.
  */
 export const fetchBy =
   ({ send }: OwnRequests) =>

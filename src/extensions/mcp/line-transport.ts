@@ -7,20 +7,20 @@ import { reasonOf } from "../../core/errors.ts";
 import type { Box, ExecResult } from "../../core/ports.ts";
 
 /**
- * MCP over the pipes of a program: one message on each line. What the program prints is untrusted: a line has an end, what
- * nobody asked for has a bound, and whoever floods is ended.
+ * MCP over the pipes of a program, one message per line. The program's output is untrusted: lines and unrequested
+ * output are bounded, and a program that floods is ended.
  */
 
 const MiB = 2 ** 20;
 const LONGEST_LINE = 8 * MiB;
-/** Without an answer to a request of ours in between. */
+/** Limits on output without an answer to one of our requests in between. */
 const MOST_UNASKED = { messages: 5000, bytes: 32 * MiB };
-/** Lines that are no message of the protocol: some programs print a greeting first. */
+/** Lines that are not protocol messages: some programs print a greeting first. */
 const MOST_STRAY = 500;
 const MOST_WAITING = 32 * MiB;
 const LAST_ERRORS = 64 * 1024;
 
-/** `place`: it ended with the box that it was in, and is no worse for that. */
+/** `place`: the program ended together with its box, which is not the program's fault. */
 export interface ProgramEnd {
   readonly by: "program" | "place" | "us";
   readonly reason: string;
@@ -30,11 +30,11 @@ export interface Program {
   /** Never rejects. */
   readonly ended: Promise<ProgramEnd>;
   readonly write: (bytes: Uint8Array) => void;
-  /** Its input ends, and then it does. */
+  /** Closes the program's input, then ends the program. */
   readonly kill: () => void;
 }
 
-/** What it answers to is waited for before more is read. */
+/** The result is awaited before more output is read. */
 type OnOutput = (stream: "stdout" | "stderr", bytes: Uint8Array) => Promise<void> | void;
 export type StartProgram = (onOutput: OnOutput) => Program;
 
@@ -56,12 +56,12 @@ export class LineTransport implements Transport {
     this.#start = start;
   }
 
-  /** The last of what it wrote to stderr. */
+  /** The end of the program's stderr. */
   get errors(): string {
     return this.#errors.toString("utf8");
   }
 
-  /** Why it is no more, with its own last word; empty where it still is, or we ended it. */
+  /** Why the program ended, with its last line; empty while it runs, or if we ended it. */
   readonly end = (): { readonly reason: string; readonly isPlace: boolean } => {
     const end = this.#end;
     if (end === undefined || end.by === "us") return { reason: "", isPlace: false };
@@ -119,7 +119,7 @@ export class LineTransport implements Transport {
     this.#add(bytes.subarray(from));
     if (this.#unasked.bytes > MOST_UNASKED.bytes)
       this.#fail(`it printed more than ${formatSize(MOST_UNASKED.bytes)} that nobody asked for`);
-    // Others of this process have their turn, however much there is to read.
+    // Lets the rest of the process run, however much there is to read.
     await nextTurn();
   }
 
@@ -151,7 +151,7 @@ export class LineTransport implements Transport {
     }
   }
 
-  /** An answer has to be one to a question that is open. */
+  /** An answer has to belong to an open request. */
   #isExpected(message: JSONRPCMessage): boolean {
     if ("method" in message) {
       this.#unasked.messages += 1;
@@ -165,13 +165,13 @@ export class LineTransport implements Transport {
 
 const TELLS = /error|exception|cannot|not found|no such|denied|fail/i;
 
-/** The last line that names a cause, as some runtimes print more below it; else the last one. */
+/** The last line that names a cause, since some runtimes print more after it; else the last line. */
 function lastWord(errors: string): string {
   const lines = errors.trim().split("\n");
   return (lines.findLast((line) => TELLS.test(line)) ?? lines.at(-1) ?? "").trim();
 }
 
-/** Also what was made to break a parser is no message. */
+/** Input crafted to break the parser counts as no message either. */
 function readMessage(line: string): JSONRPCMessage | undefined {
   try {
     return parseJSONRPCMessage(JSON.parse(line));
@@ -183,11 +183,11 @@ function readMessage(line: string): JSONRPCMessage | undefined {
 export interface ProgramWords {
   readonly words: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** From the workspace, or from the home of the user. */
+  /** The workspace, or the user's home. */
   readonly folder: string;
 }
 
-/** In the box of the run: its walls, limits and networks hold for the server, too. */
+/** Runs the server in the run's box, whose walls, limits and networks apply to it too. */
 export const programInBox =
   (box: Box, { words, env, folder }: ProgramWords): StartProgram =>
   (onOutput) => {
@@ -223,10 +223,10 @@ const endOf = ({ exit_code, reason }: ExecResult): string =>
     ? `it ended by itself (exit code ${exit_code})`
     : `it ended: ${reason} (exit code ${exit_code})`;
 
-/** How long a program of this machine may take once its input has ended. */
+/** How long a program on this machine may run after its input was closed. */
 const GRACE_MS = 1000;
 
-/** On this machine itself, with nothing of its environment but what is given; never one that a project named. */
+/** Runs the server on this machine, with only the given environment; never a server that a project named. */
 export const programOnHost =
   ({ words: [file = "", ...args], env, folder }: ProgramWords): StartProgram =>
   (onOutput) => {
@@ -235,7 +235,7 @@ export const programOnHost =
     child.once("error", (error) =>
       resolve({ by: "program", reason: `it cannot be started: ${error.message}` }),
     );
-    // What it started has nobody any more, and would hold its pipes open.
+    // Processes that it started no longer serve anyone, and would hold its pipes open.
     child.once("exit", () => killGroup(child));
     child.once("close", (code, signal) => {
       resolve({ by: "program", reason: `it ended by itself (${signal ?? `exit code ${code}`})` });
@@ -264,7 +264,7 @@ async function pumped(
   try {
     for await (const chunk of stream as AsyncIterable<Buffer>) await take(chunk);
   } catch {
-    // Its end is told by the program itself.
+    // The program itself reports its end.
   }
 }
 
@@ -273,18 +273,18 @@ function killGroup({ pid }: ChildProcess): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // It is gone already.
+    // The group is already gone.
   }
 }
 
-/** What is to be written, as somebody reads it who may never do so. */
+/** Data for a reader that may never read it. */
 class Input implements AsyncIterable<Uint8Array> {
   readonly #waiting: Uint8Array[] = [];
   #bytes = 0;
   #ended = false;
   #wake: () => void = () => undefined;
 
-  /** false: too much is waiting. */
+  /** Returns false if too much is waiting. */
   push(bytes: Uint8Array): boolean {
     this.#waiting.push(bytes);
     this.#bytes += bytes.length;

@@ -3,9 +3,9 @@ import { isFields } from "../../core/text/json-values.ts";
 import { visible } from "../../core/text/visible.ts";
 
 /**
- * A server's JSON Schema, written anew from what is known of it: references to its own parts are put in their place, what
- * models and validators need not know is dropped, and there is a bound to its depth and size. The model is shown one form;
- * arguments are held to the other, in which nothing is left that could take long (patterns, formats).
+ * A server's JSON Schema, rewritten from its known parts: references within it are resolved, everything that models and
+ * validators do not need is dropped, and depth and size are bounded. The model gets `schema`; arguments are checked
+ * against `check`, which contains nothing that could take long (patterns, formats).
  */
 
 export interface PlainSchemas {
@@ -17,7 +17,7 @@ const DEEPEST = 16;
 const MOST_NODES = 2000;
 const MOST_CHARACTERS = 32 * 1024;
 const LONGEST_TEXT = 400;
-/** As the APIs of models want the names of arguments. */
+/** The form that model APIs require for argument names. */
 const ARGUMENT = /^[A-Za-z0-9_.-]{1,64}$/;
 const TYPES: ReadonlySet<unknown> = new Set([
   "string",
@@ -31,7 +31,7 @@ const TYPES: ReadonlySet<unknown> = new Set([
 
 type Kind = "schema" | "schemas" | "properties" | "names" | "data" | "text" | "number" | "switch" | "type";
 
-/** The keywords that are taken over; all others say nothing here. */
+/** The keywords that are kept; all others are ignored. */
 const KEYWORDS: Readonly<Record<string, Kind>> = {
   type: "type",
   description: "text",
@@ -63,7 +63,7 @@ const KEYWORDS: Readonly<Record<string, Kind>> = {
 };
 
 const FOR_MODELS_ONLY: ReadonlySet<string> = new Set(["description", "format", "pattern", "default"]);
-/** Not at the top of what a model is shown: some APIs refuse the whole request for it. */
+/** Not allowed at the top level of a model's schema: some APIs refuse the whole request. */
 const NOT_ON_TOP: ReadonlySet<string> = new Set(["anyOf", "oneOf", "allOf", "not", "enum", "const"]);
 
 class Unfit extends Error {}
@@ -87,7 +87,7 @@ export function plainSchema(given: unknown): PlainSchemas | { readonly why: stri
   }
 }
 
-/** One copying, with what it may still cost. */
+/** One copy, with its remaining budget. */
 class Copy {
   readonly #root: Readonly<Record<string, unknown>>;
   #nodes = 0;
@@ -109,7 +109,7 @@ class Copy {
     return Object.fromEntries(found);
   }
 
-  /** What refers to itself is anything, from there on. */
+  /** A schema that refers to itself accepts anything from that point on. */
   #referred(
     given: Readonly<Record<string, unknown>>,
     ref: unknown,
@@ -169,7 +169,7 @@ class Copy {
     return Object.fromEntries(rows);
   }
 
-  /** What has to be given as it stands cannot be shown in another way. */
+  /** Data has to be passed on exactly, so hidden characters cannot be made visible. */
   #data(given: unknown, depth: number): unknown {
     this.#spend(depth);
     if (Array.isArray(given)) return given.map((each) => this.#data(each, depth + 1));
@@ -204,7 +204,7 @@ function listOf(given: unknown): readonly unknown[] {
 const shown = (text: string): string =>
   visible(text.slice(0, LONGEST_TEXT).toWellFormed()).slice(0, LONGEST_TEXT);
 
-/** Without what only explains, at every place where a schema stands. */
+/** Removes keywords that only explain, in every subschema. */
 function withoutWords(schema: unknown): unknown {
   if (!isFields(schema)) return schema;
   const rows = Object.entries(schema)

@@ -4,14 +4,14 @@ import type { ToolResult } from "../../core/tool.ts";
 import { visible, visibleLine } from "../../core/text/visible.ts";
 
 /**
- * What a server answers, as text for the model. It is untrusted: what is no text is named and not passed on, whatever is
- * invisible is shown, and all of it has a bound. Whoever called cuts it further.
+ * A server's answer as text for the model. It is untrusted: parts that are not text are named but not passed on,
+ * invisible characters are made visible, and everything is bounded. The caller may shorten it further.
  */
 
-/** Of UTF-16 units, over all parts. */
+/** UTF-16 units of all parts together. */
 const MOST_TEXT = 512 * 1024;
 const MOST_PARTS = 200;
-/** A value nested deeper is not written out. */
+/** Values nested deeper are not written out. */
 const DEEPEST = 64;
 
 const text = z.string();
@@ -79,12 +79,12 @@ function resourceText(given: unknown): string | undefined {
   return `[${visibleLine(uri)} ${visibleLine(mimeType)}, ${sizeOf(data)}: not passed on]`;
 }
 
-/** Of Base64. */
+/** The size of Base64 data. */
 const sizeOf = (data: string): string => formatSize(Math.floor((data.length * 3) / 4));
 
 /**
- * Servers give the same once as text, for clients that know no other: the value, or the one that is in it; where that is a
- * list, perhaps each of its items by itself.
+ * Servers also send structured content as text, for clients that know nothing else: as the whole value, as the only
+ * value in it, or, if that is a list, perhaps with each item on its own.
  */
 function repeats(lines: readonly string[], value: unknown): boolean {
   if (isDeeper(value, DEEPEST)) return false;
@@ -99,7 +99,7 @@ function repeats(lines: readonly string[], value: unknown): boolean {
   return each.length > 0 && each.every((item, at) => item === lines[at] || JSON.stringify(item) === told[at]);
 }
 
-/** Written as values are compared; undefined where it is no JSON. */
+/** Normalized for comparison; undefined if the line is not JSON. */
 function asJson(line: string): string | undefined {
   try {
     return JSON.stringify(JSON.parse(line));

@@ -5,25 +5,25 @@ import { fieldsOf, isFields } from "../../core/text/json-values.ts";
 import { visible } from "../../core/text/visible.ts";
 import { plainSchema } from "./plain-schema.ts";
 
-/** What of a server's list is offered to the model, under which names, and why the rest is not. */
+/** Which of a server's tools are offered to the model, under which names, and why the others are not. */
 
 const MOST_TOOLS = 128;
 const MOST_SCHEMAS = 256 * 1024;
 const MOST_DESCRIPTION = 1000;
-/** As the APIs of models want them. */
+/** The limit of model APIs. */
 const LONGEST_NAME = 64;
 
 export interface OfferedTool {
   /** `server__tool` */
   readonly name: string;
-  /** As the server calls it. */
+  /** The server's own name for the tool. */
   readonly own: string;
   readonly description: string;
   /** For the model. */
   readonly schema: JsonSchema;
-  /** What arguments are held to. */
+  /** Arguments are checked against this. */
   readonly check: JsonSchema;
-  /** Of all that the server says of it. */
+  /** Hash of everything that the server says about the tool. */
   readonly hash: string;
 }
 
@@ -34,7 +34,7 @@ interface LeftOut {
 
 export interface Catalogue {
   readonly tools: readonly OfferedTool[];
-  /** What somebody denied is not among them: that is as it should be. */
+  /** Does not include denied tools: leaving those out is intended. */
   readonly left: readonly LeftOut[];
 }
 
@@ -105,7 +105,7 @@ function described(text: string): string {
     : shown.slice(0, MOST_DESCRIPTION);
 }
 
-/** Order of keys is no change. */
+/** The order of keys does not matter. */
 function hashOf(value: unknown): string {
   const text = JSON.stringify(value, (_, inner: unknown) =>
     isFields(inner)
@@ -115,7 +115,10 @@ function hashOf(value: unknown): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
-/** What models cannot write is `_`; what is too long ends in a mark of the whole. */
+/**
+ * Replaces characters that models cannot write with `_`; a name that is too long is cut and ends in a hash of the
+ * whole.
+ */
 function toolName(server: string, tool: string): string {
   const whole = `${server}__${tool.replaceAll(/[^A-Za-z0-9_-]/gu, "_")}`;
   if (whole.length <= LONGEST_NAME) return whole;
@@ -123,13 +126,13 @@ function toolName(server: string, tool: string): string {
   return `${whole.slice(0, LONGEST_NAME - mark.length - 1)}_${mark}`;
 }
 
-/** Deny goes before allow. */
+/** Deny wins over allow. */
 function isWanted({ allow, deny }: Filter, own: string, name: string): boolean {
   const fits = (glob: string): boolean => fitsGlob(glob, own) || fitsGlob(glob, name);
   return !deny.some(fits) && (allow.length === 0 || allow.some(fits));
 }
 
-/** `*` stands for anything, `?` for one character; in one pass without a way back that costs more. */
+/** `*` matches anything, `?` one character; a single pass without costly backtracking. */
 function fitsGlob(glob: string, text: string): boolean {
   let [at, from, star, mark] = [0, 0, -1, 0];
   while (from < text.length) {

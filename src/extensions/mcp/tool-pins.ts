@@ -6,15 +6,15 @@ import { replaceFile } from "../../platform/safe-files.ts";
 import type { OfferedTool } from "./tool-catalogue.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
-/** What a server said of each of its tools when it was last seen: a hash of it, in the state of the user. */
+/** What a server last said about each of its tools: a hash, stored in the user's state. */
 
 const MOST = 2000;
 const form = z.strictObject({ form: z.literal(1), tools: z.record(z.string(), z.string()) });
 
 export interface Compared {
-  /** Described otherwise than before. */
+  /** The description has changed. */
   readonly changed: readonly OfferedTool[];
-  /** Not there before; none where nothing was known yet. */
+  /** New tools; empty if nothing was known about the server. */
   readonly added: readonly OfferedTool[];
 }
 
@@ -38,7 +38,7 @@ export class ToolPins {
     };
   }
 
-  /** From now on they are as they are here. One that is gone stays known: it may come back as another. */
+  /** Records the tools as they are now. A removed tool stays known: it may return in another form. */
   keep(tools: readonly OfferedTool[]): Promise<void> {
     const now = tools.map(({ own, hash }) => [own, hash] as const);
     const before = Object.entries(this.#known ?? {}).filter(
@@ -51,7 +51,7 @@ export class ToolPins {
     return this.#written;
   }
 
-  /** When all that was to be kept is, or cannot be. */
+  /** Resolves when everything was stored, or storing has failed. */
   async settled(): Promise<void> {
     await this.#written.catch(() => undefined);
   }
@@ -67,7 +67,7 @@ export class ToolPins {
   }
 }
 
-/** What cannot be read is nothing: everything counts as new then. */
+/** If the file is unreadable, nothing is known: then every tool counts as new. */
 function read(file: string): Readonly<Record<string, string>> | undefined {
   try {
     return form.parse(JSON.parse(readFileSync(file, "utf8"))).tools;

@@ -34,29 +34,29 @@ import {
 } from "./acp-updates.ts";
 import { messageLines, type Wire } from "./message-lines.ts";
 
-/** Speaks the Agent Client Protocol with one editor. What a session is, is the host's. */
+/** Speaks the Agent Client Protocol with one editor. The host defines what a session is. */
 
 /** The editor, as a session sees it. */
 export interface EditorLink {
   readonly show: (event: AgentEvent) => void;
   readonly say: (text: string) => void;
-  /** Undefined where the editor gave no answer. */
+  /** Undefined if the editor gave no answer. */
   readonly ask: (question: Question, signal: AbortSignal) => Promise<Permission | undefined>;
 }
 
 export interface EditorSession {
   readonly id: string;
   readonly workspace: string;
-  /** None is looser than the one that the agent was started with. */
+  /** None is looser than the mode with which the agent was started. */
   readonly modes: readonly Mode[];
   readonly mode: () => Mode;
   readonly setMode: (mode: Mode) => Promise<void>;
   readonly busy: () => boolean;
-  /** Busy from the call on: a cancel that comes behind it ends it, however little of it has begun. */
+  /** The session is busy as soon as this is called, so a cancel that follows ends it, even if it has hardly begun. */
   readonly prompt: (text: string) => Promise<{ readonly status: RunStatus; readonly reason: string }>;
   readonly cancel: () => void;
   readonly messages: () => readonly Message[];
-  /** What can be typed behind a slash, as it is now. */
+  /** The slash commands that are available now. */
   readonly commands: () => Promise<readonly EditorCommand[]>;
   readonly close: () => Promise<void>;
 }
@@ -82,7 +82,7 @@ export interface AcpServing {
   readonly close: () => void;
 }
 
-/** Of one editor at a time. */
+/** Sessions of one editor that may be open at once. */
 const MAX_SESSIONS = 32;
 
 /** Serves one editor until it leaves. */
@@ -134,7 +134,7 @@ class Editor {
     return this.#sessions.get(id);
   }
 
-  /** Whatever is asked for: an editor that does not know the one version that is spoken leaves. */
+  /** Always offers the one supported version: an editor that does not know it leaves. */
   initialize() {
     const { version } = this.#host;
     return {
@@ -247,7 +247,7 @@ class Editor {
     const { id, workspace } = session;
     told.begin(id, workspace);
     this.#sessions.set(id, { session, told });
-    // Behind the answer: before it nobody knows the session.
+    // After the answer: before it, the editor does not know the session.
     setImmediate(() => {
       for (const text of unusedOf(where)) told.update(notice(text));
       void told.commands(session);
@@ -256,7 +256,7 @@ class Editor {
   }
 }
 
-/** What an editor offers that would be another way around the box, or another place to work in. */
+/** Features that an editor offers but that would bypass the box or add another workspace. */
 function unusedOf({ mcpServers = [], additionalDirectories = [] }: Where): readonly string[] {
   return [
     ...(mcpServers.length === 0
@@ -297,10 +297,10 @@ const modesOf = (session: EditorSession): SessionModeState => ({
 
 const INTERNAL = -32_603;
 const INVALID = -32_602;
-/** By which editors know that they have to begin another session. */
+/** Tells editors to begin another session. */
 const NOT_FOUND = -32_002;
 
-/** What a person can act on is said as it is. */
+/** Errors that a person can act on are passed on unchanged. */
 async function answered<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -312,7 +312,7 @@ async function answered<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What one session tells its editor, in order. */
+/** Sends the editor the updates of one session, in order. */
 class Told {
   readonly #client: AgentContext;
   #id = "";
@@ -345,7 +345,7 @@ class Told {
     this.#last = Promise.allSettled([this.#last, sent]);
   }
 
-  /** What can be typed behind a slash, where it is other than it was told last. What cannot be read is told with a prompt. */
+  /** Sends the slash commands if they have changed. Unreadable command files are reported with a prompt. */
   async commands(session: EditorSession): Promise<void> {
     const all = await session.commands().catch(() => []);
     const update = commandsOf(all);
@@ -355,7 +355,7 @@ class Told {
     this.update(update);
   }
 
-  /** Resolves when the editor was told all of it. */
+  /** Resolves when everything was sent to the editor. */
   async all(): Promise<void> {
     await this.#last;
   }
@@ -382,8 +382,8 @@ class Told {
 }
 
 /**
- * Over lines that nobody vouches for: one that is too long, or no message, is answered and skipped. Nothing more is read
- * while the editor does not read what it is told.
+ * A stream over untrusted lines: a line that is too long or not a message is answered and skipped. Nothing more is read
+ * while the editor does not read our output.
  */
 function streamOver({ input, write }: Wire): Stream {
   const lines = messageLines(input);

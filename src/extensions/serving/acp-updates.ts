@@ -14,7 +14,7 @@ import type { Message } from "../../core/messages.ts";
 import type { Question } from "../../core/ports.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 
-/** What an editor is shown of a run, in the words of the Agent Client Protocol. Pure. */
+/** A run in the terms of the Agent Client Protocol, for an editor. Pure. */
 
 type Finished = Extract<AgentEvent, { readonly type: "run.finished" }>;
 type Args = Readonly<Record<string, unknown>>;
@@ -46,18 +46,18 @@ const message = (said: string): SessionUpdate => ({
   content: text(said),
 });
 
-/** From the harness, and not from the model. */
+/** A text from the harness, not from the model. */
 export const notice = (said: string): SessionUpdate => message(`\n\n[harness] ${said}\n\n`);
 
-/** A line that an editor can offer: `/NAME`, and what stands behind it. */
+/** A command that an editor can offer: `/NAME` followed by arguments. */
 export interface EditorCommand {
   readonly name: string;
   readonly description: string;
-  /** What its arguments are called; empty where it is not said. */
+  /** What to call its arguments; empty if unknown. */
   readonly hint: string;
 }
 
-/** As many as an editor shows. */
+/** As many as an editor displays. */
 const MAX_COMMANDS = 200;
 
 export const commandsOf = (all: readonly EditorCommand[]): SessionUpdate => ({
@@ -69,16 +69,16 @@ export const commandsOf = (all: readonly EditorCommand[]): SessionUpdate => ({
   })),
 });
 
-/** What was said before it cannot be taken back. */
+/** Text that was already sent cannot be taken back. */
 export const insteadOf = (answer: string): SessionUpdate =>
   message(`\n\n[harness] A hook put this in place of the answer:\n\n${answer}`);
 
-/** What one event shows; nothing of most. */
+/** The updates for one event; none for most events. */
 export function updatesOf(event: AgentEvent, workspace: string): readonly SessionUpdate[] {
   const id = (call: string): string => (event.agent === undefined ? call : `${event.agent}/${call}`);
   switch (event.type) {
     case "text":
-      // A subagent answers the model, and not the person.
+      // A subagent answers the model, not the person.
       return event.agent === undefined ? [message(event.text)] : [];
     case "thinking":
       return event.agent === undefined
@@ -137,7 +137,7 @@ const placed = (file: string, workspace: string): string => path.resolve(workspa
 const placesOf = (args: Args, workspace: string): ToolCallLocation[] =>
   typeof args["path"] === "string" ? [{ path: placed(args["path"], workspace) }] : [];
 
-/** What an edit means to do, as far as its arguments say so by themselves. */
+/** The intended effect of an edit, if the arguments alone show it. */
 function diffsOf(tool: string, args: Args, workspace: string): readonly ToolCallContent[] {
   const { path: file, content, edits } = args;
   if (typeof file !== "string") return [];
@@ -161,7 +161,7 @@ function wordIn(value: unknown, key: string): string | undefined {
 
 type Ended = Extract<AgentEvent, { readonly type: "call.ended" }>;
 
-/** What went well with a diff shows the diff on. */
+/** The diff of a successful call stays on display. */
 function ended(toolCallId: string, { kind, cause, text: said, exit_code, reason }: Ended): SessionUpdate {
   return {
     sessionUpdate: "tool_call_update",
@@ -177,7 +177,7 @@ function ended(toolCallId: string, { kind, cause, text: said, exit_code, reason 
   };
 }
 
-/** As it is: what stands in it is no Markdown. */
+/** Unchanged text that is not read as Markdown. */
 function fenced(said: string): string {
   const longest = Math.max(2, ...(said.match(/`{3,}/g) ?? []).map(({ length }) => length));
   const fence = "`".repeat(longest + 1);
@@ -193,7 +193,7 @@ const entriesOf = (steps: Steps): PlanEntry[] =>
 
 const STEPS = { pending: "pending", doing: "in_progress", done: "completed" } as const;
 
-/** What a person has to know at the end beside the answer. */
+/** What a person has to know at the end, apart from the answer. */
 function closingOf({
   status,
   reason,
@@ -217,13 +217,13 @@ function closingOf({
   return parts.filter((rows) => rows.length > 0).map((rows) => notice(rows.join("\n")));
 }
 
-/** How a turn ended. What neither model nor box could do is an error of the request: see `failureOf`. */
+/** How a turn ended. A failure of the model or the box is an error of the request instead: see `failureOf`. */
 export function stopOf({ status }: Pick<Finished, "status">): StopReason {
   if (status === "interrupted") return "cancelled";
   return status === "budget" ? "max_turn_requests" : "end_turn";
 }
 
-/** Undefined where the turn came to an end of its own. */
+/** Undefined if the turn ended normally. */
 export const failureOf = ({ status, reason }: Pick<Finished, "status" | "reason">): string | undefined =>
   status === "model" || status === "sandbox" ? reason : undefined;
 
@@ -236,7 +236,7 @@ interface Asked {
   readonly options: PermissionOption[];
 }
 
-/** A question with the answers that there are. */
+/** A question with its possible answers. */
 export function askedOf(question: Question): Asked {
   const { tool, args, text: whole, shown: beside = "", effects = [], decision, grants = [] } = question;
   const why = (question.asks ?? decision.rules).map(
@@ -266,13 +266,13 @@ export function askedOf(question: Question): Asked {
   };
 }
 
-/** The part of a command that a rule is about; nothing where that is all of it. */
+/** The part of a command that a rule concerns; empty if that is the whole command. */
 function partOf(whole: string, [from, to]: readonly [number, number]): string {
   const part = whole.slice(from, to).trim();
   return part === "" || part === whole.trim() ? "" : `: ${visibleLine(part)}`;
 }
 
-/** Most effects that are told one by one; the text has them all. */
+/** Most effects listed one by one; the text contains them all. */
 const MAX_EFFECTS = 12;
 
 function effectsTold(effects: readonly string[]): readonly string[] {
@@ -290,7 +290,7 @@ const NOT_CONTAINED =
 export const permissionOf = (optionId: string): Permission =>
   optionId === "once" || optionId === "session" ? optionId : "reject";
 
-/** What was said before, for an editor that shows it again. */
+/** Earlier messages, for an editor that shows the conversation again. */
 export function replayed(messages: readonly Message[], workspace: string): readonly SessionUpdate[] {
   return messages.flatMap((each): readonly SessionUpdate[] => {
     switch (each.role) {
@@ -316,7 +316,7 @@ export function replayed(messages: readonly Message[], workspace: string): reado
   });
 }
 
-/** What the person wrote, with what they pointed at. Undefined where there is a picture or a sound in it. */
+/** The person's text with the resources that they attached. Undefined if it contains an image or audio. */
 export function promptOf(blocks: readonly ContentBlock[]): string | undefined {
   const parts: string[] = [];
   for (const block of blocks) {

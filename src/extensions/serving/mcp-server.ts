@@ -14,24 +14,24 @@ import type { ToolResult } from "../../core/tool.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import { messageLines, type Wire } from "./message-lines.ts";
 
-/** Offers tools over the Model Context Protocol. What is done with a call is the host's; here it is only put into words. */
+/** Offers tools over the Model Context Protocol. The host executes calls; this file only translates. */
 
 export interface OfferedTool {
   readonly name: string;
   readonly description: string;
   readonly schema: JsonSchema;
-  /** It changes nothing, as far as clients are told: what they ask their person about. */
+  /** Tells clients that the tool changes nothing; about other tools they ask their user. */
   readonly reads: boolean;
 }
 
 export interface OfferedCall {
   readonly name: string;
   readonly args: Readonly<Record<string, unknown>>;
-  /** Who calls, by its own word. */
+  /** The caller's name for itself. */
   readonly client: string;
 }
 
-/** How a call ended, and where it stands in the record of the session. */
+/** How a call ended, and its place in the session's record. */
 export interface AnsweredCall {
   readonly result: ToolResult;
   readonly about: Readonly<Record<string, string>>;
@@ -39,7 +39,7 @@ export interface AnsweredCall {
 
 export interface McpHost {
   readonly version: string;
-  /** What the client's model is told of the server. */
+  /** Told to the client's model about the server. */
   readonly instructions: string;
   readonly tools: readonly OfferedTool[];
   readonly call: (call: OfferedCall, signal: AbortSignal) => Promise<AnsweredCall>;
@@ -52,7 +52,9 @@ export interface McpServing {
 }
 
 interface Timing {
-  /** Between two signs of life of a call whose client asked for them: clients give up on silence after a minute. */
+  /**
+   * The interval between progress messages of a call that requested them: clients give up after a minute of silence.
+   */
   readonly progressMs: number;
 }
 
@@ -94,7 +96,7 @@ const listed = ({ name, description, schema, reads }: OfferedTool): Tool => ({
 
 const NAME_LENGTH = 60;
 
-/** By the word of the client: for people, and nothing is decided by it. */
+/** The client's own claim: for people only, nothing is decided by it. */
 function clientOf(context: ServerContext, server: Server): string {
   const told: unknown = Reflect.get(context.mcpReq.envelope ?? {}, CLIENT_INFO_META_KEY);
   const { name, version } = named(told) ?? named(server.getClientVersion()) ?? { name: "", version: "" };
@@ -111,7 +113,7 @@ function named(told: unknown): { readonly name: string; readonly version: string
   return { name: word("name"), version: word("version") };
 }
 
-/** How a call ended, as clients and their models read it: whatever did not go well is an error, with its reason. */
+/** The result of a call for clients and their models: every outcome but success is an error with its reason. */
 function resultOf({ result, about }: AnsweredCall): CallToolResult {
   const { kind, text, full, exitCode } = result;
   const cause = "cause" in result ? { "harness/cause": result.cause } : {};
@@ -128,14 +130,14 @@ function resultOf({ result, about }: AnsweredCall): CallToolResult {
   };
 }
 
-/** Progress of a call that takes long, for clients that want it. */
+/** Sends progress of a long call to clients that want it. */
 function signsOfLife({ mcpReq }: ServerContext, tool: string, ms: number): Disposable {
   const progressToken = mcpReq._meta?.progressToken;
   if (progressToken === undefined) return { [Symbol.dispose]: () => undefined };
   const began = performance.now();
   const told = { busy: false };
   const timer = setInterval(() => {
-    // Who reads nothing is told nothing more.
+    // A client that does not read gets no further messages.
     if (told.busy) return;
     told.busy = true;
     const progress = (performance.now() - began) / 1000;
@@ -149,7 +151,7 @@ function signsOfLife({ mcpReq }: ServerContext, tool: string, ms: number): Dispo
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-/** Requests that wait for their answer at one time; more are refused at once. */
+/** Requests that may be open at once; further ones are refused immediately. */
 const MAX_OPEN = 64;
 
 const PARSE_ERROR = -32_700;
@@ -159,8 +161,8 @@ const BUSY = -32_000;
 type Id = string | number;
 
 /**
- * JSON-RPC, a message a line, over streams that nobody vouches for: what cannot be read is answered and skipped, so many
- * requests are open at a time, and nothing more is read while the client does not read its answers.
+ * JSON-RPC, one message per line, over untrusted streams: an unreadable message is answered and skipped, the number of
+ * open requests is limited, and nothing more is read while the client does not read its answers.
  */
 class LineTransport implements Transport {
   onclose?: (() => void) | undefined;
@@ -211,7 +213,7 @@ class LineTransport implements Transport {
     if ("method" in message && "id" in message) {
       const { id } = message;
       if (this.#open.has(id)) return this.#refuse(id, INVALID_REQUEST, "Invalid Request: this id is in use");
-      // Those that are answered at once are answered by then.
+      // By then, requests with an immediate answer have been answered.
       if (this.#open.size >= MAX_OPEN) await new Promise((resolve) => void setImmediate(resolve));
       if (this.#open.size >= MAX_OPEN)
         return this.#refuse(id, BUSY, `Too many requests at a time, at most ${MAX_OPEN}: not run`);

@@ -1,28 +1,28 @@
 import type { Readable } from "node:stream";
 
-/** Of one message. The SDKs end the connection at the first that is longer; here it alone is dropped. */
+/** Bytes of one message. The SDKs close the connection at a longer message; here only that message is dropped. */
 const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
 
-/** What looks at a message, here and behind, goes down into it: no call of a tool is nested as deep. */
+/** Code here and later recurses into messages: no tool call is nested this deep. */
 const DEEPEST = 100;
 
-/** The two ends of standard input and output, or of anything like them. */
+/** Both ends of standard input and output, or of a similar connection. */
 export interface Wire {
   readonly input: Readable;
-  /** One message, whole; resolves when the reader has room for more. */
+  /** Writes one whole message; resolves when the reader has room for more. */
   readonly write: (message: object) => Promise<void>;
 }
 
 export type MessageLine =
   | { readonly kind: "message"; readonly value: unknown }
-  /** Not JSON, or longer or deeper than is taken. */
+  /** Not JSON, too long, or nested too deep. */
   | { readonly kind: "unreadable"; readonly why: string };
 
 const NEWLINE = 0x0a;
 
 /**
- * The messages of a peer, one JSON value on each line, as they come; the last line needs no end. Of a line that is too
- * long nothing is kept. Ends with the input, whatever ends that.
+ * A peer's messages as they arrive, one JSON value per line; the last line may lack its end. Nothing of a line that is
+ * too long is kept. Ends with the input, for whatever reason.
  */
 export async function* messageLines(
   input: AsyncIterable<Uint8Array>,
@@ -53,7 +53,7 @@ export async function* messageLines(
       take(chunk.subarray(from));
     }
   } catch {
-    // A pipe that breaks is a peer that left.
+    // A broken pipe means that the peer has left.
   }
   const rest = line();
   if (rest !== undefined) yield rest;
@@ -79,7 +79,7 @@ function readLine(bytes: Buffer): MessageLine | undefined {
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** By the brackets alone, before anything is made of them. */
+/** Counts brackets only, before anything is parsed. */
 function isDeeper(bytes: Buffer): boolean {
   let depth = 0;
   let quoted = false;

@@ -14,9 +14,9 @@ import {
   WRITABLE,
 } from "./skill-folders.ts";
 
-/** Slash commands: Markdown files whose text is said in the place of the user who types their name. */
+/** Slash commands: Markdown files whose text is sent in place of the user who types their name. */
 export interface AddedCommand {
-  /** As it is typed: the name of the file, behind those of its folders (`git:commit`). */
+  /** The name to type: the file's name after those of its folders (`git:commit`). */
   readonly name: string;
   readonly description: string;
   readonly hint: string;
@@ -33,7 +33,7 @@ const DEEPEST = 4;
 
 type CommandWords = Omit<AddedCommand, "origin" | "place">;
 
-/** `file`: from the folder of commands. Undefined for what is no command, as a script beside one. */
+/** `file`: relative to the folder of commands. Undefined if it is not a command, such as a script next to one. */
 export function readCommand(text: string, file: string): CommandWords | string | undefined {
   if (!file.endsWith(".md")) return undefined;
   const parts = file.slice(0, -".md".length).split("/");
@@ -59,7 +59,7 @@ const firstLineOf = (body: string): string =>
     .map((line) => line.replace(/^#+/, "").trim())
     .find((line) => line !== "") ?? "";
 
-/** Of a folder of the user's own; links are followed to Markdown alone. */
+/** The commands in one of the user's folders; links are followed only to Markdown files. */
 export async function ownCommands(folder: string, workspace: string): Promise<Found<AddedCommand>> {
   const all: AddedCommand[] = [];
   const problems: Problem[] = [];
@@ -98,7 +98,7 @@ async function ownCommand(place: string, file: string, workspace: string): Promi
   return { ...words, origin: "user", place };
 }
 
-/** Of what is trusted of a project. `folders` in the order in which they count. */
+/** The commands in a project's trusted files. `folders` in the order of their precedence. */
 export function projectCommands(
   files: readonly { readonly path: string; readonly text: string }[],
   folders: readonly string[],
@@ -115,7 +115,7 @@ export function projectCommands(
   return { all, problems };
 }
 
-/** A skill that is typed: what it says is said. */
+/** A skill that can be typed: its text is sent. */
 export const commandOfSkill = ({ name, description, hint, origin, place, body }: Skill): AddedCommand => ({
   name,
   description,
@@ -125,7 +125,7 @@ export const commandOfSkill = ({ name, description, hint, origin, place, body }:
   text: body,
 });
 
-/** `/git:commit` and `/git/commit` are the same, in any case; what stands behind the name is the rest. */
+/** `/git:commit` and `/git/commit` are the same, ignoring case; the rest of the line is the argument. */
 export function commandIn(
   line: string,
   commands: readonly AddedCommand[],
@@ -137,19 +137,19 @@ export function commandIn(
 }
 
 const MAX_SAID = 512 * 1024;
-/** `\$1` stays `$1`; `$10` and `$ARGUMENTS_X` are no places. */
+/** `\$1` stays `$1`; `$10` and `$ARGUMENTS_X` are not placeholders. */
 const PLACES = /\\(\$(?:ARGUMENTS|[1-9]))(?!\w)|\$(ARGUMENTS|[1-9])(?!\w)/g;
 const COMMANDS_OF_OTHERS = /(?:^|[^\w`])!`[^`\n]+`/;
 
 /**
- * What is said for the user: the text with its arguments, in one pass, so that no argument is read as a place. Why
- * nothing can be said, where it is too much.
+ * The text that is sent for the user, with its arguments filled in. A single pass, so that arguments are not read as
+ * placeholders. Returns the reason if the text would be too long.
  */
 export function expanded(
   { text: written, name }: AddedCommand,
   argument: string,
 ): { readonly said: string } | { readonly why: string } {
-  // As `harness trust` shows it: nothing in it is hidden from a person who reads the request.
+  // In the form that `harness trust` shows, so that nothing in it is hidden from a person who reads the request.
   const text = visible(written);
   const words = wordsOf(argument);
   const places = [...text.matchAll(PLACES)].filter(([, kept]) => kept === undefined);
@@ -165,7 +165,7 @@ export function expanded(
 const NOT_RUN =
   "\n\n[harness] Nothing was run for this text: where it has !`command`, run that with your tools if you need what it prints.";
 
-/** As a shell parts them, without its other signs; a quote that nobody closes is a sign of its own. */
+/** Splits like a shell, but without its other signs; an unclosed quote is an ordinary character. */
 function wordsOf(argument: string): readonly string[] {
   const words = argument.match(/(?:"[^"]*"|'[^']*'|[^\s"']|["'])+/g) ?? [];
   return words.map((word) => word.replaceAll(/"([^"]*)"|'([^']*)'/g, "$1$2"));

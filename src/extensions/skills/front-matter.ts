@@ -1,20 +1,20 @@
 /**
- * What stands before the text of a skill or a command: keys with values between two lines of `---`. Of YAML it is what such
- * files use at their top level: plain, quoted, literal and folded texts, over several lines. What is below a key (a list, a
- * map) is given as it was written, and so is what YAML would call a mistake but people mean as words: `a: b: c`, `[name]`.
- * No anchor, tag or type means anything.
+ * The front matter of a skill or command: keys with values between two lines of `---`. Supports the YAML that such
+ * files use at their top level: plain, quoted, literal and folded texts, also over several lines. Nested content (a
+ * list, a map) is returned as written, and so is text that is an error in YAML but that people mean as words: `a: b:
+ * c`, `[name]`. Anchors, tags and types mean nothing.
  */
 export interface FrontMatter {
   /** In the order of the file. */
   readonly values: ReadonlyMap<string, string>;
-  /** All behind it. */
+  /** The text after the front matter. */
   readonly body: string;
 }
 
 const MAX_CHARACTERS = 16_384;
 const MAX_LINES = 400;
 
-/** A text without front matter is all body. Why it cannot be read, where it cannot. */
+/** A text without front matter is all body. Returns the reason if the front matter cannot be read. */
 export function readFrontMatter(text: string): FrontMatter | string {
   const whole = text.replace(/^\uFEFF/, "");
   if (!/^---[ \t]*\r?\n/.test(whole)) return { values: new Map(), body: whole };
@@ -32,7 +32,7 @@ export function readFrontMatter(text: string): FrontMatter | string {
   }
 }
 
-/** Keys stand at the beginning of their line; their names are those of programs, not of people. */
+/** Keys begin at the start of their line; their names are those of programs, not of people. */
 const KEY = /^(?:([A-Za-z_][\w.-]*)|"([\w.-]+)"|'([\w.-]+)')[ \t]*:(?:[ \t]+(.*)|)$/;
 
 function withValues(lines: readonly string[], body: string): FrontMatter | string {
@@ -53,7 +53,7 @@ function withValues(lines: readonly string[], body: string): FrontMatter | strin
   return { values, body };
 }
 
-/** A line that belongs to the key above it: indented, empty, or an item of a list. */
+/** A line that belongs to the key above: indented, empty, or an item of a list. */
 const goesOn = (line: string): boolean => /^(?:[ \t]|-[ \t]|-?$)/.test(line);
 
 const BLOCK = /^([|>])([+-]?)[1-9]?([+-]?)(?:[ \t]+#.*)?$/;
@@ -70,14 +70,14 @@ function valueOf(first: string, more: readonly string[]): string {
   return folded([first, ...more].map(plain)).trim();
 }
 
-/** `#` begins a comment only behind a blank; in a text that is all of a line it stands at its beginning. */
+/** `#` starts a comment only after a blank, or at the start of the line. */
 const plain = (line: string): string =>
   line
     .trim()
     .replace(/(?:^|[ \t])#.*$/, "")
     .trimEnd();
 
-/** One line end is a blank, more of them are one less. */
+/** One line end becomes a blank; several become one fewer. */
 function folded(lines: readonly string[]): string {
   let text = "";
   let empty = 0;
@@ -99,7 +99,7 @@ function blockText(given: readonly string[], folds: boolean): string {
 
 const leftOf = (line: string): number => line.length - line.trimStart().length;
 
-/** As `folded`, but lines that are indented further stay as they are. */
+/** Like `folded`, but lines with further indentation stay as they are. */
 function foldedBlock(lines: readonly string[]): string {
   let text = "";
   let empty = 0;
@@ -118,10 +118,10 @@ function foldedBlock(lines: readonly string[]): string {
   return text;
 }
 
-/** What a backslash makes of the letter behind it; any other letter is as it is written. */
+/** The meaning of a backslash with a letter; other letters stay as written. */
 const ESCAPES: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r", "0": "", e: "" };
 
-/** Undefined where the quotes do not hold all of it: then they are a part of the text. */
+/** Undefined if text follows the closing quote: then the quotes are part of the text. */
 function quotedText(lines: readonly string[], sign: '"' | "'"): string | undefined {
   const text = folded(lines).slice(1);
   let found = "";

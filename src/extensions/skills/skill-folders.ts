@@ -8,13 +8,13 @@ import { isInside } from "../../core/text/file-paths.ts";
 import { readRegular } from "../../platform/safe-files.ts";
 import { readFrontMatter } from "./front-matter.ts";
 
-/** Skills: folders with a SKILL.md, of the user or of a project that is trusted. Nothing of them is run here. */
+/** Skills: folders with a SKILL.md, from the user or from a trusted project. Nothing of them is run here. */
 
-/** Whose it is. What a project brings was trusted, and is still not the user's own word. */
+/** The owner. What a project brings is trusted, but still not the user's own word. */
 export type Origin = "user" | "project";
 
 export interface SkillFile {
-  /** From the skill's folder. */
+  /** Relative to the skill's folder. */
   readonly path: string;
   readonly bytes: () => Promise<Uint8Array>;
 }
@@ -26,13 +26,13 @@ export interface Skill {
   /** Its SKILL.md, for people. */
   readonly place: string;
   readonly body: string;
-  /** The model may use it of its own accord. */
+  /** The model may use the skill on its own initiative. */
   readonly offered: boolean;
-  /** A person may use it as a slash command. */
+  /** A person may use the skill as a slash command. */
   readonly typed: boolean;
-  /** What its arguments are called. */
+  /** What to call its arguments. */
   readonly hint: string;
-  /** All but its SKILL.md, and what of the folder is left out. */
+  /** All files except its SKILL.md, and the entries that are left out. */
   readonly files: () => Promise<{ readonly files: readonly SkillFile[]; readonly left: readonly string[] }>;
 }
 
@@ -46,7 +46,7 @@ export interface Found<T> {
   readonly problems: readonly Problem[];
 }
 
-/** What counts of several places: of one name the first, and a copy of it says nothing new. */
+/** Merges finds from several places: the first of each name wins, and a mere copy of it is not a problem. */
 export function firstOfEachName<T extends { readonly name: string; readonly place: string }>(
   found: readonly Found<T>[],
   isCopy: (one: T, other: T) => boolean,
@@ -70,7 +70,7 @@ const MAX_FOLDERS = 200;
 
 type SkillWords = Omit<Skill, "origin" | "place" | "files">;
 
-/** What its SKILL.md says; why it is none, where it is none. */
+/** The content of its SKILL.md, or why the file is not a skill. */
 export function readSkill(text: string, folder: string): SkillWords | string {
   if (Buffer.byteLength(text) > MAX_MAIN) return `it has more than ${formatSize(MAX_MAIN)}`;
   const read = readFrontMatter(text);
@@ -86,7 +86,7 @@ export function readSkill(text: string, folder: string): SkillWords | string {
   return { name, description, body: body.trim(), offered, typed, hint: values.get("argument-hint") ?? "" };
 }
 
-/** Of a folder of the user's own. What a run could have written in `workspace` is nobody's word. */
+/** The skills in one of the user's folders. Files that a run could have written in `workspace` do not count. */
 export async function ownSkills(folder: string, workspace: string): Promise<Found<Skill>> {
   const all: Skill[] = [];
   const { entries, problems: unread } = await entriesOf(folder);
@@ -103,7 +103,7 @@ export async function ownSkills(folder: string, workspace: string): Promise<Foun
   return { all, problems };
 }
 
-/** Undefined for what is no skill's folder. Links of the user's to it are followed; from then on none is. */
+/** Undefined if the folder is not a skill. The user's links to a skill are followed, links inside a skill are not. */
 async function ownSkill(folder: string, workspace: string): Promise<Skill | Problem | undefined> {
   for (const main of MAINS) {
     const file = path.join(folder, main);
@@ -122,7 +122,7 @@ async function ownSkill(folder: string, workspace: string): Promise<Skill | Prob
 
 export const WRITABLE = "it lies in the workspace, where a run may have written it";
 
-/** A plain text of the user's; the reason where it is none. */
+/** One of the user's text files, or why it is not text. */
 export async function readText(file: string, max: number): Promise<string | { readonly why: string }> {
   try {
     const bytes = await readRegular(file, { links: "refuse", max });
@@ -134,7 +134,7 @@ export async function readText(file: string, max: number): Promise<string | { re
 
 export const NO_TEXT = "it is not text";
 
-/** Undefined for what is no text. */
+/** Undefined if the bytes are not text. */
 export function textOf(bytes: Uint8Array): string | undefined {
   if (bytes.includes(0)) return undefined;
   try {
@@ -144,7 +144,7 @@ export function textOf(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** By their names; none where there is no such folder, and why where it cannot be read. */
+/** Sorted by name; empty if the folder does not exist; with the problem if it cannot be read. */
 export async function entriesOf(
   folder: string,
 ): Promise<{ readonly entries: readonly Dirent[]; readonly problems: readonly Problem[] }> {
@@ -163,7 +163,7 @@ const MAX_FILES = 200;
 const MAX_BYTES = 4 * 2 ** 20;
 const DEEPEST = 6;
 
-/** Plain files alone: no link, no hidden one, no package of others. */
+/** Regular files only: no links, no hidden files, no installed dependencies. */
 async function filesBelow(top: string, main: string): ReturnType<Skill["files"]> {
   const found: string[] = [];
   const left: string[] = [];
@@ -193,14 +193,14 @@ const fileAt = (top: string, file: string): SkillFile => ({
 });
 
 interface ProjectFile {
-  /** From the project's top. */
+  /** Relative to the project's top. */
   readonly path: string;
   readonly text: string;
-  /** It is no text. */
+  /** Set if the file is not text. */
   readonly bytes?: number | undefined;
 }
 
-/** Of what is trusted of a project, as it was trusted. `folders` in the order in which they count. */
+/** The skills in a project's trusted files, as trusted. `folders` in the order of their precedence. */
 export function projectSkills<T extends ProjectFile>(
   files: readonly T[],
   folders: readonly string[],
@@ -225,7 +225,7 @@ export function projectSkills<T extends ProjectFile>(
   return { all: found.flatMap(({ all }) => all), problems: found.flatMap(({ problems }) => problems) };
 }
 
-/** A folder each, with what is in it; what lies beside them belongs to none. */
+/** Each skill's folder with its files; files outside such folders belong to none. */
 export function skillFoldersOf<T extends ProjectFile>(
   files: readonly T[],
   folders: readonly string[],

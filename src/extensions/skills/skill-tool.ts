@@ -10,8 +10,8 @@ const input = z.strictObject({ name: z.string().max(200), file: z.string().max(1
 type Input = z.infer<typeof input>;
 
 /**
- * What a skill says, on demand. It touches nothing of the workspace: texts come from outside the box, and what a skill
- * brings to be run is copied into the box's /tmp, where running it is a command as any other.
+ * Returns the text of a skill on demand. The tool does not touch the workspace: texts come from outside the box, and a
+ * skill's programs are copied into the box's /tmp, where running them is a command like any other.
  */
 export function skillTool(skills: readonly Skill[], box: () => Promise<Box>): AnyTool {
   const copies = new SkillCopies();
@@ -84,7 +84,7 @@ const namesOf = (files: readonly string[]): string =>
 
 const MAX_TEXT = 256 * 1024;
 
-/** By the names that it has, so that no name leads anywhere else. */
+/** Looks the file up among the skill's own names, so no name leads elsewhere. */
 async function one(skill: Skill, name: string): Promise<ToolResult> {
   const { files } = await skill.files();
   const wanted = name.replace(/^(?:\.\/)+/, "");
@@ -114,7 +114,7 @@ interface Copy {
   readonly left: readonly string[];
 }
 
-/** One copy of a skill's files for each box, read-only for commands that do not mean to change it. */
+/** One copy of a skill's files per box, read-only so that commands do not change it by accident. */
 class SkillCopies {
   readonly #made = new WeakMap<Box, Map<string, Promise<Copy | { readonly why: string }>>>();
 
@@ -141,7 +141,7 @@ class SkillCopies {
   }
 }
 
-/** Into a folder whose name nobody could know before: no link of a command's leads it elsewhere. */
+/** Copies into a folder with an unpredictable name, so that no link made by a command can redirect the copy. */
 async function copied(
   skill: Skill,
   files: readonly SkillFile[],

@@ -4,16 +4,16 @@ import { constants, createBrotliDecompress, createGunzip, createInflate } from "
 import { reasonOf } from "../../core/errors.ts";
 import type { OwnAnswer, OwnRequests } from "../../core/network.ts";
 
-/** What an address gave, with nothing of it read yet. */
+/** The response of an address, still unread. */
 export interface Page {
   readonly kind: "page";
-  /** Where it was in the end. */
+  /** The final address. */
   readonly url: string;
   readonly status: number;
-  /** As the server says it; empty where it does not. */
+  /** The type given by the server; empty if it gave none. */
   readonly type: string;
   readonly bytes: Uint8Array;
-  /** There is more of it. */
+  /** The response was longer. */
   readonly cut: boolean;
 }
 
@@ -23,7 +23,7 @@ export type Fetched =
   | { readonly kind: "failed"; readonly cause: "network" | "timeout"; readonly reason: string };
 
 export interface FetchBounds {
-  /** Of the answer as it comes, and of what it unpacks to. */
+  /** Bytes of the answer, both as received and decompressed. */
   readonly bytes: number;
   /** From the first request to the last byte. */
   readonly withinMs: number;
@@ -43,7 +43,7 @@ const HEADERS = {
   "user-agent": "harness (web_fetch)",
 } as const;
 
-/** One page by GET. Each place that it is sent on to is judged as the first was, and never less safe than that. */
+/** Fetches one page by GET. Every redirect is judged like the first address, and may not be less secure. */
 export async function fetchPage(
   requests: OwnRequests,
   address: string,
@@ -131,7 +131,7 @@ async function pageOf(answer: Answered, url: string, bounds: FetchBounds): Promi
 
 type Pieces = AsyncIterable<Uint8Array>;
 
-/** What was cut off in the middle unpacks as far as it goes. */
+/** Compressed data that was cut off is decompressed as far as possible. */
 const SYNC = { finishFlush: constants.Z_SYNC_FLUSH };
 const UNPACK: ReadonlyMap<string, (pieces: Pieces) => Pieces> = new Map([
   ["", (pieces: Pieces) => pieces],
@@ -146,7 +146,7 @@ const UNPACK: ReadonlyMap<string, (pieces: Pieces) => Pieces> = new Map([
   ],
 ]);
 
-/** As much is unpacked as is asked for; whoever stops asking ends it. */
+/** Decompresses only as much as is requested; stopping the iteration ends it. */
 async function* through(pieces: Pieces, make: () => NodeJS.ReadWriteStream & { destroy(): unknown }): Pieces {
   const source = Readable.from(pieces);
   const unpacking = make();

@@ -1,17 +1,17 @@
 import { Tokenizer } from "htmlparser2";
 
-/** A piece of text, or an element with what is in it. */
+/** A piece of text, or an element with its content. */
 export type HtmlNode = string | HtmlElement;
 
 export interface HtmlElement {
   /** In lower case. */
   readonly name: string;
-  /** Those of KEPT alone, the first of each. */
+  /** Only the attributes in KEPT, the first of each name. */
   readonly attributes: ReadonlyMap<string, string>;
   readonly children: HtmlNode[];
 }
 
-/** What is read of elements. */
+/** The attributes that are read. */
 const KEPT: ReadonlySet<string> = new Set([
   "href",
   "alt",
@@ -28,9 +28,9 @@ const KEPT: ReadonlySet<string> = new Set([
 ]);
 const LONGEST_VALUE = 2000;
 
-/** Elements that are deeper lie beside each other; browsers have a bound of the same kind. */
+/** Deeper elements become siblings; browsers have a similar limit. */
 export const DEEPEST = 128;
-/** Elements and texts; what comes behind them is left out. */
+/** Elements and texts; further ones are left out. */
 export const MOST_NODES = 200_000;
 
 const VOID: ReadonlySet<string> = new Set(
@@ -39,7 +39,7 @@ const VOID: ReadonlySet<string> = new Set(
   ),
 );
 
-/** What an element closes that is open in the same block. */
+/** The open elements in the same block that an element closes. */
 const ENDS: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   Object.entries({
     li: "li p",
@@ -60,7 +60,7 @@ const ENDS: ReadonlyMap<string, ReadonlySet<string>> = new Map(
     ),
   }).map(([name, ended]) => [name, new Set(ended.split(" "))]),
 );
-/** Nothing that is open around one of these is closed by what is in it. */
+/** What is inside one of these closes nothing outside it. */
 const WALLS: ReadonlySet<string> = new Set([
   "table",
   "ul",
@@ -73,7 +73,7 @@ const WALLS: ReadonlySet<string> = new Set([
   "th",
 ]);
 
-/** The tree of a page, whatever it is: linear in its length, and bounded in depth and count. */
+/** The tree of any page: built in linear time, and bounded in depth and size. */
 export function htmlTree(html: string): { readonly root: HtmlElement; readonly cut: boolean } {
   const tree = new Tree(html);
   const tokenizer = new Tokenizer({ decodeEntities: true }, tree);
@@ -87,7 +87,7 @@ class Tree {
   cut = false;
   readonly #html: string;
   readonly #open: HtmlElement[] = [this.root];
-  /** How many of each name are open: most closing tags that close nothing are seen at once. */
+  /** Number of open elements by name: most closing tags without an opener are detected at once. */
   readonly #counts = new Map<string, number>();
   #nodes = 0;
   #text: string[] = [];
@@ -180,7 +180,7 @@ class Tree {
     this.#leave(this.#open.findLastIndex((element) => element.name === name));
   }
 
-  /** Closes the one at this place and all in it. */
+  /** Closes the element at this place and everything in it. */
   #leave(at: number): void {
     for (const { name } of this.#open.splice(at)) this.#counts.set(name, (this.#counts.get(name) ?? 1) - 1);
   }

@@ -1,10 +1,10 @@
 import { URL } from "node:url";
 import type { HtmlElement, HtmlNode } from "./html-tree.ts";
 
-/** Behind so many characters nothing more is written: links and indentation make a text longer than its page. */
+/** After this many characters, writing stops: links and indentation can make a text longer than its page. */
 const MOST_TEXT = 500_000;
 const LONGEST_LINK = 500;
-/** Lists and quotes that are deeper stand as deep as this. */
+/** Deeper lists and quotes are indented only this far. */
 const DEEPEST_INDENT = 6;
 const MOST_CELLS = 40;
 
@@ -15,7 +15,6 @@ const BLOCKS: ReadonlySet<string> = new Set(
 );
 const HEADING = /^h([1-6])$/;
 
-/** Writes elements as Markdown, one block after the other. */
 export class MarkdownWriter {
   readonly #base: string;
   readonly #leftOut: (element: HtmlElement) => boolean;
@@ -23,9 +22,9 @@ export class MarkdownWriter {
   #said = 0;
   #written = 0;
   #cut = false;
-  /** In front of each line of what is open. */
+  /** The prefix of each line in the open blocks. */
   #indent: readonly string[] = [];
-  /** In front of the next line alone, in place of the last of `#indent`. */
+  /** The prefix of the next line only, in place of the last of `#indent`. */
   #marker: string | undefined;
   #inline: string[] = [];
   #lists = 0;
@@ -75,7 +74,7 @@ export class MarkdownWriter {
     else this.#inlineElement(node);
   }
 
-  /** Part of the paragraph that is open. */
+  /** Adds to the open paragraph. */
   #say(text: string): void {
     this.#inline.push(text.slice(0, MOST_TEXT - this.#said));
     this.#said += text.length;
@@ -115,7 +114,7 @@ export class MarkdownWriter {
     if (text !== "") this.#say(`[${text}](${address})`);
   }
 
-  /** Whole, and only where a reader could go; a place in the same page is none. */
+  /** The absolute address, if a reader could go there; undefined for a place in the same page. */
   #addressOf(href: string): string | undefined {
     if (href === "" || href.startsWith("#")) return undefined;
     const url = URL.parse(href, this.#base);
@@ -131,7 +130,7 @@ export class MarkdownWriter {
     if (text !== "") this.#put([prefix + text, ""]);
   }
 
-  /** One in another stands close to it. */
+  /** A nested list has no blank line around it. */
   #list({ name, attributes, children }: HtmlElement): void {
     this.#lists += 1;
     let number = Number.parseInt(attributes.get("start") ?? "1", 10) || 1;
@@ -169,7 +168,7 @@ export class MarkdownWriter {
     this.#put([fence, ...text.split("\n"), fence, ""]);
   }
 
-  /** One line for each row; a table that only lays out the page is read as what is in it. */
+  /** One line per row; a table that only arranges the page is read as ordinary content. */
   #table(element: HtmlElement): void {
     const rows = rowsOf(element, this.#leftOut);
     const most = Math.max(0, ...rows.map((row) => row.length));
@@ -191,7 +190,7 @@ export class MarkdownWriter {
     return text;
   }
 
-  /** What is in it as one line, whatever its elements. */
+  /** The content on one line, whatever its elements. */
   #flat(element: HtmlElement): void {
     for (const child of element.children) {
       if (typeof child === "string") this.#say(child);
@@ -205,7 +204,7 @@ export class MarkdownWriter {
     }
   }
 
-  /** Ends the paragraph that is open. `tight`: nothing stands between it and what follows. */
+  /** Ends the open paragraph. `tight`: without a blank line before what follows. */
   #paragraph(tight = false): void {
     if (this.#inline.length === 0) return;
     const text = collapsed(this.#inline);
@@ -230,10 +229,10 @@ export class MarkdownWriter {
   }
 }
 
-/** Stays a line's end where blanks become one. */
+/** Stays a line break when white space is collapsed. */
 const BREAK = "\u0000";
 
-/** As a reader sees inline text: blanks are one, and `br` ends a line. */
+/** Collapses inline text as browsers do: white space becomes one blank, and `br` ends a line. */
 const collapsed = (pieces: readonly string[]): string =>
   pieces
     .join("")
@@ -255,7 +254,7 @@ function textOf(element: HtmlElement, leftOut: (element: HtmlElement) => boolean
   return pieces.join("");
 }
 
-/** The cells of its own rows. */
+/** The cells of the table's own rows. */
 function rowsOf(
   table: HtmlElement,
   leftOut: (element: HtmlElement) => boolean,

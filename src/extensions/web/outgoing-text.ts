@@ -2,21 +2,21 @@ import { URL } from "node:url";
 import { maskSecrets } from "../../core/text/secrets.ts";
 import { secretMasks } from "../../core/text/secret-values.ts";
 
-/** What may be in a request that a model thought of: an address or a query carries words to whoever is asked. */
+/** Limits on requests that a model composed: an address or query carries text to the server. */
 
 const LONGEST_ADDRESS = 1000;
 const LONGEST_QUERY = 300;
 
-/** Values of the user's that go to nobody by a tool. */
+/** A user's value that no tool may send anywhere. */
 export interface KnownValue {
   readonly name: string;
   readonly value: string;
 }
 
-/** Why it may not be sent, or undefined. */
+/** Why the text may not be sent, or undefined. */
 export type JudgeText = (text: string) => string | undefined;
 
-/** What has the form of a secret, or holds a value that is known to be one, in any usual spelling. */
+/** Refuses text that looks like a secret, or contains a known secret value in any usual encoding. */
 export function secretJudge(known: readonly KnownValue[]): JudgeText {
   const { mask } = secretMasks(known);
   const digits = known.map(({ value }) => Buffer.from(value).toString("hex"));
@@ -31,13 +31,13 @@ export function secretJudge(known: readonly KnownValue[]): JudgeText {
   };
 }
 
-/** As servers read it; what cannot be decoded stays as it is. */
+/** Decodes like a server; what cannot be decoded stays as it is. */
 const decodedOnce = (text: string): string =>
   text
     .replaceAll("+", " ")
     .replaceAll(/(?:%[0-9a-f]{2})+/gi, (run) => Buffer.from(run.replaceAll("%", ""), "hex").toString("utf8"));
 
-/** Without its fragment, which is for no server. */
+/** Returns the address without its fragment, which no server receives. */
 export function judgeAddress(text: string, holdsSecret: JudgeText): URL | { readonly refused: string } {
   const url = URL.parse(text.trim());
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:"))

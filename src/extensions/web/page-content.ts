@@ -1,6 +1,6 @@
 import type { Page } from "./fetch-page.ts";
 
-/** What the bytes of a page are to be read as. */
+/** How to read the bytes of a page. */
 export type PageContent =
   | { readonly kind: "html" | "text"; readonly text: string; readonly notes: readonly string[] }
   | { readonly kind: "other"; readonly what: string };
@@ -8,10 +8,10 @@ export type PageContent =
 const HTML = /^(?:text\/html|application\/xhtml\+xml)$/;
 const TEXT =
   /^(?:text\/[\w.+-]+|application\/(?:[\w.-]+\+(?:json|xml)|json|ld\+json|x-ndjson|xml|javascript|ecmascript|x-javascript|x-sh|yaml|x-yaml|toml|sql|graphql|rtf)|message\/rfc822)$/;
-/** Said by servers that do not know. */
+/** Sent by servers that do not know the type. */
 const UNSAID = /^(?:|application\/octet-stream|binary\/octet-stream)$/;
 
-/** Its type as the server says it, where its bytes do not say otherwise; its text in its charset. */
+/** The type as given by the server unless the bytes contradict it; the text decoded from its charset. */
 export function contentOf({ type, bytes, cut }: Pick<Page, "type" | "bytes" | "cut">): PageContent {
   const [essence = "", ...parameters] = type.split(";");
   const named = essence.trim().toLowerCase();
@@ -33,11 +33,11 @@ const charsetIn = (parameters: readonly string[]): string | undefined =>
     .map((each) => /^\s*charset\s*=\s*["']?([\w:.-]{1,40})/i.exec(each)?.[1])
     .find((each) => each !== undefined);
 
-/** In the first bytes of a page, where standards want it. */
+/** From the first bytes of a page, where the standard requires it. */
 const metaCharset = (head: string): string | undefined =>
   /<meta\s[^>]{0,200}?charset\s*=\s*["']?([\w:.-]{1,40})/i.exec(head.slice(0, 1024))?.[1];
 
-/** A mark at the beginning counts before what was said; where nothing was, UTF-8 if it is that. */
+/** A byte order mark wins over the declared charset; without either, UTF-8 if the bytes are valid. */
 function decoded(
   bytes: Uint8Array,
   charset: string | undefined,
@@ -51,7 +51,7 @@ function decoded(
   }
   const notes = label === undefined ? [] : [`its charset ${JSON.stringify(label)} is not known`];
   try {
-    // What is cut may end in the middle of a character.
+    // A cut text may end in the middle of a character.
     return { text: new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: cut }), notes };
   } catch {
     return { text: new TextDecoder("windows-1252").decode(bytes), notes };

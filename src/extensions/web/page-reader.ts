@@ -8,15 +8,15 @@ export interface PageQuestion {
   readonly url: string;
 }
 
-/** Turns the HTML of others into text; it rejects with the reason where that cannot be. */
+/** Turns untrusted HTML into text; rejects with the reason if that is impossible. */
 export type ReadHtml = (question: PageQuestion, signal: AbortSignal) => Promise<Readable>;
 
 const WITHIN_MS = 10_000;
 const MEMORY = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 64 };
 
 /**
- * In a thread of its own, `program`, that ends with the page: whatever a page makes of it costs so much time and memory and
- * no more.
+ * Reads the page in its own thread, `program`, which ends with the page: this bounds the time and memory that a page
+ * can use.
  */
 export const htmlReader =
   (program: URL, withinMs = WITHIN_MS): ReadHtml =>

@@ -5,17 +5,17 @@ import { MarkdownWriter } from "./markdown-writer.ts";
 export interface Readable {
   readonly title: string;
   readonly text: string;
-  /** Something was left out because there is too much of it. */
+  /** Something was left out because the page is too long. */
   readonly cut: boolean;
 }
 
-/** Nothing in these is for a reader. */
+/** Elements without content for a reader. */
 const UNREAD: ReadonlySet<string> = new Set(
   "title script style noscript template svg math iframe object embed canvas video audio select button input textarea datalist head dialog map noframes noembed frameset".split(
     " ",
   ),
 );
-/** What stands around the text of a page, by its element or its role. */
+/** Elements and roles around the main text of a page. */
 const AROUND: ReadonlySet<string> = new Set(["nav", "footer", "aside"]);
 const AROUND_ROLES =
   /^(?:navigation|banner|contentinfo|complementary|search|dialog|alertdialog|menu|menubar)$/i;
@@ -23,13 +23,13 @@ const AROUND_NAMES =
   /(?:^|[\s_-])(?:cookies?|consent|advert\w*|ads?|promo\w*|share|sharing|social|newsletter|subscribe|breadcrumbs?|sidebar|skip-?link|popup|modal|toc|navbar|pagination|related)(?=$|[\s_-])/i;
 const UNSEEN_STYLE = /(?:display\s*:\s*none|visibility\s*:\s*hidden)/i;
 
-/** A part is the page's text only where it has this much of all of it. */
+/** A part counts as the main text only if it has this share of all text. */
 const LEAST_SHARE = 0.25;
 const LEAST_TEXT = 200;
 
 /**
- * What a reader sees of a page: its main part as Markdown, where one can be told, with links in whole. What is hidden is
- * left out, as nobody who looks at the page would see it.
+ * What a reader sees of a page: its main part as Markdown, if one can be identified, with absolute links. Hidden
+ * content is left out, because a person looking at the page would not see it.
  */
 export function readable(root: HtmlElement, address: string): Readable {
   const about = aboutPage(root, address);
@@ -39,7 +39,7 @@ export function readable(root: HtmlElement, address: string): Readable {
   const written = write(main, about.base, (element) => isAround(element, sizes, sizes.of(main)));
   if (written.text.length >= LEAST_TEXT || sizes.of(body) <= written.text.length)
     return { title: about.title, ...written };
-  // What was left out was most of it.
+  // Leaving parts out removed most of the text.
   return { title: about.title, ...write(body, about.base, () => false) };
 }
 
@@ -63,7 +63,7 @@ function isUnread({ name, attributes }: HtmlElement): boolean {
   );
 }
 
-/** The names that people give to what is around a text are also given to texts: a large part stays. */
+/** Texts may have the same class names as the parts around them, so a large part is kept. */
 function isAround(element: HtmlElement, sizes: Sizes, whole: number): boolean {
   const { name, attributes } = element;
   if (AROUND.has(name) || AROUND_ROLES.test(attributes.get("role") ?? "")) return true;
@@ -85,7 +85,7 @@ function mainPart(body: HtmlElement, sizes: Sizes): HtmlElement {
 const isMain = ({ name, attributes }: HtmlElement): boolean =>
   name === "main" || attributes.get("role") === "main";
 
-/** How much text is in each element that is read, and which could be the main part. */
+/** The amount of text in each element, and the candidates for the main part. */
 class Sizes {
   body: HtmlElement | undefined;
   readonly candidates: HtmlElement[] = [];
@@ -99,7 +99,7 @@ class Sizes {
   readonly of = (element: HtmlElement): number => this.#sizes.get(element) ?? 0;
   readonly hasHeading = (element: HtmlElement): boolean => this.#headings.has(element);
 
-  /** As deep as a tree may be. */
+  /** Recursion is limited by the depth of the tree. */
   #measure(element: HtmlElement): number {
     if (element.name !== "" && isUnread(element)) return 0;
     if (element.name === "body") this.body ??= element;
@@ -118,7 +118,7 @@ class Sizes {
   }
 }
 
-/** What the head says: the title, and what addresses are read against. */
+/** From the head: the title, and the base of relative addresses. */
 function aboutPage(root: HtmlElement, address: string): { readonly title: string; readonly base: string } {
   const found: { title?: string; shown?: string; heading?: string; base?: string } = {};
   const look = (element: HtmlElement): void => {
@@ -144,7 +144,7 @@ const isTitle = (attributes: HtmlElement["attributes"]): boolean =>
 
 const LONGEST_TITLE = 1000;
 
-/** Its text on one line. */
+/** The element's text on one line. */
 function plain(element: HtmlElement): string {
   const pieces: string[] = [];
   const gather = (node: HtmlNode): void => {

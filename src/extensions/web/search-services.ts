@@ -7,7 +7,7 @@ export type SearchProvider = "searxng" | "tavily" | "exa" | "brave";
 export interface SearchAsked {
   readonly query: string;
   readonly count: number;
-  /** Only pages of these, and of what is below them; empty: any. */
+  /** Only pages of these domains and their subdomains; empty: any. */
   readonly domains: readonly string[];
 }
 
@@ -17,18 +17,18 @@ export interface SearchHit {
   readonly snippet: string;
 }
 
-/** How one service is asked, and how it answers. */
+/** How to query one service, and how to read its answer. */
 export interface SearchService {
-  /** Where it is when the settings do not say. */
+  /** The default address; undefined if the settings have to give it. */
   readonly url: string | undefined;
-  /** The variable that has the key; undefined where it wants none. */
+  /** The variable that holds the key; undefined if the service needs none. */
   readonly key: string | undefined;
   readonly request: (asked: SearchAsked, base: string, key: string) => OwnRequest;
-  /** Throws where it is no answer of this service. */
+  /** Throws if this is not an answer of the service. */
   readonly hits: (answer: unknown) => readonly SearchHit[];
 }
 
-/** Texts may be missing or null; an answer without addresses is none. */
+/** Texts may be missing or null; a result without an address makes the answer invalid. */
 const text = z.string().nullish();
 const said = (...texts: readonly (string | null | undefined)[]): string =>
   texts.find((each) => each !== null && each !== undefined && each.trim() !== "") ?? "";
@@ -44,7 +44,7 @@ const exaAnswer = z.object({
     z.object({ url: z.string(), title: text, text, highlights: z.array(z.string()).nullish() }),
   ),
 });
-/** Without results there is no `web`. */
+/** Without results, `web` is missing. */
 const braveAnswer = z.object({
   web: z
     .object({ results: z.array(z.object({ url: z.string(), title: text, description: text })) })
@@ -61,11 +61,11 @@ function below(base: string, path: string, query: Readonly<Record<string, string
   return url.href;
 }
 
-/** For services that know domains by words of the query alone. */
+/** For services that accept domains only as words of the query. */
 const withSites = (query: string, domains: readonly string[]): string =>
   domains.length === 0 ? query : `${query} ${domains.map((domain) => `site:${domain}`).join(" OR ")}`;
 
-/** https://api-dashboard.search.brave.com: at most 400 characters and 50 words. */
+/** From https://api-dashboard.search.brave.com: at most 400 characters and 50 words. */
 const fitsBrave = (query: string): boolean => query.length <= 400 && query.trim().split(/\s+/).length <= 50;
 
 export const SERVICES: Readonly<Record<SearchProvider, SearchService>> = {
@@ -131,7 +131,7 @@ export const SERVICES: Readonly<Record<SearchProvider, SearchService>> = {
     key: "BRAVE_API_KEY",
     request: ({ query, count, domains }, base, key) => {
       const narrow = withSites(query, domains);
-      // What is too long with its domains is asked for without them: other results are left out in any case.
+      // A query that is too long with its domains is sent without them: results elsewhere are filtered out anyway.
       const asked = fitsBrave(narrow) ? narrow : shortened(query);
       return {
         url: below(base, "/res/v1/web/search", { q: asked, count: String(asked === narrow ? count : 20) }),
@@ -148,12 +148,12 @@ export const SERVICES: Readonly<Record<SearchProvider, SearchService>> = {
   },
 };
 
-/** As many of its words as Brave takes. */
+/** As many words of the query as Brave accepts. */
 function shortened(query: string): string {
   const words = query.trim().split(/\s+/).slice(0, 50);
   while (words.length > 1 && words.join(" ").length > 400) words.pop();
   return words.join(" ").slice(0, 400);
 }
 
-/** It marks the words that were found. */
+/** Removes the marks around the words that were found. */
 const withoutMarks = (marked: string): string => marked.replaceAll(/<\/?strong>/g, "");

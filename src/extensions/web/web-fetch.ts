@@ -28,7 +28,7 @@ const input = z.strictObject({
 });
 type Input = z.infer<typeof input>;
 
-/** A page of a granted host as text, by a GET of the harness itself: no cookie, no credential, no Referer. */
+/** Fetches a page of a granted host as text, by a plain GET: no cookie, no credential, no Referer. */
 export const webFetchTool = (parts: FetchParts): AnyTool =>
   anyTool<Input>({
     name: "web_fetch",
@@ -42,13 +42,13 @@ export const webFetchTool = (parts: FetchParts): AnyTool =>
     run: (given, signal) => fetched(parts, given, signal),
   });
 
-/** What is no address reaches nothing, and is refused when it is run. */
+/** An invalid address reaches nothing, and is refused when the call is run. */
 function factsOf(text: string): Facts {
   const url = URL.parse(text.trim());
   return url === null || url.hostname === "" ? NO_FACTS : { ...NO_FACTS, hosts: [hostOf(url)] };
 }
 
-/** With its port where that is not the usual one of the web. */
+/** Includes the port unless it is a usual port of the web. */
 const hostOf = ({ hostname, port }: URL): string => {
   const name = hostname.endsWith(".") ? hostname.slice(0, -1) : hostname;
   return port === "" || port === "80" || port === "443" ? name : `${name}:${port}`;
@@ -116,7 +116,7 @@ async function pageResult(
   }
 }
 
-/** First what the harness says of it, then what the page says. */
+/** First the facts from the harness, then the text of the page. */
 function shown(
   { find, max = USUAL, url }: Input,
   page: Page,

@@ -15,11 +15,11 @@ const WITHIN_MS = 30_000;
 const LONGEST = { title: 200, url: 500, snippet: 500 } as const;
 
 export interface SearchParts {
-  /** The way to the service and to nothing else. */
+  /** Allows requests to the service and to nothing else. */
   readonly requests: OwnRequests;
   readonly provider: SearchProvider;
   readonly base: string;
-  /** Empty where the service wants none. */
+  /** Empty if the service needs none. */
   readonly key: string;
   readonly holdsSecret: JudgeText;
 }
@@ -37,7 +37,7 @@ const input = z.strictObject({
 });
 type Input = z.infer<typeof input>;
 
-/** Asks the service that the user's settings name. What it finds is granted by that no more than it was. */
+/** Queries the service named in the user's settings. A hit does not grant access to its address. */
 export const webSearchTool = (parts: SearchParts): AnyTool =>
   anyTool<Input>({
     name: "web_search",

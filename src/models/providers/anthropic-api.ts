@@ -8,26 +8,26 @@ import { conversationOf, fittedId, type Turn, USUAL_ID } from "../request-histor
 import { MessageReader } from "./anthropic-stream.ts";
 
 interface AnthropicOptions {
-  /** Does not end in /v1. */
+  /** Must not end in /v1. */
   readonly baseUrl: string;
   readonly key?: string;
-  /** Asks for replies as a whole. */
+  /** Requests replies that are not streamed. */
   readonly whole?: boolean;
 }
 
-/** The one that proxies and servers of one's own know, and the last that takes a temperature. */
+/** The version that proxies and self-hosted servers know, and the last one that accepts a temperature. */
 const VERSION = "2023-06-01";
 
 /**
- * Anthropic's Messages API. Not through the official client, of which nothing but JSON and a URL would be left:
- * - its fetch follows redirects and takes the key along to another host; it would have to be replaced by ours;
- * - it hides an abort: a stream that was ended reads like one that is complete, as does one without `message_stop`;
- *   that and bounds on events need the raw bytes, so its reader goes too;
+ * Anthropic's Messages API. It does not use the official client, of which only JSON and a URL would remain in use:
+ * - its fetch follows redirects and sends the key to another host; it would have to be replaced by ours;
+ * - it hides an abort: an aborted stream looks like a complete one, as does one without `message_stop`;
+ * detecting that and bounding events needs the raw bytes, so its reader would go too;
  * - it reads the environment: headers, tokens and credential files of other programs; ANTHROPIC_LOG prints requests to
- *   stdout, which here belongs to the answer; and it warns of models on its own;
- * - its current version speaks a version of the API that proxies do not know and that has no temperature;
+ * stdout, which here belongs to the answer; and it prints warnings about models on its own;
+ * - its current version speaks an API version that proxies do not know and that has no temperature;
  * - loading it costs 85 ms and 25 MB, half of what a start and a fifth of what a run may take.
- * A test holds this wire and its loopback server against the client instead, and requests against its types.
+ * A test compares this wire and its loopback server with the client instead, and the requests with its types.
  */
 export class AnthropicWire implements Wire {
   readonly #url: string;
@@ -81,13 +81,16 @@ export class AnthropicWire implements Wire {
   }
 }
 
-/** A reply block for block, signed thoughts and all; undefined when it is not known so. */
+/** A reply block for block, including signed thoughts; undefined if it is not kept. */
 type ReplyOf = (text: string, calls: readonly ToolCall[]) => readonly Fields[] | undefined;
 
-/** The API has no limit of its own; what the model cannot do is said in the refusal, and asked again with less. */
+/**
+ * The API has no default limit. If a model's limit is lower, its refusal names it, and the request is repeated with
+ * that.
+ */
 const MAX_TOKENS = 32_000;
 const MIN_THOUGHT = 1024;
-/** They take a budget for thinking, and no choice of their own. */
+/** These models take a thinking budget and do not choose one themselves. */
 const BUDGETED = /claude-(?:3-7|sonnet-4(?:-5)?(?:-2\d{7})?$|opus-4(?:-[015])?(?:-2\d{7})?$|haiku-4-5)/;
 const BREAKPOINT = { cache_control: { type: "ephemeral" } } as const;
 
@@ -108,7 +111,7 @@ export function messagesBody(request: WireRequest, replyOf: ReplyOf): Fields {
   };
 }
 
-/** A model that thinks takes no temperature. */
+/** A model that is thinking accepts no temperature. */
 function manner({ temperature, format }: WireRequest, thinking: Fields | undefined): Fields {
   const thinks = thinking !== undefined && thinking["type"] !== "disabled";
   return {
@@ -118,7 +121,7 @@ function manner({ temperature, format }: WireRequest, thinking: Fields | undefin
   };
 }
 
-/** The last one closes the prefix of all tools. */
+/** The last tool carries the breakpoint that ends the cached prefix of all tools. */
 function toolOf(
   { name, description, schema }: WireRequest["tools"][number],
   index: number,
@@ -128,7 +131,10 @@ function toolOf(
   return index === all.length - 1 ? { ...tool, ...BREAKPOINT } : tool;
 }
 
-/** With a budget, a reply that is under way with calls has to begin with its thoughts; unknown, none can be had. */
+/**
+ * With a budget, a reply whose calls were just answered has to be sent back beginning with its thoughts. If those are
+ * not known, the request cannot ask for thinking.
+ */
 function thinkingOf({ think, model }: WireRequest, maxTokens: number, known: boolean): Fields | undefined {
   if (think === undefined) return undefined;
   if (!think) return { type: "disabled" };
@@ -148,7 +154,7 @@ interface Said {
   readonly content: readonly Fields[];
 }
 
-/** Results and what the user says after them are one message: roles take turns. */
+/** Merges results and the user's next text into one message, because roles must alternate. */
 function blocksOf(turns: readonly Turn[], replyOf: ReplyOf): readonly Said[] {
   const said: Said[] = [];
   for (const turn of turns) {
@@ -168,7 +174,7 @@ function contentOf(turn: Turn, replyOf: ReplyOf): readonly Fields[] {
     return turn.results.map(({ call, text }) => ({
       type: "tool_result",
       tool_use_id: fittedId(call, USUAL_ID),
-      // A text of nothing but space is refused.
+      // The API refuses a text of only white space.
       ...(text.trim() === "" ? {} : { content: text }),
     }));
   return replyOf(turn.text, turn.calls) ?? rebuilt(turn);
@@ -184,7 +190,9 @@ const rebuilt = ({ text, calls }: Extract<Turn, { readonly role: "assistant" }>)
   })),
 ];
 
-/** The ends of the last two messages of the user: the first of them was the end of the request before. */
+/**
+ * Sets breakpoints at the ends of the last two user messages: the first of them was the end of the previous request.
+ */
 function marked(said: readonly Said[]): readonly Fields[] {
   const places = said.flatMap(({ role }, index) => (role === "user" ? [index] : []));
   const ends = new Set(places.slice(-2));
@@ -205,7 +213,7 @@ const bare = (blocks: unknown): readonly Fields[] =>
     return withoutField(fields, "cache_control") ?? fields;
   });
 
-/** What some model or some proxy is known to refuse, by what it says then. */
+/** What some models or proxies are known to refuse, recognized by the text of the refusal. */
 const ANTHROPIC_CONCESSIONS: readonly Concession[] = [
   {
     name: "max_tokens",
@@ -215,7 +223,7 @@ const ANTHROPIC_CONCESSIONS: readonly Concession[] = [
       return most > 0 && Number(body["max_tokens"]) > most ? limited(body, most) : undefined;
     },
   },
-  // Something before the thoughts has changed: the history was compacted, or comes from elsewhere.
+  // Something before the thoughts has changed: the history was compacted or comes from elsewhere.
   {
     name: "thoughts",
     says: /\bsignature\b|bound to a different|thinking[^]{0,80}cannot be modified/i,
@@ -243,7 +251,7 @@ const ANTHROPIC_CONCESSIONS: readonly Concession[] = [
   { name: "cache_control", says: /cache_control/i, without: unmarked },
 ];
 
-/** Thinking has to end before the reply does. */
+/** Keeps the thinking budget below the reply's limit. */
 function limited(body: Fields, most: number): Fields {
   const thinking = asFields(body["thinking"]);
   const budget = Number(thinking?.["budget_tokens"]);
@@ -251,7 +259,7 @@ function limited(body: Fields, most: number): Fields {
   return { ...body, max_tokens: most, ...less };
 }
 
-/** Newer models choose themselves how long to think, older ones need to be told. */
+/** Newer models choose how long to think, older ones need a budget. */
 function otherThinking(body: Fields): Fields | undefined {
   const type = asFields(body["thinking"])?.["type"];
   if (type === "enabled") return { ...body, thinking: { type: "adaptive", display: "summarized" } };
@@ -286,9 +294,9 @@ function unmarked(body: Fields): Fields | undefined {
 const MAX_COUNT = 500;
 
 /**
- * Replies with signed thoughts, block for block as they came. A transcript has no room for signatures, and the API
- * takes thoughts back only unchanged, in their places, and all of them. A reply that the transcript tells in another
- * way is not known here; after a restart none is.
+ * Replies with signed thoughts, block for block as received. A transcript cannot hold signatures, and the API accepts
+ * thoughts only if they are complete, unchanged and in their places. A reply that differs in the transcript is not
+ * found here; after a restart none is.
  */
 class Replies {
   readonly #kept = new Map<string, readonly Fields[]>();

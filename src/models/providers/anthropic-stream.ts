@@ -2,7 +2,7 @@ import type { Stop } from "../../core/model-provider.ts";
 import { asCount, asFields, asList, asText, type Fields, parsedJson } from "../../core/text/json-values.ts";
 import { endless, MAX_LINE_LENGTH, type WireEvent } from "../model-api.ts";
 
-/** A whole text may come in the beginning of its block. */
+/** The start of a block may contain a whole text. */
 const MAX_KEPT_LENGTH = MAX_LINE_LENGTH;
 
 const STOPS: Readonly<Record<string, Stop>> = {
@@ -17,25 +17,25 @@ const STOPS: Readonly<Record<string, Stop>> = {
 
 interface Call {
   readonly index: number;
-  /** Given whole at the block's start, by servers that do not stream arguments. */
+  /** Complete at the block's start, from servers that do not stream arguments. */
   readonly input: Fields;
   args: string;
 }
 
 type Block = Record<string, unknown>;
 
-/** Events of a message, and whole ones, into events of a wire. */
+/** Turns the events of a message, or a whole message, into wire events. */
 export class MessageReader {
-  /** By the server's index. */
+  /** Keyed by the server's index. */
   readonly #calls = new Map<unknown, Call>();
   readonly #blocks = new Map<unknown, Block>();
   #kept = 0;
   stopped = false;
   done = false;
-  /** Something came that this API sends. */
+  /** An event of this API has arrived. */
   begun = false;
 
-  /** The reply's blocks as they came, except for thoughts that were not signed; undefined when one was cut. */
+  /** The reply's blocks as received, without unsigned thoughts and empty texts; undefined if a call was cut off. */
   get content(): readonly Fields[] | undefined {
     const blocks: Fields[] = [];
     for (const [index, block] of this.#blocks) {
@@ -80,7 +80,7 @@ export class MessageReader {
     return events;
   }
 
-  /** What is kept and is told in no event has a bound of its own. */
+  /** Content that is kept but reported in no event needs a bound of its own. */
   #keeps(characters: number): void {
     this.#kept += characters;
     if (this.#kept > MAX_KEPT_LENGTH)
@@ -131,7 +131,7 @@ export class MessageReader {
     events.push({ type: "call", index: call.index, args });
   }
 
-  /** A call without arguments has no part of them. */
+  /** A call without arguments arrives without argument pieces. */
   #end(index: unknown, events: WireEvent[]): void {
     const call = this.#calls.get(index);
     if (call === undefined || call.args !== "") return;
@@ -156,7 +156,7 @@ export class MessageReader {
   }
 }
 
-/** The fields that a request may hold again; undefined for a block of another kind. */
+/** The fields that a later request may repeat; undefined for a block of another kind. */
 function keptBlock({ type, ...block }: Fields): Block | undefined {
   switch (type) {
     case "text":
@@ -174,7 +174,7 @@ function keptBlock({ type, ...block }: Fields): Block | undefined {
 
 const joined = (before: unknown, text: string): string => (typeof before === "string" ? before + text : text);
 
-/** What was read of the cache and written to it is counted apart from the other input. At the start the output is a guess. */
+/** Anthropic counts cache reads and writes apart from other input. The output count at the start is only a guess. */
 function usageIn(usage: Fields | undefined, last: boolean, events: WireEvent[]): void {
   const [input, made, cached, output] = [
     "input_tokens",

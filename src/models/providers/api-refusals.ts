@@ -4,27 +4,27 @@ import { asFields, asText, type Fields } from "../../core/text/json-values.ts";
 import { clipped } from "../../core/text/short-lists.ts";
 import { WireFailure } from "../model-api.ts";
 
-/** What a server said instead of an answer. */
+/** A server's refusal. */
 export interface Refusal {
-  /** Of HTTP; for an error inside a good answer what its own code means. */
+  /** The HTTP status; for an error inside a successful response, the status that its own code means. */
   readonly status: number;
-  /** It came with HTTP 200, most often in the middle of a stream. */
+  /** It came with HTTP 200, usually in the middle of a stream. */
   readonly late: boolean;
-  /** The error's `type` and `code`, as far as they are words. */
+  /** The error's `type` and `code`, if they are strings. */
   readonly code: string;
   readonly text: string;
   readonly retryAfterMs: number | null;
-  /** The model's reply, where the server hands it out because it could not read it. */
+  /** The model's reply, if the server could not parse it and returns it. */
   readonly raw: string | null;
 }
 
-/** What was asked, as far as a failure has to name it. */
+/** The parts of a request that a failure has to name. */
 export interface Asked {
   readonly url: string;
   readonly model: string;
-  /** Taken out of whatever is said. */
+  /** Removed from every text. */
   readonly key: string;
-  /** Where the key is set. */
+  /** The variable that holds the key. */
   readonly keyName: string;
   /** Whether tools were sent. */
   readonly tools: boolean;
@@ -33,10 +33,10 @@ export interface Asked {
 }
 
 const MAX_REASON = 500;
-/** Enough for every message that is looked for; patterns never see more. */
+/** Enough for every message that is searched for; patterns never see more. */
 const MAX_WORDS = 4000;
 
-/** Errors that name no number; Anthropic's types, OpenAI's types and codes. */
+/** For errors without a number: Anthropic's types, OpenAI's types and codes. */
 const STATUS_OF: Readonly<Record<string, number>> = {
   invalid_request_error: 400,
   authentication_error: 401,
@@ -55,13 +55,13 @@ const STATUS_OF: Readonly<Record<string, number>> = {
   overloaded_error: 529,
 };
 
-/** The error in a body or an event that came with HTTP `status`; undefined when it is none. */
+/** The error in a body or an event that came with HTTP `status`; undefined if it is not an error. */
 export function refusalIn(
   value: unknown,
   status: number,
   retryAfterMs: number | null = null,
 ): Refusal | undefined {
-  // Some routers of Google's API wrap the error in a list.
+  // Some routers in front of Google's API wrap the error in a list.
   const body = asFields(Array.isArray(value) ? value[0] : value);
   const error = body === undefined ? undefined : errorOf(body, status >= 400);
   if (error === undefined) return undefined;
@@ -94,7 +94,7 @@ function ownStatus(fields: Fields, code: string): number {
   );
 }
 
-/** The server's words, and behind them those of the server that a router asked. */
+/** The server's words, followed by those of the upstream server, if a router passes them on. */
 function messageOf(fields: Fields): string {
   const own = fields["message"] ?? fields["detail"] ?? fields["error"] ?? fields;
   const upstream = asFields(fields["metadata"])?.["raw"];
@@ -105,7 +105,7 @@ function messageOf(fields: Fields): string {
 }
 
 interface Row {
-  /** Any when left out. */
+  /** Any status if left out. */
   readonly status?: readonly number[];
   readonly says?: RegExp;
   readonly kind: FailureKind;
@@ -130,7 +130,7 @@ const UNREAD = /Failed to parse input at pos(?:ition)? \d+: ?([\s\S]*)$/;
 const CHOOSE = "harness config set chat_model NAME";
 const SERVER_LOG = "check the server's log";
 
-/** What a refusal means; the first row that fits. */
+/** What refusals mean; the first matching row counts. */
 const ROWS: readonly Row[] = [
   { status: [402], kind: "rate_limited", remedy: () => "add credit at the provider, or choose another one" },
   {
@@ -171,7 +171,7 @@ const ROWS: readonly Row[] = [
 
 const LAST: Row = { kind: "server", remedy: () => SERVER_LOG };
 
-/** The failure that a refusal is. */
+/** The failure that a refusal stands for. */
 export function failureOf(refusal: Refusal, asked: Asked): WireFailure {
   const raw = refusal.raw ?? UNREAD.exec(refusal.text)?.[1];
   if (raw !== undefined)
@@ -214,7 +214,7 @@ const LOG_AND_VERSION = "check the server's log and its version";
 
 export const OTHER_JSON = "it answers with JSON of another kind";
 
-/** Something that is no model server listens at the address. */
+/** The address belongs to something that is not a model server. */
 export const stranger = ({ url }: Asked, what: string): WireFailure =>
   new WireFailure("unreachable", `${originOf(url)} is no model server: ${what}`, {
     remedy: "check the address: harness config set base_url URL",
@@ -227,7 +227,7 @@ export const brokenOff = (reason = ""): WireFailure =>
     remedy: "check the server's log",
   });
 
-/** `what` is the thing that it should be, `text` the one that came. */
+/** `what` is the expected form, `text` what arrived. */
 export const notA = (what: string, text: string): WireFailure =>
   new WireFailure("garbled", `the server sends what is no ${what}: ${shown(text)}`, {
     passing: true,

@@ -15,23 +15,26 @@ import {
   stranger,
 } from "./api-refusals.ts";
 
-/** One request to an API of OpenAI's or Anthropic's kind; without a field that the server is known to refuse. */
+/** One request to an API like OpenAI's or Anthropic's. */
 
 interface ApiRequest {
   readonly asked: Asked;
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
-  /** For the connection; all later time is bounded by the signal alone. */
+  /** Limits the connection only; after that only the signal limits the time. */
   readonly connectMs: number;
 }
 
 interface Opened {
   readonly response: IncomingMessage;
-  /** What had to be left out. */
+  /** Notes on fields that had to be left out. */
   readonly notes: readonly string[];
 }
 
-/** Asks, again without a field that the server refuses, until it answers; throws the `WireFailure` otherwise. */
+/**
+ * Sends a request and repeats it without each field that the server refuses; throws a `WireFailure` if that does not
+ * help.
+ */
 export async function opened(
   request: ApiRequest & { readonly body: Fields; readonly concessions: Concessions },
 ): Promise<Opened> {
@@ -44,7 +47,7 @@ export async function opened(
   }
 }
 
-/** One POST of a JSON text, of which nothing can be left out; throws the `WireFailure` that a refusal is. */
+/** One POST of a JSON text that has no optional fields; throws a refusal as a `WireFailure`. */
 export async function posted(request: ApiRequest, json: string): Promise<IncomingMessage> {
   const answered = await post(request, json);
   if ("response" in answered) return answered.response;
@@ -74,10 +77,10 @@ async function unlessCancelled<T>(pending: Promise<T>, signal: AbortSignal): Pro
   }
 }
 
-/** Bytes that are read of a refusal; what it says stands at its beginning. */
+/** Bytes read of a refusal; its message is at the beginning. */
 const MAX_REFUSAL_LENGTH = 2 ** 20;
 
-/** The body, and what came of one that broke off; one that is longer than any answer throws. */
+/** The body, or the part of it that arrived before it broke off. Throws if the body is longer than any answer. */
 export async function wholeText(response: IncomingMessage): Promise<string> {
   const { text, whole, broken } = await textWithin(response, MAX_BODY_LENGTH);
   if (broken !== undefined && text === "") throw brokenOff(reasonOf(broken));
@@ -85,7 +88,7 @@ export async function wholeText(response: IncomingMessage): Promise<string> {
   return text;
 }
 
-/** What the server said instead of an answer; undefined when it answers. Throws when it is no model server. */
+/** The server's refusal; undefined if it answered. Throws if it is not a model server. */
 async function refusalTo(response: IncomingMessage, asked: Asked): Promise<Refusal | undefined> {
   const status = response.statusCode ?? 0;
   if (status >= 200 && status < 300) return undefined;
@@ -98,7 +101,7 @@ async function refusalTo(response: IncomingMessage, asked: Asked): Promise<Refus
   const said = refusalIn(parsedJson(text), status, retryAfter(response));
   if (said !== undefined) return said;
   const page = isPage(response, text);
-  // Of a page only what a proxy says for the server behind it means anything.
+  // A page means something only if a proxy sends it on behalf of the server behind it.
   if (page && status < 500 && status !== 401 && status !== 429)
     throw stranger(asked, `it answers with a web page (HTTP ${status})`);
   return {
@@ -117,7 +120,7 @@ const isPage = (response: IncomingMessage, text: string): boolean =>
 const titleIn = (page: string): string =>
   /<title>([^<]{0,200})/i.exec(page.slice(0, 4000))?.[1]?.trim() ?? "a web page";
 
-/** OpenAI says it in milliseconds too. */
+/** OpenAI also sends the time in milliseconds. */
 function retryAfter({ headers }: IncomingMessage): number | null {
   const exact = headers["retry-after-ms"];
   return typeof exact === "string" && /^\d{1,12}(?:\.\d+)?$/.test(exact)
@@ -177,7 +180,7 @@ const MISHAPS: readonly Mishap[] = [
   { code: /^ERR_INVALID_(?:URL|PROTOCOL)$/, reason: "it is no address", remedy: ADDRESS },
 ];
 
-/** What a failed connection means. The reason names the origin only: paths and user names may be private. */
+/** What a failed connection means. The reason names only the origin: paths and user names may be private. */
 function networkFailure(
   thrown: unknown,
   { url, signal, connectMs }: Pick<ApiRequest, "signal" | "connectMs"> & { readonly url: string },
@@ -201,13 +204,13 @@ function networkFailure(
   });
 }
 
-/** A field that a server may refuse, and how the request looks without it. */
+/** A field that a server may refuse, and how to send the request without it. */
 export interface Concession {
   readonly name: string;
   readonly says: RegExp;
-  /** The request without it; undefined when it holds nothing to give up. `text` is what the server said. */
+  /** The request without the field; undefined if there is nothing to give up. `text` is the server's refusal. */
   readonly without: (body: Fields, text: string) => Fields | undefined;
-  /** What the user is told each time; nothing when it makes no difference that counts. */
+  /** A note for the user, repeated each time; left out if the difference does not matter. */
   readonly note?: string;
 }
 
@@ -216,7 +219,7 @@ interface Conceded {
   readonly notes: readonly string[];
 }
 
-/** Which of a table's fields which model refuses. Learnt from refusals, kept as long as the wire. */
+/** Which fields of a table each model refuses. Learnt from refusals, kept for the life of the wire. */
 export class Concessions {
   readonly #table: readonly Concession[];
   readonly #made = new Map<string, Map<Concession, string>>();
@@ -225,7 +228,7 @@ export class Concessions {
     this.#table = table;
   }
 
-  /** The request without all that `model` is known to refuse. */
+  /** The request without everything that `model` is known to refuse. */
   applied(model: string, whole: Fields): Conceded {
     let body = whole;
     const notes: string[] = [];
@@ -238,7 +241,7 @@ export class Concessions {
     return { body, notes };
   }
 
-  /** Whether the refusal is about a field that `body`, as it was sent, can do without. Each is given up once. */
+  /** Whether the refusal concerns a field that can be dropped from `body` (as sent). Each field is given up once. */
   learn(model: string, body: Fields, { status, code, text }: Refusal): boolean {
     if (![400, 404, 422, 500, 501].includes(status)) return false;
     const words = `${code} ${text}`.slice(0, 4000);
@@ -252,12 +255,12 @@ export class Concessions {
   }
 }
 
-/** The body that asks for the reply as a whole, where that is wanted. */
+/** The body that requests an unstreamed reply, if wanted. */
 export function inWhole(body: Fields, wanted: boolean): Fields {
   return wanted ? { ...(withoutField(body, "stream_options") ?? body), stream: false } : body;
 }
 
-/** The body without one field; undefined when it is not there. */
+/** The body without one field; undefined if the field is missing. */
 export function withoutField(body: Fields, name: string): Fields | undefined {
   if (!(name in body)) return undefined;
   return Object.fromEntries(Object.entries(body).filter(([key]) => key !== name));

@@ -6,22 +6,22 @@ import { endless, MAX_LINE_LENGTH, MAX_STREAM_LENGTH, WireFailure } from "../mod
 import { type Asked, brokenOff, failureOf, notA, refusalIn, shown, stranger } from "./api-refusals.ts";
 import { wholeText } from "./api-request.ts";
 
-/** How long a reply that is complete may keep its connection before it is given up. */
+/** How long the connection of a complete reply stays open before it is closed. */
 const DRAIN_MS = 1000;
 
 interface Reply {
   readonly response: IncomingMessage;
   readonly asked: Asked;
   readonly signal: AbortSignal;
-  /** Whether the server has said its last word: what still comes is let go. */
+  /** Whether the server is done: anything that still arrives is discarded. */
   readonly done: () => boolean;
-  /** Whether the model has: a connection that breaks from here on does no harm. */
+  /** Whether the model is done: from then on a broken connection does no harm. */
   readonly complete: () => boolean;
 }
 
 /**
- * The events of an answer, as they come, until it is done. A whole JSON answer, of a server that does not stream or
- * fails under HTTP 200, is one event. An answer without any event throws, as does a connection that breaks.
+ * The events of an answer as they arrive, until it is done. A whole JSON answer, from a server that does not stream or
+ * that fails with HTTP 200, is one event. Throws if there is no event at all, or if the connection breaks.
  */
 export async function* replyEvents(reply: Reply): AsyncGenerator<readonly SseEvent[], void> {
   const { response, asked, signal, done, complete } = reply;
@@ -60,7 +60,7 @@ async function* streamed({ response, asked, done }: Reply): AsyncGenerator<reado
   else if (!any) throw brokenOff("nothing came");
 }
 
-/** The parsed data of an event; throws the failure that it is, and when it is no JSON. */
+/** The parsed data of an event. Throws if the event is an error or is not JSON. */
 export function valueIn({ event, data }: SseEvent, asked: Asked): unknown {
   const value = parsedJson(data);
   const bare = event === "error" && asFields(value)?.["error"] === undefined;
@@ -70,7 +70,7 @@ export function valueIn({ event, data }: SseEvent, asked: Asked): unknown {
   return value;
 }
 
-/** Some proxies call a stream JSON. */
+/** Some proxies label a stream as JSON. */
 function wholeJson(text: string): SseEvent[] {
   if (!/^\s*(?:data|event|id|retry)?:/.test(text)) return [{ event: "", data: text }];
   const reader = new SseReader();
@@ -78,22 +78,22 @@ function wholeJson(text: string): SseEvent[] {
 }
 
 export interface SseEvent {
-  /** Empty when the server names none. */
+  /** Empty if the server names none. */
   readonly event: string;
   readonly data: string;
 }
 
-/** Fields that are not known are left out, as the standard says. */
+/** The standard says to ignore unknown fields. */
 const FIELD = /^[A-Za-z][\w-]{0,30}$/;
-/** What a line costs beside its text: an empty one is kept too. */
+/** Overhead of a line beside its text: empty lines are kept too. */
 const OF_A_LINE = 64;
 const BRACE = 0x7b;
 const SPACE = 0x20;
 
 /**
- * Server-sent events out of bytes that may be cut anywhere: inside a character, a line end or a JSON token. Beyond the
- * standard it takes what servers really do: a last event without its blank line, a bare JSON line for an error, and a
- * field called `error`. Bytes that are no UTF-8 become U+FFFD; an event without an end throws a `WireFailure`.
+ * Parses server-sent events from bytes that may be cut anywhere: inside a character, a line end or a JSON token. Beyond
+ * the standard it accepts what servers really send: a last event without its blank line, a bare JSON line for an error,
+ * and a field called `error`. Bytes that are not UTF-8 become U+FFFD; an event without an end throws a `WireFailure`.
  */
 export class SseReader {
   readonly #decoder = new TextDecoder();
@@ -102,14 +102,14 @@ export class SseReader {
   #event = "";
   #data: string[] = [];
   #size = 0;
-  /** The first line that cannot be one of such a stream; empty while there is none. */
+  /** The first line that cannot belong to an event stream; empty if there is none. */
   stray = "";
 
   push(bytes: Uint8Array): SseEvent[] {
     return this.#take(this.#decoder.decode(bytes, { stream: true }));
   }
 
-  /** What was still open when the connection ended. */
+  /** The events still open when the connection ended. */
   end(): SseEvent[] {
     return this.#take(`${this.#decoder.decode()}\n\n`);
   }
@@ -129,7 +129,7 @@ export class SseReader {
       if (start === text.length) this.#afterCr = true;
       else if (text[start] === "\n") start += 1;
     }
-    // Searching only what is new keeps a long line linear: the rope is joined once, at its end.
+    // Searching only the new text keeps a long line linear: the rope is flattened once, at its end.
     this.#line += text.slice(start);
     if (this.#line.length + this.#size > MAX_LINE_LENGTH)
       throw endless("the server sends an event without an end");

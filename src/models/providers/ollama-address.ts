@@ -2,13 +2,13 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 
 const DEFAULT_PORT = "11434";
 const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
-/** Host with port, path. No credentials, query or fragment: Ollama takes none. */
+/** Host with port, then path. No credentials, query or fragment: Ollama accepts none. */
 const SHAPE = /^([^/\\?#@\s]*)((?:\/[^/\\?#@\s]+)*\/*)$/;
 
 /**
- * Where Ollama is dialled, without a slash at the end. `baseUrl` is the setting and wins over OLLAMA_HOST,
- * which may have every form that Ollama itself takes. A scheme without a port means the scheme's own
- * port, as it does there; a bad port is an error here, while Ollama falls back to its default.
+ * The address for connecting to Ollama, without a trailing slash. `baseUrl` is the setting and wins over OLLAMA_HOST,
+ * which may have every form that Ollama itself accepts. As in Ollama, a scheme without a port means the scheme's own
+ * port; unlike Ollama, which falls back to its default port, a bad port is an error.
  */
 export function ollamaAddress(
   env: Readonly<Record<string, string | undefined>>,
@@ -19,7 +19,7 @@ export function ollamaAddress(
   return parsed(unquoted(host)) ?? nonsense("OLLAMA_HOST", host);
 }
 
-/** The address is this machine, so a server can be started there. */
+/** The address is on this machine, so a server can be started there. */
 export const isLoopback = (address: string): boolean =>
   URL.canParse(address) && LOOPBACK.test(new URL(address).hostname);
 
@@ -59,16 +59,16 @@ function splitAuthority(authority: string): { readonly host: string; readonly po
   return whole === undefined ? undefined : { host, port };
 }
 
-/** "Every interface" is an address to listen on; to dial it means this machine. */
+/** "Every interface" is an address to listen on; for connecting it means this machine. */
 function dialled(host: string): string {
   if (host === "" || host === "0.0.0.0") return "127.0.0.1";
   return /^\[[0:]+\]$/.test(host) ? "[::1]" : host;
 }
 
-/** A `/v1` left over from an OpenAI-style setting names the same server. */
+/** A `/v1` left over from an OpenAI-style setting means the same server. */
 const apiRoot = (path: string): string => (/^\/(?:v1|api)\/*$/.test(path) ? "" : path);
 
-/** URL parsers read `11434` as the host 0.0.44.170; nobody means that. */
+/** URL parsers read `11434` as the host 0.0.44.170, which nobody means. */
 const guessedNumber = (hostname: string, written: string): boolean =>
   /^[\d.]+$/.test(hostname) && hostname !== dialled(written);
 

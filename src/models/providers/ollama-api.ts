@@ -18,7 +18,10 @@ import { type ModelInForce, OllamaSession, type SessionOptions } from "./ollama-
 export class OllamaWire implements Wire {
   readonly #options: SessionOptions;
   readonly #session: OllamaSession;
-  /** A model that thinks is held behind its thoughts; without them some of its parsers hold nothing. */
+  /**
+   * A thinking model is constrained only after its thoughts; without them, some of its parsers do not constrain it at
+   * all.
+   */
   readonly holds = "after_thinking";
 
   constructor(options: SessionOptions) {
@@ -26,7 +29,7 @@ export class OllamaWire implements Wire {
     this.#session = new OllamaSession(options);
   }
 
-  /** What every request for the model is made with; a failure to find out is thrown as a WireFailure. */
+  /** The facts behind every request for the model; throws a WireFailure if they cannot be found out. */
   modelInForce(model: string, signal: AbortSignal): Promise<ModelInForce> {
     return this.#session.modelInForce(model, signal);
   }
@@ -46,7 +49,9 @@ export class OllamaWire implements Wire {
     }
   }
 
-  /** Asks; a model that does not think after all is asked once more, and from then on, without. */
+  /**
+   * Sends the request. If it turns out that the model cannot think, repeats it, and from then on asks without thinking.
+   */
   async #open(
     request: WireRequest,
     facts: ModelInForce,
@@ -58,7 +63,7 @@ export class OllamaWire implements Wire {
         baseUrl: this.#options.baseUrl,
         signal,
         connectMs: request.connectMs,
-        // Its types know neither `truncate` nor `shift`, and no ids of calls.
+        // The client's types lack `truncate`, `shift` and the ids of calls.
         ...(this.#options.whole === true ? { json: JSON.stringify({ ...body, stream: false }) } : {}),
         ask: (client) => client.chat({ ...body } as unknown as ChatRequest & { stream: true }),
         longestLine: MAX_LINE_LENGTH,
@@ -90,7 +95,6 @@ async function* replyOf(
   throw new WireFailure("garbled", UNFINISHED, { passing: true });
 }
 
-/** The body of one /api/chat request. */
 interface ChatBody {
   readonly model: string;
   readonly messages: readonly object[];
@@ -104,7 +108,7 @@ interface ChatBody {
   readonly options: Readonly<Record<string, number>>;
 }
 
-/** Longer than the server's own five minutes: a command in the box may take them all. */
+/** Longer than the server's default of five minutes: a command in the box may take that long. */
 const KEEP_ALIVE = "30m";
 
 function chatBody(request: WireRequest, facts: ModelInForce): ChatBody {
@@ -118,10 +122,10 @@ function chatBody(request: WireRequest, facts: ModelInForce): ChatBody {
     ...(think === undefined ? {} : { think }),
     stream: true,
     keep_alive: KEEP_ALIVE,
-    // Without both a prompt that is too long is cut without a word. A changed `shift` loads the model again.
+    // Without both, the server silently cuts a prompt that is too long. Changing `shift` reloads the model.
     truncate: false,
     shift: false,
-    // No `stop`: it would take the place of the model's own, without which some never end (ollama#4524).
+    // No `stop`: it would replace the model's own stops, without which some models never end (ollama#4524).
     options: {
       num_ctx: facts.window.tokens,
       ...(maxTokens === undefined ? {} : { num_predict: maxTokens }),
@@ -130,13 +134,16 @@ function chatBody(request: WireRequest, facts: ModelInForce): ChatBody {
   };
 }
 
-/** A form of the answer would keep the model from calling; one of calls does not, whoever reads them. */
+/**
+ * A schema for the answer would keep the model from calling tools; a schema of calls does not, no matter who reads
+ * them.
+ */
 function formatOf({ held, format, tools }: WireRequest): { readonly format?: object } {
   if (held !== undefined) return { format: held };
   return format === undefined || tools.length > 0 ? {} : { format };
 }
 
-/** What of the request is not part of the body, for the user. */
+/** Notes for the user about parts of the request that are not in the body. */
 function leftOut(request: WireRequest, facts: ModelInForce): readonly string[] {
   const notes: string[] = [];
   if (request.format !== undefined && request.tools.length > 0)
@@ -148,11 +155,11 @@ function leftOut(request: WireRequest, facts: ModelInForce): readonly string[] {
 
 const sendsTools = ({ nativeTools, tools }: WireRequest): boolean => nativeTools && tools.length > 0;
 
-/** Said outright wherever the model can think: what a server does by itself differs from version to version. */
+/** Set explicitly whenever the model can think: the default differs between server versions. */
 function thinkFor({ model, think }: WireRequest, thinks: boolean | null): boolean | "low" | undefined {
   if (thinks === false) return undefined;
   const wanted = think ?? (thinks === true ? true : undefined);
-  // It cannot be switched off there, only kept short.
+  // gpt-oss cannot switch thinking off, only keep it short.
   return wanted === false && /(?:^|\/)gpt-oss/i.test(model) ? "low" : wanted;
 }
 
@@ -161,7 +168,7 @@ const asTool = ({ name, description, schema }: WireRequest["tools"][number]): ob
   function: { name, description, parameters: schema },
 });
 
-/** Templates name the tool of a result, so each result gets the name that its call had. */
+/** Templates name the tool of a result, so each result gets the tool name of its call. */
 function asOllama(messages: readonly Message[]): readonly object[] {
   const names = new Map<string, string>();
   return messages.map((message) => {
@@ -210,10 +217,9 @@ const chatLine = z.object({
 });
 type ChatLine = z.infer<typeof chatLine>;
 
-/** It counted of a prompt only what it had not kept from the one before. */
+/** This version counts only the part of a prompt that it had not cached from the previous one. */
 const MISCOUNTS = /^0\.30\.0(?:$|-)/;
 
-/** Reads the lines of one reply. */
 class ReplyReader {
   readonly #facts: Pick<ModelInForce, "window" | "version">;
   #calls = 0;
@@ -224,7 +230,7 @@ class ReplyReader {
     this.#facts = facts;
   }
 
-  /** The events of a line that holds no error. */
+  /** The events of a line without an error. */
   *read(value: unknown): Generator<WireEvent> {
     const { data: line } = chatLine.safeParse(value);
     if (line === undefined) throw new WireFailure("garbled", OTHER_LINES, { passing: true });
@@ -235,7 +241,7 @@ class ReplyReader {
   *#message({ message }: ChatLine): Generator<WireEvent> {
     if (message?.thinking) yield { type: "thinking", text: message.thinking };
     if (message?.content) yield { type: "text", text: message.content };
-    // Each comes whole. The server's own index is 0 for all of them in many versions.
+    // Each call arrives whole. Many versions give all of them the index 0.
     for (const { id, function: called } of message?.tool_calls ?? []) {
       const args = argumentsText(called.arguments);
       yield { type: "call", index: this.#calls, name: called.name, args, ...(id ? { id } : {}) };
@@ -270,7 +276,7 @@ class ReplyReader {
 const known = (name: "prompt" | "completion", value: number | null | undefined): object =>
   typeof value === "number" ? { [name]: value } : {};
 
-/** Proxies in front of other servers send them as JSON text. */
+/** Proxies in front of other servers send the arguments as JSON text. */
 function argumentsText(value: unknown): string {
   if (typeof value === "string") return value;
   return value === undefined || value === null ? "{}" : JSON.stringify(value);

@@ -14,17 +14,17 @@ import {
 import { MAX_BODY_LENGTH } from "../model-api.ts";
 
 /**
- * The official client, over the transport that all servers share. One client is made for one request, and its fetch is
- * what the client by itself lacks: the request's own signal, which most of its calls do not take; no limit on silence;
- * refusals that are thrown before the client looks at them, as it prints to stdout where one is no JSON; and lines that
- * are whole JSON, as it skips others. Its own headers are left out: they tell of this machine, and for one host they
- * hold a key out of the environment.
+ * The official client, over the transport that all servers share. One client serves one request. Its fetch adds what
+ * the client lacks: the request's own signal, which most of its calls do not accept; no limit on silence; refusals
+ * thrown before the client sees them, because it prints to stdout if one is not JSON; and whole JSON lines, because it
+ * skips others. The client's own headers are left out: they describe this machine, and for one host they contain a key
+ * from the environment.
  */
 export async function ollamaClient(
   baseUrl: string,
   answer: (url: string, json: string | undefined) => Promise<Response>,
 ): Promise<Ollama> {
-  // Loaded by what asks Ollama, and by nothing else.
+  // Loaded only when Ollama is asked.
   const client = await import("ollama/browser");
   return new client.Ollama({
     host: baseUrl,
@@ -32,7 +32,7 @@ export async function ollamaClient(
   });
 }
 
-/** All that the client reads of a response. A real one loads the whole of Node's fetch, 13 MB of it. */
+/** All that the client reads of a response. A real `Response` loads the whole of Node's fetch, 13 MB. */
 export const jsonResponse = (value: unknown): Response =>
   ({ ok: true, json: () => Promise.resolve(value) }) as Response;
 
@@ -41,7 +41,7 @@ const streamResponse = (lines: AsyncGenerator<Uint8Array, void>): Response => {
   return { ok: true, body: { getReader: () => reader } } as unknown as Response;
 };
 
-/** One call of the client that is answered by one JSON value; all that can go wrong is an arm of the answer. */
+/** One call of the client that is answered by one JSON value; every failure is an arm of the answer. */
 export async function askOllama(
   baseUrl: string,
   signal: AbortSignal,
@@ -69,15 +69,15 @@ class Unanswered extends Error {
   }
 }
 
-/** The server's own words instead of a stream, or in the middle of it. */
+/** The server's error, either in place of a stream or in the middle of one. */
 export class Refused extends Error {
-  /** 500 in the middle of a stream: the head has gone out by then. */
+  /** 500 for an error in the middle of a stream: the head was already sent. */
   readonly status: number;
   readonly words: string;
   /** Its Retry-After header. */
   readonly retryAfter: string | undefined;
   readonly date: string | undefined;
-  /** Where a redirect leads that was not followed. */
+  /** The target of a redirect that was not followed. */
   readonly redirect: string | undefined;
 
   constructor(
@@ -102,22 +102,23 @@ interface StreamRequest {
   readonly baseUrl: string;
   readonly signal: AbortSignal;
   readonly connectMs?: number;
-  /** The call of the client. */
   readonly ask: (client: Ollama) => Promise<AsyncIterable<unknown>>;
-  /** Sent in place of what the client would send. */
+  /** Sent in place of the client's own body. */
   readonly json?: string;
-  /** UTF-16 units of one line, and bytes of all of them. */
+  /** UTF-16 units of one line; `longest`: bytes of all lines. */
   readonly longestLine: number;
   readonly longest?: number;
-  /** What is said of a line that is no JSON object, and of an end before the server has said that it is done. */
+  /**
+   * Error texts for a line that is not a JSON object, and for a stream that ends before the server says that it is
+   * done.
+   */
   readonly strange: string;
   readonly unfinished: string;
 }
 
-/** For what may come behind a stream that is complete. */
+/** Time for anything that follows a complete stream. */
 const LINGER_MS = 200;
 
-/** What a stream has come to. */
 interface Progress {
   response?: IncomingMessage;
   /** The server has said that it is done. */
@@ -125,8 +126,8 @@ interface Progress {
 }
 
 /**
- * One call of the client that is answered by a stream, once the server has begun to answer. Rejects with `Refused` or
- * with what the system says; so does the stream. Whoever leaves it early ends the connection.
+ * One call of the client that is answered by a stream; resolves once the server has begun to answer. Both the call and
+ * the stream reject with `Refused` or with the system's error. Leaving the stream early ends the connection.
  */
 export async function ollamaStream(request: StreamRequest): Promise<AsyncGenerator<unknown, void>> {
   const { baseUrl, signal, connectMs } = request;
@@ -163,7 +164,7 @@ async function* checkedLines(
     const words = errorWords(value);
     if (words !== undefined) throw new Refused(500, words);
     progress.done ||= value["done"] === true || value["status"] === "success";
-    // The client takes an error for one even where it is null.
+    // The client treats even a null `error` as an error.
     yield Buffer.from(`${"error" in value ? JSON.stringify({ ...value, error: undefined }) : line}\n`);
   }
   throw new Error(unfinished);

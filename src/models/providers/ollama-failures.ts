@@ -6,11 +6,11 @@ import { WireFailure } from "../model-api.ts";
 import { Refused } from "./ollama-client.ts";
 import { ollamaLine } from "./ollama-server.ts";
 
-/** Where and what was asked, for remedies. */
+/** The server and model of a request, for remedies. */
 export interface Asked {
   readonly baseUrl: string;
   readonly model: string;
-  /** With a schema for the reply. */
+  /** The request contained a schema for the reply. */
   readonly held?: boolean;
 }
 
@@ -20,7 +20,7 @@ export interface Refusal {
   readonly words: string;
   /** Its Retry-After header. */
   readonly retryAfter?: string | undefined;
-  /** Of the answer, by the server's clock. */
+  /** The answer's date, by the server's clock. */
   readonly date?: string | undefined;
 }
 
@@ -39,7 +39,7 @@ const update = (): string => "update Ollama: https://ollama.com/download";
 const ANY = /(?:)/;
 const MAX_REASON_LENGTH = 500;
 
-/** What Ollama's words mean; the first row that fits counts. A stream's error line counts as 500. */
+/** What Ollama's words mean; the first matching row counts. A stream's error line counts as status 500. */
 const ROWS: readonly Row[] = [
   {
     statuses: null,
@@ -101,13 +101,13 @@ const ROWS: readonly Row[] = [
 ];
 const OTHERWISE: Row = { statuses: null, words: ANY, kind: "refused", remedy: otherModel };
 
-/** llama-server, on a reply that its grammar cannot read; what follows is the reply. */
+/** From llama-server, on a reply that its grammar cannot parse; the reply follows. */
 const UNREAD_REPLY = /Failed to parse input at pos \d+:\s?([\s\S]*)$/;
-/** Ollama's own parsers of calls; what they could not read they keep to themselves. */
+/** From Ollama's own parsers of calls, which do not return the text that they could not parse. */
 const UNREAD_CALL =
   /error parsing tool call|failed to parse|XML syntax error|^invalid (?:format|tool call|argument|function call|object)|^empty (?:function|argument) name|^expected (?:'call:' prefix|'\{' in tool call)|^tool ['"].*['"] (?:not found|is not declared)|mismatched arg_key|failed to produce valid JSON|^required argument .* is missing|^incomplete \w+ tool call|^unterminated string/i;
 
-/** On a schema that the server takes none of, or can make no grammar of. */
+/** The refusal of a server that accepts no schema, or cannot build a grammar from this one. */
 const NO_SCHEMA = /\bformat\b|schema|grammar|structured output/i;
 
 export const refusesThinking = ({ status, words }: Refusal): boolean =>
@@ -141,7 +141,7 @@ const rowFor = (status: number, words: string): Row =>
   ROWS.find(({ statuses, words: pattern }) => (statuses?.includes(status) ?? true) && pattern.test(words)) ??
   OTHERWISE;
 
-/** Whatever was thrown on the way, as the failure that it means. */
+/** Turns anything thrown on the way into the failure that it stands for. */
 export function failureIn(thrown: unknown, asked: Asked, begun: boolean, signal: AbortSignal): WireFailure {
   if (signal.aborted) return new WireFailure("cancelled", "cancelled");
   if (thrown instanceof WireFailure) return thrown;
@@ -166,7 +166,7 @@ export function failureIn(thrown: unknown, asked: Asked, begun: boolean, signal:
   );
 }
 
-/** Ollama hands on what its runner answered, JSON and all. */
+/** Ollama passes on its runner's answer, JSON included. */
 function unwrapped(words: string): string {
   const value = words.trimStart().startsWith("{") ? parsedJson(words) : undefined;
   if (typeof value !== "object" || value === null) return words;

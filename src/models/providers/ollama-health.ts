@@ -18,18 +18,18 @@ import { contextInForce, serverMemory } from "./ollama-session.ts";
 interface OllamaHealthRequest extends StatusRequest {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly maxContext: number | null;
-  /** Bytes of the server's machine; found out unless given. */
+  /** Memory of the server's machine in bytes; detected if left out. */
   readonly memory?: number | null;
 }
 
-/** Below it the system prompt, the tools and one file leave no room to work in. */
+/** In a smaller window, the system prompt, the tools and one file leave no room to work. */
 export const SMALL_CONTEXT = 16_384;
 const NAMES_SHOWN = 5;
 const DEFAULT_ADDRESS = "http://127.0.0.1:11434";
 const DOWNLOAD = "https://ollama.com/download";
 const OTHER_MODEL = "harness config set chat_model NAME";
 
-/** What stands in the way of using the model. Things that cannot be known yet are left out. */
+/** What prevents the use of the model. Leaves out what cannot be known yet. */
 export async function ollamaHealth(request: OllamaHealthRequest): Promise<readonly Health[]> {
   const status = await ollamaStatus(request);
   const server = await serverHealth(status, request);
@@ -71,17 +71,17 @@ async function startLine({ baseUrl, env }: OllamaHealthRequest): Promise<string>
   const line = ollamaLine(baseUrl, "serve");
   if ((await findOllama(env)) !== undefined) return line;
   const install = `install Ollama from ${DOWNLOAD}, then: ${line}`;
-  // Elsewhere no sidecar is published.
+  // No sidecar is published at any other address.
   return baseUrl === DEFAULT_ADDRESS ? `./start.sh   (offers one in a container; or ${install})` : install;
 }
 
-/** What there is beside the model that is configured. */
+/** The server's models, for proposing one instead of the configured model. */
 async function othersOf(request: OllamaHealthRequest): Promise<readonly ServerModel[]> {
   const found = await ollamaModels(request);
   return found.kind === "models" ? found.models : [];
 }
 
-/** A model that is there costs no download, so it is offered before one. */
+/** Offers a model that the server has before a download, since it costs none. */
 function missingModel(models: readonly ServerModel[], { baseUrl, model }: OllamaHealthRequest): Health {
   const chats = models.filter(({ kind }) => kind === "chat");
   const others = models.length - chats.length;
@@ -99,7 +99,7 @@ function missingModel(models: readonly ServerModel[], { baseUrl, model }: Ollama
 
 const namesOf = (models: readonly ServerModel[]): string => firstOf(models, NAMES_SHOWN, ({ name }) => name);
 
-/** The line that takes a model of the server's: one that calls tools before one that does not. */
+/** The command that chooses one of the server's models: one that calls tools if possible. */
 function chooseLine(models: readonly ServerModel[]): string {
   const chats = models.filter(({ kind }) => kind === "chat");
   const chosen = chats.find(({ tools }) => tools === true) ?? chats[0];

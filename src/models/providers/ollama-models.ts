@@ -3,13 +3,13 @@ import { type ModelKind, kindOf } from "../model-kinds.ts";
 import { askOllama } from "./ollama-client.ts";
 import { ollamaListing, type StatusRequest } from "./ollama-server.ts";
 
-/** A model that a server has. */
+/** A model on a server. */
 export interface ServerModel {
   readonly name: string;
   /** Bytes on disk. */
   readonly size: number | null;
   readonly kind: ModelKind;
-  /** Was made to call tools; null where the server does not tell. */
+  /** The model was made to call tools; null if the server does not say. */
   readonly tools: boolean | null;
 }
 
@@ -19,7 +19,7 @@ export type ServerModels =
 
 const shown = z.object({ capabilities: z.array(z.string().max(1000)).nullish().catch(null) });
 
-/** The models of a server with what each is for, in the server's order. Never throws; all requests end in `timeoutMs`. */
+/** A server's models and their kinds, in the server's order. Never throws; all requests end within `timeoutMs`. */
 export async function ollamaModels(request: Omit<StatusRequest, "model">): Promise<ServerModels> {
   const listing = await ollamaListing(request);
   if (listing.kind !== "listed")

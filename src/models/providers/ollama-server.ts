@@ -5,7 +5,7 @@ import type { Answer } from "../http-request.ts";
 import { billions } from "../model-size.ts";
 import { askOllama } from "./ollama-client.ts";
 
-/** What was found at an address. Everything that can go wrong on the way is an arm of it. */
+/** What was found at an address. Every possible failure is an arm of this type. */
 export type OllamaStatus =
   | NoServer
   | { readonly kind: "model-missing"; readonly version: string; readonly models: readonly string[] }
@@ -19,7 +19,7 @@ type OllamaListing =
       readonly models: readonly {
         readonly name: string;
         readonly size: number | null;
-        /** Of what a name stands for now; pulled again, it may be another one. */
+        /** Digest of what the name stands for now; another pull may change it. */
         readonly digest: string | null;
       }[];
     };
@@ -28,20 +28,20 @@ type NoServer =
   | { readonly kind: "down"; readonly reason: string }
   | { readonly kind: "not-ollama"; readonly reason: string }
   | { readonly kind: "too-old"; readonly version: string }
-  /** It is Ollama, but an answer that is needed did not come. */
+  /** It is Ollama, but a required answer did not come. */
   | { readonly kind: "failing"; readonly version: string; readonly reason: string };
 
 export interface ReadyModel {
   readonly kind: "ready";
   readonly version: string;
-  /** As the server spells it. */
+  /** In the server's spelling. */
   readonly model: string;
   /** In tokens; `loaded` is null unless the model is in memory now. */
   readonly context: { readonly trained: number | null; readonly loaded: number | null };
   readonly capabilities: readonly string[] | null;
   /** Bytes on disk. */
   readonly size: number | null;
-  /** Billions of them. */
+  /** Billions of parameters. */
   readonly parameters: number | null;
 }
 
@@ -52,7 +52,7 @@ export interface StatusRequest {
   readonly timeoutMs: number;
 }
 
-/** The first with `truncate: false` and `shift: false`; before it a long prompt is cut without a word. */
+/** The first version with `truncate: false` and `shift: false`; older ones silently cut a long prompt. */
 export const MIN_OLLAMA = "0.12.6";
 
 const text = z.string().max(1000);
@@ -78,13 +78,13 @@ const showAnswer = z.object({
 });
 type ShowAnswer = z.output<typeof showAnswer>;
 
-/** A tool as Go prints it, not as JSON. */
+/** Matches a template that prints a tool as a Go struct, not as JSON. */
 const PRINTS_TOOLS = /\{\{-?\s*\.Function(?:\.Parameters)?\s*-?\}\}/;
 
 /**
- * From 0.14 on a template that prints a tool as it stands prints Go's structs instead of JSON, and models copy what they
- * see; the server says "tools" all the same. Such a model finds its tools in the prompt. Where the server has a renderer
- * of its own for the model, the template is not used.
+ * From 0.14 on, a template that prints a tool directly prints Go's structs instead of JSON, and models copy what they
+ * see; yet the server reports "tools". Such a model gets its tools in the prompt instead. If the server has its own
+ * renderer for the model, it does not use the template.
  */
 function usable({ capabilities, template, renderer }: ShowAnswer): readonly string[] | null {
   const broken = renderer === null && template !== null && PRINTS_TOOLS.test(template);
@@ -95,7 +95,7 @@ function orNull<T>(value: T | null | undefined): T | null {
   return value ?? null;
 }
 
-/** Go writes an empty list as null in places. */
+/** Go sometimes writes an empty list as null. */
 function listOf<T>(item: z.ZodType<T>) {
   return z
     .array(item)
@@ -110,7 +110,7 @@ export async function ollamaStatus(request: StatusRequest): Promise<OllamaStatus
   return listing.kind === "listed" ? modelStatus(listing, request.model, call) : listing;
 }
 
-/** The models at `baseUrl`, in the server's order, under the same terms. */
+/** The models at `baseUrl`, in the server's order. Never throws either, and has the same time limit. */
 export const ollamaListing = (request: Omit<StatusRequest, "model">): Promise<OllamaListing> =>
   listingOf(callFor(request));
 
@@ -164,7 +164,7 @@ const named =
   ({ name }: { readonly name: string }): boolean =>
     fullName(name) === fullName(wanted);
 
-/** What stands at the address when it did not name its version. A 5xx is most often a proxy without its server. */
+/** What the address belongs to if it gave no version. A 5xx is usually a proxy whose server is down. */
 function stranger(answer: Answer): NoServer {
   const gone = answer.kind === "unreachable" || (answer.kind === "refused" && answer.status >= 500);
   return { kind: gone ? "down" : "not-ollama", reason: why(answer) };
@@ -180,7 +180,7 @@ function read<T>(schema: z.ZodType<T>, answer: Answer): T | undefined {
   return answer.kind === "json" ? schema.safeParse(answer.value).data : undefined;
 }
 
-/** Builds from source call themselves 0.0.0 or have no numbers; they are taken as new. */
+/** Builds from source have the version 0.0.0 or one without numbers; they count as new. */
 function isOlder(version: string): boolean {
   const own = numbersIn(version);
   if (own.every((part) => part === 0)) return false;
@@ -191,7 +191,7 @@ function isOlder(version: string): boolean {
 const numbersIn = (version: string): number[] =>
   (/^v?(\d+)\.(\d+)\.(\d+)/.exec(version) ?? []).slice(1).map(Number);
 
-/** Vision and audio parts have windows of their own; the architecture's is the one that counts. */
+/** Vision and audio parts have their own windows; the architecture's window is the one that counts. */
 function trainedContext(info: Readonly<Record<string, unknown>>): number | null {
   const architecture = info["general.architecture"];
   return typeof architecture === "string"
@@ -201,7 +201,7 @@ function trainedContext(info: Readonly<Record<string, unknown>>): number | null 
 
 const counted = z.number().positive();
 
-/** The count of the file, else how the server writes it: `1.5B`, `494.03M`. */
+/** The count in the model file, or else the server's text: `1.5B`, `494.03M`. */
 function parametersIn({ model_info: info, details }: ShowAnswer): number | null {
   const told = billions(counted.safeParse(info["general.parameter_count"]).data);
   if (told !== null) return told;
@@ -210,8 +210,8 @@ function parametersIn({ model_info: info, details }: ShowAnswer): number | null 
 }
 
 /**
- * One spelling per model: `qwen3` is `qwen3:latest` is `registry.ollama.ai/library/qwen3:latest`.
- * Case does not count, as it does not for Ollama.
+ * One spelling per model: `qwen3` equals `qwen3:latest` and `registry.ollama.ai/library/qwen3:latest`. Ignores case,
+ * like Ollama.
  */
 export function fullName(name: string): string {
   const short = name
@@ -222,11 +222,11 @@ export function fullName(name: string): string {
   return /:[^/]*$/.test(short) ? short : `${short}:latest`;
 }
 
-/** A line for a shell that runs Ollama's own client or server against this address. */
+/** A shell command that runs Ollama's own client or server against this address. */
 export function ollamaLine(address: string, ...words: readonly string[]): string {
   const line = ["ollama", ...words.map(quoted)].join(" ");
   return address === "http://127.0.0.1:11434" ? line : `OLLAMA_HOST=${quoted(address)} ${line}`;
 }
 
-/** The package would put a backslash before each colon of an address and of a model's tag. */
+/** The `shell-quote` package would put a backslash before each colon of an address or a model's tag. */
 export const quoted = (word: string): string => (/^[\w./:@%+=,-]+$/.test(word) ? word : quote([word]));

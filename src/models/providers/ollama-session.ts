@@ -4,30 +4,30 @@ import { WireFailure } from "../model-api.ts";
 import { isLoopback } from "./ollama-address.ts";
 import { MIN_OLLAMA, ollamaLine, type OllamaStatus, ollamaStatus } from "./ollama-server.ts";
 
-/** What every request for a model carries alike: another value would load the model again. */
+/** The facts that every request for a model shares: another window would reload the model. */
 export interface ModelInForce {
   readonly window: ContextInForce;
-  /** null where the server does not tell. */
+  /** null if the server does not say. */
   readonly tools: boolean | null;
   readonly thinks: boolean | null;
-  /** Billions. */
+  /** Billions of parameters. */
   readonly parameters: number | null;
   readonly version: string | null;
 }
 
 export interface SessionOptions {
   readonly baseUrl: string;
-  /** The window that the user wants for a model; null leaves it to what is found. */
+  /** The window that the user wants for a model; null leaves the choice to this file. */
   readonly wanted?: (model: string) => number | null;
-  /** Bytes of the server's machine; found out unless given. */
+  /** Memory of the server's machine in bytes; detected if left out. */
   readonly memory?: number | null;
-  /** Asks for replies as a whole. */
+  /** Requests replies that are not streamed. */
   readonly whole?: boolean;
 }
 
 const STATUS_MS = 10_000;
 
-/** Settles once for each model what a session asks with. */
+/** Decides once per model what the session's requests use. */
 export class OllamaSession {
   readonly #options: SessionOptions;
   readonly #settled = new Map<string, ModelInForce>();
@@ -36,7 +36,9 @@ export class OllamaSession {
     this.#options = options;
   }
 
-  /** Throws a WireFailure when there is no server to ask. A model that it does not list is settled by nobody yet. */
+  /**
+   * Throws a WireFailure if there is no server to ask. Nothing is settled for a model that the server does not list.
+   */
   async modelInForce(model: string, signal: AbortSignal): Promise<ModelInForce> {
     const known = this.#settled.get(model);
     if (known !== undefined) return known;
@@ -44,13 +46,13 @@ export class OllamaSession {
     const status = await ollamaStatus({ baseUrl, model, signal, timeoutMs: STATUS_MS });
     if (signal.aborted) throw new WireFailure("cancelled", "cancelled");
     const facts = this.#factsOf(model, status);
-    // Two first requests at once settle on the earlier one's word.
+    // If two first requests run at once, both use the facts that arrived first.
     const settled = this.#settled.get(model) ?? facts;
     if (status.kind === "ready") this.#settled.set(model, settled);
     return settled;
   }
 
-  /** The server's own word on thinking was wrong. */
+  /** The server reported wrongly that the model can think. */
   cannotThink(model: string, facts: ModelInForce): ModelInForce {
     const changed = { ...facts, thinks: false };
     this.#settled.set(model, changed);
@@ -63,7 +65,7 @@ export class OllamaSession {
       case "ready":
         return this.#ready(model, status);
       case "model-missing":
-        // The chat itself says so, and better: a cloud model need not be in the list.
+        // The chat request reports a missing model better, and a cloud model need not be in the list.
         return {
           window: this.#window(model, null, null),
           tools: null,
@@ -121,11 +123,11 @@ function noServer(baseUrl: string, status: { readonly kind: string; readonly rea
 }
 
 export interface ContextRequest {
-  /** What the model was trained for; null when the server does not tell. */
+  /** The window that the model was trained for; null if the server does not say. */
   readonly trained: number | null;
   /** The setting max_context_tokens. */
   readonly maxContext: number | null;
-  /** Bytes of memory of the server's machine; null when that is another machine. */
+  /** Memory of the server's machine in bytes; null if that is another machine. */
   readonly memory: number | null;
   /** Bytes of the model on disk. */
   readonly modelSize: number | null;
@@ -133,25 +135,25 @@ export interface ContextRequest {
 
 export interface ContextInForce {
   readonly tokens: number;
-  /** What bounds it. */
+  /** What limits the window. */
   readonly limit: "trained" | "setting" | "memory" | "default";
 }
 
 const DEFAULT_TOKENS = 32_768;
 const FEWEST_TOKENS = 4096;
 const STEP = 1024;
-/** Keys and values of one token at f16 in a model of 32B (64 layers x 8 heads x 128); smaller ones need less. */
+/** Keys and values of one token at f16 in a 32B model (64 layers x 8 heads x 128); smaller models need less. */
 const BYTES_PER_TOKEN = 256 * 2 ** 10;
-/** The rest is for the system, the container and what else is open. */
+/** The rest is for the system, the container and other programs. */
 const USABLE = 0.75;
 
 /**
- * The window of a session. The chat adapter sends it as `num_ctx` in every request, always the same: left
- * out, Ollama takes 4,096 on most machines and cuts without a word; changed, it loads the model again.
+ * The window of a session. The chat adapter sends it as `num_ctx` in every request, always with the same value: without
+ * it, Ollama uses 4,096 on most machines and cuts silently; if it changes, Ollama reloads the model.
  *
- * Without a setting it is 32,768 at most, even where more would fit: the whole cache is taken when the
- * model is loaded, and once it leaves the graphics card's memory, which no server tells us, each token
- * takes many times as long. The memory bound is an estimate, so it never overrules what the user set.
+ * Without a setting the window is at most 32,768, even if more would fit: the whole cache is allocated when the model
+ * is loaded, and once it exceeds the graphics card's memory, whose size no server reports, each token takes many times
+ * as long. The memory bound is an estimate, so it never overrules the user's setting.
  */
 export function contextInForce(request: ContextRequest): ContextInForce {
   const bounds: ContextInForce[] = [];
@@ -166,7 +168,7 @@ export function contextInForce(request: ContextRequest): ContextInForce {
   return bounds.reduce((least, bound) => (bound.tokens < least.tokens ? bound : least));
 }
 
-/** What this process can know of the memory that the model will be loaded into. */
+/** Memory for the model, as far as this process can tell: known only if the server runs on this machine. */
 export const serverMemory = (baseUrl: string): number | null => (isLoopback(baseUrl) ? totalmem() : null);
 
 function tokensInMemory({ memory, modelSize }: ContextRequest): number | null {

@@ -23,9 +23,9 @@ interface ServeRequest {
   readonly baseUrl: string;
   readonly logFile: string;
   readonly signal: AbortSignal;
-  /** An `ollama` inside this folder is never started: a repository's own code does not run on the host. */
+  /** An `ollama` inside this folder is never started: code of a repository does not run on the host. */
   readonly workspace?: string;
-  /** How long it may take to answer; 15 seconds unless told. */
+  /** Time for the server to answer; 15 seconds by default. */
   readonly waitMs?: number;
 }
 
@@ -35,7 +35,7 @@ const POLL_MS = 100;
 const STOP_MS = 2000;
 const TAIL = 2000;
 
-/** Starts the Ollama that is on PATH and leaves it running. Never throws; what does not answer in time is ended. */
+/** Starts the Ollama on PATH and leaves it running. Never throws; ends a server that does not answer in time. */
 export async function startInstalledOllama(request: ServeRequest): Promise<ServeResult> {
   const { baseUrl } = request;
   if (!isLoopback(baseUrl) || !baseUrl.startsWith("http:"))
@@ -53,8 +53,8 @@ export async function startInstalledOllama(request: ServeRequest): Promise<Serve
 }
 
 /**
- * The first `ollama` on PATH that may be run. Entries that depend on the current folder do not count,
- * nor does what is in the workspace or leads into it by a link.
+ * The first `ollama` on PATH that may be run. Ignores PATH entries that depend on the current folder, and programs that
+ * are in the workspace or lead into it by a link.
  */
 export async function findOllama(env: Env, workspace?: string): Promise<string | undefined> {
   const fence = workspace === undefined ? undefined : `${await real(workspace)}${path.sep}`;
@@ -92,7 +92,7 @@ async function serve(program: string, request: ServeRequest, log: FileHandle): P
   return failed([failure, await tailOf(log, before)].filter(Boolean).join(": "));
 }
 
-/** undefined once it answers, else why nothing is waited for any longer. */
+/** undefined once the server answers; else why waiting ended. */
 async function firstAnswer({ baseUrl, signal, waitMs = WAIT_MS }: ServeRequest): Promise<string | undefined> {
   const deadline = Date.now() + waitMs;
   while (Date.now() < deadline && !signal.aborted) {
@@ -107,7 +107,7 @@ async function answers(baseUrl: string, signal: AbortSignal): Promise<boolean> {
   return (await askOllama(baseUrl, bounded, (client) => client.version())).kind === "json";
 }
 
-/** Ends the whole group that was started: Ollama has runners of its own. */
+/** Ends the whole process group: Ollama starts runners of its own. */
 async function stop(child: ChildProcess, ended: Promise<string>): Promise<void> {
   if (child.pid === undefined) return;
   signalGroup(child.pid, "SIGTERM");
@@ -120,7 +120,7 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // The group is gone, which is what was wanted.
+    // The group is already gone, as intended.
   }
 }
 
@@ -152,7 +152,7 @@ const failed = (reason: string): ServeResult => ({ kind: "failed", reason });
 
 export interface PullProgress {
   readonly status: string;
-  /** Bytes of the part that `status` names; null in steps that have none. */
+  /** Bytes of the part that `status` names; null in steps without a size. */
   readonly completed: number | null;
   readonly total: number | null;
 }
@@ -167,12 +167,12 @@ interface PullRequest {
   readonly model: string;
   readonly signal: AbortSignal;
   readonly onProgress: (progress: PullProgress) => void;
-  /** How long nothing may move; 2 minutes unless told. */
+  /** Longest time without progress; 2 minutes by default. */
   readonly stallMs?: number;
 }
 
 const STALL_MS = 120_000;
-/** Hashing a large model on a slow disk moves nothing for minutes. */
+/** Hashing a large model on a slow disk shows no progress for minutes. */
 const QUIET_STEP = /^(?:verifying|writing|removing)/;
 const QUIET_FACTOR = 10;
 const MAX_LINE = 2 ** 20;
@@ -186,7 +186,7 @@ const progressLine = z.object({
   total: z.number().nullish(),
 });
 
-/** Loads a model into Ollama's own store. Never throws; what was loaded before a failure is kept there. */
+/** Pulls a model into Ollama's own store. Never throws; the store keeps what was loaded before a failure. */
 export async function pullModel(request: PullRequest): Promise<PullResult> {
   const watch = new Watch(request.stallMs ?? STALL_MS);
   const signal = AbortSignal.any([request.signal, watch.signal]);
@@ -202,7 +202,7 @@ export async function pullModel(request: PullRequest): Promise<PullResult> {
   }
 }
 
-/** Reads the stream to its end; the reason when that is not success. */
+/** Reads the stream to its end; returns the reason if the pull did not succeed. */
 async function follow(
   { baseUrl, model, onProgress }: PullRequest,
   watch: Watch,
@@ -212,7 +212,7 @@ async function follow(
     baseUrl,
     signal,
     ask: (client) => client.pull({ model, stream: true }),
-    // The client says `name`, which servers take from old clients only.
+    // The client sends `name`, which servers accept only from old clients.
     json: JSON.stringify({ model, stream: true }),
     longestLine: MAX_LINE,
     strange: NO_PROGRESS,
@@ -234,7 +234,7 @@ function whyEnded(thrown: unknown): string {
   return words.slice(0, MAX_WORDS) || `HTTP ${status}`;
 }
 
-/** Fires when nothing moves. Ollama repeats the last line while a download stands still, so only a new one counts. */
+/** Fires if there is no progress. Ollama repeats the last line while a download stalls, so only a new line counts. */
 class Watch {
   readonly #controller = new AbortController();
   readonly signal = this.#controller.signal;
@@ -266,7 +266,7 @@ class Watch {
   }
 }
 
-/** What mends a failure, by the words that Ollama and the system use for it; the last row is for all others. */
+/** The remedy for a failure, chosen by the words of Ollama and the system; the last row is for all others. */
 const REMEDIES: readonly (readonly [RegExp, (request: PullRequest) => string])[] = [
   [/no space left|disk quota|not enough space/i, ({ baseUrl }) => ollamaLine(baseUrl, "rm", "NAME")],
   [

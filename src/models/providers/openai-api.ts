@@ -15,17 +15,17 @@ import {
 import { replyEvents, valueIn } from "./event-stream.ts";
 
 export interface OpenAiOptions {
-  /** Ends in /v1, or in what stands in its place there. */
+  /** Ends in /v1, or in the server's equivalent. */
   readonly baseUrl: string;
-  /** Servers of one's own need none. */
+  /** Self-hosted servers need none. */
   readonly key?: string;
-  /** Asks for replies as a whole: some servers and proxies break streams, or calls in them. */
+  /** Requests replies that are not streamed: some servers and proxies break streams, or calls in streams. */
   readonly whole?: boolean;
 }
 
 /**
- * The chat API of OpenAI, LM Studio, vLLM, llama.cpp's server, OpenRouter and whoever else speaks it. Without the
- * official client: it costs 50 ms and 19 MB, and reads only what OpenAI itself would send.
+ * The chat API of OpenAI, LM Studio, vLLM, llama.cpp's server, OpenRouter and every other server that speaks it. Does
+ * not use the official client, which costs 50 ms and 19 MB and parses only what OpenAI itself would send.
  */
 export class OpenAiWire implements Wire {
   readonly #url: string;
@@ -83,7 +83,7 @@ export class OpenAiWire implements Wire {
   }
 }
 
-/** Who answers: what differs is how a limit and thinking are said. `local` is every server that people run themselves. */
+/** The kind of server; kinds differ in how a limit and thinking are written. `local` is every self-hosted server. */
 export type Dialect = "openai" | "openrouter" | "local";
 
 export function dialectOf(baseUrl: string): Dialect {
@@ -103,7 +103,7 @@ export function chatBody(request: WireRequest, dialect: Dialect): Fields {
     model,
     messages: chatMessages(conversationOf(messages), model, dialect),
     ...(offered.length === 0 ? {} : { tools: offered.map(toolOf) }),
-    // llama.cpp's server gives one call a reply unless it is asked for more.
+    // llama.cpp's server gives one call per reply unless asked for more.
     ...(offered.length > 0 && dialect === "local" ? { parallel_tool_calls: true } : {}),
     stream: true,
     stream_options: { include_usage: true },
@@ -124,7 +124,7 @@ const responseFormat = (json_schema: Fields): Fields => ({
 
 const HELD = "call_or_answer";
 
-/** OpenAI wants an object around a choice, and takes optional arguments only where it need not be strict. */
+/** OpenAI requires an object around the choice, and accepts optional arguments only if the schema is not strict. */
 function heldFormat(held: JsonSchema, dialect: Dialect): Fields {
   if (dialect !== "openai") return { name: HELD, strict: true, schema: held };
   const around = {
@@ -141,7 +141,7 @@ const toolOf = ({ name, description, schema }: WireRequest["tools"][number]): Fi
   function: { name, description, parameters: schema },
 });
 
-/** The last one is what vLLM, SGLang and llama.cpp hand to the model's template. */
+/** vLLM, SGLang and llama.cpp pass `chat_template_kwargs` to the model's template. */
 function thinkingOf(think: boolean, dialect: Dialect): Fields {
   if (dialect === "openai") return { reasoning_effort: think ? "medium" : "none" };
   if (dialect === "openrouter") return { reasoning: { enabled: think } };
@@ -160,7 +160,7 @@ function chatMessages({ system, turns }: Conversation, model: string, dialect: D
 interface Manner {
   readonly claude: boolean;
   readonly shape: IdShape;
-  /** Whether thoughts are given back to models that called in the midst of them. */
+  /** Whether a turn with calls is sent back together with its thoughts. */
   readonly thoughts: boolean;
 }
 
@@ -176,7 +176,7 @@ function turnOf(turn: Turn, { claude, shape, thoughts }: Manner, mark: boolean):
   return [
     {
       role: "assistant",
-      // Templates join an absent content to texts and fail; Anthropic refuses an empty one.
+      // If the content is absent, templates fail when they append it to text; Anthropic refuses an empty text.
       content: turn.text === "" && claude ? null : turn.text,
       ...(thoughts && turn.thinking !== "" ? { reasoning_content: turn.thinking } : {}),
       tool_calls: turn.calls.map(({ id, name, args }) => ({
@@ -188,17 +188,17 @@ function turnOf(turn: Turn, { claude, shape, thoughts }: Manner, mark: boolean):
   ];
 }
 
-/** With a breakpoint: routers hand it on to Claude, which keeps only what stands before one. */
+/** Adds a breakpoint: routers pass it on to Claude, which caches only what precedes one. */
 const contentOf = (text: string, breakpoint: boolean): unknown =>
   breakpoint && text !== "" ? [{ type: "text", text, cache_control: { type: "ephemeral" } }] : text;
 
-/** The last two turns of the user's side: the first of them was the end of the request before. */
+/** The last two turns of the user's side: the first of them was the end of the previous request. */
 function markedTurns(turns: readonly Turn[]): ReadonlySet<Turn> {
   const asking = turns.filter(({ role }, index) => role !== "assistant" && turns[index + 1]?.role !== "user");
   return new Set(asking.slice(-2));
 }
 
-/** Fields that some server is known to refuse, by what it says then. */
+/** Fields that some servers are known to refuse, recognized by the text of the refusal. */
 const OPENAI_CONCESSIONS: readonly Concession[] = [
   {
     name: "stream_options",
@@ -226,7 +226,7 @@ const OPENAI_CONCESSIONS: readonly Concession[] = [
     without: (body) => withoutField(body, "temperature"),
     note: "the server takes no temperature for this model",
   },
-  // Models that think refuse it as a parameter: what is said behind the end is read over.
+  // Thinking models refuse this parameter. Text after the stop is then ignored here.
   { name: "stop", says: /['"`]stop['"`]/i, without: (body) => withoutField(body, "stop") },
   ...["reasoning_effort", "reasoning", "chat_template_kwargs"].map((field) => ({
     name: field,
@@ -244,7 +244,7 @@ const OPENAI_CONCESSIONS: readonly Concession[] = [
   },
 ];
 
-/** What a reply is held to is given up by whoever asked for it. */
+/** A schema of a held reply is dropped by the caller, not here. */
 const holds = (body: Fields): boolean =>
   asFields(asFields(body["response_format"])?.["json_schema"])?.["name"] === HELD;
 
@@ -286,12 +286,12 @@ const STOPS: Readonly<Record<string, Stop>> = {
   content_filter: "filtered",
 };
 
-/** Chunks of a chat completion, and whole ones, into events. Only the first choice is read. */
+/** Turns chunks of a chat completion, or a whole one, into events. Reads only the first choice. */
 export class ChatReader {
   readonly #calls = new CallParts();
-  /** The server has said why the reply ends; its counts may still come. */
+  /** The server has said why the reply ends; its token counts may still follow. */
   stopped = false;
-  /** Something came that a chat API sends. */
+  /** Something that a chat API sends has arrived. */
   begun = false;
 
   read(value: unknown): WireEvent[] {
@@ -327,7 +327,7 @@ export class ChatReader {
   }
 }
 
-/** Some servers give a single call without its list. */
+/** Some servers send a single call without the list around it. */
 const listIn = (calls: unknown): readonly unknown[] =>
   Array.isArray(calls) ? calls : calls === undefined || calls === null ? [] : [calls];
 
@@ -337,7 +337,7 @@ function contentIn(content: unknown, events: WireEvent[]): void {
   for (const part of asList(content)) partOf(asFields(part) ?? {}, events);
 }
 
-/** Mistral's own API gives parts, and thoughts among them. */
+/** Mistral's own API sends parts, with thoughts among them. */
 function partOf(part: Fields, events: WireEvent[]): void {
   const text = asText(part["text"]);
   if (text !== undefined) events.push({ type: "text", text });
@@ -347,7 +347,7 @@ function partOf(part: Fields, events: WireEvent[]): void {
   }
 }
 
-/** DeepSeek counts what it had kept in a field of its own. */
+/** DeepSeek reports cached tokens in a field of its own. */
 function usageIn(usage: Fields | undefined): WireEvent | undefined {
   if (usage === undefined) return undefined;
   const prompt = asCount(usage["prompt_tokens"]);
@@ -365,19 +365,19 @@ function usageIn(usage: Fields | undefined): WireEvent | undefined {
 }
 
 interface Part {
-  /** What the server calls it by. */
+  /** The server's index of the call. */
   readonly key: unknown;
   readonly index: number;
   id: string | undefined;
   name: string | undefined;
-  /** Its arguments have begun. */
+  /** The arguments have begun. */
   begun: boolean;
 }
 
 /**
- * Parts of calls by an index of our own. Servers count from 0, leave the index out, or give every call the same; some
- * say id and name once, some with every part, some a new id with every part. A part begins a call when it is the first
- * of its index, or brings an id that is not its index's own together with a name.
+ * Assigns the parts of calls an index of our own. Servers count from 0, leave the index out, or give every call the
+ * same one; some send id and name once, some with every part, some a new id with every part. A part begins a new call
+ * if it is the first of its index, or if it brings both a name and an id other than that of its index.
  */
 class CallParts {
   readonly #parts: Part[] = [];
@@ -410,7 +410,7 @@ class CallParts {
   }
 }
 
-/** What was not said before; a name may come in pieces, until the arguments begin. */
+/** Only what is new: a name may arrive in pieces until the arguments begin. */
 function freshIn(
   part: Part,
   id: string | undefined,
@@ -422,7 +422,7 @@ function freshIn(
   };
 }
 
-/** Some servers give an object where the API says text. */
+/** Some servers send an object where the API requires text. */
 function argumentText(args: unknown): string {
   if (args === undefined || args === null) return "";
   return typeof args === "string" ? args : JSON.stringify(args);

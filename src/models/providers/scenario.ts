@@ -9,7 +9,7 @@ import { openRegularSync } from "../../platform/safe-files.ts";
 import { JsonEnds } from "../json-text.ts";
 import type { WireRequest } from "../model-api.ts";
 
-/** What a step demands of the request that it answers. */
+/** A step's conditions on the request that it answers. */
 
 const pattern = z.string("expected a regular expression").transform((source, context) => {
   try {
@@ -22,7 +22,7 @@ const pattern = z.string("expected a regular expression").transform((source, con
 
 const words = z.string("expected text");
 
-/** A text that must be there, one that must not, or a regular expression. */
+/** A text that must occur, a text that must not, or a regular expression. */
 const demand = z.union(
   [words, z.strictObject({ not: words }), z.strictObject({ matches: pattern })],
   'expected text, {"not": text} or {"matches": regular expression}',
@@ -43,7 +43,7 @@ type Demand = z.output<typeof demand>;
 
 const MAX_SHOWN_LENGTH = 300;
 
-/** How the request differs from what is expected of it; undefined when it does not. */
+/** How the request differs from the expectation; undefined if it matches. */
 export function mismatch(expected: Expectation, request: WireRequest): string | undefined {
   for (const place of ["system", "user", "tool", "any"] as const) {
     const wanted = expected[place];
@@ -101,7 +101,7 @@ function told(demand: Demand): string {
 
 const shown = (text: string): string => JSON.stringify(clipped(text, MAX_SHOWN_LENGTH));
 
-/** What a reply is made of, in the order in which it comes. A part is named by one key; a bare text is a text. */
+/** The parts of a reply, in order. One key names the kind of a part; a bare string is text. */
 
 const MAX_TIMES = 1_000_000;
 
@@ -130,13 +130,13 @@ const STOPS = ["end", "calls", "length", "filtered", "unknown"] as const satisfi
 const oneOf = <const T extends readonly string[]>(values: T) =>
   z.enum(values, `expected one of ${values.join(", ")}`);
 
-/** The forms in which a call can be written into the text. */
+/** The forms in which a call can be written as text. */
 export const FORMS = ["tag", "fence", "bare"] as const;
 
 const shapes = {
   text: z.strictObject({ text, times }),
   thinking: z.strictObject({ thinking: text, times }),
-  /** Arguments as text are sent as they are, so they can be wrong. */
+  /** Arguments given as text are sent unchanged, so they can be invalid. */
   call: z.strictObject({ call: name, args: z.union([object, text]).default({}), id: text.optional() }),
   written: z.strictObject({ written: name, args: object.default({}), form: oneOf(FORMS).default("tag") }),
   delay: z.strictObject({ delay: duration }),
@@ -160,7 +160,7 @@ export type Part = { [Key in keyof Shapes]: { readonly kind: Key } & z.output<Sh
 
 const NAMES = Object.keys(shapes) as (keyof Shapes)[];
 
-/** One part; what is wrong with it is told of the key that names it, not of every kind of part. */
+/** One part. An error concerns only the kind that its key names, not every kind of part. */
 const partSchema = z.unknown().transform((value, context): Part => {
   if (typeof value === "string") return { kind: "text", text: value, times: 1 };
   const named =
@@ -184,7 +184,7 @@ export function readScenario(file: string): Scenario {
   return scenarioFrom(textOf(file), file);
 }
 
-/** JSON values one after another, each from the beginning of a line; between them, lines that begin with // are comments. */
+/** JSON values one after another, each starting on a new line; between them, lines that begin with // are comments. */
 export function scenarioFrom(text: string, file: string): Scenario {
   const steps: Scenario["steps"][number][] = [];
   let capabilities: Scenario["capabilities"] = {};
@@ -243,15 +243,15 @@ function textOf(file: string): string {
 
 /** The reply to one request. */
 export interface Step {
-  /** Where it begins in its file. */
+  /** The line of the file where the step begins. */
   readonly line: number;
   readonly expect: Expectation;
-  /** How the conversation begins that it is for; undefined: any that no other step is for. */
+  /** The beginning of the conversation that the step is for; undefined: any conversation that no other step is for. */
   readonly to: string | undefined;
   readonly reply: readonly Part[];
 }
 
-/** Steps that are played so many times. */
+/** Steps that are repeated. */
 interface Loop {
   readonly repeat: number;
   readonly steps: readonly (Step | Loop)[];
@@ -278,7 +278,7 @@ const headerSchema = z.strictObject({
 });
 type Header = z.output<typeof headerSchema>;
 
-/** What is wrong, and in which key. */
+/** The fault, and the key that has it. */
 class ScenarioFault extends Error {
   override readonly name = "ScenarioFault";
 }
@@ -301,7 +301,6 @@ type Entry =
   | { readonly kind: "step"; readonly step: Step | Loop }
   | { readonly kind: "capabilities"; readonly header: Header };
 
-/** One value of a file. */
 function entryFrom(value: unknown, line: number): Entry {
   if (has(value, "capabilities"))
     return { kind: "capabilities", header: read(capabilitiesSchema, value).capabilities };

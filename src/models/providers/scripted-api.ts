@@ -63,7 +63,7 @@ export class ScriptedWire implements Wire {
   }
 }
 
-/** Long parts let everything else in the program have its turn, cancelling above all. */
+/** Yields to the rest of the program during long parts, above all so that cancelling works. */
 async function* inTurns(events: Iterable<WireEvent>, signal: AbortSignal): AsyncGenerator<WireEvent> {
   let sent = 0;
   for (const event of events) {
@@ -73,7 +73,7 @@ async function* inTurns(events: Iterable<WireEvent>, signal: AbortSignal): Async
   }
 }
 
-/** Steps that are for one conversation wait for it, in their order; all others are for whoever asks. */
+/** Steps for one conversation wait for it, in order; all others answer any request. */
 class StepQueues {
   readonly #names: readonly string[];
   readonly #queues = new Map<string | undefined, Iterator<Step>>();
@@ -103,7 +103,7 @@ function* forOne(steps: Scenario["steps"], name: Step["to"]): Generator<Step> {
       for (let round = 0; round < step.repeat; round += 1) yield* forOne(step.steps, name);
 }
 
-/** The number of the request stands for a mark in any text of a part. */
+/** Replaces the mark in a part's texts with the number of the request. */
 function filled<T extends Exclude<Part, { readonly kind: "delay" }>>(part: T, request: number): T {
   const json = JSON.stringify(part);
   return json.includes("{{request}}")
@@ -151,7 +151,7 @@ const nativeCall = ({ call, args, id }: PartOf<"call">, index: number): WireEven
   ...(id === undefined ? {} : { id }),
 });
 
-/** As a model writes it that found its tools in the prompt. */
+/** The form used by a model that finds its tools in the prompt. */
 const inProtocol = ({ call, args }: PartOf<"call">): string =>
   typeof args === "string"
     ? `<tool_call>\n{"name": ${JSON.stringify(call)}, "arguments": ${args}}\n</tool_call>`

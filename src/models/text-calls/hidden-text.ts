@@ -3,17 +3,17 @@ import { CLOSERS, ENDS, INVENTED, OPENERS, SHOWN, THINKING, tokenAt } from "./no
 interface Place {
   readonly edge: number;
   readonly final: boolean;
-  /** Some call came before. */
+  /** A call came before. */
   readonly called: boolean;
 }
 
 interface Hidden {
-  /** `thought`: with everything before it. `shown`: prose in which nothing is a call. */
+  /** `thought`: everything before it is a thought too. `shown`: prose in which nothing counts as a call. */
   readonly kind: "hidden" | "thought" | "more" | "shown";
   readonly end: number;
 }
 
-/** Thinking, tokens that end a turn, invented answers, and shown HTML. */
+/** Finds thinking, tokens that end a turn, invented answers, and HTML that is only shown. */
 export function hide(text: string, at: number, place: Place): Hidden | undefined {
   const char = text[at];
   if (char !== "<" && char !== "[" && char !== "◁" && char !== "O") return undefined;
@@ -37,7 +37,7 @@ function thinking(text: string, at: number, place: Place, begins: boolean): Hidd
   return undefined;
 }
 
-/** Behind a call a closer without an opener ends it too. */
+/** After a call, a closer without an opener also ends the turn. */
 const endAt = (text: string, at: number, called: boolean): string | undefined =>
   tokenAt(ENDS, text, at) ?? (called ? tokenAt(CLOSERS, text, at) : undefined);
 
@@ -100,13 +100,13 @@ const ASKED = /\b(?:would like to (?:run|call|do)|may I|shall I|should I|want me
 const INTENT = /^(?:I['’]ll|I will|Let me|Let['’]s|I am going|I['’]m going|First|Now|Next)\b/i;
 const SHOWING = /\b(?:show|give|illustrate|demonstrate|explain|here is|here's|write|quote)\b/i;
 
-/** A report, an instruction or a wish: shown, unless the same sentence says what is done next. */
+/** A report, an instruction or a wish: the call is only shown, unless the same sentence announces the next step. */
 const REPORTED =
   /\b(?:recorded|previous(?:ly)?|earlier|last time|I ran|I called|was called|should|must|contain(?:s|ed)?|returned|returns|returns?|replied|add|paste|copy|save|yourself|you can|your|expected|payload|log(?:s|ged)?|transcript|fixture|shows?|shown|said|says|wrote|writes|sent|sends|received|was|were|means)\b/i;
 const NEXT_STEP =
   /\b(?:I['’]ll|I will|let me|let['’]s|I am going|I['’]m going|we['’]ll|we will|I (?:open|check|look|list|search)|I need|I want to|I have to|I should|I must|we need|we should|first|next|now|calling|reading|running|checking|searching|looking)\b/i;
 
-/** Whether the line before says that what follows is only shown. */
+/** Whether the line before says that the following text is only shown. */
 export function announcedAsShown(text: string, at: number, weak: boolean): boolean {
   const line = lineBefore(text, at);
   const sentence = line.split(/(?<=[.!?])\s+(?=[A-Z])/).at(-1) ?? line;
@@ -119,13 +119,13 @@ export function announcedAsShown(text: string, at: number, weak: boolean): boole
 
 const isReport = (sentence: string): boolean => REPORTED.test(sentence) && !NEXT_STEP.test(sentence);
 
-/** Whether what stands before says that its writer does now what follows. */
+/** Whether the preceding text announces that the following call is the writer's next step. */
 export function announcesNextStep(before: string): boolean {
   const line = lineBefore(before, before.length);
   return NEXT_STEP.test(line) && !SHOWING.test(line) && !REPORTED.test(line);
 }
 
-/** How much of the text behind a call is looked at. */
+/** How much text after a call is examined. */
 export const LOOK_AFTER = 240;
 const GOES_ON = /^(?:[,.;:)\]}'"`”’»|]|[a-z][a-z'’]*[\s,.])/;
 const COMMENTED =
@@ -133,7 +133,7 @@ const COMMENTED =
 const ASKS =
   /\b(?:shall I|should I|may I|is (?:that|this) (?:ok|okay|all right|alright|fine)|do you want|ok to)\b[^.!]*\?/i;
 
-/** Whether the text behind goes on in the same sentence, or speaks about the call. */
+/** Whether the text after a call continues the same sentence, or comments on the call. */
 export function commentedAsShown(after: string): boolean {
   const text = after.trimStart().slice(0, LOOK_AFTER);
   return GOES_ON.test(text) || COMMENTED.test(text) || ASKS.test(text);
@@ -141,7 +141,7 @@ export function commentedAsShown(after: string): boolean {
 
 const BACK = 160;
 
-/** Whether a call may stand here: at a line's start, behind another item, or after the end of a sentence. */
+/** Whether a call may begin here: at the start of a line, after another item, or after the end of a sentence. */
 export function mayBegin(text: string, at: number, edge: number): boolean {
   const before = text.slice(Math.max(edge, at - BACK), at).trimEnd();
   if (before === "") return at - edge < BACK;
@@ -157,13 +157,13 @@ const ANNOUNCED =
 const endsSentence = (before: string): boolean =>
   (SENTENCE.test(before) && !NO_SENTENCE.test(before)) || ANNOUNCED.test(before);
 
-/** Inside JSON or code that goes on over lines, nothing begins. */
+/** Nothing begins inside JSON or code that spans lines. */
 export function insideCode(text: string, at: number, from: number): boolean {
   const before = text.slice(Math.max(from, at - BACK), at).trimEnd();
   return /[[{(,=]$|["'\]]\s*:$/.test(before);
 }
 
-/** The last line with something on it before a place. */
+/** The last line before a place that is not blank. */
 function lineBefore(text: string, at: number): string {
   const before = text.slice(Math.max(0, at - 400), at).trimEnd();
   return before.slice(before.lastIndexOf("\n") + 1);

@@ -1,6 +1,6 @@
 import { CUT, type Found, type Outcome } from "./call-reading.ts";
 
-/** A literal of JSON or Python as it stands in a text. */
+/** A JSON or Python literal in a text. */
 export type Literal =
   | {
       readonly ok: true;
@@ -36,8 +36,8 @@ class Unreadable {
 }
 
 /**
- * The literal at `start`. Lossless liberties are taken: Python's words and quotes, trailing commas, raw newlines.
- * Inventions are marked as repairs: bare keys, quotes, escapes, one bracket that is missing at the very end.
+ * The literal at `start`. Accepts deviations that lose nothing: Python's words and quotes, trailing commas, raw
+ * newlines. Marks guesses as repairs: bare keys, quotes, escapes, one missing bracket at the very end.
  */
 export function readLiteral(text: string, start: number, python = false): Literal {
   const reader = new LiteralReader(text, start, python);
@@ -53,7 +53,7 @@ export function readLiteral(text: string, start: number, python = false): Litera
 class LiteralReader {
   at: number;
   repaired = false;
-  /** The missing bracket is missing because the text ends. */
+  /** The bracket is missing because the text ends. */
   atEnd = false;
   readonly #text: string;
   readonly #python: boolean;
@@ -149,7 +149,7 @@ class LiteralReader {
     this.at += 1;
   }
 
-  /** Past the closer, or before the next member. */
+  /** Moves past the closer, or to the next member. */
   #closed(closer: string, comma: boolean): boolean {
     this.#space();
     if (comma && this.#text[this.at] === ",") {
@@ -163,7 +163,7 @@ class LiteralReader {
     return true;
   }
 
-  /** Only the outermost bracket may be missing, and only where the text or its wrapper ends. */
+  /** Only the outermost bracket may be missing, and only at the end of the text or of its wrapper. */
   #missing(): boolean {
     const char = this.#text[this.at];
     const over = char === undefined || char === "<" || this.#text.startsWith("```", this.at);
@@ -191,7 +191,7 @@ const HEAD = /(?:print\s*\(\s*)?([A-Za-z_][\w.-]{0,79})\s*\(/y;
 const KEYWORD = /\s*([A-Za-z_]\w*)\s*=(?!=)\s*/y;
 const LITERALS = 'arguments must be plain values with their names, as in f(path="a")';
 
-/** One `name(key=literal, …)`, with `print(…)` round it or without. */
+/** One `name(key=literal, …)`, with or without `print(…)` around it. */
 export function readPythonCall(text: string, start: number): Outcome {
   HEAD.lastIndex = start;
   const head = HEAD.exec(text);
@@ -218,7 +218,7 @@ class PythonCall {
     this.at = at;
   }
 
-  /** The fault, if there is one. */
+  /** The fault, or undefined. */
   read(): string | undefined {
     const text = this.#text;
     for (;;) {
@@ -275,7 +275,7 @@ export function readPythonList(text: string, start: number): Outcome {
   }
 }
 
-/** Something that is no call, unless it is the beginning of one that the end cuts. */
+/** Text that is not a call, unless it is the beginning of one that the end of the text cuts off. */
 function readListEnd(text: string, at: number, start: number, found: readonly Found[]): Outcome {
   const rest = text.slice(at, at + 90);
   if (rest.length === 90 || !/^[\w.-]*\s*$/.test(rest)) return { kind: "text", end: start + 1 };
@@ -283,7 +283,7 @@ function readListEnd(text: string, at: number, start: number, found: readonly Fo
   return { kind: "calls", found: [...cutOff(found), last], end: text.length, cut: true };
 }
 
-/** A list whose end is missing may have lost calls, so that none of it is whole. */
+/** A list without its end may have lost calls, so none of its calls counts as whole. */
 const cutOff = (found: readonly Found[]): readonly Found[] =>
   found.map((each) => ({ ...each, repaired: true }));
 
@@ -301,7 +301,7 @@ export function lineEnd(text: string, from: number): number {
   return end === -1 ? text.length : end;
 }
 
-/** A string literal as it stands in a text. */
+/** A string literal in a text. */
 type Quoted =
   | { readonly value: string; readonly end: number; readonly repaired: boolean }
   | { readonly value: undefined; readonly at: number; readonly cut: boolean };
@@ -320,8 +320,8 @@ const PLAIN: Readonly<Record<string, string>> = {
 const CLOSED = /[,:}\])\n\r<`]|$/y;
 
 /**
- * Reads the string that begins at `start`. Raw newlines are kept; in Python an unknown escape is itself, in JSON it is a
- * repair, and so is a quote inside the string that nothing escapes.
+ * Reads the string that begins at `start`. Keeps raw newlines. An unknown escape stands for itself in Python and is a
+ * repair in JSON, as is an unescaped quote inside the string.
  */
 export function readQuoted(text: string, start: number, python: boolean): Quoted {
   const quote = text[start] ?? "";
@@ -353,10 +353,10 @@ export function readQuoted(text: string, start: number, python: boolean): Quoted
   }
 }
 
-/** Line ends of the reply itself; those that an escape names stay what they are. */
+/** Normalizes the reply's own line ends; line ends written as escapes stay as they are. */
 const asWritten = (raw: string): string => raw.replaceAll("\r\n", "\n");
 
-/** A closing quote is followed by what may follow a string, or the line ends. */
+/** A quote closes the string only if the text after it can follow a string, or the line ends. */
 function closes(text: string, after: number): boolean {
   let at = after;
   while (text[at] === " " || text[at] === "\t") at += 1;

@@ -19,7 +19,7 @@ function matches(pattern: RegExp, text: string, at: number): boolean {
   return pattern.test(text);
 }
 
-/** One call of parameters in tags, or of JSON in a function's tag. */
+/** One call with its parameters in tags, or with JSON inside a function's tag. */
 export function readMarkup(text: string, start: number): Outcome {
   HEAD.lastIndex = start;
   const head = HEAD.exec(text);
@@ -78,8 +78,8 @@ class Parameters {
   }
 
   /**
-   * Up to the closer that another parameter or the call's own closer follows. Without one a value ends where the next
-   * of them begins a line: a repair, as the value might have gone on.
+   * Ends at the closer that is followed by another parameter or by the call's own closer. Without a closer, the value
+   * ends where the next parameter or the call's closer begins a line: a repair, because the value might have continued.
    */
   #value(start: number): { text: string; end: number } | undefined {
     const text = this.#text;
@@ -99,7 +99,7 @@ class Parameters {
     return value.replaceAll("\r\n", "\n").replace(/^\n/, "").replace(/\n$/, "");
   }
 
-  /** Every value is whole, the call's closer is not there: more parameters may be lost. */
+  /** Every value is whole but the call's closer is missing: more parameters may be lost. */
   #unclosed(at: number): Outcome {
     const cut =
       at >= this.#text.length ||
@@ -129,13 +129,13 @@ class Parameters {
   }
 }
 
-/** A value that is marked as no string. */
+/** A value that is marked as not a string. */
 function literal(written: string): unknown {
   const read = readLiteral(written, 0);
   return read.ok && !read.repaired && written.slice(read.end).trim() === "" ? read.value : written;
 }
 
-/** The next place of a pattern, found once however often it is asked for. */
+/** The next match of a pattern, searched for only once no matter how often it is requested. */
 class Ahead {
   readonly #text: string;
   readonly #pattern: RegExp;
@@ -158,7 +158,7 @@ class Ahead {
   }
 }
 
-/** A reply as a row of what is shown, what is hidden, and calls of which some may turn out to be shown. */
+/** A reply as a sequence of prose, hidden text, and calls, some of which may turn out to be only shown. */
 export type Item =
   | { readonly kind: "prose"; readonly from: number; to: number }
   | { readonly kind: "hidden"; readonly from: number; readonly to: number }
@@ -167,13 +167,13 @@ export type Item =
       readonly from: number;
       readonly to: number;
       readonly found: readonly Found[];
-      /** Nothing but its shape says that it is a call: it must end the reply. */
+      /** Only its shape marks it as a call, so it must end the reply. */
       readonly weak: boolean;
     };
 
 export class Items {
   readonly list: Item[] = [];
-  /** Some call came already: an answer of a tool that follows is invented. */
+  /** A call came before: if a tool's answer follows, the model invented it. */
   called = false;
 
   prose(from: number, to: number): void {
@@ -188,7 +188,7 @@ export class Items {
     this.list.push(item);
   }
 
-  /** All so far was thought. */
+  /** Everything so far was a thought. */
   forget(): void {
     this.list.length = 0;
     this.called = false;

@@ -5,18 +5,18 @@ import type { Item } from "./markup.ts";
 import { decide, notOffered, OfferedTools } from "./settle.ts";
 
 /**
- * Calls that miss: what has the shape and the place of a call, and is none that may be run. The reply stays text; the model
- * is told, as it may think that it has acted.
+ * Missed calls: text with the shape and position of a call that may not be run. The reply stays text, and the model is
+ * told, because it may believe that it has acted.
  */
 
-/** A text without it holds nothing that could be one. */
+/** A text without any of these characters contains no missed call. */
 export const MAY_MISS = /[{[`~]/;
 
 const NAME = /^[A-Za-z_][\w.-]{1,63}$/;
-/** One capitalised word is rather somebody's name, unless a tool has that word in its own. */
+/** One capitalised word is more likely a person's name, unless an offered tool contains that word. */
 const OF_A_PERSON = /^[A-Z][a-z]+$/;
 
-/** Takes every name that a tool could have for offered: what a reply holds that is shaped as a call. */
+/** Treats every possible tool name as offered, to find everything in a reply that is shaped as a call. */
 export class AnyNames extends OfferedTools {
   readonly #offered: OfferedTools;
 
@@ -43,11 +43,11 @@ export const weakAsProse = (item: Item): Item =>
 
 interface Offered {
   readonly tools: OfferedTools;
-  /** The reading in which nothing that stands in prose is a call. */
+  /** The reading in which nothing within prose is a call. */
   readonly asProse: () => Reading;
 }
 
-/** `wide` are the items of the same text with every name taken for offered. */
+/** `wide`: the items of the same text if every name counts as offered. */
 export function withMissed(
   reading: Reading,
   wide: readonly Item[],
@@ -87,7 +87,7 @@ function notAlone(found: Found, tools: OfferedTools): WrittenMiss {
   return { missed: "not_alone", name, args: argsOf(found), reason, nearest: [] };
 }
 
-/** A call of a tool that was not offered, or one that stands in a list with such a call. */
+/** A call of a tool that was not offered, or a call in the same list as such a call. */
 function missOf(found: Found, tools: OfferedTools): WrittenMiss | undefined {
   const { args, broken } = found;
   if (broken !== undefined || !isFields(args)) return undefined;

@@ -3,9 +3,9 @@ import { skipSpace } from "./literals.ts";
 import { beginsMarkup } from "./markup.ts";
 import { readArguments, readPayload } from "./payloads.ts";
 
-/** Tokens of the families. Longer ones stand before their own beginnings. */
+/** Tokens of the model families. A longer token precedes its own prefixes. */
 
-/** What opens a call for every family that wraps its calls. */
+/** Tokens that open a call, for every family that wraps its calls. */
 export const OPENERS: readonly string[] = [
   "<tool_call>",
   "<tool_calls>",
@@ -75,7 +75,7 @@ export const CLOSERS: readonly string[] = [
   "<|call|>",
 ];
 
-/** What ends a turn; nothing of it is shown. */
+/** Tokens that end a turn; they are never shown. */
 export const ENDS: readonly string[] = [
   "<|im_end|>",
   "<|eot_id|>",
@@ -101,7 +101,7 @@ export const ENDS: readonly string[] = [
   "<|observation|>",
 ];
 
-/** An answer of a tool that the model invents, or a turn of somebody else. */
+/** The beginnings of a tool's answer or another party's turn, which the model invents. */
 export const INVENTED: readonly string[] = [
   "<tool_response>",
   "<|tool_response>",
@@ -134,7 +134,7 @@ export const THINKING: readonly (readonly [string, string])[] = [
   ["◁think▷", "◁/think▷"],
 ];
 
-/** What stands for shown text in HTML or an outline of examples. */
+/** Text between these is only shown, in HTML or in a list of examples. */
 export const SHOWN: readonly (readonly [string, string])[] = [
   ["<!--", "-->"],
   ["<pre>", "</pre>"],
@@ -155,7 +155,7 @@ const CLOSER = new RegExp(
   CLOSERS.map((token) => token.replaceAll(/[[\]|/\\]/g, String.raw`\$&`)).join("|"),
   "g",
 );
-/** So near to the end, what is no payload yet may be the beginning of one. */
+/** This close to the end of the text, unreadable text may be the beginning of a payload. */
 const NEAR = 200;
 const NAME_ALONE = /^[\w.:-]{0,80}\s{0,9}[<[]?[\w/|｜▁=".-]{0,90}(?:\sname=["']?[\w.:-]{0,80}["']?)?\]?$/;
 const FENCE = /```[\w]*[ \t]*\r?\n?/y;
@@ -171,7 +171,7 @@ export function opensWrapped(text: string, at: number, lineStart: boolean): bool
   return lineStart && (ACTION.test(text) || BARE_GEMMA.test(text));
 }
 
-/** The calls behind a family's tokens, with every closer and every further call that follows at once. */
+/** The calls after a family's tokens, together with every closer and every further call that follows directly. */
 export function readWrapped(text: string, start: number, final: boolean): Outcome {
   return new Wrapper(text, final).read(start);
 }
@@ -180,7 +180,7 @@ class Wrapper {
   readonly #text: string;
   readonly #found: Found[] = [];
   #open = true;
-  /** Behind the last thing that belongs to the calls. */
+  /** The end of everything that belongs to the calls. */
   #end = 0;
   #tools = false;
 
@@ -206,7 +206,7 @@ class Wrapper {
     }
   }
 
-  /** One payload; an outcome when nothing can follow. */
+  /** Reads one payload; returns an outcome if nothing can follow. */
   #payload(start: number, at: number): Outcome | undefined {
     const text = this.#text;
     if (this.#found.length > 0 && /[}\]]/.test(text[at] ?? "")) {
@@ -254,13 +254,13 @@ class Wrapper {
     return at;
   }
 
-  /** A bracket too many: what was meant to be in it is a guess. */
+  /** There is an extra bracket: what it should have enclosed is a guess. */
   #tooMany(): void {
     const last = this.#found.pop();
     if (last !== undefined) this.#found.push({ ...last, repaired: true });
   }
 
-  /** Behind the closer of a call that cannot be read, or behind everything. */
+  /** The end of the unreadable call: its closer, or the end of the text. */
   #past(from: number): number {
     CLOSER.lastIndex = 0;
     const hit = CLOSER.exec(this.#text.slice(from, from + FAR));
@@ -300,13 +300,13 @@ const OPENING = /<\|start\|>|<\|channel\|>|(?:assistant)?(?:commentary|analysis)
 const BODY_END = /<\|(?:end|return|start|channel|call)\|>/g;
 const RECIPIENT = /to=([\w.:-]{1,90})/;
 const TURN = /assistant(?=commentary|final|analysis)/g;
-/** A turn that only speaks. */
+/** A turn that contains only speech. */
 const SPOKEN = /assistant(?:final|commentary(?! {0,4}(?:to=|t?o?$)))/y;
 const CUT_HEADER = /^\s*(?:<\|channel\|>\w*\s*)?(?:<\|[a-z]*(?:\|>?)?)?\s?[a-z]{0,4}\s?(?:<\|[a-z]*\|?)?$/;
 const MAX_HEADER_LENGTH = 260;
 const MAX_TURN_LENGTH = "assistantcommentary    to=".length;
 
-/** A segment of the harmony format: calls, or a body that is shown or thought. */
+/** A segment of the harmony format: calls, or a body that is either shown or a thought. */
 export type Segment =
   | Outcome
   | {
@@ -350,7 +350,7 @@ function readStripped(text: string, start: number, final: boolean): Segment {
   return { kind: "calls", found, end: text.length, cut: true };
 }
 
-/** To whom a header speaks that the end of the text cuts. */
+/** The recipient in a header that the end of the text cuts off. */
 function cutRecipient(header: string, near: boolean): string | undefined {
   const recipient = RECIPIENT.exec(header);
   if (recipient === null) return undefined;
@@ -359,8 +359,8 @@ function cutRecipient(header: string, near: boolean): string | undefined {
 }
 
 /**
- * The beginning of a reply that lost its tokens: `analysis…assistantcommentary to=…`. What is thought ends where
- * the next turn begins.
+ * The beginning of a reply that lost its tokens: `analysis…assistantcommentary to=…`. The thought ends where the next
+ * turn begins.
  */
 export function strippedThought(text: string, final: boolean): Segment | undefined {
   if (!final && "analysis".startsWith(text)) return { kind: "more" };

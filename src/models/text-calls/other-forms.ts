@@ -3,22 +3,25 @@ import type { WrittenMiss } from "./call-reading.ts";
 import { notOffered, type OfferedTools } from "./settle.ts";
 
 /*
- * Calls in the forms of other agents: a reply that is nothing but one of these was meant to act, and nothing of it is run,
- * since what stands in it can be read in several ways. The model is told the form that is.
+ * Calls in the forms of other agents. A reply that consists only of such a call was meant to act, but none of it is
+ * run, because it can be read in several ways. The model is told the right form.
  */
 
 interface Form {
   readonly pattern: RegExp;
-  /** What a name has to be: any, one that shares a word with an offered one, an offered one, or one that is no plain word. */
+  /**
+   * Which names count: any name; one that shares a word with an offered name; an offered name; or an offered name that
+   * is not a plain word.
+   */
   readonly name: "any" | "near" | "offered" | "sure";
 }
 
 const NAME = "[`\"']?([A-Za-z_][\\w.-]{1,63})[`\"']?";
 const FIELDS = "(?:args?|arguments|parameters|params|input|inputs|tool[ _]input|action[ _]input)";
 
-/** Of texts whose lines are as `inOneSpace` gives them: nothing here takes the same characters as what stands beside it. */
+/** For texts normalized by `inOneSpace`; neighbouring parts of a pattern never match the same characters. */
 const FORMS: readonly Form[] = [
-  // Thought, Action, Action Input, as ReAct writes them.
+  // Thought, Action, Action Input: the form of ReAct.
   {
     pattern: new RegExp(
       `^(?:(?:question|thought|reasoning|plan|action):[^]*\\n)?action: ?${NAME}\\naction[ _]input:`,
@@ -26,7 +29,7 @@ const FORMS: readonly Form[] = [
     ),
     name: "any",
   },
-  // Tool: NAME, Arguments: …; the same as YAML.
+  // Tool: NAME, Arguments: …; also as YAML.
   {
     pattern: new RegExp(
       `^(?:tool|function|action|call|tool[ _]call|tool[ _]name): ?${NAME}\\n${FIELDS}:`,
@@ -45,18 +48,18 @@ const FORMS: readonly Form[] = [
   { pattern: /^@?`?([A-Za-z_][\w.-]{1,63})`?:?\s*\{[^]*\}$/, name: "offered" },
 ];
 
-/** Longer replies are rather texts about calls. */
+/** Longer replies are more likely texts about calls. */
 const MAX_LENGTH = 50_000;
 const FENCED = /^(`{3,10}|~{3,10})[\w-]*\n([^]*?)\n?\1$/;
 const FINISHES = /^(?:none|finish|final[ _]?answer|n\/?a)$/i;
 const ARGUMENTS = new Set(
   "path file file_path filename command cmd content pattern query old new patch".split(" "),
 );
-/** Keys that have the name of a tool, and those that often have another thing. */
+/** Keys that hold a tool's name; `OF_TOOLS` are those that rarely hold anything else. */
 const NAME_KEYS = ["tool", "tool_name", "action", "function"];
 const OF_TOOLS: ReadonlySet<string> = new Set(["tool", "tool_name"]);
 
-/** The call that a whole reply was meant as; undefined for all else. */
+/** The call that the whole reply was meant as; undefined for all other replies. */
 export function inOtherForm(prose: string, tools: OfferedTools): WrittenMiss | undefined {
   const text = prose.trim();
   if (text === "" || text.length > MAX_LENGTH || tools.names.length === 0) return undefined;
@@ -70,7 +73,7 @@ export function inOtherForm(prose: string, tools: OfferedTools): WrittenMiss | u
   return { missed: "other_form", name, args: {}, reason, nearest: [] };
 }
 
-/** Each line that says something, with one space between its words. */
+/** The lines that are not blank, with single spaces between words. */
 const inOneSpace = (text: string): string =>
   text
     .split("\n")
@@ -92,10 +95,10 @@ function isMeant(name: string, kind: Form["name"], tools: OfferedTools): boolean
   return offered !== undefined && (kind === "offered" || isSure(offered));
 }
 
-/** No word that an answer could have for another thing. */
+/** A name that is unlikely to be an ordinary word of an answer. */
 const isSure = (name: string): boolean => name.includes("_") || name === "bash";
 
-/** {"tool": "read_file", "path": …}: the arguments beside the name. */
+/** {"tool": "read_file", "path": …}: the arguments are next to the name. */
 function flatName(text: string, tools: OfferedTools): string | undefined {
   if (!text.startsWith("{") || !text.endsWith("}")) return undefined;
   try {

@@ -26,10 +26,10 @@ const at = (pattern: RegExp, text: string, start: number): RegExpExecArray | nul
   return pattern.exec(text);
 };
 
-/** The name that a call seems to have which cannot be read. */
+/** The likely name of a call that cannot be read. */
 export const nameIn = (text: string): string => NAME_KEY.exec(text.slice(0, 600))?.[1] ?? "";
 
-/** One payload of a call behind its token, in whichever notation it is. */
+/** One payload after a call's token, in any notation. */
 export function readPayload(text: string, start: number): Outcome {
   const char = text[start];
   if (char === "{") return readJson(text, start);
@@ -58,7 +58,7 @@ function readNamed(text: string, start: number): Outcome | undefined {
   return undefined;
 }
 
-/** Arguments as JSON, for a name that stands elsewhere. */
+/** Arguments as JSON, for a name that was read elsewhere. */
 export function readArguments(text: string, start: number, name: string): Outcome {
   const read = readLiteral(text, start);
   if (!read.ok) return broken(read, text, name);
@@ -90,7 +90,7 @@ function broken(read: Extract<Literal, { ok: false }>, text: string, name: strin
   return { kind: "calls", found: [{ name, args: {}, repaired: false, broken: reason }], end, cut: read.cut };
 }
 
-/** GLM: a name, then keys and values in tags of their own. */
+/** GLM: a name, then keys and values, each in its own tags. */
 function readGlm(text: string, start: number): Outcome {
   const name = glmName(text, start);
   const args = new Map<string, unknown>();
@@ -130,7 +130,7 @@ const QUOTES = ['<|"|>', "<escape>"] as const;
 const PLAIN = /(?:-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?=\s*[,}\]])/y;
 const MAX_DEPTH = 16;
 
-/** `call:N{key:<|"|>text<|"|>,other:true}` of Gemma, with its own quotes; or `call:N(key="text")`. */
+/** Gemma's `call:N{key:<|"|>text<|"|>,other:true}`, which has its own quotes, or `call:N(key="text")`. */
 function readGemmaCall(text: string, start: number): Outcome {
   HEAD.lastIndex = start;
   const head = HEAD.exec(text);
@@ -160,7 +160,7 @@ class GemmaReader {
     return this.at >= this.#text.length;
   }
 
-  /** The members up to the closing brace; undefined when they cannot be read. */
+  /** The members up to the closing brace; undefined if they cannot be read. */
   members(depth: number): Record<string, unknown> | undefined {
     const args = new Map<string, unknown>();
     for (;;) {
@@ -267,17 +267,17 @@ const ARGS = [
 const BESIDE = new Set(["id", "type", "tool_call_id", "call_id", "index", "tool_use_id"]);
 const ENVELOPES = ["function", "tool_call", "function_call", "tool_calls", "call"] as const;
 const TYPES = new Set(["function", "tool_call", "tool_use", "function_call", "call", "tool"]);
-/** Every key that a call can begin with. */
+/** Every key that may come first in a call. */
 export const CALL_KEYS: ReadonlySet<string> = new Set([...NAMES, ...ARGS, ...BESIDE, ...ENVELOPES]);
 export const ARGUMENT_KEYS: ReadonlySet<string> = new Set(ARGS);
 
-/** Why an object is none: it is something else, or a call that cannot be run. */
+/** The calls in a value, or why there are none: the value is something else, or a call that cannot be run. */
 type Shape = { readonly found: readonly Found[] } | { readonly found: undefined; readonly reason: string };
 
 const FOREIGN = 'a call is {"name": …, "arguments": {…}} and nothing else';
 const other = (reason: string = FOREIGN): Shape => ({ found: undefined, reason });
 
-/** The calls that a value describes: one object, a list of them, or an envelope round them. */
+/** The calls that a value describes: one object, a list of them, or an envelope around them. */
 export function callsIn(value: unknown, repaired: boolean, depth = 0): Shape {
   if (depth > 4) return other();
   if (Array.isArray(value)) {
@@ -322,14 +322,14 @@ const beside = (value: Readonly<Record<string, unknown>>): number => {
   return Object.keys(value).filter((key) => BESIDE.has(key)).length;
 };
 
-/** What a tool takes is no call of it. */
+/** The definition of a tool is not a call of it. */
 const isDefinition = (value: unknown): boolean =>
   isFields(value) && (isSchema(value["parameters"]) || "input_schema" in value);
 
 const isSchema = (args: unknown): boolean =>
   isFields(args) && args["type"] === "object" && isFields(args["properties"]);
 
-/** Arguments that came as JSON text, once or twice over. */
+/** Parses arguments that arrived as JSON text, encoded once or twice. */
 function parsed(args: unknown, again = true): { value: unknown; repaired: boolean } {
   if (typeof args !== "string") return { value: args, repaired: false };
   const read = readLiteral(args, 0);

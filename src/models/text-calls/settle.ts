@@ -13,14 +13,14 @@ import { readLiteral } from "./literals.ts";
 import type { Item } from "./markup.ts";
 import { commentedAsShown, LOOK_AFTER } from "./hidden-text.ts";
 
-/** Undefined while later text can still decide it. */
+/** Whether the calls are only shown; undefined while later text can still decide that. */
 export function isShown(
   item: Extract<Item, { kind: "calls" }>,
   after: Item | undefined,
   text: string,
   final: boolean,
 ): boolean | undefined {
-  // Where it ends shows at the end of the reply.
+  // Where the call ends is known only at the end of the reply.
   if (!final && item.weak && item.found.some(({ broken }) => broken === GARBLED)) return undefined;
   if (after?.kind === "calls") return !final && (item.weak || after.weak) ? undefined : false;
   const prose = proseOf(after, text);
@@ -32,7 +32,7 @@ export function isShown(
 const proseOf = (item: Item | undefined, text: string): string =>
   item?.kind === "prose" ? text.slice(item.from, item.to).trim() : "";
 
-/** The next item that is more than space or a token. */
+/** The next item that is more than white space or a token. */
 export function itemAfter(list: readonly Item[], index: number, text: string): Item | undefined {
   for (let at = index + 1; at < list.length; at += 1) {
     const item = list[at];
@@ -42,7 +42,7 @@ export function itemAfter(list: readonly Item[], index: number, text: string): I
   return undefined;
 }
 
-/** Which calls are meant, from the end to the beginning: a bare call counts only if nothing is said behind it. */
+/** Which calls are only shown. Works backwards: a bare call is meant only if no prose follows it. */
 export function decide(list: readonly Item[], text: string): readonly boolean[] {
   const shown: boolean[] = list.map(() => false);
   let said = false;
@@ -63,7 +63,7 @@ export function decide(list: readonly Item[], text: string): readonly boolean[] 
   return shown;
 }
 
-/** What says nothing behind a call. */
+/** Prose after a call that says nothing. */
 function isNoise(list: readonly Item[], index: number, text: string): boolean {
   const item = list[index];
   if (item?.kind !== "prose") return false;
@@ -72,10 +72,13 @@ function isNoise(list: readonly Item[], index: number, text: string): boolean {
   return said.trim() === "" || isStrayFence(item, text) || (isLast && OPENED.test(said));
 }
 
-/** The beginning of one more bare call, behind others, of which not even the name is there: a reply that was cut. */
+/** The beginning of another bare call after other calls, cut off before its name: the reply was cut. */
 const OPENED = /^\s*[,;]?\s*[[{]\s*(?:\{\s*)?(?:["'][\w.-]*(?:["']\s*:?\s*(?:["'][\w.-]*)?)?)?$/;
 
-/** Closed at the end of a reply and never opened: some models end a bare call with it. It says nothing. */
+/**
+ * A fence that closes at the end of the reply but was never opened: some models end a bare call with it. It says
+ * nothing.
+ */
 function isStrayFence({ from, to }: { readonly from: number; readonly to: number }, text: string): boolean {
   return (
     /^\s*(?:`{3,}|~{3,})\s*$/.test(text.slice(from, to)) &&
@@ -84,7 +87,7 @@ function isStrayFence({ from, to }: { readonly from: number; readonly to: number
   );
 }
 
-/** Tools that change nothing: for them alone a notation is repaired. */
+/** Tools that change nothing: only their calls may have a repaired notation. */
 const PURE_READERS: ReadonlySet<string> = new Set([
   "read_file",
   "list_dir",
@@ -120,7 +123,7 @@ export function settle(list: readonly Item[], text: string, tools: OfferedTools)
   return { calls, malformed, missed: [], prose: prose.join("").trim() };
 }
 
-/** The order of keys makes no other call. */
+/** Calls that differ only in the order of keys are the same call. */
 const sorted = (_key: string, value: unknown): unknown =>
   isFields(value)
     ? Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)))
@@ -147,7 +150,7 @@ function judgeCall(
   return { name, args: schema === undefined ? args : typed(args, schema) };
 }
 
-/** A call that can be read, and names no tool that was offered. */
+/** A readable call that names no offered tool. */
 export function notOffered({ name, args }: Found, tools: OfferedTools): WrittenMiss {
   const given = isFields(args) ? args : {};
   return {
@@ -161,7 +164,7 @@ export function notOffered({ name, args }: Found, tools: OfferedTools): WrittenM
 
 const NUMBER = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
-/** Arguments with the types that the schema names; values that fit no type stay as they are written. */
+/** Converts arguments to the types of the schema; values that fit no type stay as written. */
 export function typed(
   args: Readonly<Record<string, unknown>>,
   schema: unknown,
@@ -246,7 +249,7 @@ export class OfferedTools {
     this.names = [...this.#schemas.keys()];
   }
 
-  /** The offered name that is meant; undefined when none is, or when two could be. */
+  /** The offered name that is meant; undefined if there is none or it is ambiguous. */
   resolve(written: string): string | undefined {
     if (written.length > MAX_LENGTH) return undefined;
     if (this.#schemas.has(written)) return written;
@@ -259,14 +262,14 @@ export class OfferedTools {
     return this.#schemas.get(name);
   }
 
-  /** An offered name that this one is a slip of. */
+  /** An offered name of which `written` is a misspelling. */
   near(written: string): string | undefined {
     if (written.length > MAX_LENGTH || written.length < 3) return undefined;
     const bare = fold(written.replace(PREFIX, "").replace(SUFFIX, ""));
     return this.names.find((name) => within(bare, fold(name), name.length > 5 ? 2 : 1));
   }
 
-  /** Offered names that may be meant: the one that it is a slip of, else those that have a word of it. */
+  /** Offered names that may be meant: the correct spelling if there is one, else names that share a word. */
   nearest(written: string): readonly string[] {
     if (written.length > MAX_LENGTH) return [];
     const slip = this.near(written);
@@ -279,7 +282,7 @@ export class OfferedTools {
       .slice(0, MOST_NEAR);
   }
 
-  /** What the model is told of a name that was not offered: a misspelling is told, never followed. */
+  /** What the model is told about a name that was not offered: a misspelling is pointed out but never run. */
   unknown(written: string): string {
     const quoted = JSON.stringify(written.slice(0, MAX_LENGTH).toWellFormed());
     if (this.names.length === 0) return `No tool can be called now; ${quoted} was not run.`;
@@ -288,7 +291,7 @@ export class OfferedTools {
     return `There is no tool ${quoted}; there are ${this.names.join(", ")}.${hint}`;
   }
 
-  /** Whether this is the beginning of an offered name. */
+  /** Whether `written` is the beginning of an offered name. */
   begins(written: string): boolean {
     const bare = written.replace(PREFIX, "");
     return this.names.some((name) => name.startsWith(bare) || `functions.${name}`.startsWith(written));
@@ -317,7 +320,7 @@ const wordsOf = (name: string): readonly string[] =>
 
 const fold = (name: string): string => name.replaceAll(/[-_\s]/g, "").toLowerCase();
 
-/** Whether at most `most` letters are added, lost or changed, or two neighbours swapped. */
+/** Whether at most `most` letters are added, removed, changed, or swapped with their neighbour. */
 function within(one: string, other: string, most: number): boolean {
   if (one === other) return true;
   if (most === 0 || Math.abs(one.length - other.length) > most) return false;

@@ -19,11 +19,13 @@ import { readBare, readFenced } from "./weak-calls.ts";
 
 const SMALL = 512;
 
-/** A reply as it comes. What may be a call is held back; how the reply is cut into chunks changes nothing. */
+/**
+ * A reply as it streams in. Text that may be a call is held back. How the reply is cut into chunks makes no difference.
+ */
 export class CallStream {
   readonly #tools: OfferedTools;
   readonly #scanner: Scanner;
-  /** Below this length another look is not worth it: what is held back would be read again for every letter. */
+  /** Below this length, no new scan is made: it would read the held-back text again for every letter. */
   #next = 0;
   #settled = 0;
   #partOfItem = 0;
@@ -35,7 +37,7 @@ export class CallStream {
     this.#scanner = new Scanner(this.#tools);
   }
 
-  /** The text that may be displayed now, behind all that was given before. */
+  /** The additional text that may be displayed now. */
   push(chunk: string): string {
     const scanner = this.#scanner;
     scanner.text += chunk;
@@ -48,8 +50,8 @@ export class CallStream {
   }
 
   /**
-   * The same as the reading of the whole text. Its prose begins with what `push` gave, unless a late `</think>` made
-   * that a thought.
+   * The same as the reading of the whole text. Its prose begins with the text from `push`, unless a late `</think>`
+   * turned that text into a thought.
    */
   end(): Reading {
     return readOffered(this.#scanner.text, this.#tools);
@@ -77,7 +79,7 @@ export class CallStream {
     return this.#visible(parts.join(""));
   }
 
-  /** Space at the ends is no prose: it is held until something follows. */
+  /** White space at the ends is not prose: it is held back until something follows. */
   #visible(text: string): string {
     const given = this.#space + text;
     const whole = this.#shown === "" ? given.trimStart() : given;
@@ -120,19 +122,19 @@ const SPECIAL = /[\n`"“”«»<[{fAcatO◁]/g;
 const INDENT = /[ \t]*/y;
 
 /**
- * Reads a reply from left to right, once. It stops where what comes next could still change what stands there, unless
- * the text is final, and goes on from there when more has come.
+ * Scans a reply once, from left to right. Unless the text is final, it stops where later text could still change the
+ * result, and continues from there when more text has arrived.
  */
 class Scanner {
   readonly items = new Items();
   text = "";
-  /** Everything before is in the items. */
+  /** Everything before this is in the items. */
   at = 0;
   readonly #tools: OfferedTools;
   readonly #quotation = new Quotation();
-  /** Where the line began, or the item before ended. */
+  /** Where the line began or the previous item ended. */
   #edge = 0;
-  /** The beginning of the line at `at`, or -1 inside of one. */
+  /** The beginning of the line at `at`, or -1 within a line. */
   #lineStart = 0;
   #final = false;
 
@@ -162,7 +164,7 @@ class Scanner {
     return done ?? this.#prose(this.#nextSpecial(at + 1));
   }
 
-  /** What begins inside of a line; undefined when nothing does. */
+  /** Handles an item within a line; undefined if none begins here. */
   #inline(char: string): boolean | undefined {
     const { text, at } = this;
     const hidden = hide(text, at, { edge: this.#edge, final: this.#final, called: this.items.called });
@@ -207,7 +209,7 @@ class Scanner {
     return atStart && (char === ">" || deep) ? this.#wholeLine() : undefined;
   }
 
-  /** A call at a line's beginning. */
+  /** A call at the beginning of a line. */
   #beginning(char: string): boolean | undefined {
     const { open } = this.#quotation;
     if (!this.#final && !open && mayBeToken(this.text, this.at)) return false;
@@ -250,7 +252,7 @@ class Scanner {
     return this.#calls({ ...read, end }, true);
   }
 
-  /** Undefined when no family's token stands here. */
+  /** Undefined if no family's token is here. */
   #strong(lineStart: boolean): boolean | undefined {
     const { text, at } = this;
     if (opensHarmony(text, at)) return this.#segment(readHarmony(text, at, this.#final));
@@ -299,23 +301,23 @@ class Scanner {
   }
 }
 
-/** A beginning that may still become a bare call. */
+/** A beginning that may still grow into a bare call. */
 const mayGrow = (rest: string): boolean => /^[[{]\s*(?:\{\s*)?["']?[\w.-]*["']?\s*$/.test(rest);
 
-/** Calls may be parted by a semicolon. */
+/** A semicolon or comma may separate calls. */
 function behindSeparator(text: string, end: number): number {
   const parted = /^\s{0,9}[;,]\s{0,9}(?=[[{<])/.exec(text.slice(end, end + 24));
   return end + (parted?.[0].length ?? 0);
 }
 
-/** Whether more text could change what a bare call is. */
+/** Whether more text could change the reading of a bare call. */
 function isOpen(text: string, at: number, read: Exclude<Outcome, { kind: "more" }>): boolean {
   if (read.end >= text.length) return true;
   if (read.kind === "text") return mayGrow(text.slice(at, at + 200));
   return read.cut || /^\s{0,9}[;,]?\s{0,9}$/.test(text.slice(read.end, read.end + 24));
 }
 
-/** Inline code and quotation marks of a paragraph. While one is open, nothing in it is a call. */
+/** Inline code and quotation marks of a paragraph. Nothing inside an open one is a call. */
 class Quotation {
   end = 0;
   #ticks = 0;
@@ -330,7 +332,7 @@ class Quotation {
     this.#quoted = false;
   }
 
-  /** Whether a mark stands here; `end` is behind it. */
+  /** Whether a mark is here; sets `end` to the place after it. */
   pass(text: string, at: number): boolean {
     const char = text[at];
     this.end = at + 1;
@@ -360,7 +362,7 @@ const OPENER = /(`{3,}|~{3,})[ \t]*([^\n`]*)\n/y;
 const OPENING = /^(?:`{1,}|~{1,})[^\n`]*$/;
 const LANGUAGES: ReadonlySet<string> = new Set(["", "json", "tool_code", "tool_call", "tool_calls"]);
 
-/** A fence with all that it holds; undefined where none begins. */
+/** A fence with its content; undefined if none begins here. */
 function readFence(text: string, at: number, tools: OfferedTools, final: boolean): Outcome | undefined {
   OPENER.lastIndex = at;
   const opener = OPENER.exec(text);
@@ -394,7 +396,7 @@ function fencedCalls(text: string, read: Extract<Outcome, { kind: "calls" }>, fe
 
 const lineBegin = (text: string, at: number): number => text.lastIndexOf("\n", at - 1) + 1;
 
-/** Behind the line that closes a fence. */
+/** The place after the line that closes a fence. */
 function closing(text: string, from: number, marks: string): number | undefined {
   let at = from;
   while (at < text.length) {
@@ -407,7 +409,9 @@ function closing(text: string, from: number, marks: string): number | undefined 
   return undefined;
 }
 
-/** Behind the marks that close a fence, on a line of their own or with tokens that end the turn. */
+/**
+ * The place after the marks that close a fence, either on a line of their own or followed by tokens that end the turn.
+ */
 function closes(text: string, from: number, end: number, marks: string): number | undefined {
   let at = from;
   while (text[at] === " " || text[at] === "\t") at += 1;

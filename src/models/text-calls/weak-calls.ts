@@ -12,7 +12,7 @@ const PEEK = 600;
 const isMeant = (tools: OfferedTools, name: string): boolean =>
   tools.resolve(name) !== undefined || tools.near(name) !== undefined;
 
-/** Calls without any token: JSON or a list of Python calls. Everything that names no offered tool is text. */
+/** Calls without any token: JSON, or a list of Python calls. Anything that names no offered tool is text. */
 export function readBare(text: string, start: number, tools: OfferedTools): Outcome {
   if (text[start] === "{") return readBareJson(text, start, tools);
   PYTHON_LIST.lastIndex = start;
@@ -34,7 +34,7 @@ function readBareJson(text: string, start: number, tools: OfferedTools): Outcome
   return { kind: "calls", found, end: read.end, cut: read.atEnd };
 }
 
-/** Judged by its first key, so that long data is shown as it comes. */
+/** Decides by the first key, so that long data is shown as it arrives. */
 function mayBeCall(text: string, object: number, tools: OfferedTools): boolean {
   if (object >= text.length) return true;
   if (text[object] !== "{") return false;
@@ -46,13 +46,13 @@ function mayBeCall(text: string, object: number, tools: OfferedTools): boolean {
   return key !== "name" || first?.[2] === undefined || isMeant(tools, first[2]);
 }
 
-/** A list of lists is no call, and nothing inside of it is one. */
+/** A list of lists is not a call, and nothing inside it is one. */
 function nested(text: string, start: number): Outcome {
   const read = readLiteral(text, start);
   return { kind: "text", end: read.ok ? read.end : Math.max(start + 1, read.at) };
 }
 
-/** A name alone is no call, nor are arguments that are no object. */
+/** A name alone is not a call, and arguments have to be an object. */
 const isCall = (found: Found, tools: OfferedTools): boolean =>
   isMeant(tools, found.name) && found.args !== undefined && !Array.isArray(found.args);
 
@@ -77,7 +77,7 @@ function readBroken(text: string, start: number, read: Unread, tools: OfferedToo
   };
 }
 
-/** An offered name with arguments; or a beginning that so far can be nothing else. */
+/** An offered name with arguments, or a beginning that can still become nothing else. */
 function isMeantAsCall(head: string, name: string, cut: boolean, tools: OfferedTools): boolean {
   if (name !== "" && isMeant(tools, name)) return ARGUMENTS.test(head) || (cut && AFTER_NAME.test(head));
   if (!cut) return false;
@@ -87,7 +87,10 @@ function isMeantAsCall(head: string, name: string, cut: boolean, tools: OfferedT
 const beginsWithArguments = (head: string): boolean =>
   /^\[?\s*\{\s*["'](?:arguments|parameters)["']\s*:\s*\{/.test(head);
 
-/** What it writes may have blank lines: where all that is left of a reply is closed as a call is, it is that call's. */
+/**
+ * The text that a call writes may have blank lines: if the rest of the reply ends like a call, it all belongs to this
+ * call.
+ */
 function brokenEnd(text: string, from: number): number {
   const isItsEnd = CLOSED.test(text.slice(-CLOSING)) && !OPENS_ANOTHER.test(text.slice(from));
   return isItsEnd ? text.length : paragraphEnd(text, from);
@@ -104,7 +107,7 @@ function paragraphEnd(text: string, from: number): number {
   return blank.exec(text)?.index ?? text.length;
 }
 
-/** What a fence holds, if it holds nothing but calls. */
+/** The content of a fence, if it consists only of calls. */
 export function readFenced(text: string, start: number, language: string, tools: OfferedTools): Outcome {
   const found: Found[] = [];
   let at = skipSpace(text, start);
@@ -147,7 +150,7 @@ function readStatement(text: string, at: number, tools: OfferedTools): Outcome {
 
 const CUT_STATEMENT = /^(?:print\s?\(\s?)?(?:default_api\.)?([A-Za-z_]\w{0,80})$/;
 
-/** A statement that ends inside of its name. */
+/** A statement that the end of the text cuts off within its name. */
 function cutStatement(text: string, at: number, tools: OfferedTools): Outcome {
   const name = CUT_STATEMENT.exec(text.slice(at, at + 120))?.[1];
   if (name === undefined || !tools.begins(name)) return { kind: "text", end: lineEnd(text, at) };

@@ -28,7 +28,7 @@ const MARKS = {
   "not shown": ["yellow", "not shown"],
 } as const;
 
-/** Below each promise what was tried against it; below what is not held, why and what to do. */
+/** Lists the attacks below the promise that they test; below each one that is not held, the reason and the remedy. */
 export function attackTable(report: AttackLines, stream: Output): string {
   const width = Math.max(...report.attacks.map(({ id }) => id.length));
   const line = ({ id, text, state, why, remedy }: AttackLine): string => {

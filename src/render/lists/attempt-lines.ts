@@ -18,7 +18,7 @@ type Ended = Pick<
 
 interface Showing {
   readonly quiet: boolean;
-  /** Of candidates. */
+  /** Number of candidates. */
   readonly count: number;
   readonly clock: Clock;
 }
@@ -29,7 +29,7 @@ interface Going {
   readonly call: string;
 }
 
-/** Several candidates for a person: a line for each that has ended, and on a terminal what the others are at. */
+/** Shows several candidates: a line for each that has ended and, on a terminal, the activity of the others. */
 export class AttemptLines {
   readonly #stream: Output;
   readonly #showing: Showing;
@@ -63,7 +63,7 @@ export class AttemptLines {
     this.#write(this.#lineOf(candidate, { ...ended, green, ms }));
   }
 
-  /** Leaves nothing on the terminal but lines. */
+  /** Leaves only finished lines on the terminal. */
   end(): void {
     this.#live.stop();
   }
@@ -108,7 +108,7 @@ export class AttemptLines {
   }
 }
 
-/** In one line: what a check said of it, or how it ended. */
+/** In one line: the result of the check, or how the candidate ended. */
 function howEnded({ status, exit_code, reason, verified }: Ended, green: boolean): string {
   const [first = ""] = reason.split("\n", 1);
   if (green) return verified ? `passed ${verified.command}` : "done, without a check";
@@ -119,7 +119,7 @@ function howEnded({ status, exit_code, reason, verified }: Ended, green: boolean
 
 const MAX_REASON_LINES = 12;
 
-/** Where none was applied: each candidate with its session, how it ended, and the last lines of why. */
+/** Shown if no candidate was applied: each one with its session, its outcome, and the last lines of the reason. */
 export function candidateRows(candidates: readonly CandidateTold[], width: number): readonly string[] {
   return candidates.flatMap(({ session, status, exit_code, reason, verified }, at) => {
     const check = verified === null ? "" : `, ${verified.command}: exit ${verified.exit_code}`;

@@ -15,7 +15,7 @@ export function rowLine(result: RowResult): string {
   return `${(cause ?? "done").padEnd(WIDTH)} row ${row} ${target}, ${formatDuration(duration_ms)}${again}${why}`;
 }
 
-/** What each cause is, and what the runs ended with. */
+/** The exit code and meaning of each cause. */
 const MEANS: Readonly<Record<RowCause, readonly [code: number, what: string]>> = {
   check: [EXIT.failed, "the check failed"],
   failed: [EXIT.failed, "the run failed"],
@@ -37,7 +37,7 @@ const MEANS: Readonly<Record<RowCause, readonly [code: number, what: string]>> =
   bucket: [EXIT.usage, "the bucket for results does not take it"],
 };
 
-/** All rows by what became of them. */
+/** All rows, counted by outcome. */
 export function batchTable(end: BatchEnd, stream: Output): string {
   const { done, not_started, by_cause, usage } = batchTotals(end);
   const causes = CAUSES.flatMap((cause) => {

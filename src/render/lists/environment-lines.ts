@@ -26,7 +26,7 @@ const ORIGINS: Readonly<Record<string, string>> = {
   detected: "found in the project's files",
 };
 
-/** What an environment would be made of, and the file that each line came from. */
+/** The ingredients of an environment, and the file that each line came from. */
 export function recipeLines({ kind, file, taken, notTaken, ignored }: ShownRecipe, stream: Output): string {
   const title = `${ORIGINS[kind] ?? kind}${file === "" ? "" : `: ${visibleLine(file)}`}`;
   const rows = taken.map(({ what, from }) => [visible(what), visibleLine(from)] as const);
@@ -38,7 +38,7 @@ export function recipeLines({ kind, file, taken, notTaken, ignored }: ShownRecip
     ...(rows.length === 0 ? ["  nothing: the sandbox image as it is"] : []),
     ...rows.map(([what, from]) => {
       const beside = `  ${what.padEnd(width)}  `;
-      // A command is shown whole; its file goes below where it finds no room beside it.
+      // A command is shown whole; its file goes below it if there is no room beside it.
       const isBelow = what.includes("\n") || beside.length + from.length > columns;
       const begins = isBelow ? `  ${what.replaceAll("\n", "\n  ")}\n      ` : beside;
       return `${begins}${styleText("dim", from, { stream })}`;
@@ -58,7 +58,7 @@ interface Step {
   readonly title: string;
 }
 
-/** One line for each step: where redrawing is of no use, as in a log, it reads the same. */
+/** One line per step; also fits a log, where redrawing is useless. */
 export function stepLine({ at, of, title }: Step, stream: Output): string {
   return `${styleText("dim", `${at}/${of}`, { stream })} ${visibleLine(title)}\n`;
 }
@@ -110,7 +110,7 @@ const countLines = ({ installed }: Pick<Built, "installed">): readonly string[] 
 
 const LISTED = 100;
 
-/** When it was built, what is to be said of it now, and what is in it. */
+/** When it was built, its present state, and its contents. */
 export function standingLines(
   record: { readonly made: string; readonly installed: Installed | null } | undefined,
   { note, pushed }: { readonly note?: string | undefined; readonly pushed?: string | undefined } = {},
@@ -146,7 +146,7 @@ const HEAD = ["ID", "STATE", "AGE", "SIZE", "SYSTEM", "NAME", "REGISTRY", "WORKS
 
 const size = (bytes: number | null): string => (bytes === null ? "-" : formatSize(bytes));
 
-/** The whole of it is in --json, and in `env show`. */
+/** The full digest is in --json and in `env show`. */
 const shortDigest = (image: string): string => image.replace(/(@sha256:[0-9a-f]{12})[0-9a-f]+$/, "$1");
 
 export function environmentTable(all: readonly Listed[], stream: Output, now = Date.now()): string {
@@ -169,7 +169,7 @@ export function environmentTable(all: readonly Listed[], stream: Output, now = D
 
 const SHOWN = 20;
 
-/** Those that an ending leaves there, and what removes them. */
+/** The environments that a teardown leaves, and the command that removes them. */
 export function keptEnvironments(all: readonly Listed[]): string {
   const many = all.length === 1 ? "1 environment stays" : `${all.length} environments stay`;
   return [

@@ -22,17 +22,17 @@ const MAX_LINES = 6;
 interface Explained {
   readonly text: string;
   readonly decision: Decision;
-  /** For each rule of the decision. */
+  /** One for each rule of the decision. */
   readonly verdicts: readonly Verdict[];
-  /** One line each, in words. */
+  /** One line per effect, in words. */
   readonly effects: readonly string[];
   readonly hintFor: (rule: string) => string | undefined;
   readonly mode: Mode;
-  /** What becomes of an ask where nobody is there. */
+  /** What happens to an ask if no person is present. */
   readonly onAsk: OnAsk;
-  /** It changes files, or their rights. */
+  /** The command changes files or their permissions. */
   readonly writes: boolean;
-  /** The command that allows it from now on, if there is one. */
+  /** The command that allows this one permanently, if there is one. */
   readonly remedy?: string;
 }
 
@@ -63,7 +63,7 @@ export function explanation(explained: Explained, stream: Output): string {
   ].join("\n");
 }
 
-/** As a run settles it with nobody there. */
+/** How a run without a person present settles the decision. */
 function unattendedWords({ decision, mode, onAsk, writes }: Explained): string {
   if (runsUnattended(decision, mode, onAsk)) return "it runs";
   if (decision.decision === "deny") return "it is refused";
@@ -165,7 +165,9 @@ interface MarkedLine {
   readonly marks: string;
 }
 
-/** The lines of a text that a span touches, each cut around it if wider than `width`. An empty span marks its position. */
+/**
+ * The lines of a text that a span touches, each cut around it if wider than `width`. An empty span marks its position.
+ */
 export function markedLines(text: string, [from, to]: Span, width: number): readonly MarkedLine[] {
   const lines: MarkedLine[] = [];
   let start = 0;

@@ -17,7 +17,7 @@ export function noteLines(notes: readonly Note[], stream: Output): string {
 
 const tagsOf = ({ tags }: Note): string => tags.map((tag) => `#${visibleLine(tag)}`).join(" ");
 
-/** The whole of it. */
+/** A whole note. */
 export function noteText(note: Note, stream: Output): string {
   const about = [`note ${note.number}`, dayOf(note), ...(note.tags.length === 0 ? [] : [tagsOf(note)])];
   const head = [

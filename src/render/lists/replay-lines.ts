@@ -71,7 +71,7 @@ interface ShownEnd {
   readonly reason: string;
 }
 
-/** How a request of a conversation ended that was played again. */
+/** How the end of a replayed request compares with its original. */
 export function replayedEnd({ request, outcome, then, now, reason }: ShownEnd, stream: Output): string {
   const said = (end: ShownEnd["then"]): string =>
     end === null ? "no end" : `${end.status} (${end.exit_code})`;
@@ -90,7 +90,7 @@ interface ShownManifest {
   readonly parts: readonly { readonly name: string; readonly bytes: number; readonly sha256: string }[];
 }
 
-/** What a bundle is, before what its session did. */
+/** The facts about a bundle, shown before its session. */
 export function bundleLines(manifest: ShownManifest, sha256: string, stream: Output): string {
   const { harness, policy, model, parts } = manifest;
   const by = model.digest === null ? "" : ` (${visibleLine(model.digest)})`;

@@ -248,7 +248,7 @@ class Page {
     return mark(name, this.#stream);
   }
 
-  /** Beside each other in one line. */
+  /** Several facts in one line. */
   facts(texts: readonly string[]): string {
     return this.dim(texts.join(this.mark("between")));
   }

@@ -119,7 +119,7 @@ export function statusLines(status: Status): string {
     .join("\n");
 }
 
-/** What vectors bring here; empty where there are none. */
+/** The benefit of vectors in this workspace; empty if there are none. */
 function worthLine({ model, embedded, worth }: Status["vectors"]): string {
   if (model === null || embedded === 0) return "";
   if (worth === null)

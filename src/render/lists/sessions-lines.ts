@@ -12,16 +12,16 @@ interface View {
   readonly now: number;
   /** Whether the sessions belong to several workspaces. */
   readonly all: boolean;
-  /** Whether each is of a file. */
+  /** Whether each session comes from a file. */
   readonly bundles?: boolean;
 }
 
 interface ListedSession extends SessionInfo {
-  /** The file that it is in, where it is none of this machine. */
+  /** The file that contains the session, if it is not one of this machine. */
   readonly bundle?: string;
 }
 
-/** One line per session; on a terminal one that fits it, as far as titles and models can be cut. */
+/** One line per session; on a terminal, titles and models are cut to make it fit. */
 export function sessionTable(sessions: readonly ListedSession[], view: View, stream: Output): string {
   const place = [...(view.all ? ["WORKSPACE"] : []), ...(view.bundles === true ? ["BUNDLE"] : [])];
   const head = ["ID", "AGE", "STATUS", "MESSAGES", "MODEL", ...place, "TITLE"];
@@ -48,7 +48,7 @@ const cells = (session: ListedSession, { now, all, bundles }: View): readonly st
 ];
 
 const TITLE = 60;
-/** What is made narrower, to how many columns, in this order, until all of it fits. */
+/** The columns that are narrowed, with their widths, in this order until the table fits. */
 const NARROWED = [
   ["TITLE", 16],
   ["WORKSPACE", 16],

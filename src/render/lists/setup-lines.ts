@@ -41,7 +41,7 @@ export function healthTable(checks: readonly Health[], stream: Output): string {
     .join("");
 }
 
-/** Where a bug report is, and what is in it. */
+/** The place of a bug report and its contents. */
 export const bundledLines = ({
   file,
   bytes,

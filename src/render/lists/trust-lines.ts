@@ -2,7 +2,10 @@ import { visibleWhole } from "../../core/text/visible.ts";
 import { mark } from "../tty/line-marks.ts";
 import { type Output, styleText } from "../tty/output.ts";
 
-/** What a project brings, for a person who is to trust it or not. All of its own text is escaped, none is cut. */
+/**
+ * What a project brings, shown to the person who decides whether to trust it. The project's text is escaped but never
+ * cut.
+ */
 
 interface ShownDoing {
   readonly text: string;
@@ -56,7 +59,7 @@ const STATES = {
   unusable: "never counts",
 };
 
-/** A mark is before what counts only once it is trusted. */
+/** A mark precedes everything that counts only once it is trusted. */
 export function itemText(item: ShownItem, stream: Output): string {
   const { what, files, standing, declined, does, problem, waits, diff } = item;
   const state =

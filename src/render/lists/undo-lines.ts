@@ -10,7 +10,7 @@ interface Side {
 
 interface UndoTold {
   readonly session: string;
-  /** The step that was gone back to; 0: all of it. */
+  /** The step to which the undo goes back; 0: the beginning. */
   readonly target: number;
   readonly redo: boolean;
   readonly dryRun: boolean;
@@ -55,7 +55,7 @@ export function undoText(told: UndoTold, stream: Output): string {
   const same = redo ? " --redo" : target > 0 ? ` --to ${target}` : "";
   const count = counted(shown.length, "path");
   if (refused.length > 0 && !done && !dryRun) {
-    // Where there is no rest, --skip does nothing either.
+    // If nothing else remains, --skip would have no effect either.
     const next = shown.length === 0 ? `harness diff ${session}` : `harness undo ${session}${same} --skip`;
     return [...lines, bold("nothing was changed"), `next: ${next}`].join("\n");
   }

@@ -6,7 +6,7 @@ import { cellsOf, widthOf, widthOfStream, wrapped } from "../tty/columns.ts";
 import { mark } from "../tty/line-marks.ts";
 import { type Output, styleText } from "../tty/output.ts";
 
-/** A report on a repository: the verdict first, then what speaks for it, what was run, and what was not seen. */
+/** A report on a repository: the verdict first, then the reasons for it, what was run, and what was not seen. */
 export function vetText(report: VetReport, stream: Output): string {
   const { verdict, repository, findings, steps, unseen } = report;
   const width = widthOfStream(stream);
@@ -60,7 +60,7 @@ const headLines = (text: string, verdict: Verdict, { stream, width }: Where): re
 const dimLines = (text: string, { stream, width }: Where): readonly string[] =>
   wrapped(text, width).map((line) => styleText("dim", line, { stream }));
 
-/** As many in a line as fit. */
+/** Puts as many facts on a line as fit. */
 function factLines(facts: readonly string[], at: Where): readonly string[] {
   const lines: string[] = [];
   for (const fact of facts) {
@@ -71,11 +71,11 @@ function factLines(facts: readonly string[], at: Where): readonly string[] {
   return lines.flatMap((line) => dimLines(line, at));
 }
 
-/** The two blanks behind the verdict stay. */
+/** Keeps the two blanks after the verdict. */
 const wrappedKeeping = (text: string, width: number): readonly string[] =>
   widthOf(cellsOf(text)) <= width ? [text] : wrapped(text, width);
 
-/** What is told, and dim behind it what it is by; on a line of its own where both do not fit. */
+/** The text with its source dimmed behind it, or on a line of its own if both do not fit. */
 function withAside(text: string, aside: string, { stream, width }: Where): readonly string[] {
   const lines = wrapped(text, width - INDENT).map((line) => `  ${line}`);
   const last = lines.at(-1) ?? "";
@@ -137,7 +137,7 @@ function stepLines(steps: readonly VetStep[], at: Where): readonly string[] {
 const unseenLines = (unseen: readonly string[], where: Where): readonly string[] =>
   listLines("Not seen", unseen, where);
 
-/** What is new in the second; only that decides. */
+/** What is new in the second report; only that decides. */
 export function comparisonText(told: VetComparison, stream: Output): string {
   const { verdict, before, after, findings, gone, changes, unseen } = told;
   const width = widthOfStream(stream);

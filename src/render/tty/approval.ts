@@ -24,23 +24,23 @@ type Shown = Pick<
   | "network"
 >;
 
-/** Most rows that a person is led through; what is longer cannot be approved. */
+/** Most rows shown to a person; a longer question cannot be approved. */
 const MAX_ROWS = 1000;
-/** Used where the terminal does not say how high it is. */
+/** Used if the terminal does not report its height. */
 const HEIGHT = 24;
-/** Fewer rows are no page. */
+/** Fewest rows of a page. */
 const MIN_PAGE = 5;
-/** Rows of a page's own question, and of what was above it. */
+/** Rows for a page's own question and for the text above it. */
 const BESIDE = 4;
 
 interface ApprovalPages {
-  /** One after the other is on the screen before the question is asked. */
+  /** Shown one after the other before the question is asked. */
   readonly pages: readonly string[];
-  /** All of it is in the pages. */
+  /** The pages contain the whole question. */
   readonly whole: boolean;
 }
 
-/** A question to a person: everything that would run, why it is asked, and what it can do, a screen at a time. */
+/** A question to a person, screen by screen: everything that would run, why it is asked about, and what it can do. */
 export function approvalPages(question: Shown, stream: Output, beside = BESIDE): ApprovalPages {
   const rows = questionRows(question, stream);
   const height = Math.max(MIN_PAGE, (stream.rows || HEIGHT) - beside);
@@ -60,18 +60,18 @@ const tooLong = (count: number, stream: Output): string =>
     stream,
   });
 
-/** Below a page that is not the last one. */
+/** The question below each page except the last. */
 export const moreQuestion = (page: number, count: number, stream: Output): string =>
   `${styleText("bold", `page ${page} of ${count}`, { stream })}: Enter shows the next, n refuses `;
 
 export interface Offered {
   readonly grants: boolean;
   readonly edits: boolean;
-  /** All of it was on the screen. */
+  /** The person has seen all of it on the screen. */
   readonly whole: boolean;
 }
 
-/** The answers that there are: the key, and what it does. */
+/** The available answers: each key and its effect. */
 export function answersTo({
   grants,
   edits,
@@ -99,7 +99,7 @@ export function answersTo({
 
 export const asksFor = ({ whole }: Offered): string => (whole ? "run it?" : "refuse it?");
 
-/** The answers that there are, and the question. */
+/** The available answers, followed by the question. */
 export function answersText(offered: Offered, stream: Output): string {
   const lasts = (key: string): boolean => offered.grants && (key === "g" || key === "s");
   const [first = "", ...all] = answersTo(offered).map(
@@ -110,7 +110,7 @@ export function answersText(offered: Offered, stream: Output): string {
   return [...rows, `${asks} ${offered.whole ? "[y/N]" : "[n/t]"} `].join("\n");
 }
 
-/** Everything a person is told before the answers. */
+/** Everything that is shown to a person before the answers. */
 export function questionRows(question: Shown, stream: Output): readonly string[] {
   const { tool, mode, writes, decision, folder, shown, effects = [], grants = [], network } = question;
   const what = writes && shown !== undefined ? "wants to write" : "wants to run";
@@ -132,7 +132,7 @@ export function questionRows(question: Shown, stream: Output): readonly string[]
   ];
 }
 
-/** Most effects that are told one by one; the text has them all. */
+/** Most effects listed one by one; the text contains them all. */
 const MAX_EFFECTS = 12;
 
 function effectRows(effects: readonly string[], width: number): readonly string[] {
@@ -147,13 +147,13 @@ const CONTAINED =
 const NOT_CONTAINED =
   "It is not contained: it may read a secret, reach the network, or change what lies elsewhere.";
 
-/** A box cannot reach what it was not granted, whatever is answered. */
+/** A box cannot reach anything that was not granted, whatever the answer. */
 const grantedWith = (grants: readonly string[]): string =>
   visibleLine(
     `It cannot work without a network: /grant ${grants.join(" ")} in the chat, --allow-domain ${grants.join(",")} for a run.`,
   );
 
-/** What is allowed by itself is no reason to ask; its effects are told with all others. */
+/** Rules that allow are not a reason to ask; their effects are listed with all others. */
 const asksOf = ({ asks, decision }: Shown): readonly MatchedRule[] => asks ?? decision.rules;
 
 function textRows(question: Shown, stream: Output): readonly string[] {
@@ -171,7 +171,7 @@ function textRows(question: Shown, stream: Output): readonly string[] {
       const marks = marksBelow(row, (index) => inside(from + at + index));
       const shown = row.map((cell) => cell.shown).join("");
       rows.push(`${gutter}${shown}`);
-      // In words the reason quotes the part.
+      // In plain output, the reason quotes the part instead.
       if (marks !== "" && !stream.plain) rows.push(`${gutter}${styleText("yellow", marks, { stream })}`);
       at += row.length;
     }
@@ -180,7 +180,7 @@ function textRows(question: Shown, stream: Output): readonly string[] {
   return rows;
 }
 
-/** What would be written, or what a tool is given. */
+/** What would be written, or the input of a tool. */
 function shownRows({ shown = "", writes }: Shown, stream: Output): readonly string[] {
   if (shown === "") return [];
   return shown
@@ -188,7 +188,7 @@ function shownRows({ shown = "", writes }: Shown, stream: Output): readonly stri
     .flatMap((line) => quotedRows(line, stream, (row) => (writes ? diffLine(row, line, stream) : row)));
 }
 
-/** A line inside of the gutter, whole. */
+/** A whole line inside the gutter. */
 export const quotedRows = (
   line: string,
   stream: Output,
@@ -206,7 +206,7 @@ function marksBelow(row: readonly Cell[], inside: (index: number) => boolean): s
     .trimEnd();
 }
 
-/** Whether a rule is about a part of the text; marking all of it would say nothing. */
+/** Whether a rule concerns only a part of the text; marking the whole text would say nothing. */
 function insideOf(text: string, rules: readonly MatchedRule[]): (at: number) => boolean {
   const spans = rules.map(({ span }) => span).filter(([from, to]) => from > 0 || to < text.trimEnd().length);
   return (at) => spans.some(([from, to]) => at >= from && at < to);

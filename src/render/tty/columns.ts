@@ -7,11 +7,14 @@ const WIDE =
 const NARROW_KANA = /^[\uFF61-\uFFDC]/u;
 const EMPTY = /^(?:\p{Mn}|\p{Me})/u;
 
-/** Signs and lines, of which none takes no column: such a form takes longer to be made than all that is asked of it. */
+/**
+ * Symbols and lines, all of which take a column. Checked first, because compiling such regular expressions takes longer
+ * than all their uses.
+ */
 const isSign = (character: string): boolean =>
   character >= "\u2000" && character < "\u2C00" && !(character >= "\u20D0" && character < "\u2100");
 
-/** Two of these are one flag; a tone behind a picture colours it. */
+/** Two of these form one flag; a skin tone colours the picture before it. */
 const LETTER_OF_FLAG = /^\p{Regional_Indicator}$/u;
 const TONE = /^\p{Emoji_Modifier}$/u;
 const PICTURE = /^\p{Extended_Pictographic}$/u;
@@ -53,7 +56,9 @@ function columnsOf(character: string): number {
 export const widthOf = (cells: readonly Cell[]): number =>
   cells.reduce((width, { columns }) => width + columns, 0);
 
-/** Each row as a line, its cells in columns that are as wide as their widest cell; those beyond `most` stand out of theirs. */
+/**
+ * Rows as lines whose columns are as wide as their widest cell; cells longer than `most` do not count for that width.
+ */
 export function alignedRows(
   rows: readonly (readonly string[])[],
   most = Number.POSITIVE_INFINITY,
@@ -88,7 +93,7 @@ export function fitted(text: string, width: number): string {
   if (widthOf(cells) <= width) return shown(cells);
   const head = taken(cells, Math.ceil((width - 1) / 2));
   const tail = taken(cells.toReversed(), width - 1 - widthOf(head)).toReversed();
-  // What takes no column belongs to what stood before it: the second half of a flag, an accent.
+  // A cell without columns belongs to the character before it: the second half of a flag, an accent.
   const begins = tail.findIndex(({ columns }) => columns > 0);
   const whole = begins === -1 ? [] : tail.slice(begins);
   return `${shown(head)}${CUT}${shown(whole)}`;
@@ -120,10 +125,13 @@ export function wrapped(text: string, width: number): readonly string[] {
   return line === "" ? lines : [...lines, line];
 }
 
-/** Most columns that a row's label takes of the rows below it. */
+/** Most columns by which a row's label indents the rows below it. */
 const MAX_LABEL = 24;
 
-/** A row that is too long goes on below itself: behind its label, which two blanks part from the rest, or as far in as it begins. */
+/**
+ * Wraps a row that is too long; further lines are indented to the text after the row's label (which ends with two
+ * blanks), or as far as the row itself.
+ */
 export function belowItself(row: string, width: number): readonly string[] {
   const label = /^ *(?:\S+(?: \S+){0,3} {2,})?/.exec(row)?.[0] ?? "";
   const head = label.length <= Math.min(MAX_LABEL, width / 2) ? label : "";
@@ -132,9 +140,12 @@ export function belowItself(row: string, width: number): readonly string[] {
   );
 }
 
-/** A prose that begins `indent` columns into a line of a terminal, and goes on below itself; as it is where no terminal reads it. */
+/**
+ * Wraps text that starts `indent` columns into a terminal's line and indents its further lines; returns it unchanged if
+ * the output is not a terminal.
+ */
 export function hanging(text: string, indent: number, { columns = 0 }: Pick<Output, "columns">): string {
-  // The last column stays free: some terminals go on behind it.
+  // Leaves the last column free: some terminals wrap after it.
   const room = columns - indent - 1;
   return room < MIN_WIDTH ? text : wrapped(text, room).join(`\n${" ".repeat(indent)}`);
 }

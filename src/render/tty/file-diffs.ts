@@ -9,8 +9,9 @@ export const fileDiffs = (files: readonly FileDiff[], stream: Output): string =>
   files.flatMap((file) => linesOf(file).map((line) => coloured(line, stream))).join("");
 
 /**
- * What a pipe or a file gets: a patch that `git apply` takes, in which nothing acts on a terminal. What git's form cannot
- * hold, or only with texts that act, stands in it as comments, which git passes over; `left` are the paths of these.
+ * The text for a pipe or a file: a patch that `git apply` accepts and that does nothing on a terminal. A change that
+ * git's format cannot express, or only with control characters, appears as comments, which git ignores; `left` has
+ * those paths.
  */
 export function pipedPatch(files: readonly FileDiff[]): {
   readonly text: string;
@@ -23,10 +24,10 @@ export function pipedPatch(files: readonly FileDiff[]): {
   return { text: lines.map((line) => `${line}\n`).join(""), left };
 }
 
-/** A patch that somebody else wrote, for a pipe or a file. */
+/** A patch from elsewhere, for a pipe or a file. */
 export const pipedText = (patch: string): string => patch.split("\n").map(tameLine).join("\n");
 
-/** A patch that somebody else wrote. */
+/** A patch from elsewhere. */
 export const shownPatch = (patch: string, stream: Output): string =>
   patch === ""
     ? ""
@@ -38,7 +39,7 @@ export const shownPatch = (patch: string, stream: Output): string =>
 
 const PARTS_OF_LINE = /^([ +-]\uFEFF|)(.*?)(\r?)$/s;
 
-/** A byte order mark at the beginning and a CR at the end belong to a file's text, and do nothing on a terminal. */
+/** A byte order mark at the start and a CR at the end are part of a file's text and do nothing on a terminal. */
 function tameLine(line: string): string {
   const [, start = "", text = line, end = ""] = PARTS_OF_LINE.exec(line.toWellFormed()) ?? [];
   return `${start}${visible(text)}${end}`;
@@ -127,7 +128,10 @@ function coloured(line: string, stream: Output): string {
   return line.startsWith("-") ? paint("red") : `${line}\n`;
 }
 
-/** A patch for `git apply`, every text as it is, for a file; `left` are paths whose change no such patch can hold. */
+/**
+ * A patch for `git apply` with unaltered texts, for a file; `left` has the paths whose change no such patch can
+ * express.
+ */
 export function gitPatchOf(files: readonly FileDiff[]): {
   readonly text: string;
   readonly left: readonly string[];
@@ -140,7 +144,7 @@ export function gitPatchOf(files: readonly FileDiff[]): {
 
 const KINDS_OF_GIT: ReadonlySet<string | undefined> = new Set(["file", "link", undefined]);
 
-/** Git has none by themselves: they come and go with what is in them. */
+/** Git does not track folders: they come and go with their content. */
 const isFolder = ({ before, after }: FileDiff): boolean =>
   [before?.kind, after?.kind].every((kind) => kind === "folder" || kind === undefined);
 

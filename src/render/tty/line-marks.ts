@@ -1,6 +1,6 @@
 import type { Output } from "./output.ts";
 
-/** What a line begins with on a screen, and the word for it where marks are not wanted. */
+/** The mark at the start of a line, and the word that replaces it in plain output. */
 const MARKS = {
   done: ["✓", "done:"],
   failed: ["✗", "failed:"],

@@ -5,22 +5,22 @@ import { type Clock, PacedWriter } from "./paced-writer.ts";
 export interface Status {
   readonly text: string;
   readonly alarming: boolean;
-  /** More about it, if there is room. */
+  /** Further details, if there is room. */
   readonly beside?: readonly string[];
-  /** On the right, by what there is room for: the longest first. */
+  /** Shown on the right: variants, longest first; the first one that fits is used. */
   readonly right?: readonly string[];
 }
 
-/** By time alone is the line drawn anew, and not by events: what is over in a moment is not flashed. */
+/** The status is redrawn by time, not by events, so that short activities do not flash by. */
 const TICK_MS = 500;
-// Asked for when it is written: the first of them loads node:crypto.
+// Called only when needed: the first call loads node:crypto.
 const erase = (): string => move("erase");
-/** Lines that wait for a terminal that does not take them. */
+/** Characters that may wait for a terminal that accepts no output. */
 const ROOM = 256 * 1024;
 
 /**
- * Lines that stay and, on a terminal, a status below them that is rewritten over time. All output goes through `write`.
- * Nothing here waits for the terminal.
+ * Lines that stay and, on a terminal, a status below them that is rewritten periodically. All output goes through
+ * `write`. Nothing here waits for the terminal.
  */
 export class LiveStatus {
   readonly #stream: Output;
@@ -30,7 +30,7 @@ export class LiveStatus {
   #shown = "";
   #stop: (() => void) | undefined;
 
-  /** Without `status`, or where the stream cannot redraw a line, there are lines alone. */
+  /** Without `status`, or if the stream cannot redraw a line, only lines are shown. */
   constructor(stream: Output, clock: Clock, status?: (now: number) => Status | undefined) {
     this.#stream = stream;
     this.#clock = clock;
@@ -54,7 +54,7 @@ export class LiveStatus {
     this.#shown = line;
   }
 
-  /** Writes text that stays, with its line end, and puts the status below it as it is now. */
+  /** Writes text that stays, including its line end, and shows the present status below it. */
   write(text: string): void {
     const line = this.#stop === undefined ? "" : this.#line();
     this.#writer.write(`${this.#shown === "" ? "" : erase()}${text}${line}`);
@@ -66,13 +66,13 @@ export class LiveStatus {
     return status === undefined ? "" : this.#lineOf(status);
   }
 
-  /** Holds everything back, without a status, until the returned function is called. */
+  /** Holds back all output, without a status, until the returned function is called. */
   pause(): () => void {
     this.#clear();
     return this.#writer.pause();
   }
 
-  /** No status any more; all lines are written. */
+  /** Removes the status and writes all lines that still wait. */
   stop(): void {
     this.#clear();
     this.#writer.end();
@@ -100,9 +100,12 @@ export class LiveStatus {
   }
 }
 
-/** A terminal wraps when its last column is written, and it writes `^C` behind the line: half of that would stay behind. */
+/**
+ * A terminal wraps after its last column, and echoes `^C` after the line: without free columns, half of it would
+ * remain.
+ */
 const FREE = 3;
-/** From here down every column is wanted for words. */
+/** Below this width, every column is needed for the text. */
 const NARROW = 40;
-/** Share of the line that its right side may have. */
+/** Largest share of the line for its right side. */
 const MOST_RIGHT = 0.42;

@@ -78,7 +78,7 @@ export class ModelPace {
     return this.#toRead === null || this.#readRate === null ? null : this.#toRead / this.#readRate;
   }
 
-  /** What is waited for before the first word; empty if nothing is known. */
+  /** How much there is to read before the first word; empty if unknown. */
   reading(now: number): readonly string[] {
     if (this.#toRead === null || this.#toRead < FEWEST) return [];
     const words = `, ${formatCount(Math.round(this.#toRead))} tokens to read`;

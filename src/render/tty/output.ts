@@ -1,7 +1,7 @@
 /**
  * The only way to write to stdout and stderr, and so to a terminal; a lint rule keeps other files from using them.
- * Control characters in a text are made visible and have no effect. Colours and cursor moves of our own are requested by
- * name and marked in the text with a random key; the key is new in each process and never written.
+ * Control characters in a text are made visible and have no effect. Colours and cursor moves of our own are requested
+ * by name and marked in the text with a random key; the key is new in each process and never written.
  */
 import { once } from "node:events";
 import { Writable } from "node:stream";
@@ -61,10 +61,15 @@ export const isStyled = (text: string): boolean => key.isIn(text);
 
 /** Sequences that readline sends to edit a line: cursor moves, erasing, line ends. */
 const EDITS = /\r\n|[\r\n]|\u001B\[(?:\d{0,4}(?:;\d{0,4})?[ABCDGH]|[01]?[JK])/;
-/** Colours used by the help; and the cursor that a drawing library shows again when the process ends. */
+/**
+ * The colours of the help, and the sequence by which a drawing library shows the cursor again when the process ends.
+ */
 const COLOURS = /\u001B\[(?:(?:0|1|2|3|4|22|23|24|3[0-7]|39|9[0-7])m|\?25h)/;
 
-/** What a drawing library needs to repaint the lines it has drawn: styles, moves, erasing, its cursor, whole updates. */
+/**
+ * Sequences that a drawing library needs to repaint its lines: styles, moves, erasing, its cursor, synchronized
+ * updates.
+ */
 const FRAMES =
   /\r\n|[\r\n]|\u001B\[(?:(?:\d{1,3}(?:;\d{1,3}){0,9})?m|\d{0,4}(?:;\d{0,4})?[ABCDEFGH]|[0-2]?[JK]|\?(?:25|2026)[hl])/;
 
@@ -84,7 +89,7 @@ export interface ProgramOutput {
 export class Output {
   readonly #stream: NodeJS.WriteStream;
   readonly #raw: (chunk: string | Uint8Array, done?: () => void) => boolean;
-  /** Who has what is written instead of the stream. */
+  /** Receives what is written, in place of the stream. */
   #taker: ((text: string) => void) | undefined;
   /** The end of what was written last, because an emoji may arrive in two parts. */
   #before = "";
@@ -104,7 +109,10 @@ export class Output {
     return true;
   }
 
-  /** What is written goes there instead, as it was given, until what it gives is called; `shownText` is for it. */
+  /**
+   * Passes all written text unchanged to `taker` until the returned function is called; `taker` has to apply
+   * `shownText`.
+   */
   taken(taker: (text: string) => void): () => void {
     this.#taker = taker;
     return () => {
@@ -112,13 +120,13 @@ export class Output {
     };
   }
 
-  /** As `write` would write it: our own styles, and everything else visible. */
+  /** The text as `write` would send it: our own styles, with everything else made visible. */
   shownText(text: string): string {
     const parts = key.parted(text);
     return parts.map((part, at) => (at % 2 === 1 ? sequenceOf(part) : this.#fitting(visible(part)))).join("");
   }
 
-  /** For a library that draws: nothing but what repaints its own lines keeps its effect. */
+  /** For a drawing library: only sequences that repaint its own lines have an effect. */
   frames(): Writable & { readonly columns?: number } {
     return this.#filtered(FRAMES);
   }
@@ -128,25 +136,25 @@ export class Output {
   }
 
   /**
-   * Node writes to a terminal in one piece with all else it does, so that one that takes nothing (Ctrl-S) stops the process.
-   * From now on what it does not take waits in the stream: for who writes on and on, bounds it, and lets it drain at the end.
+   * Node writes to a terminal synchronously, so a terminal that accepts nothing (Ctrl-S) stops the process. After this
+   * call, such output waits in the stream: callers that write a lot have to bound it, and let it drain at the end.
    */
   neverBlocks(): void {
     const handle: unknown = this.#stream.isTTY ? Reflect.get(this.#stream, "_handle") : undefined;
     if (isHandle(handle)) handle.setBlocking(false);
   }
 
-  /** The reader has some of what was written still to take. */
+  /** The reader has not yet taken everything that was written. */
   get isBehind(): boolean {
     return this.waiting > 0;
   }
 
-  /** How many bytes of it. */
+  /** The number of waiting bytes. */
   get waiting(): number {
     return this.#stream.writableLength;
   }
 
-  /** Resolves when the reader has all that was written before; at once where it has it already, or is gone. */
+  /** Resolves when the reader has taken everything written so far; at once if it already has, or if it is gone. */
   async allTaken(): Promise<void> {
     if (!this.isBehind || this.#stream.destroyed) return;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -154,7 +162,7 @@ export class Output {
     await promise;
   }
 
-  /** For a screen reader, and for whoever wants it: words instead of marks, no colours, no line that is rewritten. */
+  /** For screen readers, and on request: words instead of marks, no colours, no rewritten lines. */
   get plain(): boolean {
     return this.#plain;
   }
@@ -163,7 +171,7 @@ export class Output {
     this.#plain = true;
   }
 
-  /** A line can be rewritten here, and somebody watches it. */
+  /** A line can be rewritten here, and somebody is watching. */
   get redraws(): boolean {
     const { CI, TERM } = process.env;
     return this.#stream.isTTY && !this.#plain && TERM !== "dumb" && (CI ?? "") === "";
@@ -188,7 +196,7 @@ export class Output {
     return this.#put(shown.join(""));
   };
 
-  /** Past whoever has what is written: for the state of the terminal itself. */
+  /** Bypasses the taker: for changes to the terminal's own state. */
   writeNow(text: string): void {
     this.#raw(this.shownText(text));
   }
@@ -287,7 +295,7 @@ export class Output {
   }
 }
 
-/** Node has no name for it; where it is missing, a terminal is written to as Node does. */
+/** Node has no public name for it; without it, writing to a terminal stays as Node does it. */
 const isHandle = (handle: unknown): handle is { readonly setBlocking: (on: boolean) => unknown } =>
   typeof handle === "object" &&
   handle !== null &&
@@ -311,17 +319,17 @@ export const stdout = new Output(process.stdout);
 export const stderr = new Output(process.stderr);
 
 interface Wishes {
-  /** `--plain`, or the setting. */
+  /** From `--plain` or the setting. */
   readonly plain: boolean;
   readonly isTTY: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** A terminal that cannot move its cursor wants words. In a pipe there is no cursor to be moved. */
+/** A terminal that cannot move its cursor needs plain output. A pipe has no cursor. */
 export const isPlainWanted = ({ plain, isTTY, env }: Wishes): boolean =>
   plain || (isTTY && env["TERM"] === "dumb");
 
-/** Both streams, before anything is shown: what is written has the same form everywhere. */
+/** Makes both streams plain, before anything is shown, so that all output has the same form. */
 export function becomePlain(): void {
   stdout.becomePlain();
   stderr.becomePlain();
@@ -355,5 +363,5 @@ function screenFilter(): (bytes: Uint8Array) => string {
   };
 }
 
-/** For a program of the user's that has the whole terminal until it ends: an editor. */
+/** For a program of the user's that owns the terminal until it ends, such as an editor. */
 export const WHOLE_TERMINAL = "inherit";

@@ -16,26 +16,27 @@ export const systemClock: Clock = {
   },
 };
 
-/** Writes of one frame that go out at once; further ones of it go out together at its end. */
+/** Number of writes in a frame that go out at once; further ones are written together at the end of the frame. */
 const AT_ONCE = 20;
 const FRAME_MS = 250;
 
 interface Bounds {
-  /** Characters that are kept for a reader who does not read; what comes then is left out. */
+  /** Characters kept for a slow reader; further texts are dropped. */
   readonly room: number;
-  /** What is written where something was left out. */
+  /** The text that replaces what was dropped. */
   readonly leftOut: (texts: number) => string;
 }
 
-/** Of one text: its own room, as a part of all of it. */
+/** Options for one text: its own bound within the shared room. */
 interface Wish {
   readonly room?: number;
   readonly needed?: boolean;
 }
 
 /**
- * Writes to an output without ever waiting for it. Bursts are written together, so the number of writes depends on time and
- * not on events; while the reader is behind, texts wait in bounded room, and what was left out is told once it reads again.
+ * Writes to an output without ever waiting for it. Bursts are combined, so the number of writes depends on time, not on
+ * events. While the reader is behind, texts wait within a bounded room; the number of dropped texts is reported once it
+ * reads again.
  */
 export class PacedWriter {
   readonly #stream: Output;
@@ -56,12 +57,12 @@ export class PacedWriter {
     this.#bounds = bounds;
   }
 
-  /** Something waits: for its frame, for the reader, or for the end of a pause. */
+  /** Text waits for its frame, for the reader, or for the end of a pause. */
   get waits(): boolean {
     return this.#paused > 0 || this.#held.length > 0 || this.#stopWaiting !== undefined;
   }
 
-  /** `needed`: it is kept whatever room there is. */
+  /** `needed`: the text is kept even if there is no room. */
   write(text: string, { room = this.#bounds.room, needed = false }: Wish = {}): void {
     if (text === "") return;
     if (!this.waits && this.#inFrame() < AT_ONCE) return this.#put(text);
@@ -83,7 +84,7 @@ export class PacedWriter {
     };
   }
 
-  /** Writes all that waits, as the last of it: nothing comes after it that could wait for a reader. */
+  /** Writes everything that waits. This has to be the last call, because nothing waits for the reader any more. */
   end(): void {
     this.#paused = 0;
     this.#stopWaiting?.();

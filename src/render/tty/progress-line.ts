@@ -5,38 +5,38 @@ import type { Output } from "./output.ts";
 import { type Clock, systemClock } from "./paced-writer.ts";
 import { seconds } from "./run-activity.ts";
 
-/** How far something is. What is left out is not known. */
+/** Progress of the work. Fields that are left out are unknown. */
 export interface Advance {
   readonly done?: number;
   readonly total?: number;
-  /** What is counted, as a noun; `bytes` are told by their size. */
+  /** The counted things, as a noun; `bytes` are shown as sizes. */
   readonly unit?: string;
-  /** What is done just now. */
+  /** The present activity. */
   readonly now?: string;
-  /** Its parts take about as long as each other, so that what is left can be told from what was done. */
+  /** The parts take about equally long, so the remaining time can be estimated. */
   readonly steady?: boolean;
 }
 
 interface ProgressWish {
   readonly what: string;
   readonly quiet: boolean;
-  /** Who shows it says its end in words of its own. */
+  /** The caller reports the end in its own words. */
   readonly endIsTold?: boolean;
   readonly clock?: Clock;
 }
 
-/** From then on it is told how long it has taken. */
+/** After this time, the elapsed time is shown. */
 const LONG_MS = 1000;
-/** What is over before has no lines of its own where nothing is rewritten: a log wants to know of what holds it up. */
+/** If lines cannot be rewritten, shorter work gets no lines: a log should show only what causes delay. */
 const WORTH_A_LINE_MS = 5000;
-/** Narrower than this, the share is told without a bar. */
+/** In narrower output, the share is shown without a bar. */
 const BAR_COLUMNS = 70;
 const MOST_NOW = 60;
 
 /**
- * The progress of one long work on stderr. On a terminal it is a line that is rewritten by time: what is done, a bar where
- * the total is known, how fast, how long still, how long already. Elsewhere it is a line at the start and one at the end, and
- * none of both for what is over in a moment. It says nothing where quiet is wanted.
+ * The progress of one long task on stderr. On a terminal, one line is rewritten periodically: what is done, a bar if
+ * the total is known, the speed, the remaining and the elapsed time. Elsewhere, there is one line at the start and one
+ * at the end, and none for short tasks. Quiet output shows nothing.
  */
 export class ProgressLine {
   readonly #stream: Output;
@@ -67,7 +67,10 @@ export class ProgressLine {
     if (advance.done !== undefined) this.#pace.take(advance.done, this.#clock.now());
   };
 
-  /** A line of a program at work. The builder of images tells in its own lines which step of how many it is at. */
+  /**
+   * Takes an output line of a program at work. The image builder's own lines give the number of the step and of all
+   * steps.
+   */
   readonly line = (text: string): void => {
     const [, at, of, step] = /^Step (\d{1,4})\/(\d{1,4}) ?: ?(.*)/.exec(text) ?? [];
     if (at === undefined) this.#at = { ...this.#at, now: text };
@@ -75,10 +78,10 @@ export class ProgressLine {
       this.take({ done: Number(at) - 1, total: Number(of), unit: "steps", now: step ?? "", steady: false });
   };
 
-  /** A line that stays, above the one that is rewritten. */
+  /** Writes a line that stays, above the rewritten one. */
   readonly write = (text: string): void => this.#live.write(text);
 
-  /** Nothing is shown until the returned function is called: somebody is asked. */
+  /** Shows nothing until the returned function is called, for example while a person is asked something. */
   pause(): () => void {
     const resume = this.#live.pause();
     return () => {
@@ -149,7 +152,7 @@ function progressBar(share: number): string {
   return `[${"#".repeat(filled)}${".".repeat(BAR - filled)}]`;
 }
 
-/** Two stretches of this length have to agree before anything is said of the rest. */
+/** Two stretches of this length have to agree before the remaining time is shown. */
 const STRETCH_MS = 1500;
 const ALIKE = 2;
 
@@ -158,12 +161,12 @@ interface Mark {
   readonly at: number;
 }
 
-/** How fast something goes on. What was done before the first look is not counted, nor what came before it went steadily. */
+/** The speed of work. Ignores everything done before the first look or before the speed was steady. */
 export class Pace {
   #mark: Mark | undefined;
   #rates: readonly number[] = [];
 
-  /** `at` in milliseconds of any clock that only goes on. */
+  /** `at`: milliseconds of any monotonic clock. */
   take(done: number, at: number): void {
     this.#mark ??= { done, at };
     const since = at - this.#mark.at;
@@ -172,7 +175,7 @@ export class Pace {
     this.#mark = { done, at };
   }
 
-  /** Null until it is steady. */
+  /** Null until the speed is steady. */
   get perSecond(): number | null {
     const [one = 0, other = 0] = this.#rates;
     const slower = Math.min(one, other);

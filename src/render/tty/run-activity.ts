@@ -5,13 +5,13 @@ import { fitted } from "./columns.ts";
 import type { Status } from "./live-status.ts";
 import { ModelPace } from "./model-pace.ts";
 
-/** How far a run is: turns, tokens and cost so far, those of its subagents too. */
+/** The progress of a run: turns, tokens and cost so far, including its subagents. */
 class RunCounts {
   #turn = 0;
   #most: number | undefined;
   #tokens = 0;
   #cost: number | null = 0;
-  /** It has begun, and is not over. */
+  /** The run has started and not ended. */
   goes = false;
 
   take(event: AgentEvent): void {
@@ -27,7 +27,7 @@ class RunCounts {
     this.#cost = this.#cost === null || cost === null ? null : this.#cost + cost;
   }
 
-  /** The longest first. */
+  /** Variants of the text, longest first. */
   words(): readonly string[] {
     if (this.#turn === 0) return [];
     const most = this.#most === undefined ? "" : ` of ${this.#most}`;
@@ -125,7 +125,7 @@ export class Activities {
   status(now: number): Status | undefined {
     const [key, last] = [...this.#going].at(-1) ?? ["", undefined];
     const right = this.#answerIsSeen ? [] : this.#counts.words();
-    // A line that comes and goes is restless; the chat has its own below.
+    // A status that comes and goes is distracting; the chat has its own status below.
     if (last === undefined)
       return this.#answerIsSeen || !this.#counts.goes ? undefined : { text: "", alarming: false, right };
     const { kind, since, words } = last;
@@ -145,7 +145,7 @@ export class Activities {
     const text = `${doing}${time(now - since)}`;
     const short = now - since < SHORT_MS;
     const rate = short ? [] : ((waiting ? pace?.reading(now) : pace?.writing()) ?? []);
-    // Nothing is sent while a long prompt is read.
+    // The model sends nothing while it reads a long prompt.
     const patience = Math.max(STUCK_MS, waiting ? (pace?.silenceMs ?? 0) : 0);
     return silent < patience
       ? { text, beside: rate, alarming: false }

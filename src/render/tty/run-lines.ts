@@ -31,9 +31,9 @@ export class RunLines {
   readonly #activities: Activities;
   readonly #live: LiveStatus;
   readonly #calls = new Map<string, ShownCall>();
-  /** What each subagent was asked. */
+  /** The task of each subagent. */
   readonly #names = new Map<string, string>();
-  /** As it was shown last: only what is new of the next is shown. */
+  /** The plan as last shown; of the next one, only differences are shown. */
   #plan: Plan = [];
   /** The agent whose lines were written last. */
   #agent: string | undefined;
@@ -58,7 +58,7 @@ export class RunLines {
     if ("call" in event && event.type === "call.ended") this.#calls.delete(callKey(event));
   }
 
-  /** Holds all lines back while a person is asked something; call the returned function to go on. */
+  /** Holds back all lines while a person is asked something; the returned function resumes. */
   pause(): () => void {
     this.#paused += 1;
     const resume = this.#live.pause();
@@ -92,7 +92,7 @@ export class RunLines {
       return event.type === "model.failed" ? eventLine(event, this.#stream, indent) : "";
     if (event.type === "call.ended") {
       const call = this.#calls.get(callKey(event)) ?? { tool: "?", target: "", decided: undefined };
-      // Its event has shown it.
+      // The plan's own event has already shown it.
       if (call.tool === "plan" && event.kind === "ok") return "";
       return callLine(call, event, this.#stream, indent);
     }
@@ -134,7 +134,7 @@ export class RunLines {
   }
 }
 
-/** For bash, the command alone is shown. */
+/** For bash, only the command is shown. */
 export const wordsOf = ({ tool, target }: ShownCall): string =>
   fitted(tool === "bash" ? target : `${tool} ${target}`, 60);
 
@@ -187,7 +187,7 @@ export function eventLine(event: AgentEvent, stream: Output, indent = ""): strin
   }
 }
 
-/** Of one that somebody waits for its call tells the end. */
+/** If a call waits for the task, the call reports its end. */
 function taskLine({ task, status, text }: Of<"task">, stream: Output, indent: string): string {
   if (task === undefined || status === "begun") return "";
   const row = `${indent}${mark(status === "done" ? "done" : "failed", stream)} ${task} ${status}${text === "" ? "" : `: ${text}`}`;
@@ -202,7 +202,7 @@ const STEP_STYLES: Readonly<Record<PlanStep["status"], Parameters<typeof styleTe
   dropped: "dim",
 };
 
-/** The whole of a new plan; of one that goes on the steps that stand otherwise now. */
+/** A new plan is shown whole; of a changed plan, only the steps with a new status. */
 export function planLines(plan: Plan, before: Plan, stream: Output): string {
   const isSame = plan.length === before.length && plan.every(({ text }, at) => text === before[at]?.text);
   const shown = isSame ? plan.filter(({ status }, at) => status !== before[at]?.status) : plan;
@@ -214,7 +214,7 @@ export function planLines(plan: Plan, before: Plan, stream: Output): string {
   return [styleText("dim", `plan: ${planCounts(plan)}`, { stream }), ...rows].join("\n");
 }
 
-/** A check that fails says why; before the first turn that is what the task is about. */
+/** A failed check shows its output, except before the first turn, where the failure is what the task is about. */
 function checkLine(event: Of<"check.ended">, stream: Output, indent: string): string {
   const { command, when, exit_code, ms, text } = event;
   const green = exit_code === 0;
@@ -260,7 +260,7 @@ function startedLines(event: Of<"run.started">, stream: Output): readonly string
   return lines(words.map(visibleLine).join(mark("between", stream)), stream, "");
 }
 
-/** What works, how and where. */
+/** The model, its provider, the mode and the workspace. */
 export function startedWords({ model, provider, mode, workspace }: Of<"run.started">): readonly string[] {
   // A scenario is a file: its base name is enough.
   const name = provider === "scripted" ? lastName(model) : model;

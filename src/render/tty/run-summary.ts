@@ -16,15 +16,15 @@ type Finished = Extract<AgentEvent, { readonly type: "run.finished" }>;
 interface About {
   /** Duration of the whole run. */
   readonly ms: number;
-  /** Only refusals, and the ending where it is not a good one or has something to be known. */
+  /** Only refusals, and the outcome unless it is good and has nothing to tell. */
   readonly quiet: boolean;
   /**
-   * What happens to the changes. here: they are in the workspace. waiting: in a layer over it, until they are applied.
-   * kept: of several candidates none was applied, and their sessions have them. gone: the workspace does not outlive the
-   * run, and nothing can be done further in it.
+   * Where the changes are. here: in the workspace. waiting: in a layer over it, until they are applied. kept: no
+   * candidate was applied, and the candidates' sessions have the changes. gone: the workspace does not outlive the run,
+   * so nothing more can be done in it.
    */
   readonly changes: "here" | "waiting" | "kept" | "gone";
-  /** Nobody has said which model server and which model: the one that is taken then may be another one than there is. */
+  /** The user has chosen no model server and model, so the default ones may not exist. */
   readonly isUnchosen?: boolean;
 }
 
@@ -126,7 +126,7 @@ function handoffRows(
   ];
 }
 
-/** Only where something is new. */
+/** Shown only if something was installed. */
 function installedRows({ installed }: Finished, width: number): readonly string[] {
   if (installed === undefined || installed.new === 0) return [];
   const { packages, new: fresh } = installed;
@@ -142,7 +142,10 @@ function installedRows({ installed }: Finished, width: number): readonly string[
 
 const MAX_MOVED = 50;
 
-/** Paths moved out because the host would act on them, each with the command that restores it; never cut, so it can be typed. */
+/**
+ * Paths moved out because the host would act on them, each with the command that restores it; never cut, so it can be
+ * typed.
+ */
 export function movedRows({
   quarantined = [],
   quarantined_total = 0,
@@ -175,7 +178,7 @@ export function commitRows(
   ];
 }
 
-/** The proposal of `--record`, and what tries it; never cut, so it can be typed. */
+/** The proposal of `--record`, and the command that tries it; never cut, so it can be typed. */
 const recordedRows = ({ recorded }: Finished): readonly string[] =>
   recorded === undefined
     ? []
@@ -217,7 +220,7 @@ const STATUS_WORDS: Readonly<Record<RunStatus, string>> = {
   interrupted: "interrupted",
 };
 
-/** What a reason says, and what it says to do next; empty where it does not. */
+/** Splits a reason into its statement and the next step; the latter is empty if there is none. */
 export function partedNext(reason: string): { readonly said: string; readonly next: string } {
   const at = reason.lastIndexOf(NEXT);
   return at < 0
@@ -264,7 +267,7 @@ function nextRows(
   ].filter((next) => next !== "");
 }
 
-/** The session is that of the candidate that was first, or the last one. */
+/** For the session of the first candidate that passed, or else of the last candidate. */
 const keptRows = (session: string): readonly string[] => [
   `harness diff ${session}`,
   `harness apply ${session}`,

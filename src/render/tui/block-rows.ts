@@ -8,15 +8,15 @@ import type { Block, EndedCall } from "./chat-state.ts";
 import { markdownRows } from "./markdown-rows.ts";
 import type { SpanStyle } from "./span-rows.ts";
 
-/** Blocks of a chat as rows that fit the screen; whatever is not ours in them is visible and does nothing. */
+/** Blocks of a chat as rows that fit the screen; text from outside is made visible and has no effect. */
 
 const INDENT = "    ";
 const BAR = "  │ ";
 
-/** What a reply looks like; rows that fit the width. */
+/** Formats a reply as rows that fit the width. */
 export type AnswerRows = (text: string, width: number) => readonly string[];
 
-/** How this screen shows what spans are. */
+/** The look of each span style on this screen. */
 const LOOKS: Readonly<Record<SpanStyle, Parameters<typeof styleText>[0]>> = {
   bold: "bold",
   italic: "italic",
@@ -33,7 +33,7 @@ const LOOKS: Readonly<Record<SpanStyle, Parameters<typeof styleText>[0]>> = {
   removed: "red",
 };
 
-/** Replies are Markdown; each paragraph stands for itself. */
+/** Replies are Markdown; each paragraph is formatted on its own. */
 export const answerRowsOn =
   (stream: Output): AnswerRows =>
   (text, width) =>
@@ -45,7 +45,7 @@ export const answerRowsOn =
         .join(""),
     );
 
-/** Rows of a block, with a blank one above where it begins something. */
+/** The rows of a block, after a blank row if the block begins something new. */
 export function blockRows(block: Block, stream: Output, answerRows: AnswerRows): readonly string[] {
   const width = widthOfStream(stream);
   switch (block.kind) {
@@ -70,10 +70,10 @@ export function blockRows(block: Block, stream: Output, answerRows: AnswerRows):
 
 const linesIn = (text: string): readonly string[] => (text === "" ? [] : text.replace(/\n$/, "").split("\n"));
 
-/** Most rows of a message that are shown again. */
+/** Most rows shown of the person's own message. */
 const MAX_SAID = 12;
 
-/** What the person said, told apart from what is answered. */
+/** The person's message, distinct from the answer. */
 function saidRows(text: string, stream: Output): readonly string[] {
   const room = widthOfStream(stream) - 3;
   const rows = plainRows(text, room);
@@ -87,10 +87,10 @@ function saidRows(text: string, stream: Output): readonly string[] {
   ];
 }
 
-/** Longer lines are cut off: nobody reads them, and to wrap them takes long. */
+/** Longer lines are cut: nobody reads them, and wrapping them takes long. */
 const MAX_LINE = 8000;
 
-/** Text as it is, wrapped; lines keep their indentation. */
+/** Unformatted text, wrapped; lines keep their indentation. */
 export function plainRows(text: string, width: number): readonly string[] {
   return text.split("\n").flatMap((line) => {
     const cut = clipped(line, MAX_LINE);
@@ -101,7 +101,7 @@ export function plainRows(text: string, width: number): readonly string[] {
   });
 }
 
-/** Rows of what a call said that are shown at once. */
+/** Most rows of a call's output that are shown at once. */
 const LAST = { ok: 4, other: 10 } as const;
 
 function callRows(call: EndedCall, stream: Output): readonly string[] {
@@ -113,11 +113,11 @@ function callRows(call: EndedCall, stream: Output): readonly string[] {
   ];
 }
 
-/** Why it was not simply allowed, where the line above does not say it. */
+/** Why the call was not simply allowed, unless the line above says so. */
 function verdictRows({ decided, ended }: EndedCall, stream: Output, indent: string): readonly string[] {
   if (decided === undefined || decided.decision === "allow" || ended.kind === "denied") return [];
   const width = widthOfStream(stream) - indent.length - INDENT.length;
-  // The strictest comes first; those behind it may well allow their part.
+  // The first rule is the strictest; later ones may allow their part.
   return decided.rules.slice(0, 1).map(({ id, reason }) =>
     styleText("dim", `${indent}${INDENT}${fitted(`asked: ${visibleLine(reason)} (${id})`, width)}`, {
       stream,
@@ -125,7 +125,7 @@ function verdictRows({ decided, ended }: EndedCall, stream: Output, indent: stri
   );
 }
 
-/** What a person reads without asking for it: the end of what a command said, or what was changed in a file. */
+/** What a person sees without asking: the end of a command's output, or the changes to a file. */
 function bodyRows(call: EndedCall, stream: Output): readonly string[] {
   const { tool, ended } = call;
   if (ended.kind === "denied" || ended.kind === "invalid") return [];
@@ -134,7 +134,7 @@ function bodyRows(call: EndedCall, stream: Output): readonly string[] {
   if (ended.kind === "ok" && tool !== "bash" && tool !== "task") return [];
   const most = ended.kind === "ok" ? LAST.ok : LAST.other;
   const said = outputLines(ended.text);
-  // The line above has it.
+  // The line above already shows this.
   if (said.length === 1 && ended.reason !== undefined && said[0]?.includes(ended.reason) === true) return [];
   return quoted(said, { most, from: "end" }, stream);
 }
@@ -149,7 +149,7 @@ interface Part {
   readonly from: "start" | "end";
 }
 
-/** A row for each line: what does not fit is in the whole of it. */
+/** One row per line; what does not fit is in the complete output. */
 function quoted(lines: readonly string[], { most, from }: Part, stream: Output): readonly string[] {
   const width = widthOfStream(stream) - BAR.length - 1;
   const kept = from === "end" ? lines.slice(-most) : lines.slice(0, most);
@@ -173,7 +173,7 @@ function diffPainted(line: string, shown: string, stream: Output): string {
 
 const MAX_DIFF = 16;
 
-/** Lines that went and came, of the tools that change files. */
+/** Removed and added lines, for the tools that change files. */
 function changedLines({ tool, args }: EndedCall): readonly string[] {
   const of = (key: string): string => {
     const value = args[key];
@@ -196,7 +196,7 @@ function changedLines({ tool, args }: EndedCall): readonly string[] {
 const textLines = (text: string): readonly string[] =>
   text === "" ? [] : text.replace(/\n$/, "").split("\n");
 
-/** Lines that both sides begin or end with are no change. */
+/** Lines that both sides share at the start or end are not a change. */
 function editLines(edit: unknown): readonly string[] {
   if (typeof edit !== "object" || edit === null) return [];
   const { old, new: young } = edit as { readonly old?: unknown; readonly new?: unknown };
@@ -215,7 +215,7 @@ function editLines(edit: unknown): readonly string[] {
   ];
 }
 
-/** Most lines of a call that are put on the screen; all of it is in the report of the session. */
+/** Most lines of a call shown on the screen; the session's report has all of them. */
 const MAX_WHOLE = 5000;
 
 function wholeRows(call: EndedCall, stream: Output): readonly string[] {

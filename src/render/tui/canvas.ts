@@ -3,10 +3,10 @@ import { Box, type Instance, render, Static, Text, useCursor } from "ink";
 import { createElement, type ReactElement } from "react";
 import type { Output } from "../tty/output.ts";
 
-/** What is drawn last, and again whenever it changes. */
+/** The part that is drawn last, and redrawn whenever it changes. */
 export interface Frame {
   readonly rows: readonly string[];
-  /** Both from 0; undefined where nothing can be typed. */
+  /** Both count from 0; undefined if nothing can be typed. */
   readonly cursor: { readonly x: number; readonly y: number } | undefined;
 }
 
@@ -19,13 +19,14 @@ interface Shown extends Frame {
 }
 
 const NOTHING: Item = { text: "" };
-/** More at once is drawn in pieces. */
+/** More rows at once are drawn in pieces. */
 const ROWS_AT_ONCE = 200;
 const FRAMES_A_SECOND = 30;
 
 /**
- * Ink's part: what stays is written once, above a frame that is repainted in place. All that reaches the terminal goes
- * through the writer of an Output, which lets nothing through but what repaints lines; the keyboard is somebody else's.
+ * The part that Ink does: finished rows are written once, above a frame that is repainted in place. Everything that
+ * reaches the terminal goes through an Output's writer, which passes only sequences that repaint lines; the keyboard is
+ * handled elsewhere.
  */
 export class Canvas {
   readonly #output: Output;
@@ -41,7 +42,7 @@ export class Canvas {
     return this.#instance !== undefined;
   }
 
-  /** Rows may have styles of the output; each fits its width. */
+  /** Rows may have styles of the output; each row has to fit its width. */
   draw(above: readonly string[], frame: Frame): void {
     const items = this.#itemsOf(above);
     const rows = frame.rows.map((row) => this.#output.shownText(row));
@@ -50,12 +51,12 @@ export class Canvas {
     else this.#instance.rerender(shown);
   }
 
-  /** Resolves when what was drawn is on its way to the terminal. */
+  /** Resolves when everything drawn is on its way to the terminal. */
   async written(): Promise<void> {
     await this.#instance?.waitUntilRenderFlush();
   }
 
-  /** The frame is gone, what stood above it stays. */
+  /** Removes the frame; the rows above it stay. */
   close(): void {
     const instance = this.#instance;
     if (instance === undefined) return;
@@ -66,7 +67,7 @@ export class Canvas {
     this.#items = [];
   }
 
-  /** Others have written since: the frame stays where it is, and the next one is drawn below. */
+  /** For use after others have written: the old frame stays where it is, and the next one is drawn below. */
   lose(): void {
     const instance = this.#instance;
     if (instance === undefined) return;
@@ -93,7 +94,7 @@ export class Canvas {
     });
   }
 
-  /** Those that were drawn before are only counted. */
+  /** Items that were already drawn are only counted. */
   #itemsOf(above: readonly string[]): readonly Item[] {
     if (above.length === 0) return this.#items;
     const fresh: Item[] = [];
@@ -104,14 +105,14 @@ export class Canvas {
   }
 }
 
-/** What a frame that is lost still writes. */
+/** Discards what a lost frame still writes. */
 function swallowed(...given: readonly unknown[]): boolean {
   const done = given.find((each) => typeof each === "function") as (() => void) | undefined;
   if (done !== undefined) setImmediate(done);
   return true;
 }
 
-/** Rows above that stay, and the frame. */
+/** The finished rows above, and the frame. */
 function Chat({ items, rows, cursor }: Shown): ReactElement {
   const { setCursorPosition } = useCursor();
   setCursorPosition(cursor === undefined ? undefined : { ...cursor });

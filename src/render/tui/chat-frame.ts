@@ -10,9 +10,9 @@ import type { ChatState } from "./chat-state.ts";
 import { type EditorRows, rowsOf } from "./editor-rows.ts";
 import type { EditorState } from "./line-editor.ts";
 
-/** What is repainted: what goes on, what waits, where a person types, and the facts at the foot. */
+/** The repainted part: current activity, queued messages, the input, and the facts at the foot. */
 
-/** Answers to pick from; the one that Enter gives is marked. */
+/** Answers to choose from; Enter gives the marked one. */
 export interface Choosing {
   readonly kind: "choosing";
   readonly asks: string;
@@ -20,7 +20,7 @@ export interface Choosing {
   readonly at: number;
 }
 
-/** A line of words, beside the one of messages. */
+/** Input of a single line of text, apart from messages. */
 export interface Writing {
   readonly kind: "writing";
   readonly mark: string;
@@ -29,16 +29,16 @@ export interface Writing {
 
 export interface FrameView {
   readonly state: ChatState;
-  /** Undefined while nothing goes on. */
+  /** Undefined while nothing is going on. */
   readonly status: Status | undefined;
   readonly busy: boolean;
   readonly ticks: number;
   readonly queue: readonly string[];
   readonly editor: EditorState;
   readonly asking: Choosing | Writing | undefined;
-  /** Keys answer what is asked: until they do, nothing of it looks as if one could. */
+  /** Keys answer the question. Until they do, nothing looks as if it could be answered. */
   readonly answerable: boolean;
-  /** Below the input. */
+  /** Shown below the input. */
   readonly hints: readonly string[];
   readonly foot: Foot;
 }
@@ -52,18 +52,18 @@ interface Foot {
 
 const HEIGHT = 24;
 const MARK = "› ";
-/** Columns of the mark before what is typed. */
+/** Columns of the mark before the input. */
 export const MARK_WIDTH = MARK.length;
 const MAX_CALLS = 3;
 const MAX_QUEUED = 3;
-/** Of what could complete a line, and one that counts the rest. */
+/** Rows of possible completions; one more row counts the rest. */
 const HINT_ROWS = 5;
 const MAX_HINTS = HINT_ROWS + 1;
 
-/** At most a row less than the screen has, so that it is repainted in place. */
+/** At least one row less than the screen has, so that it can be repainted in place. */
 export function frameOf(view: FrameView, stream: Output, answerRows: AnswerRows): Frame {
   const width = widthOfStream(stream);
-  // Below the first row: what is erased from there on tmux keeps among what was scrolled away, where it would stand twice.
+  // Keeps out of the first row: tmux moves what is erased from there into its scrollback, where it would appear twice.
   const height = Math.max(6, (stream.rows || HEIGHT) - 2);
   const foot = footRows(view, width, stream);
   const input = inputPart(view, { width, height, stream });
@@ -79,10 +79,10 @@ export function frameOf(view: FrameView, stream: Output, answerRows: AnswerRows)
   return { rows, cursor: cursor === undefined ? undefined : { x: cursor.x, y: before + cursor.y } };
 }
 
-/** Characters of an answer that goes on that are laid out: a screen shows no more. */
+/** Most characters of an unfinished answer that are formatted: a screen shows no more. */
 const MAX_LIVE = 20_000;
 
-/** The end of what the model says now. */
+/** The end of the model's current text. */
 function answerPart(
   { answer }: ChatState,
   { width, room }: { readonly width: number; readonly room: number },
@@ -91,14 +91,14 @@ function answerPart(
   const { body, line, begun, fence } = answer;
   const all = body + line;
   if (all.trim() === "" || room <= 0) return [];
-  // What is cut off above is of the same block of code.
+  // The part cut off above belongs to the same block of code.
   const text =
     all.length <= MAX_LIVE ? all : `${fence === undefined ? "" : `${fence}\n`}${all.slice(-MAX_LIVE)}`;
   const rows = ["", ...answerRows(begun ? text : text.replace(/^\s*\n/, ""), width - 1)];
   return rows.slice(-room);
 }
 
-/** Those that run; the one that goes on longest is at the top. */
+/** The running calls; the one that has been running longest is at the top. */
 function callRows({ state, asking }: FrameView, width: number, stream: Output): readonly string[] {
   if (asking !== undefined) return [];
   const running = state.calls.filter(({ decided }) => decided?.runs === true);
@@ -161,7 +161,7 @@ function inputPart(view: FrameView, room: Room): Part {
   return { ...edited, rows: [...edited.rows, ...hints] };
 }
 
-/** The rows around the cursor, as many as there is room for. */
+/** The rows around the cursor, as many as fit. */
 function editorPart(editor: EditorState, mark: string, { width, height, stream }: Room): Part {
   const laid: EditorRows = rowsOf(editor, width - mark.length);
   const most = Math.max(1, Math.min(12, Math.floor(height / 3)));
@@ -183,7 +183,7 @@ function editorPart(editor: EditorState, mark: string, { width, height, stream }
   };
 }
 
-/** The one that comes back first. */
+/** The text set aside last, which comes back first. */
 function asideRow({ aside }: EditorState, width: number, stream: Output): readonly string[] {
   const last = aside.at(-1);
   if (last === undefined) return [];
@@ -199,7 +199,7 @@ function searchRow({ search }: EditorState, width: number, stream: Output): read
   return [styleText("dim", fitted(`  ${found}: ${search.query}`, width - 1), { stream })];
 }
 
-/** The answer that Enter gives stands out without colours, too. */
+/** The answer that Enter gives also stands out without colours. */
 function choosingPart({ asks, answers, at }: Choosing, answerable: boolean, { width, stream }: Room): Part {
   const rows = answers.flatMap(([key, words], place) => {
     const isMarked = answerable && place === at;
@@ -217,7 +217,7 @@ function choosingPart({ asks, answers, at }: Choosing, answerable: boolean, { wi
   };
 }
 
-/** Facts from left to right as far as there is room; the most telling come first. */
+/** Facts from left to right as far as there is room, most useful first. */
 function footRows({ state, foot, asking }: FrameView, width: number, stream: Output): readonly string[] {
   if (asking !== undefined) return [];
   const { context, spent } = state;
@@ -252,7 +252,7 @@ const short = (count: number): string =>
       ? `${(count / 1000).toFixed(1)}k`
       : `${Math.round(count / 1000)}k`;
 
-/** Each whole, as many as there is room for; what is left out is counted. */
+/** Whole completions, as many as fit; the rest is counted. */
 export function hintRows(hits: readonly string[], width: number): readonly string[] {
   const rows: string[] = [];
   let shown = 0;

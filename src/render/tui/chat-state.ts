@@ -6,7 +6,7 @@ type Of<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }
 
 interface ChatCall extends ShownCall {
   readonly call: string;
-  /** Of a subagent. */
+  /** The subagent that made the call. */
   readonly agent: string | undefined;
   readonly args: Readonly<Record<string, unknown>>;
 }
@@ -15,49 +15,49 @@ export interface EndedCall extends ChatCall {
   readonly ended: Of<"call.ended">;
 }
 
-/** What stays as it is from now on, and is shown above whatever still changes. */
+/** Finished content, shown above everything that can still change. */
 export type Block =
   | { readonly kind: "said"; readonly text: string }
-  /** `first` of the parts of a reply. */
+  /** `first`: the first part of a reply. */
   | { readonly kind: "answer"; readonly text: string; readonly first: boolean }
   | { readonly kind: "call"; readonly call: EndedCall }
   | { readonly kind: "whole"; readonly call: EndedCall }
   | { readonly kind: "plan"; readonly plan: Plan; readonly before: Plan }
   | { readonly kind: "event"; readonly event: AgentEvent }
-  /** Lines that are styled already: what commands answer, questions. */
+  /** Lines that are already styled: answers of commands, questions. */
   | { readonly kind: "lines"; readonly text: string };
 
-/** A reply that goes on. Its paragraphs are finished one after the other; a block of code is one. */
+/** An unfinished reply. Its paragraphs are finished one after the other; a block of code counts as one. */
 interface OpenAnswer {
   /** Whole lines. */
   readonly body: string;
-  /** What has no end yet. */
+  /** The incomplete line. */
   readonly line: string;
-  /** That of the open block of code. */
+  /** The fence of the open block of code. */
   readonly fence: string | undefined;
-  /** Something of this reply is finished. */
+  /** Part of this reply is already finished. */
   readonly begun: boolean;
 }
 
 interface Spent {
   readonly tokens: number;
-  /** Null where it is not known. */
+  /** Null if unknown. */
   readonly cost: number | null;
 }
 
 export interface ChatState {
-  /** Oldest first; whoever shows them takes them out. */
+  /** Oldest first; the code that shows blocks removes them. */
   readonly finished: readonly Block[];
   readonly answer: OpenAnswer;
-  /** In the order in which they were proposed. */
+  /** In the order of their proposal. */
   readonly calls: readonly ChatCall[];
   readonly plan: Plan;
-  /** Of the last request to the model, as it was counted or estimated. */
+  /** Tokens of the last request to the model, counted or estimated. */
   readonly context: number | undefined;
   readonly spent: Spent;
   /** Newest last. */
   readonly outputs: readonly EndedCall[];
-  /** A hook has put an answer in place of what the model said. */
+  /** A hook has replaced the model's answer. */
   readonly replaced: boolean;
 }
 
@@ -74,10 +74,10 @@ export const NEW_CHAT: ChatState = {
   replaced: false,
 };
 
-/** Calls whose output can be shown whole. */
+/** Number of calls whose output can still be shown whole. */
 const MAX_OUTPUTS = 50;
 
-/** What is shown of a chat once this has happened. */
+/** The state of the display after an event. */
 export function reduced(state: ChatState, event: AgentEvent): ChatState {
   const isMain = event.agent === undefined;
   switch (event.type) {
@@ -116,7 +116,7 @@ export function reduced(state: ChatState, event: AgentEvent): ChatState {
   }
 }
 
-/** Told by a line of its own, as in a run. */
+/** Shown by a line of their own, as in a run. */
 const TOLD: ReadonlySet<AgentEvent["type"]> = new Set([
   "intent",
   "model.waiting",
@@ -144,7 +144,7 @@ export const withBlock = (state: ChatState, block: Block): ChatState => ({
   finished: [...state.finished, block],
 });
 
-/** Without what is finished: it has been shown. */
+/** Drops the finished blocks, which have been shown. */
 export const taken = (state: ChatState): ChatState =>
   state.finished.length === 0 ? state : { ...state, finished: [] };
 
@@ -183,7 +183,7 @@ function withText(state: ChatState, text: string): ChatState {
 
 const FENCE = /^ {0,12}(`{3,20}|~{3,20})([^`]{0,200})$/;
 
-/** The open fence once this line is there. */
+/** The open fence after this line. */
 function fenceBehind(open: string | undefined, line: string): string | undefined {
   const [, mark, words = ""] = FENCE.exec(line.slice(0, 240)) ?? [];
   if (mark === undefined) return open;
@@ -191,7 +191,7 @@ function fenceBehind(open: string | undefined, line: string): string | undefined
   return mark.startsWith(open) && words.trim() === "" ? undefined : open;
 }
 
-/** What is left of the reply is finished. */
+/** Finishes the rest of the reply. */
 function withoutAnswer(state: ChatState): ChatState {
   const { body, line, begun } = state.answer;
   const text = body + line;
@@ -252,7 +252,7 @@ function endedCall(state: ChatState, event: Of<"call.ended">): ChatState {
   };
   const call: EndedCall = { ...(state.calls.find(is) ?? unknown), ended: event };
   const next = { ...state, calls: state.calls.filter((each) => !is(each)) };
-  // Its own event has shown it.
+  // The plan's own event has already shown it.
   if (call.tool === "plan" && event.kind === "ok") return next;
   return {
     ...withBlock(next, { kind: "call", call }),

@@ -1,12 +1,12 @@
 import { type Span, span, type SpanStyle } from "./span-rows.ts";
 
 /**
- * Colours of code by lines, as it is written: what goes over a line end (a comment, a text) is carried to the next line,
- * so that a line is looked at once. Knows comments, texts, numbers and words of the language; no more is needed to read.
+ * Colours code line by line as it is written. A comment or string that spans lines is carried over to the next line, so
+ * each line is read once. Recognizes comments, strings, numbers and keywords; that is enough for reading.
  */
 export interface ColouredLine {
   readonly spans: readonly Span[];
-  /** What ends the comment or text that is open at the end of the line. */
+  /** The end of the comment or string that is open at the end of the line. */
   readonly open: Open | undefined;
 }
 
@@ -18,7 +18,7 @@ interface Open {
 interface Language {
   readonly words: ReadonlySet<string>;
   readonly comment: readonly string[];
-  /** Pairs that go over lines: comments first. */
+  /** Delimiters of multi-line parts, comments first. */
   readonly blocks: readonly (readonly [start: string, end: string, style: SpanStyle])[];
   readonly quotes: string;
 }
@@ -97,7 +97,7 @@ const LANGUAGES: readonly (readonly [names: string, language: Language])[] = [
   ["html xml svg vue svelte", MARKUP],
 ];
 
-/** Undefined for a language that is not known: its code stays as it is. */
+/** Undefined for an unknown language, whose code stays uncoloured. */
 function languageOf(name: string): Language | undefined {
   const wanted = name.toLowerCase();
   return LANGUAGES.find(([names]) => names.split(" ").includes(wanted))?.[1];
@@ -146,11 +146,11 @@ function plainPart(line: string, at: number, language: Language): [end: number, 
   return [at + Math.max(1, lengthOf(REST, line, at))];
 }
 
-/** SQL is written in either case. */
+/** SQL is written in upper or lower case. */
 const isKnown = (word: string, language: Language): boolean =>
   language.words.has(language === SQL ? word.toLowerCase() : word);
 
-/** `#` within a word is none. */
+/** A `#` within a word starts no comment. */
 const isComment = (line: string, at: number, language: Language): boolean =>
   language.comment.some(
     (start) => line.startsWith(start, at) && (start !== "#" || at === 0 || /\s/.test(line[at - 1] ?? "")),
@@ -161,7 +161,7 @@ function lengthOf(form: RegExp, line: string, at: number): number {
   return form.exec(line)?.[0].length ?? 0;
 }
 
-/** Of a text that is not closed, its quote alone: an apostrophe is one. */
+/** The end of a string. If an unclosed quote may be an apostrophe, only the quote itself counts. */
 function quoteEnd(line: string, at: number, quote: string): number {
   for (let end = at + 1; end < line.length; end += 1) {
     if (line[end] === "\\") end += 1;

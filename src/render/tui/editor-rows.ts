@@ -1,7 +1,7 @@
 import { graphemesOf, partsOf, type Shown, shownOf } from "./graphemes.ts";
 import { labelOf } from "./paste-tokens.ts";
 
-/** What is drawn of a text that is edited. */
+/** The parts of an edited text that are drawn. */
 export interface Edited {
   readonly text: string;
   readonly cursor: number;
@@ -16,29 +16,32 @@ interface RowPiece {
 
 export interface EditorRows {
   readonly rows: readonly (readonly RowPiece[])[];
-  /** Where the cursor stands, both from 0; its column is less than the width. */
+  /** The cursor's position, both from 0; the column is less than the width. */
   readonly row: number;
   readonly column: number;
 }
 
-/** Where the cursor can stand. */
+/** A possible position of the cursor. */
 interface Place {
   readonly at: number;
   readonly row: number;
   readonly column: number;
 }
 
-/** Room for a wide character and the cursor behind it. */
+/** Room for a wide character and the cursor after it. */
 const MIN_WIDTH = 3;
 
-/** As a terminal of that width shows it: the last column is left for the cursor. */
+/** The rows as a terminal of this width shows them; the last column is left for the cursor. */
 export function rowsOf({ text, cursor, pastes }: Edited, width: number): EditorRows {
   const { rows, places } = layoutOf(text, pastes, width);
   const { row, column } = placeAt(places, cursor);
   return { rows, row, column };
 }
 
-/** Offset of the cursor a row further up or down, as near to the column as there is a place; undefined behind an end. */
+/**
+ * The cursor's offset one row up or down, as near to the column `goal` as possible; undefined beyond the first or last
+ * row.
+ */
 export function rowBeside(edited: Edited, width: number, by: -1 | 1, goal: number): number | undefined {
   const { places } = layoutOf(edited.text, edited.pastes, width);
   const { row } = placeAt(places, edited.cursor);

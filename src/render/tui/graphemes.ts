@@ -2,8 +2,8 @@ import { visible, withoutEmojiParts } from "../../core/text/visible.ts";
 import { cellsOf, widthOf } from "../tty/columns.ts";
 
 /**
- * What a person takes for one character, and what it takes on the screen. Parts of an emoji that terminals count in
- * different ways (selectors, joiners) are left out of what is shown; controls and formats are spelled out.
+ * What a person perceives as one character, and its width on the screen. Parts of emoji that terminals measure
+ * differently (selectors, joiners) are not shown; control and format characters are spelled out.
  */
 export interface Grapheme {
   /** UTF-16 offset in the text. */
@@ -14,7 +14,7 @@ export interface Grapheme {
 const SEGMENTER = new Intl.Segmenter("en", { granularity: "grapheme" });
 const ASCII = /^[\n\t -~]*$/;
 
-/** In order; of plain text without the cost of the tables of Unicode. */
+/** In order; plain ASCII text avoids the cost of Unicode's tables. */
 export function graphemesOf(text: string): readonly Grapheme[] {
   if (ASCII.test(text)) return Array.from(text, (character, at) => ({ at, text: character }));
   return Array.from(SEGMENTER.segment(text), ({ segment, index }) => ({ at: index, text: segment }));
@@ -24,7 +24,7 @@ export function graphemesOf(text: string): readonly Grapheme[] {
 export const boundaryBefore = (text: string, at: number): number =>
   at <= 0 ? 0 : (SEGMENTER.segment(text).containing(at - 1)?.index ?? 0);
 
-/** The first boundary behind `at`, or the end. */
+/** The first boundary after `at`, or the end. */
 export function boundaryAfter(text: string, at: number): number {
   const inside = SEGMENTER.segment(text).containing(Math.max(0, at));
   return inside === undefined ? text.length : inside.index + inside.segment.length;
@@ -41,7 +41,7 @@ export interface Shown {
 
 const TAB = "    ";
 
-/** One grapheme as it is drawn. */
+/** One grapheme as drawn. */
 export function shownOf(grapheme: string): Shown {
   if (grapheme === "\t") return { text: TAB, columns: TAB.length };
   if (grapheme.length === 1 && grapheme >= " " && grapheme <= "~") return { text: grapheme, columns: 1 };
@@ -64,7 +64,7 @@ export function partsOf({ text, columns }: Shown, width: number): readonly Shown
   return parts;
 }
 
-/** Columns of a text of one line as it is drawn by these functions. */
+/** Columns of a single-line text as these functions draw it. */
 export function columnsIn(text: string): number {
   if (/^[ -~]*$/.test(text)) return text.length;
   return graphemesOf(text).reduce((sum, each) => sum + shownOf(each.text).columns, 0);

@@ -4,27 +4,27 @@ import { expanded, folded, inert } from "./paste-tokens.ts";
 import type { Key } from "./terminal-keys.ts";
 
 /**
- * Several lines that a person edits: a key gives another state, nothing else. Between keys the cursor stands between two
- * characters as a person counts them. A long paste is one character of the text (see `paste-tokens.ts`): it moves, is
- * cut and comes back as one, and is put in when the text is sent.
+ * An editor for several lines: a key turns one state into another and does nothing else. Between keys, the cursor is
+ * between two graphemes. A long paste is one character of the text (see `paste-tokens.ts`): it is moved, cut and
+ * restored as one, and expanded when the text is sent.
  */
 export interface EditorState {
   readonly text: string;
   readonly cursor: number;
-  /** Columns for a row, the cursor's included. */
+  /** Columns of a row, including the cursor's. */
   readonly width: number;
   readonly pastes: readonly string[];
-  /** What was sent before, oldest first. */
+  /** Sent texts, oldest first. */
   readonly history: readonly string[];
-  /** The entry that is shown; the length of the history is what is being written. */
+  /** The index of the shown entry; the length of the history means the new text. */
   readonly at: number;
-  /** What was made of entries that were left, and of what was being written. */
+  /** Edits to entries that were left, and the new text if it was left. */
   readonly left: ReadonlyMap<number, string>;
   readonly killed: string;
-  /** Put aside to send something else first; the last of them comes back first. */
+  /** Texts set aside in order to send something else first; the last one comes back first. */
   readonly aside: readonly string[];
   readonly undo: readonly Moment[];
-  /** What the last key did, where one of its kind goes on with it. */
+  /** The kind of the last key, if another key of that kind continues its action. */
   readonly last: "typed" | "killed" | "climbed" | "other";
   /** The column that Up and Down aim for. */
   readonly goal: number;
@@ -38,20 +38,20 @@ interface Moment {
 
 interface Search {
   readonly query: string;
-  /** The entry that holds it. */
+  /** The entry that contains the query. */
   readonly found: number | undefined;
-  /** What Escape brings back. */
+  /** The state that Escape restores. */
   readonly before: EditorState;
 }
 
 export type Did =
   | { readonly kind: "nothing" }
   | { readonly kind: "submit"; readonly text: string }
-  /** Tab; `filled` puts in what was chosen. */
+  /** Tab; `filled` inserts the chosen completion. */
   | { readonly kind: "complete" }
-  /** Ctrl-D with nothing written. */
+  /** Ctrl-D with empty text. */
   | { readonly kind: "leave" }
-  /** Ctrl-C; `empty` when there was nothing to throw away. */
+  /** Ctrl-C; `empty`: there was no text to discard. */
   | { readonly kind: "interrupt"; readonly empty: boolean }
   | { readonly kind: "escape" }
   | { readonly kind: "redraw" }
@@ -62,7 +62,7 @@ export interface Pressed {
   readonly did: Did;
 }
 
-/** So many texts are brought back by Up. */
+/** Most texts that Up brings back. */
 const MAX_HISTORY = 500;
 const MAX_UNDO = 200;
 
@@ -87,11 +87,11 @@ export function newEditor(width: number, history: readonly string[] = []): Edito
 
 export const resized = (state: EditorState, width: number): EditorState => ({ ...other(state), width });
 
-/** Replaces what stands between `from` and the cursor, or all of it. */
+/** Replaces the text between `from` and the cursor. */
 export const filled = (state: EditorState, from: number, text: string): EditorState =>
   edited(state, { from, to: state.cursor, by: inert(text) });
 
-/** A text in place of what is written, folded where it is long; undo brings back what stood there. */
+/** Replaces the whole text, folded if it is long; undo restores the previous text. */
 export function withText(state: EditorState, text: string): EditorState {
   const { text: by, pastes } = folded(text, state.pastes);
   return edited({ ...state, pastes }, { from: 0, to: state.text.length, by });
@@ -116,7 +116,9 @@ interface Edit {
   readonly last?: EditorState["last"];
 }
 
-/** Only here does a text change otherwise than by another one being shown. What is typed in a row is undone in a row. */
+/**
+ * The only place that changes a text, except for showing another one. Characters typed in a row are undone together.
+ */
 function edited(state: EditorState, { from, to, by, last = "other" }: Edit): EditorState {
   const text = state.text.slice(0, from) + by + state.text.slice(to);
   if (text === state.text) return { ...state, cursor: atOrBehind(text, from + by.length), last };
@@ -126,7 +128,7 @@ function edited(state: EditorState, { from, to, by, last = "other" }: Edit): Edi
   return { ...state, text, cursor: atOrBehind(text, from + by.length), undo, last };
 }
 
-/** What was put in may have become one with what stood behind it. */
+/** The inserted text may have formed one character with the text after it. */
 function atOrBehind(text: string, at: number): number {
   const before = snapped(text, at);
   return before === at ? at : boundaryAfter(text, at);
@@ -142,7 +144,7 @@ function pasted(state: EditorState, paste: string): EditorState {
 
 const moved = (state: EditorState, cursor: number): EditorState => ({ ...other(state), cursor });
 
-/** Cuts from the cursor to there, either way; what is cut in a row comes back as one. */
+/** Cuts from the cursor to `to`, in either direction; consecutive cuts come back as one text. */
 function killed(state: EditorState, to: number): EditorState {
   const { cursor, text } = state;
   const isBack = to < cursor;
@@ -169,7 +171,7 @@ function lineEnd({ text, cursor }: EditorState): number {
   return end === -1 ? text.length : end;
 }
 
-/** At the end of a line the line end itself is what there is to cut. */
+/** At the end of a line, the line end itself is cut. */
 const cutEnd = (state: EditorState): number => {
   const end = lineEnd(state);
   return end === state.cursor ? boundaryAfter(state.text, end) : end;
@@ -180,7 +182,7 @@ const cutStart = (state: EditorState): number => {
   return start === state.cursor ? boundaryBefore(state.text, start) : start;
 };
 
-/** A folded paste is a word. */
+/** A folded paste counts as a word. */
 const isWord = (grapheme: string): boolean => /^[\p{L}\p{N}_\u{100000}-\u{10FFFF}]/u.test(grapheme);
 const isInk = (grapheme: string): boolean => !/^\s/u.test(grapheme);
 
@@ -206,7 +208,7 @@ function undone(state: EditorState): EditorState {
   return { ...other(state), ...before, undo: state.undo.slice(0, -1) };
 }
 
-/** A row up or down; behind the first and the last row lies the history. */
+/** One row up or down; beyond the first and the last row, the history follows. */
 function climbed(state: EditorState, by: -1 | 1): EditorState {
   const goal = state.last === "climbed" ? state.goal : columnAt(state, state.width);
   const cursor = rowBeside(state, state.width, by, goal);
@@ -214,7 +216,7 @@ function climbed(state: EditorState, by: -1 | 1): EditorState {
   return recalled(state, state.at + by) ?? moved(state, by === -1 ? 0 : state.text.length);
 }
 
-/** Another entry of the history as it was left, or what was being written. */
+/** Another entry of the history, with any edits made to it, or the new text. */
 function recalled(state: EditorState, at: number): EditorState | undefined {
   if (at < 0 || at > state.history.length) return undefined;
   const left = new Map(state.left).set(state.at, state.text);
@@ -226,7 +228,7 @@ function recalled(state: EditorState, at: number): EditorState | undefined {
   return { ...other(state), text, pastes, left, at, cursor: text.length, undo: [] };
 }
 
-/** A backslash at the end of a line goes on in the next. */
+/** A backslash at the end of a line continues the text on the next line. */
 const GOES_ON = /(?<!\\)(?:\\\\)*\\$/;
 
 function entered(state: EditorState): Pressed {
@@ -241,7 +243,7 @@ function submitted(state: EditorState): Pressed {
   const text = expanded(state.text, state.pastes);
   if (text.trim() === "") return quiet(other(state));
   const { width, killed, aside } = state;
-  // A token that was cut means nothing without its paste.
+  // A cut token would mean nothing without its paste.
   const kept = { killed: expanded(killed, state.pastes), aside };
   return {
     state: { ...newEditor(width, remembered(state.history, text)), ...kept },
@@ -249,7 +251,7 @@ function submitted(state: EditorState): Pressed {
   };
 }
 
-/** What begins with a blank is not kept, and nothing twice in a row. */
+/** Texts that begin with a blank, and immediate repetitions, are not remembered. */
 function remembered(history: readonly string[], text: string): readonly string[] {
   return /^\s/.test(text) || text === history.at(-1) ? history : [...history, text];
 }
@@ -263,7 +265,7 @@ function interrupted(state: EditorState): Pressed {
   };
 }
 
-/** What is written is put aside; where nothing is written, what was put aside comes back. */
+/** Sets the text aside; if there is none, brings back the text set aside last. */
 function putAside(state: EditorState): EditorState {
   if (state.text.trim() !== "") {
     const cleared = edited(state, { from: 0, to: state.text.length, by: "" });
@@ -302,7 +304,7 @@ function searching(state: EditorState, search: Search, key: Key): Pressed {
   }
 }
 
-/** The youngest entry that holds it, at `from` or before; what is shown stays where there is none. */
+/** The newest entry that contains the query, at index `from` or older; if there is none, the shown text stays. */
 function looked(
   state: EditorState,
   search: Search,
@@ -321,7 +323,7 @@ function looked(
   return { ...shown, cursor, search: { ...next, found: at } };
 }
 
-/** The next younger one. */
+/** Finds the next newer match. */
 function lookedOn(state: EditorState, search: Search): EditorState {
   const wanted = search.query.toLowerCase();
   const from = (search.found ?? state.history.length) + 1;
@@ -331,7 +333,7 @@ function lookedOn(state: EditorState, search: Search): EditorState {
   return younger === -1 ? state : looked(state, search, search.query, younger);
 }
 
-/** An entry that was only passed by in a search is not kept as one that was changed. */
+/** Entries passed during a search do not count as edited. */
 const beforeSearch = ({ before }: Search) => ({ text: before.text, at: before.at, left: before.left });
 
 type Action = (state: EditorState) => Pressed;

@@ -1,9 +1,9 @@
 import { type Span, span, type SpanStyle } from "./span-rows.ts";
 
 /**
- * Bold, italic, struck out, code and links within one line, in time that grows with its length. Marks without their other
- * half stay as they are; of a line that is still being written (`open`) they count as closed at its end, so that nothing
- * is shown that is taken back.
+ * Bold, italic, struck-out text, code and links within one line, in linear time. Marks without a counterpart stay as
+ * they are; in a line that is still being written (`open`), they count as closed at its end, so that nothing shown has
+ * to be taken back.
  */
 export function inlineSpans(line: string, open = false): readonly Span[] {
   const tokens = tokensOf(line, open);
@@ -18,7 +18,7 @@ type Token =
       readonly sign: string;
       readonly opens: boolean;
       readonly closes: boolean;
-      /** Signs that stay as they are. */
+      /** The number of signs that stay as they are. */
       size: number;
       readonly starts: SpanStyle[];
       readonly ends: SpanStyle[];
@@ -36,7 +36,7 @@ const ADDRESS = /<(https?:\/\/[^\s<>]{1,600})>/y;
 
 function tokensOf(line: string, open: boolean): Token[] {
   const tokens: Token[] = [];
-  /** Lengths of runs of backticks that nothing closes. */
+  /** Lengths of runs of backticks that are never closed. */
   const unclosed = new Set<number>();
   let at = 0;
   const match = (form: RegExp): RegExpExecArray | null => {
@@ -100,14 +100,14 @@ function closing(line: string, from: number, ticks: string): number {
   return -1;
 }
 
-/** One blank at both ends is there for backticks that the code begins or ends with. */
+/** One blank at both ends allows code to begin or end with backticks, and is removed. */
 const trimmed = (code: string): string => (/^ .*[^ ].* $/.test(code) ? code.slice(1, -1) : code);
 
 const isBlank = (character: string | undefined): boolean => character === undefined || /\s/.test(character);
 const isWord = (character: string | undefined): boolean =>
   character !== undefined && /[\p{L}\p{N}_]/u.test(character);
 
-/** Undefined for one that stands at the end of what is written so far: what it will be is not known. */
+/** Undefined for a mark at the end of what is written so far, whose meaning is still open. */
 function markOf(line: string, at: number, run: string, open: boolean): Token | undefined {
   const sign = run[0] ?? "";
   const [before, behind] = [line[at - 1], line[at + run.length]];
@@ -134,7 +134,7 @@ interface Opener {
 const styleOf = (sign: string, size: number): SpanStyle =>
   sign === "~" ? "strike" : size === 2 ? "bold" : "italic";
 
-/** Each opener is put in and taken out once: no search goes over what cannot be found. */
+/** Each opener is pushed and popped once; there is no search for an opener that does not exist. */
 function pair(tokens: readonly Token[], open: boolean): void {
   const stack: Opener[] = [];
   const waiting = new Map<string, number>();
@@ -175,7 +175,7 @@ function pair(tokens: readonly Token[], open: boolean): void {
   }
   if (!open) return;
   for (const opener of stack) settle(opener);
-  // The first half of what closes, maybe.
+  // It may be the first half of a closing mark.
   const last = tokens.at(-1);
   if (last?.kind === "mark") last.size = 0;
 }

@@ -5,9 +5,10 @@ import { isTableRule, type Table, tableOf, tableRow, tableRule } from "./markdow
 import { behind, type Span, span, type SpanRow, wrappedSpans } from "./span-rows.ts";
 
 /**
- * Markdown that arrives in pieces of any size, as rows for a screen of a width. A line is read when it is complete, and
- * its rows never change; only a table is held until it ends, up to a bound, because its columns are as wide as its widest
- * row. `open` shows what is still being written as it will be if nothing else comes. Control characters are made visible.
+ * Renders Markdown that arrives in pieces of any size as rows for a screen of a given width. A line is read when it is
+ * complete, and its rows never change. Only a table is held back until it ends, within a bound, because the widest row
+ * determines its columns. `open` shows unfinished text as it will be if nothing follows. Control characters are made
+ * visible.
  */
 export class MarkdownRows {
   readonly #width: number;
@@ -20,12 +21,12 @@ export class MarkdownRows {
     this.#width = Math.max(MIN_WIDTH, width);
   }
 
-  /** The rows that are complete by now and were not before. */
+  /** The rows that are newly complete. */
   push(text: string): readonly SpanRow[] {
     return this.#take(this.#plain.push(text));
   }
 
-  /** The rest; what comes then is another text. */
+  /** The remaining rows; after that, a new text begins. */
   end(): readonly SpanRow[] {
     const rows = [...this.#take(this.#plain.end())];
     if (this.#line !== "") rows.push(...this.#read(this.#line, true));
@@ -35,7 +36,7 @@ export class MarkdownRows {
     return rows;
   }
 
-  /** What is not complete yet. */
+  /** The rows of what is not complete yet. */
   open(): readonly SpanRow[] {
     this.#looked += this.#line.length + heldIn(this.#state);
     const { rows, state } =
@@ -45,7 +46,7 @@ export class MarkdownRows {
     return [...rows, ...withoutTable(state, this.#width)];
   }
 
-  /** Characters that were looked at until now, those that were looked at again included. */
+  /** Number of characters examined so far, including repeated examinations. */
   get looked(): number {
     return this.#looked;
   }
@@ -77,26 +78,26 @@ export class MarkdownRows {
   }
 }
 
-/** A whole text at once, as for another width. */
+/** Renders a whole text at once, for example for another width. */
 export function markdownRows(text: string, width: number): readonly SpanRow[] {
   const rows = new MarkdownRows(width);
   return [...rows.push(text), ...rows.end()];
 }
 
 const MIN_WIDTH = 10;
-/** A longer line is read in parts of it. */
+/** A longer line is read in parts. */
 const MAX_LINE = 4000;
-/** A longer table keeps the widths that it has by then. */
+/** A longer table keeps the widths that it has at this length. */
 const MAX_TABLE = 100;
 const MAX_DEPTH = 6;
 const INDENT = 2;
-/** For the text behind marks. */
+/** Least room for the text after marks. */
 const MIN_ROOM = 2;
 
 /** A longer word may be cut. */
 const MAX_WORD = 200;
 
-/** Behind a blank where there is one and words are wrapped; never between the halves of a character. */
+/** After a blank if there is one and words are wrapped; never inside a surrogate pair. */
 function cutAt(text: string, at: number, wraps: boolean): number {
   const word = wraps ? MAX_WORD - 1 - text.slice(at - MAX_WORD, at).lastIndexOf(" ") : MAX_WORD;
   if (word < MAX_WORD) return at - word;
@@ -106,21 +107,21 @@ function cutAt(text: string, at: number, wraps: boolean): number {
 interface Fence {
   readonly mark: string;
   readonly language: string;
-  /** Depth of the quote that it stands in. */
+  /** Depth of the quote around the block. */
   readonly depth: number;
   readonly carried: ColouredLine["open"];
 }
 
 interface State {
-  /** What the next line belongs to. */
+  /** The block of code to which the next line belongs. */
   readonly fence: Fence | undefined;
-  /** Rows of a table that may be one: its head, the rule, the rest. */
+  /** Lines that may form a table: head, rule, other rows. */
   readonly held: readonly string[];
-  /** Of a table whose widths are settled. */
+  /** A table whose column widths are fixed. */
   readonly table: Table | undefined;
-  /** The line has begun: it is long. */
+  /** The middle of a long line. */
   readonly inLine: boolean;
-  /** Nothing stands above, or a blank row. */
+  /** The row above is missing or blank. */
   readonly afterBlank: boolean;
 }
 
@@ -134,9 +135,9 @@ interface Read {
 }
 
 interface How {
-  /** More of it may come. */
+  /** The line may still grow. */
   readonly open: boolean;
-  /** It is the last part of its line. */
+  /** This is the last part of its line. */
   readonly ends: boolean;
 }
 
@@ -161,7 +162,7 @@ function readLine(state: State, line: string, width: number, how: How): Read {
   return closed(state, width, textRead(line, width, how), false);
 }
 
-/** What was held is no table, or ends before the line. */
+/** The held lines are not a table, or the table ends before this line. */
 function closed(state: State, width: number, read: Read, inLine: boolean): Read {
   return { rows: [...withoutTable(state, width), ...read.rows], state: { ...read.state, inLine } };
 }
@@ -179,7 +180,7 @@ function inTable(state: State, line: string, width: number): Read | undefined {
   return { rows: withoutTable({ ...state, held }, width), state: { ...state, held: [], table } };
 }
 
-/** The rows of what was held back: a table, or lines that are none. */
+/** The rows of the held lines: a table, or ordinary text. */
 function withoutTable({ held }: State, width: number): readonly SpanRow[] {
   const [head, rule, ...lines] = held;
   if (head === undefined) return [];
@@ -214,7 +215,7 @@ function textRead(line: string, width: number, { open }: How): Read {
   return { rows: behind(bars, bars, blockRows(rest, room, open)), state: { ...START, afterBlank: false } };
 }
 
-/** Of a deep quote as many bars as leave half of the width to the text. */
+/** A deep quote gets only as many bars as leave half the width for text. */
 const margin = (depth: number, width: number): readonly Span[] =>
   depth === 0
     ? []
@@ -241,7 +242,7 @@ function blockRows(line: string, width: number, open: boolean): readonly SpanRow
   return behind([span(first)], [span(others)], rows);
 }
 
-/** Deep indents leave half of the width to the text. */
+/** Deep indentation leaves half the width for text. */
 const depthOf = (indent: string, width: number): number =>
   Math.min(indent.replaceAll("\t", "  ").length, Math.floor(width / (2 * INDENT)) * INDENT - INDENT, 40);
 
@@ -251,7 +252,7 @@ function indented(line: string, width: number, open: boolean): readonly SpanRow[
   return behind(blank, blank, wrappedSpans(inlineSpans(text, open), width - (blank[0]?.text.length ?? 0)));
 }
 
-/** Signs that close a heading. */
+/** Removes the signs that close a heading. */
 function withoutEnd(words: string): string {
   const text = words.trimEnd();
   let end = text.length;
@@ -280,10 +281,10 @@ function closes(line: string, mark: string): boolean {
   return text.startsWith(mark) && text === (mark[0] ?? "").repeat(text.length);
 }
 
-/** What a line begins with while that may still become a mark. */
+/** The start of a line that may still become a mark. */
 const OPEN_START = /^[\s>]{0,40}(?:#{1,6}|[-*+_]{1,3}|\d{1,9}[.)]?|`{1,20}[^`]{0,40}|~{1,20}[^~]{0,40})?\s*$/;
 
-/** Of a line that is being written, what can be shown: not the signs that may still be marks. */
+/** The part of an unfinished line that can be shown, without signs that may still become marks. */
 function openLine(line: string, { fence, inLine }: State): string {
   if (inLine) return line;
   if (fence !== undefined) return /^[\s>]*[`~]+\s*$/.test(line) ? "" : line;

@@ -7,7 +7,7 @@ const RULE = /^\s{0,12}\|?\s{0,80}:?-+:?\s{0,80}(?:\|\s{0,80}:?-+:?\s{0,80})*\|?
 export const isTableRule = (line: string, head: string): boolean =>
   line.includes("-") && RULE.test(line) && cellsOf(line).length === cellsOf(head).length;
 
-/** A bar behind a backslash, or in code, is text. */
+/** A bar after a backslash, or inside code, is text. */
 function cellsOf(line: string): readonly string[] {
   const cells: string[] = [""];
   let inCode = false;
@@ -35,7 +35,7 @@ export interface Table {
   readonly toRight: readonly boolean[];
 }
 
-/** Widths of the columns that the rows need, made smaller where they are wider than the screen; undefined when nothing fits. */
+/** Column widths that fit the rows, reduced if they exceed the screen; undefined if the table cannot fit. */
 export function tableOf(
   head: string,
   rule: string,
@@ -53,7 +53,7 @@ export function tableOf(
   return { widths: shared(wanted, room), toRight };
 }
 
-/** Narrow columns get what they want, the others share the rest. */
+/** Narrow columns get what they need; the others share the rest. */
 function shared(wanted: readonly number[], room: number): readonly number[] {
   const widths = wanted.map(() => 0);
   let left = room;

@@ -1,25 +1,25 @@
 import { visible } from "../../core/text/visible.ts";
 
 /**
- * A long paste in a text that is edited is one character of plane 16. Nothing that comes from outside holds one: such a
- * character is spelled out first, with everything that a terminal would obey.
+ * In an edited text, a long paste is one character of plane 16. Text from outside never contains one: such characters
+ * are spelled out first, like everything that would act on a terminal.
  */
 const FIRST = 0x10_0000;
 const MAX_TOKENS = 0xff00;
 
-/** More than that of either fills the screen, and is folded. */
+/** A paste with more lines or characters fills the screen, so it is folded. */
 const MAX_LINES = 8;
 const MAX_CHARACTERS = 1200;
 
 const CONTROL = /(?![\n\t])[\p{Cc}\p{Cs}\u{100000}-\u{10FFFF}]/gu;
 const TOKEN = /[\u{100000}-\u{10FFFF}]/gu;
 
-/** As it may stand in a text: controls and halves of characters are spelled out, line ends are `\n`. */
+/** The text in a safe form: control characters and lone surrogates are spelled out, line ends are `\n`. */
 export const inert = (text: string): string =>
   text.replaceAll(/\r\n?/g, "\n").replaceAll(CONTROL, (character) => visible(character));
 
 export interface Folded {
-  /** The text itself, or the token of the last of the pastes. */
+  /** The text itself, or the token of the last paste. */
   readonly text: string;
   readonly pastes: readonly string[];
 }
@@ -42,7 +42,7 @@ export const expanded = (text: string, pastes: readonly string[]): string =>
 
 const placeOf = (token: string): number => (token.codePointAt(0) ?? 0) - FIRST;
 
-/** What is shown for a grapheme that begins with a token; undefined for any other. */
+/** The label of a grapheme that begins with a token; undefined for any other. */
 export function labelOf(grapheme: string, pastes: readonly string[]): string | undefined {
   const paste = (grapheme.codePointAt(0) ?? 0) < FIRST ? undefined : pastes[placeOf(grapheme)];
   if (paste === undefined) return undefined;

@@ -1,6 +1,6 @@
 import { graphemesOf, partsOf, shownOf } from "./graphemes.ts";
 
-/** How a piece of text looks; whoever draws it knows the colours. */
+/** The style of a piece of text; the code that draws it chooses the colours. */
 export type SpanStyle =
   | "bold"
   | "italic"
@@ -61,13 +61,13 @@ function joined(cells: readonly Cell[]): SpanRow {
   return row;
 }
 
-/** Rows of at most `width` columns, broken at blanks where there are some; `breaks` is off for code, which keeps its blanks. */
+/** Rows of at most `width` columns, broken at blanks if possible; `breaks` is off for code, which keeps its blanks. */
 export function wrappedSpans(spans: readonly Span[], width: number, breaks = true): readonly SpanRow[] {
   const room = Math.max(2, width);
   const rows: SpanRow[] = [];
   let row: Cell[] = [];
   let columns = 0;
-  /** Behind the last blank of the row. */
+  /** The place after the last blank of the row. */
   let blank = 0;
   for (const cell of cellsIn(spans, room)) {
     const isBlank = cell.text === " ";
@@ -84,7 +84,7 @@ export function wrappedSpans(spans: readonly Span[], width: number, breaks = tru
     if (isBlank) blank = row.length;
   }
   const last = joined(breaks ? withoutEnd(row) : row);
-  // A blank that had no room more.
+  // The row is empty because its only blank had no room.
   return last.length === 0 && rows.length > 0 ? rows : [...rows, last];
 }
 
@@ -93,7 +93,7 @@ function withoutEnd(row: readonly Cell[]): readonly Cell[] {
   return row.slice(0, last + 1);
 }
 
-/** Each row behind a margin: the first one's own, then that of the others. Both have the same width. */
+/** Puts a margin before each row: one for the first, one of the same width for the others. */
 export const behind = (
   first: readonly Span[],
   others: readonly Span[],

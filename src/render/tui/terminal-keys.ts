@@ -1,11 +1,11 @@
 /**
- * What a terminal in raw mode sends, as keys. Knows xterm's and kitty's ways of telling modifiers, and pastes between the
- * marks that terminals put around them. What it does not know (replies, mouse, focus) is dropped, never taken for text.
+ * Translates the input of a terminal in raw mode into keys. Understands xterm's and kitty's encodings of modifiers, and
+ * bracketed pastes. Anything unknown (replies, mouse, focus) is dropped and never treated as text.
  */
 export type Key =
-  /** Typed; no control character in it. */
+  /** Typed text without control characters. */
   | { readonly kind: "text"; readonly text: string }
-  /** However many lines, in one piece; line ends are `\n`. */
+  /** Any number of lines in one piece; line ends are `\n`. */
   | { readonly kind: "paste"; readonly text: string }
   /** Modifiers in the order ctrl, alt, shift before its name: `ctrl+a`, `alt+enter`, `shift+tab`, `left`. */
   | { readonly kind: "key"; readonly name: string };
@@ -14,21 +14,21 @@ const PASTE = "\u001B[200~";
 const PASTED = "\u001B[201~";
 const ESCAPE = "\u001B";
 
-/** A sequence that is longer is none. */
+/** A longer sequence is not valid. */
 const MAX_SEQUENCE = 128;
 
-/** A control sequence, whole. The old form of mouse reports has three characters behind it. */
+/** A whole control sequence. The old form of mouse reports ends with three more characters. */
 const CSI = /^\u001B\[(?:M[^]{3}|([<=>?]?[\d;:]*)[ -/]*([@-~]))/;
-/** One that may go on. */
+/** A control sequence that may be incomplete. */
 const OPEN_CSI = /^\u001B\[(?:M[^]{0,2}|[<=>?]?[\d;:]*[ -/]*)$/;
 const SS3 = /^\u001BO([A-Za-z])/;
-/** Replies of the terminal: of colours, of its name, of what it can. */
+/** The terminal's replies: about colours, its name, its abilities. */
 const STRING = /^\u001B[\]P_^X][^\u0007\u001B]{0,4096}(?:\u0007|\u001B\\)/;
 const TEXT = /^[^\u0000-\u001F\u007F]+/;
 
 export class TerminalKeys {
   #held = "";
-  /** Of a paste that has begun; undefined outside of one. */
+  /** Parts of the current paste; undefined outside a paste. */
   #paste: string[] | undefined;
 
   push(chunk: string): readonly Key[] {
@@ -52,12 +52,12 @@ export class TerminalKeys {
     return keys;
   }
 
-  /** Whether an escape waits for what may follow it; `flush` soon after nothing came. */
+  /** Whether an escape waits for what may follow; call `flush` if nothing follows soon. */
   get waits(): boolean {
     return this.#held !== "" && this.#paste === undefined;
   }
 
-  /** An escape that nothing followed was the key. */
+  /** An escape that nothing follows is the Escape key. */
   flush(): readonly Key[] {
     if (!this.waits) return [];
     const held = this.#held;
@@ -66,7 +66,7 @@ export class TerminalKeys {
     return held.length === 2 ? [{ kind: "key", name: `alt+${held.slice(1)}` }] : [];
   }
 
-  /** The rest of the text behind the paste; what may be the beginning of its end mark is looked at again. */
+  /** Returns the text after the paste; a possible beginning of the end mark is examined again. */
   #pasted(text: string, parts: string[], keys: Key[]): string {
     const end = text.indexOf(PASTED);
     if (end === -1) {
@@ -89,9 +89,9 @@ function openEnd(text: string): number {
 }
 
 interface First {
-  /** None for what is dropped. */
+  /** Undefined if the input is dropped. */
   readonly key: Key | "paste" | undefined;
-  /** Of the text that it takes; 0: more must come. */
+  /** Length of the consumed text; 0: more input is needed. */
   readonly length: number;
 }
 
@@ -119,7 +119,7 @@ function escaped(text: string): First {
   return text[1] === ESCAPE ? { key: named("escape"), length: 1 } : withAlt(text.slice(1));
 }
 
-/** Alt puts an escape before what it is held with. */
+/** Alt puts an escape before the key it is held with. */
 function withAlt(text: string): First {
   const character = String.fromCodePoint(text.codePointAt(0) ?? 0);
   const name = controlName(character) ?? (character === " " ? "space" : character.toLowerCase());
@@ -202,13 +202,13 @@ interface Modifiers {
   readonly shift?: boolean;
 }
 
-/** As terminals count them: one more than the sum of shift 1, alt 2, ctrl 4; meta counts as alt. */
+/** The terminal's number is one more than the sum of shift 1, alt 2, ctrl 4; meta counts as alt. */
 function modifiersOf(told: number): Modifiers {
   const bits = told - 1;
   return { shift: (bits & 1) !== 0, alt: (bits & 0b10_0010) !== 0, ctrl: (bits & 4) !== 0 };
 }
 
-/** By its code point. A character that is held with Shift alone was typed. */
+/** The key of a code point. A character with Shift alone is typed text. */
 function coded(code: number, held: Modifiers): Key | undefined {
   const known = CODED[code];
   if (known !== undefined) return named(withModifiers(known, held));

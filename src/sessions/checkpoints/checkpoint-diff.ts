@@ -17,13 +17,13 @@ import type { EntryChange } from "./tree-merge.ts";
 
 export interface SessionDiff {
   readonly files: readonly FileDiff[];
-  /** The last step was killed, so that it ends with the workspace as it is now. */
+  /** The last step was killed, so the present workspace counts as its end. */
   readonly cut: boolean;
-  /** From this step on nothing could be kept. */
+  /** From this step on nothing could be stored. */
   readonly lostFrom: number | null;
 }
 
-/** What the work of a session has made of the workspace, as far as it was not taken back. */
+/** What the session's work changed in the workspace, without what was undone. */
 export async function sessionDiff(
   store: CheckpointStore,
   { session, steps, from }: { readonly session: string; readonly steps: Steps; readonly from: number },
@@ -40,7 +40,7 @@ export async function sessionDiff(
   return { files: filesOf(changes, store.packs), cut, lostFrom: standing.lost?.step ?? null };
 }
 
-/** By path. A file that is gone and one with the same content that is new are one that was renamed. */
+/** Sorted by path. A deleted file and a new file with the same content count as a rename. */
 export function filesOf(changes: readonly EntryChange[], packs: Packs): readonly FileDiff[] {
   const gone = new Map<string, EntryChange[]>();
   for (const change of changes)
@@ -80,7 +80,7 @@ function linesOf(from: Entry | undefined, to: Entry | undefined, packs: Packs): 
   return before === undefined || after === undefined ? null : diffOf(before, after);
 }
 
-/** A link is told as the text of its target. */
+/** The text of a link is its target. */
 function asText(entry: Entry | undefined, packs: Packs): string | undefined {
   if (entry === undefined || entry.kind === "folder") return "";
   if (entry.kind === "link") return entry.target;
@@ -95,7 +95,7 @@ function sideOf(entry: Entry | undefined): FileSide | null {
 }
 
 const AROUND = 3;
-/** Texts that differ in more lines are told as one change. */
+/** Texts that differ in more lines are shown as one change. */
 const MAX_CHANGED_LINES = 2000;
 
 function diffOf(from: string, to: string): LineDiff {

@@ -4,7 +4,7 @@ import { CheckpointStore } from "./checkpoint-store.ts";
 import { checkpointsIn, QUOTA_BYTES, storeFolder, type StorePlace } from "./store-place.ts";
 import { hasJournal } from "./undo-changes.ts";
 
-/** What is left when something had to go, so that not every further run takes something away. */
+/** The part of the quota that remains after a removal, so that not every further run has to remove something. */
 const LEFT = 0.9;
 
 interface Kept {
@@ -13,7 +13,7 @@ interface Kept {
   readonly newest: number;
 }
 
-/** Takes checkpoints away until the rest fits, those first whose session kept its last one the longest ago. */
+/** Removes checkpoints until the rest fits, starting with the session whose last checkpoint is oldest. */
 export function keepWithin(
   own: CheckpointStore,
   session: string,
@@ -32,20 +32,20 @@ export function keepWithin(
   }
 }
 
-/** Of a session that is no more. What is in use stays until there are too many. */
+/** Removes the checkpoints of a removed session. If they are in use, they stay until the quota removes them. */
 export function forgetSession(place: StorePlace, session: string): void {
   const folder = storeFolder(place);
   if (!existsSync(folder)) return;
   using store = new CheckpointStore(place);
   dropFrom(store, session);
   if (store.trees.ids().length > 0 || hasJournal(folder)) return;
-  // Its lock stays: somebody may be about to take it.
+  // The lock file stays: another process may be about to take the lock.
   store.alone(() => {
     for (const name of ["seen", "workspace"]) rmSync(path.join(folder, name), { force: true });
   });
 }
 
-/** Not while anybody else has them open: the trees of a run under way need each other. */
+/** Does nothing while another process has the store open: the trees of a current run need each other. */
 function dropFrom(store: CheckpointStore, session: string): void {
   store.alone(() => {
     store.trees.forget(session);

@@ -24,8 +24,8 @@ import { QUOTA_BYTES, storeFolder, type StorePlace } from "./store-place.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
 /**
- * The states of one workspace. Open, it is shared: any number of processes may read, and each writes files of its own;
- * only what removes contents needs it alone.
+ * The states of one workspace. While open, the store is shared: any number of processes may read, and each writes its
+ * own files. Only the removal of contents needs exclusive use.
  */
 export class CheckpointStore implements Disposable {
   readonly folder: string;
@@ -55,7 +55,7 @@ export class CheckpointStore implements Disposable {
     this.#reader = new ContentReader(this.packs);
   }
 
-  /** How the workspace is now, with all its contents put by; what had not changed is not read. */
+  /** The present state of the workspace, with all contents stored; unchanged files are not read. */
   async look(signal?: AbortSignal): Promise<Tree> {
     const { workspace, stateDir } = this.#place;
     this.#sight ??= readSight(this.#sightFile());
@@ -78,7 +78,9 @@ export class CheckpointStore implements Disposable {
     }
   }
 
-  /** Whether these paths are still as the last look found them; `going` are gone before others of them come. */
+  /**
+   * Whether these paths are still as the last look found them; `going` are removed before others of them are created.
+   */
   isAsSeen(paths: readonly string[], going: readonly string[] = []): boolean {
     const { workspace } = this.#place;
     const known = (at: string): Seen | undefined => this.#sight?.seen(at);
@@ -89,7 +91,7 @@ export class CheckpointStore implements Disposable {
     );
   }
 
-  /** What the last look found there; undefined where it is another since. */
+  /** What the last look found at the path; undefined if the path has changed since. */
   asSeen(at: string): Entry | undefined {
     const known = this.#sight?.seen(at);
     return isAsSeen(this.workspace, at, known) ? known?.entry : undefined;
@@ -99,7 +101,7 @@ export class CheckpointStore implements Disposable {
     return this.#place.workspace;
   }
 
-  /** The name of the tree of how it is now; the last one's when it is the same. */
+  /** The name of a tree of the present state; the previous tree's name if nothing changed. */
   async take(session: string, signal?: AbortSignal): Promise<string> {
     return this.save(session, await this.look(signal));
   }
@@ -111,12 +113,12 @@ export class CheckpointStore implements Disposable {
     return saved.id;
   }
 
-  /** So that the next run need not read everything again. */
+  /** Stores what was seen, so that the next run need not read everything again. */
   remember(): void {
     if (this.#sight !== undefined) writeSight(this.#sightFile(), this.#sight);
   }
 
-  /** Whether it could be had alone. */
+  /** Runs `work` with exclusive use of the store; false if the store is in use. */
   alone(work: () => void): boolean {
     try {
       this.#lock.take("exclusive");
@@ -143,7 +145,7 @@ export class CheckpointStore implements Disposable {
   }
 }
 
-/** A collection of another process takes no longer. */
+/** A collection by another process does not take longer. */
 const LOCK_PATIENCE_MS = 3000;
 
 const isSeen = (pair: readonly [string, Seen | undefined]): pair is readonly [string, Seen] =>
@@ -154,23 +156,23 @@ interface ScanRequest {
   readonly reader: ContentReader;
   readonly packs: Packs;
   readonly before: EntryList;
-  /** An absolute path that is not looked into: where all this is kept. */
+  /** An absolute path whose content is skipped: the state folder. */
   readonly except: string;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** For so long nobody else is let work. */
+/** After this time the scan lets other work run. */
 const SLICE_MS = 8;
 
-/** Names that are still to be looked at. */
+/** A folder's names that remain to be looked at. */
 interface Folder {
   readonly path: string;
   readonly names: Names;
 }
 
 /**
- * Looks at a whole workspace in the order of keys, beside what was there before; reads only files that are not as they
- * were. Follows no link.
+ * Scans a whole workspace in key order, in step with the previous state; reads only files that have changed. Follows no
+ * link.
  */
 class Scan {
   readonly #request: ScanRequest;
@@ -231,7 +233,7 @@ class Scan {
     }
   }
 
-  /** As it was, and what it held is still kept. */
+  /** The entry is unchanged, and its content is still stored. */
   #isSame(stats: Stats): boolean {
     const before = this.#before;
     if (!before.isSettledAs(stats)) return false;
@@ -250,7 +252,7 @@ class Scan {
     }
   }
 
-  /** What is below a folder that cannot be looked into counts as unchanged. */
+  /** Everything below a folder that cannot be read counts as unchanged. */
   #notLooked(key: Buffer, known: boolean, found: Seen, why: "deep" | "unreadable"): void {
     const before = this.#before;
     const earlier = known ? before.entry : undefined;
@@ -261,7 +263,7 @@ class Scan {
   }
 }
 
-/** Files are known to lie where they are looked for by their real path, so that has to be the one that is used. */
+/** Opened files are checked by their real path, so the workspace has to be given by its real path. */
 function refuseOtherName(root: string): void {
   const descriptor = openSync(root, "r");
   try {

@@ -4,16 +4,17 @@ import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
 import { type Entry, type FileEntry, keyOf, pathOf, type Tree, type UnkeptEntry } from "./entry.ts";
 
 /**
- * Entries by path, sorted and compressed: a tree of hundreds of thousands of paths takes some tens of megabytes, where
- * objects take hundreds. A path's key is its bytes with 0 for each slash, so that keys in byte order are folders in
- * front of what is in them, and all that is below a folder stands together.
+ * Entries by path, sorted and compressed: a tree of hundreds of thousands of paths takes some tens of megabytes,
+ * whereas objects would take hundreds. A path's key is its bytes with 0 in place of each slash, so that in byte order a
+ * folder precedes its content, and everything below a folder is contiguous.
  *
- * A record: how many bytes of its key are those of the key before it, how many are its own, how long its body is, kind,
- * flags, mode, detail; its own bytes of the key; its body. The first record of a block needs no other one.
+ * A record consists of: the number of key bytes shared with the previous key, the number of its own key bytes, the
+ * length of its body, kind, flags, mode, detail; then its own key bytes; then its body. A block's first record depends
+ * on no other.
  */
 const HEADER = 14;
 const BLOCK = 64 * 1024;
-/** Longer paths the system does not take. */
+/** The system accepts no longer paths. */
 const MAX_KEY = 8192;
 
 const KINDS = ["gone", "file", "link", "folder", "odd", "unkept"] as const;
@@ -25,15 +26,15 @@ const UNKEPT_FOLDER = 8;
 const STATS = 40;
 const PIECE = 32;
 
-/** What was found at a path, and by what it is known again without being read. */
+/** What was found at a path, and the stats that identify it without reading it again. */
 export interface Seen {
   readonly entry: Entry;
   readonly stats: Pick<Stats, "dev" | "ino" | "size" | "mtimeMs" | "ctimeMs">;
-  /** Nothing could have changed it since without other times. */
+  /** Any later change must have changed the times. */
   readonly settled: boolean;
 }
 
-/** Undefined where nothing stands any more: only in what tells the changes of a tree. */
+/** Undefined if the path no longer exists; occurs only in the changes of a tree. */
 export type EntryRecord = readonly [path: string, entry: Entry | undefined];
 
 interface Block {
@@ -46,11 +47,10 @@ interface Block {
 const FAST = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 const KEPT_BLOCKS = 16;
 
-/** Never changes. */
 export class EntryList implements Tree {
   readonly size: number;
   readonly #blocks: readonly Block[];
-  /** Decoded ones; who asks for one path asks for its neighbours, too. */
+  /** Decoded blocks: a caller that requests one path usually requests its neighbours too. */
   readonly #decoded = new Map<number, ReadonlyMap<string, Seen | Entry | undefined>>();
 
   constructor(blocks: readonly Block[]) {
@@ -88,7 +88,7 @@ export class EntryList implements Tree {
     return new EntryCursor(this.#blocks);
   }
 
-  /** For a file; piece by piece. */
+  /** The content of a file, piece by piece. */
   *bytes(): Generator<Buffer> {
     yield numbers(this.#blocks.length);
     for (const { first, count, length, data } of this.#blocks) {
@@ -129,7 +129,7 @@ function numbers(...all: readonly number[]): Buffer {
   return bytes;
 }
 
-/** What `bytes` gave. The bytes stay in use. */
+/** Reads the output of `bytes`. The list keeps using the buffer. */
 export function listIn(bytes: Buffer): EntryList {
   const blocks: Block[] = [];
   let at = 4;
@@ -152,9 +152,9 @@ export function listIn(bytes: Buffer): EntryList {
   return new EntryList(blocks);
 }
 
-/** Goes from record to record; what it tells is of the one it stands at. */
+/** Moves from record to record; its properties describe the current one. */
 export class EntryCursor {
-  /** The first `keyLength` bytes of it. */
+  /** Only the first `keyLength` bytes are valid. */
   readonly key = Buffer.allocUnsafeSlow(MAX_KEY);
   keyLength = 0;
   ended = false;
@@ -181,7 +181,7 @@ export class EntryCursor {
     return true;
   }
 
-  /** The one that the record stands in, which begins with it where `isFirst`. */
+  /** The block of the current record; `isFirst` says whether the record is its first. */
   get block(): Block | undefined {
     return this.#blocks[this.#block - 1];
   }
@@ -198,7 +198,7 @@ export class EntryCursor {
     return this.#raw[this.#record + 8] === 0;
   }
 
-  /** Below 0: it stands before this key. */
+  /** Below 0: the cursor is before this key. */
   compareTo(key: Buffer): number {
     return this.ended ? 1 : this.key.compare(key, 0, key.length, 0, this.keyLength);
   }
@@ -222,7 +222,7 @@ export class EntryCursor {
     return { entry, stats: { dev, ino, size, mtimeMs, ctimeMs }, settled: (flags & SETTLED) !== 0 };
   }
 
-  /** Whether this is how it stands now, so that what is known of it need not be found out again. */
+  /** Whether the entry still has these stats, so that what is known about it remains valid. */
   isSettledAs(stats: Stats): boolean {
     const [raw, record, at] = [this.#raw, this.#record, this.#body];
     const sure = SEEN | SETTLED;
@@ -244,7 +244,7 @@ export class EntryCursor {
     return this.#raw.readUInt16LE(this.#record + 10);
   }
 
-  /** Of a file: the hashes of its content, as bytes. */
+  /** For a file: the hashes of its content, as bytes. */
   get pieces(): readonly Buffer[] {
     const pieces: Buffer[] = [];
     for (let from = this.#inner + 8; from < this.#next; from += PIECE)
@@ -284,7 +284,7 @@ export class EntryCursor {
     }
   }
 
-  /** The record's own bytes: header with another count of shared ones, and body. */
+  /** Copies the record's own bytes: a header with another shared count, and the body. */
   copyTo(target: Buffer, at: number, shared: number): number {
     const own = this.keyLength - shared;
     this.#raw.copy(target, at, this.#record, this.#record + HEADER);
@@ -298,7 +298,7 @@ export class EntryCursor {
     return this.#next - this.#body;
   }
 
-  /** Whether what stands here is told by the same bytes; where not, it may be the same all the same. */
+  /** Whether both entries have the same bytes; entries with different bytes may still be equal. */
   isAlike(other: EntryCursor): boolean {
     const [a, b] = [this.#raw, other.#raw];
     const differs = FLAGLESS.some((each) => a[this.#record + each] !== b[other.#record + each]);
@@ -311,13 +311,13 @@ export class EntryCursor {
     return this.#record + HEADER + this.#raw.readUInt16LE(this.#record + 2);
   }
 
-  /** Behind the owner. */
+  /** The position after the owner. */
   get #inner(): number {
     const owned = ((this.#raw[this.#record + 9] ?? 0) & OWNED) !== 0;
     return this.#content + (owned ? 1 + (this.#raw[this.#content] ?? 0) : 0);
   }
 
-  /** Behind the stats. */
+  /** The position after the stats. */
   get #content(): number {
     return this.#body + (((this.#raw[this.#record + 9] ?? 0) & SEEN) === 0 ? 0 : STATS);
   }
@@ -336,10 +336,10 @@ export class EntryCursor {
   }
 }
 
-/** Kind, mode and detail of a header. */
+/** Offsets of kind, mode and detail in a header. */
 const FLAGLESS = [8, 10, 11, 12];
 
-/** Takes entries in the order of their keys. */
+/** Accepts entries in the order of their keys. */
 export class EntryWriter {
   size = 0;
   readonly #blocks: Block[] = [];
@@ -347,7 +347,9 @@ export class EntryWriter {
   #at = 0;
   #count = 0;
   #first: Buffer = Buffer.alloc(0);
-  /** All that is in this block so far is copied from that one, from its beginning: whole, it is taken as it is. */
+  /**
+   * The block from whose beginning everything in this block was copied; if it was copied whole, it is reused unchanged.
+   */
   #copied: Block | undefined;
   readonly #last = Buffer.allocUnsafeSlow(MAX_KEY);
   #lastLength = 0;
@@ -382,7 +384,7 @@ export class EntryWriter {
     return new EntryList(this.#blocks);
   }
 
-  /** How many bytes the key shares with the one before it; there is room for the record. */
+  /** Returns the number of key bytes shared with the previous key, and makes room for the record. */
   #begin(key: Buffer, length: number, body: number): number {
     if (length > MAX_KEY) throw new Error("a path is too long");
     let shared = this.#count === 0 ? 0 : this.#sharedWith(key, length);
@@ -423,7 +425,7 @@ export class EntryWriter {
 
   #compressed(): Block {
     const packed = zstdCompressSync(this.#raw.subarray(0, this.#at), FAST);
-    // What the compressor returns may be a part of something larger.
+    // The compressor may return part of a larger buffer.
     const data = Buffer.allocUnsafeSlow(packed.length);
     packed.copy(data);
     return { first: this.#first, count: this.#count, length: this.#at, data };
@@ -439,7 +441,7 @@ function flagsOf(entry: Entry | undefined, seen: Seen | undefined): number {
 const detailOf = (entry: Entry | undefined): (typeof DETAILS)[number] =>
   entry?.kind === "odd" ? entry.what : entry?.kind === "unkept" ? entry.why : "";
 
-/** Of a link its target, of what is not kept its stamp. */
+/** A link's target, or the stamp of an entry that is not kept. */
 function textIn(entry: Entry | undefined): Buffer | undefined {
   if (entry?.kind === "link") return bytesOfText(entry.target);
   return entry?.kind === "unkept" ? Buffer.from(entry.stamp, "latin1") : undefined;
@@ -455,7 +457,7 @@ function bodyLength(entry: Entry | undefined, seen: Seen | undefined): number {
   return (seen === undefined ? 0 : STATS) + owner + own;
 }
 
-/** Where it ends. */
+/** Returns the position after the body. */
 function writeBody(raw: Buffer, from: number, entry: Entry | undefined, seen: Seen | undefined): number {
   let at = from;
   if (seen !== undefined) {

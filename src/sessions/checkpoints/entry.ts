@@ -1,15 +1,18 @@
 import { readlinkSync, realpathSync } from "node:fs";
 import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
 
-/** What stands at one path of a workspace. Paths are byte texts (`core/byte-text.ts`) below the workspace; "" is itself. */
+/**
+ * What exists at one path of a workspace. Paths are byte texts (`core/byte-text.ts`) relative to the workspace; "" is
+ * the workspace itself.
+ */
 export type Entry = FileEntry | LinkEntry | FolderEntry | OddEntry | UnkeptEntry;
 
-/** The lower twelve bits: setuid, setgid and sticky too. */
+/** The lower twelve bits: includes setuid, setgid and sticky. */
 interface Moded {
   readonly mode: number;
 }
 
-/** `uid:gid`, where it is another one than that of the workspace's own folder. */
+/** `uid:gid`, if it differs from that of the workspace's own folder. */
 interface Owned {
   readonly owner?: string;
 }
@@ -17,7 +20,7 @@ interface Owned {
 export interface FileEntry extends Moded, Owned {
   readonly kind: "file";
   readonly size: number;
-  /** Its content, piece by piece: hashes of what packs hold. */
+  /** The hashes of its content's pieces, which the packs hold. */
   readonly pieces: readonly string[];
 }
 
@@ -30,19 +33,19 @@ export interface FolderEntry extends Moded, Owned {
   readonly kind: "folder";
 }
 
-/** A FIFO, a socket, a device: never opened, never made again. */
+/** A FIFO, a socket or a device: never opened, never recreated. */
 interface OddEntry extends Moded, Owned {
   readonly kind: "odd";
   readonly what: "fifo" | "socket" | "device";
 }
 
-/** A file whose content is not kept, or a folder that could not be looked into. */
+/** A file whose content is not kept, or a folder that could not be read. */
 export interface UnkeptEntry extends Moded, Owned {
   readonly kind: "unkept";
   readonly why: "large" | "unreadable" | "deep";
   readonly folder: boolean;
   readonly size: number;
-  /** The same stamp, the same content: identity and times. */
+  /** Identity and times: the same stamp means the same content. */
   readonly stamp: string;
 }
 
@@ -53,7 +56,7 @@ export interface Tree extends Iterable<readonly [path: string, entry: Entry]> {
   keys(): Iterable<string>;
 }
 
-/** Owners do not count: a box cannot change them. */
+/** Ignores owners: a box cannot change them. */
 export function sameEntry(a: Entry | undefined, b: Entry | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   return a === b || alike(a, b);
@@ -79,7 +82,7 @@ export const sameContent = (a: FileEntry, b: FileEntry): boolean =>
   a.pieces.length === b.pieces.length &&
   a.pieces.every((piece, at) => piece === b.pieces[at]);
 
-/** Of a path below the workspace; "" for those at its top. */
+/** The folder of a path in the workspace; "" for the top level. */
 export function parentOf(path: string): string {
   const slash = path.lastIndexOf("/");
   return slash === -1 ? "" : path.slice(0, slash);
@@ -90,12 +93,12 @@ export const isBelow = (path: string, folder: string): boolean =>
 
 export const depthOf = (path: string): number => (path === "" ? 0 : path.split("/").length);
 
-/** Not ours to keep or to bring back: git's own, which no box writes but through its door, and our settings. */
+/** Never kept or restored: git's own folder, which boxes write only through the commit door, and harness's settings. */
 const LEFT_OUT: ReadonlySet<string> = new Set([".git", ".harness"]);
 
 export const isLeftOut = (name: string): boolean => LEFT_OUT.has(name.toLowerCase());
 
-/** Its bytes with 0 for each slash: in byte order, folders are in front of what is in them, and all of that together. */
+/** The path's bytes with 0 in place of each slash: in byte order a folder precedes its content, which is contiguous. */
 export function keyOf(path: string): Buffer {
   const key = bytesOfText(path);
   for (let at = key.indexOf(0x2f); at !== -1; at = key.indexOf(0x2f, at + 1)) key[at] = 0;
@@ -110,13 +113,13 @@ export function pathOf(key: Buffer): string {
 
 const SLASH = Buffer.from("/");
 
-/** A path of a workspace as the system takes it. Bytes only where a name is no text: text is much the faster. */
+/** A path in the form that the system accepts. Bytes only if a name is not valid text: text is much faster. */
 export function hostPath(root: string, path: string): string | Buffer {
   const whole = path === "" ? root : `${root}/${path}`;
   return whole.isWellFormed() ? whole : bytesOfText(whole);
 }
 
-/** Longer ones the system does not take. */
+/** The system accepts no longer paths. */
 const MAX_LENGTH = 4000;
 
 export const tooLong = (root: string, path: string): boolean =>
@@ -124,8 +127,8 @@ export const tooLong = (root: string, path: string): boolean =>
   bytesOfText(root).length + bytesOfText(path).length > MAX_LENGTH;
 
 /**
- * Whether what was opened lies where it was looked for, with no link on the way there: a folder may have been put in
- * place of another between two looks.
+ * Whether the opened file really lies at the given path, without links on the way: a folder may have been replaced
+ * between two looks.
  */
 export function liesAt(descriptor: number, whole: string | Buffer): boolean {
   const wanted = typeof whole === "string" ? Buffer.from(whole) : whole;

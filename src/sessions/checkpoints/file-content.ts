@@ -5,20 +5,19 @@ import { openRegularSync } from "../../platform/safe-files.ts";
 import { type FileEntry, liesAt } from "./entry.ts";
 import type { Packs } from "./packs.ts";
 
-/** A file in pieces of this size, so that a large one that grows is not kept again as a whole. */
+/** Files are stored in pieces of this size, so that a large growing file is not stored again as a whole. */
 const PIECE = 4 * 2 ** 20;
 const TRIES = 3;
-/** Of one file; what is larger is not kept. */
+/** Contents of larger files are not kept. */
 export const MAX_BYTES = 2 ** 30;
 
 interface Read {
   readonly stats: Stats;
   readonly pieces: readonly string[];
-  /** It was not written to while it was read. */
+  /** The file was not written to while it was read. */
   readonly stable: boolean;
 }
 
-/** Reads files into packs. */
 export class ContentReader {
   readonly #packs: Packs;
   readonly #buffer = Buffer.allocUnsafeSlow(PIECE);
@@ -27,7 +26,7 @@ export class ContentReader {
     this.#packs = packs;
   }
 
-  /** undefined when there is no file any more that may be read. Rejects only when the packs take nothing. */
+  /** undefined if there is no readable file any more. Throws only if the packs cannot store the content. */
   read(whole: string | Buffer): Read | undefined {
     const descriptor = opened(whole);
     if (descriptor === undefined) return undefined;
@@ -55,12 +54,12 @@ export class ContentReader {
       if (length > 0) pieces.push(this.#packs.put(this.#buffer.subarray(0, length)));
       at += length;
       if (length < PIECE) return pieces;
-      // One that grows as it is read has no end.
+      // A file that grows while it is read might never end.
       if (at > MAX_BYTES) return undefined;
     }
   }
 
-  /** A disk that does not give back what it holds is no failure of ours. */
+  /** undefined if the disk cannot read its own data: that is not a failure here. */
   #fill(descriptor: number, at: number): number | undefined {
     let filled = 0;
     try {
@@ -98,7 +97,7 @@ export const sameTimes = (a: Times, b: Times): boolean =>
 /** Larger texts are neither merged nor shown line by line. */
 const MAX_TEXT = 4 * 2 ** 20;
 
-/** undefined where a piece is gone or damaged. */
+/** undefined if a piece is missing or damaged. */
 export function contentOf(packs: Packs, { pieces }: FileEntry): Buffer | undefined {
   const all: Buffer[] = [];
   for (const piece of pieces) {
@@ -109,7 +108,7 @@ export function contentOf(packs: Packs, { pieces }: FileEntry): Buffer | undefin
   return Buffer.concat(all);
 }
 
-/** As a byte text; undefined for what is no text, is too large to be read as one, or is gone. */
+/** The content as a byte text; undefined if it is not text, too large, or missing. */
 export function textOf(packs: Packs, entry: FileEntry): string | undefined {
   if (entry.size > MAX_TEXT) return undefined;
   const content = contentOf(packs, entry);

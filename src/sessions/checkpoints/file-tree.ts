@@ -9,16 +9,16 @@ import { EntryList, EntryWriter, listIn } from "./entry-list.ts";
 import { changedIn, type EntryChange, changesBetween, listOf, merged, packed } from "./tree-merge.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
-/** A tree as a file: whole, or what is other than in an earlier one of the same session. */
+/** A tree in a file: either whole, or as its differences from an earlier tree of the same session. */
 interface Stored {
   readonly base: string | null;
   readonly records: EntryList;
 }
 
-/** So many in a row need each other at most. */
+/** At most this many consecutive trees depend on each other. */
 const MAX_CHAIN_LENGTH = 40;
 
-/** `<session>.<number>`: written aside and renamed, so that a tree under its name is whole. */
+/** Files `<session>.<number>`: written under another name and renamed, so a tree under its own name is complete. */
 export class TreeFiles {
   readonly folder: string;
 
@@ -27,7 +27,10 @@ export class TreeFiles {
     makeFolder(folder);
   }
 
-  /** Only when what it names is durable. `last`: the tree that was saved before it, or its own when nothing changed. */
+  /**
+   * Call it only after the contents named in the tree are durable. `last` is the tree saved before; it is returned if
+   * nothing changed.
+   */
   save(session: string, given: Tree, last?: SavedTree): SavedTree {
     const tree = packed(given);
     const stored = storedOf(tree, last);
@@ -47,13 +50,13 @@ export class TreeFiles {
     return records;
   }
 
-  /** How a tree came from another, where it is kept so. */
+  /** The changes from one tree to another, if the second is stored as such. */
   deltaFrom(base: string, id: string): EntryList | undefined {
     const stored = this.#read(id);
     return stored.base === base ? stored.records : undefined;
   }
 
-  /** Names of contents that any tree needs. */
+  /** Names of all contents that any tree needs. */
   live(): ReadonlySet<string> {
     const ids = new Set<string>();
     for (const id of this.ids())
@@ -66,7 +69,9 @@ export class TreeFiles {
     return readdirSync(this.folder).filter((name) => NAME.test(name));
   }
 
-  /** The last ones first, which need those before them: what a kill leaves is whole. */
+  /**
+   * Removes the last trees first, because they depend on earlier ones: after a kill, the remaining ones are complete.
+   */
   forget(session: string): void {
     const names = readdirSync(this.folder).filter((name) => name.startsWith(`${session}.`));
     const numbered = names.map(
@@ -113,7 +118,7 @@ export interface SavedTree {
 
 const NAME = /^[\w-]+\.\d+$/;
 
-/** Begins a file of a tree, in front of the tree that it builds on. Earlier versions wrote compressed JSON. */
+/** Begins a tree file, followed by the name of the tree that it builds on. Earlier versions wrote compressed JSON. */
 const MARK = "harness tree 2 ";
 
 function storedIn(bytes: Buffer): Stored {
@@ -134,7 +139,7 @@ function storedAsJson(bytes: Buffer): Stored {
 const GATHERED = 2 ** 20;
 const SUM = 32;
 
-/** A first line, the list, and the SHA-256 of both. */
+/** Writes a first line, the list, and the SHA-256 of both. */
 export function writeList(descriptor: number, head: string, list: EntryList): void {
   const sum = createHash("sha256");
   let parts: Buffer[] = [];
@@ -154,7 +159,7 @@ export function writeList(descriptor: number, head: string, list: EntryList): vo
   writeWhole(descriptor, Buffer.concat([...parts, sum.digest()]));
 }
 
-/** Throws where it is not what was written. */
+/** Throws if the bytes are not what was written. */
 export function readList(bytes: Buffer): { readonly head: string; readonly list: EntryList } {
   const body = bytes.subarray(0, Math.max(0, bytes.length - SUM));
   if (hash("sha256", body, "hex") !== bytes.toString("hex", body.length)) throw new Error("it is damaged");
@@ -173,10 +178,10 @@ function storedOf(tree: EntryList, last: SavedTree | undefined): Stored {
   return { base: last.id, records: writer.finish() };
 }
 
-/** So many paths are remembered beside a tree before a new one is made of both. */
+/** Up to this many changed paths are kept beside a tree before both are merged into a new tree. */
 const MAX_BESIDE = 5000;
 
-/** Goes from tree to tree with one of them in memory. */
+/** Moves from tree to tree while holding only one in memory. */
 export class TreeWalk {
   readonly #files: TreeFiles;
   #id: string | undefined;
@@ -187,7 +192,9 @@ export class TreeWalk {
     this.#files = files;
   }
 
-  /** What is other there; nothing for the first one. To be read to its end before the next move. */
+  /**
+   * Yields the differences from the current tree; nothing for the first tree. Read it to its end before the next move.
+   */
   *moveTo(id: string): Generator<EntryChange> {
     const here = this.#id;
     if (here === id) return;

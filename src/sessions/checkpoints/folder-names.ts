@@ -1,30 +1,30 @@
 import { opendirSync, readdirSync } from "node:fs";
 import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
 
-/** The names in a folder as byte texts, sorted by their bytes. */
+/** The names in a folder as byte texts, in byte order. */
 export interface Names {
   readonly next: () => string | undefined;
 }
 
 export const NO_NAMES: Names = { next: () => undefined };
 
-/** The system's word on how large a folder is is a hint: a wrong one costs memory or time, nothing else. */
+/** The reported size of a folder is only a hint: a wrong one costs memory or time, nothing else. */
 const LARGE = 256 * 1024;
 
-/** Throws as the system does. */
+/** Throws the system's errors. */
 export const sortedNames = (folder: string | Buffer, size: number): Names =>
   size < LARGE ? fromTexts(namesIn(folder)) : fromBytes(folder);
 
 function namesIn(folder: string | Buffer): readonly string[] {
   const names = readdirSync(folder);
-  // What stands there may have been a byte that is no text.
+  // U+FFFD may stand for a byte that is not valid text.
   if (!names.some((name) => name.includes("\uFFFD"))) return names;
   return readdirSync(folder, { encoding: "buffer" }).map(textOfBytes);
 }
 
 function fromTexts(names: readonly string[]): Names {
   if (names.length === 0) return NO_NAMES;
-  // Only above these do the units of a text sort otherwise than its bytes.
+  // Only these code units make the order of UTF-16 units differ from that of bytes.
   const sorted = names.some((name) => /[\uD800-\uFFFF]/.test(name))
     ? names.toSorted((a, b) => Buffer.compare(bytesOfText(a), bytesOfText(b)))
     : names.toSorted();
@@ -35,7 +35,9 @@ function fromTexts(names: readonly string[]): Names {
 const CHUNK = 2 ** 20;
 const MAX_NAME = 1024;
 
-/** All names of a large folder as a few pieces of memory: as texts they take several times as much, for longer. */
+/**
+ * Holds all names of a large folder in a few buffers: as strings they would take several times the memory, for longer.
+ */
 function fromBytes(folder: string | Buffer): Names {
   const chunks: Buffer[] = [];
   const starts: number[] = [];

@@ -2,8 +2,8 @@ import { diffArrays } from "diff";
 import { type Change, changesOf, differing, splitLines } from "../../core/text/line-diff.ts";
 
 /**
- * What turns one list of lines into the other. Above `maxChanged` lines put in and taken out it is one change: the work of
- * a diff grows with the square of that number, and the texts may be anybody's.
+ * The changes that turn one list of lines into the other. If they add and remove more than `maxChanged` lines, they
+ * become one change: the cost of a diff grows with the square of that number, and the texts are untrusted.
  */
 export function lineChanges(
   before: readonly string[],
@@ -18,12 +18,12 @@ export function lineChanges(
   return changesOf(runs, middle);
 }
 
-/** Texts that differ in more lines than this are merged as wholes, and so mostly not at all. */
+/** Texts that differ in more lines are merged only as wholes, which usually fails. */
 const MAX_CHANGED_LINES = 2000;
 
 /**
- * Two texts made from the same one, with the changes of both; undefined where both change the same lines in different
- * ways. A line is a line with its end. Lines beside each other are not the same lines.
+ * Merges two texts that were made from the same one; undefined if both change the same lines differently. A line
+ * includes its line end. Changes of adjacent lines do not conflict.
  */
 export function mergeLines(base: string, ours: string, theirs: string): string | undefined {
   const [from, a, b] = [splitLines(base), splitLines(ours), splitLines(theirs)];
@@ -46,7 +46,7 @@ export function mergeLines(base: string, ours: string, theirs: string): string |
   return [...out, ...from.slice(at)].join("");
 }
 
-/** Two that only put something in at one place meet too: nobody knows which comes first. */
+/** Two insertions at the same place conflict too: nobody knows which comes first. */
 const meet = (a: Change, b: Change): boolean =>
   (a.from < b.to && b.from < a.to) || (a.from === b.from && a.from === a.to && b.from === b.to);
 

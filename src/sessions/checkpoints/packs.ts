@@ -21,9 +21,9 @@ interface Writing {
   readonly number: number;
   readonly data: number;
   readonly index: number;
-  /** Bytes that are in the file, whether the index knows them yet or not. */
+  /** Bytes in the file, including those that the index does not know yet. */
   size: number;
-  /** As far as the index knows. */
+  /** Bytes that the index knows. */
   known: number;
 }
 
@@ -31,22 +31,22 @@ const BUFFERED = 8 * 2 ** 20;
 const BUFFERED_FIRST = 64 * 1024;
 
 /**
- * Contents by their SHA-256, in append-only files. Each process writes a pack of its own, and its index only when the
- * data is on the disk: a kill leaves bytes that nothing names. Use by several processes needs no lock but against
+ * Contents by their SHA-256, in append-only files. Each process writes its own pack, and its index only after the data
+ * is on the disk: a kill leaves only bytes that nothing names. Several processes need no lock, except against
  * `keepOnly`.
  */
 export class Packs implements Disposable {
   readonly folder: string;
   readonly #limit: number;
   #places = new Places();
-  /** So many of them are durable; the rest came since the last flush. */
+  /** This many of the places are durable; the rest were added since the last flush. */
   #durable = 0;
   #packs: string[] = [];
   #writing: Writing | undefined;
   #pending = Buffer.alloc(0);
   #pendingBytes = 0;
 
-  /** `limit`: bytes that may be written by this one. */
+  /** `limit`: the most bytes that this instance may write. */
   constructor(folder: string, limit = Number.POSITIVE_INFINITY) {
     this.folder = folder;
     this.#limit = limit;
@@ -54,7 +54,7 @@ export class Packs implements Disposable {
     this.reload();
   }
 
-  /** Forgets what was read of the folder, and reads it again. */
+  /** Rereads the folder from scratch. */
   reload(): void {
     this.#places = new Places();
     this.#packs = [...this.#names()];
@@ -84,18 +84,21 @@ export class Packs implements Disposable {
     return this.holds(bytesOf(id));
   }
 
-  /** The same by the hash itself. */
+  /** Like `has`, but takes the hash as bytes. */
   holds(id: Buffer): boolean {
     return this.#places.find(id) !== undefined;
   }
 
-  /** Whether it is there and what it was; reads it. Of what was put since the last flush, that it is there. */
+  /**
+   * Whether the content is there and undamaged, which means reading it. Content put since the last flush counts if it
+   * is there.
+   */
   isWhole(id: string): boolean {
     const at = this.#places.find(bytesOf(id));
     return at !== undefined && (at >= this.#durable || this.get(id) !== undefined);
   }
 
-  /** undefined when it is not there, or is not what it was. Of what was put, after `flush` only. */
+  /** undefined if the content is missing or damaged. Content that was put is readable only after `flush`. */
   get(id: string): Buffer | undefined {
     const at = this.#places.find(bytesOf(id));
     if (at === undefined || at >= this.#durable) return undefined;
@@ -110,7 +113,7 @@ export class Packs implements Disposable {
     }
   }
 
-  /** Whatever fails: what was put since the last flush is not there, and the next one may try again. */
+  /** If anything fails, everything put since the last flush is discarded, and a later flush may succeed. */
   flush(): void {
     const writing = this.#writing;
     if (writing === undefined || this.#places.count === this.#durable) return;
@@ -127,18 +130,18 @@ export class Packs implements Disposable {
     writing.known = writing.size;
   }
 
-  /** Takes back what was put since the last flush. */
+  /** Discards everything put since the last flush. */
   discard(): void {
     const writing = this.#writing;
     this.#places.cutTo(this.#durable);
     this.#pendingBytes = 0;
     if (writing === undefined) return;
-    // A pack whose index failed half-way is not gone on with.
+    // A pack is not continued after its index failed midway.
     this.#close();
     try {
       if (writing.known === 0) this.#remove(writing.pack);
     } catch {
-      // Bytes that nothing names; the next collection has them.
+      // The bytes are named by nothing; the next collection removes them.
     }
   }
 
@@ -162,7 +165,7 @@ export class Packs implements Disposable {
     this.#close();
   }
 
-  /** Into the pack that is being written. What is damaged stays behind. */
+  /** Copies contents into the pack being written. Damaged contents are dropped. */
   #moveOut(contents: readonly Place[]): void {
     for (const { id, length } of contents) {
       const content = this.get(id.toString("base64url"));
@@ -218,7 +221,7 @@ export class Packs implements Disposable {
     this.#writing = undefined;
   }
 
-  /** The index first: data without an index is nothing. */
+  /** Removes the index first: data without an index counts as nothing. */
   #remove(pack: string): void {
     rmSync(this.#file(pack, "idx"), { force: true });
     rmSync(this.#file(pack, "pack"), { force: true });
@@ -234,7 +237,7 @@ export class Packs implements Disposable {
 
 const bytesOf = (id: string): Buffer => Buffer.from(id, "base64url");
 
-/** One content of a pack: 32 bytes of its SHA-256, 8 of its offset, 8 of its length. */
+/** The index record of one content: 32 bytes of SHA-256, 8 of offset, 8 of length. */
 const RECORD = 48;
 const HASH = 32;
 
@@ -245,14 +248,14 @@ interface Place {
   readonly length: number;
 }
 
-/** Where contents are, by their hashes: a table of bytes, since there may be hundreds of thousands of them. */
+/** The places of contents by their hashes: a byte table, since there may be hundreds of thousands. */
 class Places {
   count = 0;
   #records = Buffer.alloc(0);
   #packs = new Uint32Array(0);
-  /** The number of a record and one; 0: none. */
+  /** The number of a record plus one; 0: empty. */
   #slots = new Uint32Array(1024);
-  /** So that nobody can choose contents whose hashes all want one slot. */
+  /** Prevents anyone from choosing contents whose hashes all collide in one slot. */
   readonly #salt = randomBytes(8);
 
   find(id: Buffer): number | undefined {
@@ -270,12 +273,12 @@ class Places {
     };
   }
 
-  /** As an index has them. */
+  /** The records in the format of an index. */
   recordsFrom(index: number): Buffer {
     return this.#records.subarray(index * RECORD, this.count * RECORD);
   }
 
-  /** One of the same hash counts from now on. */
+  /** If the hash is already known, the new place wins. */
   add({ id, pack, offset, length }: Place): void {
     const record = Buffer.allocUnsafe(RECORD);
     id.copy(record);
@@ -321,7 +324,7 @@ class Places {
     this.#slots[this.#slotOf(this.#records.subarray(index * RECORD, index * RECORD + HASH))] = index + 1;
   }
 
-  /** That of the hash, or the free one where it would be. */
+  /** The slot of this hash, or the free slot where it belongs. */
   #slotOf(id: Buffer): number {
     const [one, other] = [this.#salt.readUInt32LE(0) | 1, this.#salt.readUInt32LE(4) | 1];
     const mixed = Math.imul(id.readUInt32LE(0), one) ^ Math.imul(id.readUInt32LE(4), other);
@@ -335,7 +338,7 @@ class Places {
   }
 }
 
-/** What is not a whole record at its end was being written when the writer was killed. */
+/** An incomplete record at the end was being written when the writer was killed. */
 function recordsIn(file: string): Buffer {
   const bytes = contentOf(file);
   return bytes.subarray(0, bytes.length - (bytes.length % RECORD));

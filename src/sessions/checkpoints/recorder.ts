@@ -6,24 +6,24 @@ import { textOf } from "./file-content.ts";
 import { wholeSteps } from "./spans.ts";
 
 export interface Recording {
-  /** Its id, and its steps. */
+  /** The session's id and its steps. */
   readonly session: string;
   readonly steps: Steps;
-  /** The last step before the run; left out where nobody knows. */
+  /** The last step before the run; left out if unknown. */
   readonly since?: number | undefined;
   readonly open: () => CheckpointStore;
-  /** At the end, when there are too many checkpoints. */
+  /** Called at the end, to remove checkpoints if there are too many. */
   readonly makeRoom?: (store: CheckpointStore) => void;
-  /** Told once, when nothing more can be kept; and of an earlier run that was killed. */
+  /** Called once if nothing more can be stored, and if an earlier run was killed. */
   readonly notice: (text: string) => void;
 }
 
-/** Nobody but the run changes files in so short a time. */
+/** In so short a time, nobody but the run changes files. */
 const MOMENT_MS = 50;
 
 /**
- * The steps of a run. What changes between two of them is the user's doing, as long as nothing that a call has started
- * goes on. What cannot be kept is said, once; the work goes on.
+ * The steps of a run. Changes between two steps count as the user's, unless something that a call started is still
+ * running. A failure to store is reported once; the work continues.
  */
 export class RunCheckpoints implements Checkpoints, AsyncDisposable {
   readonly #with: Recording;
@@ -35,9 +35,9 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
   #lastStep: { readonly step: number; readonly before: string } | undefined;
   #lasting = false;
   #failed = false;
-  /** Nobody waits for what was only looked at beforehand. */
+  /** Aborted at disposal: failures are not reported after that. */
   readonly #ended = new AbortController();
-  /** What was looked at beforehand is not waited for either by a call that is cancelled. */
+  /** Aborts the look that `prepare` began: neither the end of the run nor a cancelled call waits for it. */
   readonly #early = new AbortController();
 
   constructor(given: Recording) {
@@ -45,7 +45,7 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
   }
 
   prepare(): void {
-    // What fails here fails again, and is said, when it matters.
+    // A failure here will happen again, and be reported, when it matters.
     const { signal } = this.#early;
     void this.#inTurn(() => this.#opened().look(signal)).catch(() => undefined);
   }
@@ -72,7 +72,7 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
     }
   }
 
-  /** Judged by what the last step has found: what is other since counts as changed. */
+  /** Compares with what the last step found: anything that differs since counts as changed. */
   unchanged(paths: readonly string[]): Promise<ReadonlySet<string>> {
     return this.#told(new Set<string>(), () => this.#unchanged(paths));
   }
@@ -96,7 +96,7 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
     });
   }
 
-  /** What is kept may be damaged or out of reach: then nothing is known, and nothing ends by it. */
+  /** Stored data may be damaged or out of reach: then the answer is "unknown", but nothing fails. */
   #told<T>(unknown: T, look: () => T): Promise<T> {
     return this.#inTurn(() => {
       try {
@@ -107,7 +107,7 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
     });
   }
 
-  /** How the workspace was when the run began. */
+  /** The workspace at the start of the run. */
   #began(): Tree | undefined {
     const { steps, since } = this.#with;
     const first = steps.all().find(({ step, kind }) => kind === "call" && step > (since ?? step));
@@ -116,7 +116,7 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
     return this.#opened().trees.load(id);
   }
 
-  /** Nothing is told any more by then: the run has said its last word. */
+  /** Reports nothing more: the run has already ended. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#ended.abort();
     this.#early.abort();
@@ -137,7 +137,7 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
     return step;
   }
 
-  /** Steps that another process left under way end where this one begins. */
+  /** Steps that another process left open end where this run begins. */
   async #first(signal?: AbortSignal): Promise<void> {
     const { steps, notice } = this.#with;
     const calls = steps.all().filter(({ kind }) => kind === "call");
@@ -178,7 +178,7 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
     return this.#store;
   }
 
-  /** Scans read and write the same things: one at a time. */
+  /** Runs one scan at a time: scans read and write the same things. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#turnOf.then(work);
     this.#turnOf = done.catch(() => undefined);
@@ -196,7 +196,7 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
       try {
         steps.begin({ kind: "lost", call: null, turn: null, before: null, target: null });
       } catch {
-        // A disk that takes nothing: the notice is all there is.
+        // The disk accepts nothing: only the notice remains.
       }
       if (!this.#ended.signal.aborted)
         notice(

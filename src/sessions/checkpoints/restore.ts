@@ -26,13 +26,13 @@ import type { Op } from "./undo-plan.ts";
 interface Site {
   readonly root: string;
   readonly packs: Packs;
-  /** What files are called until they are whole. No other process uses it. */
+  /** The name of files until they are complete. No other process uses it. */
   readonly aside: string;
 }
 
 /**
- * Brings every path to what is to be there. Each file is replaced at once; killed in the middle, the same again finishes
- * it. Rejects where the system does not let it.
+ * Brings every path to its target state. Each file is replaced at once; if killed midway, repeating the call finishes
+ * the work. Throws if the system refuses.
  */
 export function restore(ops: readonly Op[], site: Site): void {
   const depths = new Map(ops.map((op) => [op, depthOf(op.path)]));
@@ -47,13 +47,13 @@ export function restore(ops: readonly Op[], site: Site): void {
 
 const isFolder = (entry: Entry | null): boolean => entry?.kind === "folder";
 
-/** Something there has to go before what is to be there can come. */
+/** The present entry has to be removed before the new one can be created. */
 export const goesFirst = ({ from, to }: Op): boolean =>
   from !== null && (to === null || isFolder(from) !== isFolder(to));
 
 const ALL = 0o700;
 
-/** So that what is in it can be changed; its own rights come last. */
+/** Makes the folder's content changeable; the final mode is set at the end. */
 function openUp(path: string, site: Site): void {
   const there = statsAt(path, site);
   if (there?.isDirectory() === true && (there.mode & ALL) !== ALL)
@@ -70,7 +70,7 @@ function statsAt(path: string, { root }: Site): Stats | undefined {
   }
 }
 
-/** A folder in which something is left that is not ours to remove stays. */
+/** A folder stays if it still contains something that is not ours to remove. */
 function remove({ path, from, to }: Op, site: Site): void {
   const there = statsAt(path, site);
   if (there === undefined || there.isDirectory() !== isFolder(from)) return;
@@ -83,7 +83,7 @@ function remove({ path, from, to }: Op, site: Site): void {
   }
 }
 
-/** One that is there, and was not before, was made by who was killed at that: perhaps before it was given away. */
+/** A folder that exists now but did not before was made by a killed restore, perhaps before its owner was set. */
 function makeFolder({ path, from, to }: Op, site: Site): void {
   if (path === "") return;
   const there = statsAt(path, site)?.isDirectory() === true;
@@ -148,7 +148,7 @@ function contentOf(piece: string, { packs }: Site): Buffer {
   );
 }
 
-/** Only root gives files away; without an owner of its own a file is the workspace's. */
+/** Only root can change owners; a file without a recorded owner gets the workspace's. */
 function give(owner: string | undefined, chown: (uid: number, gid: number) => void, { root }: Site): void {
   if (process.geteuid?.() !== 0) return;
   const top = lstatSync(root);
@@ -158,7 +158,7 @@ function give(owner: string | undefined, chown: (uid: number, gid: number) => vo
 
 const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
-/** The folder that a path lies in, held open: what is done in it is done there, whatever is put in its place. */
+/** The folder of a path, held open: all work happens in this folder, even if something else takes its place. */
 export class Ground implements Disposable {
   readonly #descriptor: number;
   readonly #at: string | Buffer;
@@ -170,7 +170,7 @@ export class Ground implements Disposable {
       closeSync(this.#descriptor);
       throw new HarnessError(EXIT.failed, `${folder}: a link was put on the way to it`, "harness undo");
     }
-    // Without this file system the system has no path for an open folder; nobody else works in it meanwhile.
+    // Without /proc, an open folder has no path; nobody else works in it meanwhile.
     this.#at = process.platform === "linux" ? `/proc/self/fd/${this.#descriptor}` : whole;
   }
 
@@ -188,7 +188,7 @@ export class Ground implements Disposable {
   }
 }
 
-/** Does something at a path without following a link to it or at it. */
+/** Acts on a path without following a link, whether on the way or at its end. */
 function onGround<T>(root: string, path: string, work: (at: string | Buffer) => T): T {
   using ground = new Ground(root, parentOf(path));
   return work(ground.at(lastName(path)));

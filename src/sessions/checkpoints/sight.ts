@@ -8,7 +8,7 @@ import { type ContentReader, MAX_BYTES, sameTimes } from "./file-content.ts";
 import { readList, writeList } from "./file-tree.ts";
 import { overlaid } from "./tree-merge.ts";
 
-/** The kernel's clock for files is coarse; a file system that counts whole seconds is coarser. */
+/** The kernel's clock for file times is coarse; file systems with whole seconds are coarser. */
 const COARSE_MS = 100;
 const COARSER_MS = 2100;
 
@@ -19,7 +19,7 @@ export function seen(entry: Entry, stats: Stats, now: number): Seen {
   return { entry, stats: { dev, ino, size, mtimeMs, ctimeMs }, settled: !unsure && ctimeMs < now - coarse };
 }
 
-/** To the microsecond: a later change is further off than that. */
+/** Compares times to the microsecond: later changes differ by more than that. */
 const sameStats = (known: Seen, stats: Stats): boolean =>
   sameTimes(known.stats, stats) && kindMatches(known.entry, stats);
 
@@ -29,7 +29,7 @@ function kindMatches(entry: Entry, stats: Stats): boolean {
   return stats.isDirectory() === (entry.kind === "folder" || (entry.kind === "unkept" && entry.folder));
 }
 
-/** Whether a path is as it was seen last; with nothing seen, whether nothing is there. */
+/** Whether a path is as it was last seen; if nothing was seen there, whether it is still absent. */
 export function isAsSeen(root: string, path: string, known: Seen | undefined): boolean {
   const stats = statsAt(root, path);
   if (stats === undefined || known === undefined) return stats === undefined && known === undefined;
@@ -37,8 +37,8 @@ export function isAsSeen(root: string, path: string, known: Seen | undefined): b
 }
 
 /**
- * Whether what is there now is one of these under another spelling: where letter case does not tell names apart, a name
- * that is to come is there already, as the one that goes.
+ * Whether the present entry is one of these under another spelling: on a file system that ignores letter case, a name
+ * that is to be created already exists as the one to be removed.
  */
 export function isSpeltAs(root: string, path: string, others: ReadonlyMap<string, Seen>): boolean {
   const stats = statsAt(root, path);
@@ -61,7 +61,7 @@ export function statsAt(root: string, path: string): Stats | undefined {
 export interface EntryReader {
   readonly root: string;
   readonly reader: ContentReader;
-  /** `uid:gid` of the workspace itself. */
+  /** `uid:gid` of the workspace folder. */
   readonly owner: string;
 }
 
@@ -84,7 +84,7 @@ export function entryAt(path: string, stats: Stats, { root, reader, owner }: Ent
 const ownerOf = ({ uid, gid }: Stats, usual: string): { readonly owner?: string } =>
   `${uid}:${gid}` === usual ? {} : { owner: `${uid}:${gid}` };
 
-/** A folder that could not be looked into, and what is in it is not known from earlier either. */
+/** Marks a folder that could not be read; earlier knowledge of its content does not apply either. */
 export function unlooked({ entry, stats }: Seen, why: UnkeptEntry["why"]): Seen {
   if (entry.kind !== "folder") return { entry, stats, settled: false };
   const stamp = [stats.dev, stats.ino].join(" ");
@@ -105,8 +105,8 @@ const oddOf = (stats: Stats): "fifo" | "socket" | "device" =>
 const MARK = "harness seen 2\n";
 
 /**
- * What was last seen of a workspace, so that the next run reads only what has changed since. It may be lost at any time:
- * then all is read again. Earlier versions wrote compressed JSON.
+ * What was last seen of a workspace, so that the next run reads only what has changed. This may be lost at any time;
+ * then everything is read again. Earlier versions wrote compressed JSON.
  */
 export function readSight(file: string): EntryList {
   try {
@@ -128,11 +128,14 @@ export function writeSight(file: string, sight: EntryList): void {
   try {
     replaceFileSync(file, (descriptor) => writeList(descriptor, MARK, sight), { aside, lasts: "never" });
   } catch {
-    // It may be lost at any time.
+    // The file may be lost at any time.
   }
 }
 
-/** What stands at one path, its content put by; owners do not count. `changed`: when it last was, in milliseconds. */
+/**
+ * The entry at one path, with its content stored; owners do not matter. `changed`: time of its last change in
+ * milliseconds.
+ */
 export function standingAt(
   reader: ContentReader,
   root: string,
@@ -145,10 +148,10 @@ export function standingAt(
   return { entry: entryAt(path, stats, { root, reader, owner }), changed };
 }
 
-/** What a look at a workspace passes over: git's own, and our settings. */
+/** Paths that a look at a workspace skips: git's own, and harness's settings. */
 export const isPassedOver = (path: string): boolean => path.split("/").some(isLeftOut);
 
-/** The tree with these paths of what a look passes over, and the folders above them. */
+/** The tree together with these skipped paths and their skipped parent folders. */
 export function withPassedOver(
   tree: Tree,
   paths: readonly string[],

@@ -2,16 +2,16 @@ import type { Step } from "../../core/checkpoint-port.ts";
 import { type Entry, sameEntry } from "./entry.ts";
 import { type TreeFiles, TreeWalk } from "./file-tree.ts";
 
-/** What runs made of a path without anybody else in between. */
+/** What runs changed at a path without an intervening change by somebody else. */
 export interface Span {
   readonly from: Entry | undefined;
   readonly to: Entry | undefined;
 }
 
-/** First to last. More than one where somebody else changed the same path between two steps. */
+/** First to last. A path has several spans if somebody else changed it between two steps. */
 export type Spans = ReadonlyMap<string, readonly Span[]>;
 
-/** A step that has a tree at both ends. */
+/** A step with a tree at both ends. */
 export interface WholeStep {
   readonly step: number;
   readonly before: string;
@@ -19,8 +19,8 @@ export interface WholeStep {
 }
 
 /**
- * In the order of their ends: of steps that ran beside each other each holds what has changed since the end before it. Those
- * that were killed come last, and the last of them ends now.
+ * Sorted by their ends: of steps that ran side by side, each holds what changed since the previous end. Killed steps
+ * come last, and the last of them ends now.
  */
 export function wholeSteps(
   steps: readonly Step[],
@@ -44,7 +44,7 @@ export function spansOf(steps: readonly WholeStep[], files: TreeFiles): Spans {
   const walk = new TreeWalk(files);
   const spans = new Map<string, Span[]>();
   for (const { before, after } of steps) {
-    // What somebody else changed between two steps is no work of theirs.
+    // Changes that somebody else made between two steps do not count as work of the steps.
     for (const _ of walk.moveTo(before));
     for (const { path, from, to } of walk.moveTo(after)) {
       const known = spans.get(path) ?? [];
@@ -63,15 +63,15 @@ export function spansOf(steps: readonly WholeStep[], files: TreeFiles): Spans {
 }
 
 export interface Standing {
-  /** Steps of runs whose work stands. */
+  /** The steps of runs whose work still stands. */
   readonly live: readonly Step[];
-  /** What the last undo took back, when nothing came after it; that undo itself. */
+  /** The steps that the last undo took back, and that undo, if no step followed it. */
   readonly undone: { readonly steps: readonly Step[]; readonly by: Step } | undefined;
-  /** From this step on nothing could be kept. */
+  /** From this step on nothing could be stored. */
   readonly lost: Step | undefined;
 }
 
-/** What is left of all that was done and undone. An undo that did not end changes nothing of it. */
+/** What remains of everything that was done and undone. An unfinished undo has no effect. */
 export function standingOf(steps: readonly Step[]): Standing {
   let live: readonly Step[] = [];
   let undone: Standing["undone"];

@@ -1,12 +1,11 @@
 import { type Entry, keyOf, pathOf, sameEntry, type Tree } from "./entry.ts";
 import { type EntryCursor, EntryList, type EntryRecord, EntryWriter } from "./entry-list.ts";
 
-/** Any tree in this form. */
 export function packed(tree: Tree): EntryList {
   return tree instanceof EntryList ? tree : listOf(tree);
 }
 
-/** Of records in any order. */
+/** Accepts records in any order. */
 export function listOf(records: Iterable<EntryRecord>): EntryList {
   const all = Array.from(records, ([path, entry]) => ({ key: keyOf(path), entry }));
   const writer = new EntryWriter();
@@ -14,11 +13,11 @@ export function listOf(records: Iterable<EntryRecord>): EntryList {
   return writer.finish();
 }
 
-/** Below 0: the first one is to be taken; 0: both. */
+/** Below 0: take the first; 0: take both; above 0: take the second. */
 const orderOf = (a: EntryCursor, b: EntryCursor): number =>
   b.ended ? -1 : a.compareTo(b.key.subarray(0, b.keyLength));
 
-/** The older one with what the newer one has; `whole`: what is gone is not told. */
+/** The older tree with the newer records on top; `whole`: leaves out records of removed paths. */
 export function merged(older: EntryList, newer: EntryList, whole = true): EntryList {
   const writer = new EntryWriter();
   const [a, b] = [older.cursor(), newer.cursor()];
@@ -34,7 +33,7 @@ export function merged(older: EntryList, newer: EntryList, whole = true): EntryL
   return writer.finish();
 }
 
-/** The tree with these instead; undefined: nothing. */
+/** The tree with these entries replaced; undefined removes an entry. */
 export const overlaid = (tree: Tree, changes: ReadonlyMap<string, Entry | undefined>): EntryList =>
   merged(packed(tree), listOf(changes));
 
@@ -54,7 +53,7 @@ interface KeyChange extends Omit<EntryChange, "path"> {
   readonly key: Buffer;
 }
 
-/** In the order of their keys, which are valid up to the next one. */
+/** In key order; a yielded key is valid only until the next one. */
 export function* changedIn(before: EntryList, after: EntryList): Generator<KeyChange> {
   const [a, b] = [before.cursor(), after.cursor()];
   a.next();

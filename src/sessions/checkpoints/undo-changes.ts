@@ -16,12 +16,12 @@ import { type Op, type Plan, planOf } from "./undo-plan.ts";
 export interface UndoRequest {
   readonly session: string;
   readonly steps: Steps;
-  /** Steps behind this one are taken back; 0: all. */
+  /** Takes back the steps after this one; 0: all. */
   readonly target: number;
-  /** Brings back what the last undo took away. */
+  /** Brings back what the last undo took back. */
   readonly redo: boolean;
   readonly dryRun: boolean;
-  /** What conflicts is left as it is; else nothing is done when anything does. */
+  /** Leaves conflicting paths as they are; otherwise any conflict prevents the whole undo. */
   readonly skip: boolean;
 }
 
@@ -30,7 +30,10 @@ export interface Undone extends Plan {
   readonly notes: readonly string[];
 }
 
-/** Nobody else may write the workspace meanwhile. How it was before is kept as the first tree of the undo's own step. */
+/**
+ * Nobody else may write to the workspace meanwhile. The state before is stored as the first tree of the undo's own
+ * step.
+ */
 export async function undo(store: CheckpointStore, request: UndoRequest): Promise<Undone> {
   const { session, steps, target, redo, dryRun, skip } = request;
   const now = await lookAt(store);
@@ -44,7 +47,7 @@ export async function undo(store: CheckpointStore, request: UndoRequest): Promis
     throw new HarnessError(EXIT.failed, "the workspace is being changed by somebody else", "harness undo");
   const kind = redo ? "redo" : "undo";
   const step = steps.begin({ kind, call: null, turn: null, before, target: redo ? null : target });
-  // One that leaves something out is not over: the same again finds the rest.
+  // An undo that leaves something out is not finished: repeating it finds the rest.
   const whole = plan.refused.length === 0;
   const aside = `.harness-${kind}-${randomUUID()}`;
   const journal: Journal = { session, step, before, whole, aside, ops: plan.ops };
@@ -105,7 +108,9 @@ export function carryOut(store: CheckpointStore, { aside, what }: Journal, ops: 
   }
 }
 
-/** Finishes an undo that was cut short. What somebody has changed since is left. undefined when there is none. */
+/**
+ * Finishes an undo that was cut short, without touching what somebody has changed since; undefined if there is none.
+ */
 export async function finishUndo(
   store: CheckpointStore,
   stepsOf: (session: string) => Steps | undefined,
@@ -131,7 +136,7 @@ export async function finishUndo(
 const isKept = ({ to }: Op, packs: Packs): boolean =>
   to?.kind !== "file" || to.pieces.every((piece) => packs.isWhole(piece));
 
-/** As it was before, as it is to be, or on the way there. */
+/** The path is in its old state, its new state, or on the way between them. */
 function isOurs(op: Op, now: Tree): boolean {
   const there = now.get(op.path);
   if (there === undefined) return op.from === null || op.to === null || goesFirst(op);
@@ -144,20 +149,20 @@ function tidy(store: CheckpointStore, folder: string, aside: string): void {
     using ground = new Ground(store.workspace, folder);
     unlinkSync(ground.at(aside));
   } catch {
-    // It was not there: the rule.
+    // As a rule there is no such file.
   }
 }
 
-/** An undo that has begun: enough to finish it when it is killed. */
+/** An undo that has begun: enough to finish it if it is killed. */
 export interface Journal {
   readonly session: string;
   readonly step: number;
-  /** The tree before it. */
+  /** The tree before the undo. */
   readonly before: string;
-  /** Nothing of what was to be undone is left out. */
+  /** The undo leaves nothing out. */
   readonly whole: boolean;
   readonly aside: string;
-  /** Left out: an undo, or a redo. */
+  /** Left out for an undo or a redo. */
   readonly what?: "apply";
   readonly ops: readonly Op[];
 }
@@ -166,7 +171,7 @@ const fileIn = (folder: string): string => path.join(folder, "journal");
 
 export const hasJournal = (folder: string): boolean => existsSync(fileIn(folder));
 
-/** Durable and whole, or not there. */
+/** Afterwards the journal is either durable and complete, or absent. */
 export function writeJournal(folder: string, journal: Journal): void {
   const aside = `${fileIn(folder)}.new`;
   const write = (descriptor: number): void => {
@@ -177,7 +182,7 @@ export function writeJournal(folder: string, journal: Journal): void {
 
 const OPS_AT_ONCE = 500;
 
-/** JSON of it: as one text, hundreds of thousands of changes would take as much memory again. */
+/** Its JSON in parts: a single text for hundreds of thousands of changes would take as much memory again. */
 function* journalParts({ ops, ...rest }: Journal): Generator<string> {
   yield `${JSON.stringify(rest).slice(0, -1)},"ops":[`;
   for (let at = 0; at < ops.length; at += OPS_AT_ONCE) {

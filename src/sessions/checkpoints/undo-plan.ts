@@ -14,7 +14,7 @@ import { mergeLines } from "./merge-lines.ts";
 import type { Packs } from "./packs.ts";
 import type { Span, Spans } from "./spans.ts";
 
-/** One path that is brought from what is there to what is to be there; null: nothing. */
+/** One path, with its present and its target entry; null: nothing. */
 export interface Op {
   readonly path: string;
   readonly from: Entry | null;
@@ -27,16 +27,16 @@ interface Refusal {
 }
 
 export interface Plan {
-  /** By path. Folders whose rights are needed on the way are among them, with the same at both ends. */
+  /** Sorted by path. Includes folders whose mode has to be opened up on the way, with the same entry at both ends. */
   readonly ops: readonly Op[];
-  /** Paths whose content is of two hands. */
+  /** Paths whose content combines changes from both sides. */
   readonly merged: readonly string[];
   readonly refused: readonly Refusal[];
-  /** Folders of the run's that stay, since they hold what is not. */
+  /** Folders that the run made but that stay, because they hold other content. */
   readonly left: readonly string[];
 }
 
-/** What takes these spans back from the tree as it is now. It changes nothing but for merged contents put by. */
+/** Plans how to take these spans back from the present tree. Changes nothing except that it stores merged contents. */
 export function planOf(spans: Spans, now: Tree, packs: Packs): Plan {
   const wanted = new Map<string, Entry | undefined>();
   const merged: string[] = [];
@@ -61,11 +61,11 @@ const inOrder = <T extends { readonly path: string }>(list: readonly T[]): reado
 
 type Wanted = Map<string, Entry | undefined>;
 
-/** What will be there, as far as it is known. */
+/** The expected later entry at a path. */
 const later = (path: string, wanted: Wanted, now: Tree): Entry | undefined =>
   wanted.has(path) ? wanted.get(path) : now.get(path);
 
-/** Folders that would go but for what stays in them: those stay as they are. */
+/** Keeps folders that were to be removed but will still contain something. */
 function keepFilled(wanted: Wanted, now: Tree): readonly string[] {
   const going = [...wanted].filter(([path, to]) => to === undefined && now.get(path)?.kind === "folder");
   if (going.length === 0) return [];
@@ -82,7 +82,7 @@ function keepFilled(wanted: Wanted, now: Tree): readonly string[] {
   return left.toSorted();
 }
 
-/** A file or link cannot take the place of a folder that holds something else. */
+/** A file or link cannot replace a folder that holds something else. */
 function inTheWay(wanted: Wanted, now: Tree): readonly Refusal[] {
   const replaced = [...wanted].filter(
     ([path, to]) => to !== undefined && to.kind !== "folder" && now.get(path)?.kind === "folder",
@@ -101,7 +101,7 @@ function firstIn<T>(all: Iterable<T>, isWanted: (one: T) => boolean): T | undefi
   return undefined;
 }
 
-/** Above what is to be there, folders must be. One that is gone is made again. */
+/** Every path needs folders above it. A missing folder is created again. */
 function withoutGround(wanted: Wanted, now: Tree): readonly Refusal[] {
   const refused: Refusal[] = [];
   const coming = [...wanted].filter(([, to]) => to !== undefined).map(([path]) => path);
@@ -119,7 +119,7 @@ function withoutGround(wanted: Wanted, now: Tree): readonly Refusal[] {
 
 const ENTER = 0o700;
 
-/** Folders in which something is done, and whose rights do not let it be done. */
+/** Folders in which something changes but whose mode does not allow it. */
 function passages(wanted: Wanted, now: Tree): readonly Op[] {
   const folders = new Set([...wanted.keys()].map(parentOf));
   return [...folders].flatMap((path) => {
@@ -129,12 +129,12 @@ function passages(wanted: Wanted, now: Tree): readonly Op[] {
   });
 }
 
-/** What is to stand at a path, or why nothing is done about it. */
+/** The target entry of a path, or why the path stays as it is. */
 type Resolved =
   | { readonly kind: "target"; readonly target: Entry | undefined; readonly merged: boolean }
   | { readonly kind: "refused"; readonly reason: string };
 
-/** Takes the spans back from what is there now, the last one first. What somebody else made since stays. */
+/** Takes the spans back from the present entry, last one first. Later changes by somebody else stay. */
 function resolve(spans: readonly Span[], current: Entry | undefined, packs: Packs): Resolved {
   let target = current;
   let merged = false;
@@ -161,7 +161,7 @@ function takenBack({ from, to }: Span, now: Entry | undefined, packs: Packs): Re
   return REFUSED("it was changed since");
 }
 
-/** Its rights were changed since: those stay; a folder of the run's goes all the same when nothing is left in it. */
+/** The folder's mode was changed since and stays; a folder that the run made is still removed if it is empty. */
 function folderSince(from: Entry | undefined, now: FolderEntry): Resolved {
   if (from === undefined) return TARGET(from);
   return from.kind === "folder" ? TARGET(now) : REFUSED("it was changed since");
@@ -187,7 +187,7 @@ interface Three {
   readonly now: FileEntry;
 }
 
-/** Rights and content each by themselves. */
+/** Merges mode and content independently. */
 function mergedFile({ from, to, now }: Three, packs: Packs): Resolved {
   const mode = now.mode === to.mode ? from.mode : now.mode;
   if (sameContent(now, to)) return restorable({ ...from, mode }, packs);
