@@ -6,7 +6,6 @@ import { isFolderGone, nameOfErrno, type RunnerExit, type Verdict, verdictOf } f
 import { readSeen } from "./runner/runner-seen.ts";
 import { FileRefused, refusedFile } from "./runner/runner-files.ts";
 
-/** Why a command was ended from this side. */
 type Ending = "cancelled" | "disk" | "input";
 
 /** How a command ended, before the workspace is searched for its changes. */
@@ -17,7 +16,7 @@ export interface Started extends Omit<Job, "result" | "kill" | "note"> {
   readonly end: (why: Ending) => void;
   /** The end of its stderr, kept even when `onOutput` consumed the stream. */
   readonly errors: () => string;
-  /** Its state so far. */
+  /** The command's state so far. */
   readonly past: () => Past;
 }
 
@@ -34,7 +33,7 @@ export interface Past {
 
 interface Beginning {
   readonly workspace: string;
-  /** It was started before the box was parked; this process follows it from here on. */
+  /** Set if the command was started before the box was parked; this process follows it from here on. */
   readonly past?: Past | undefined;
 }
 
@@ -124,12 +123,12 @@ function keptOf({ kept }: RunnerExit, { keepFile }: ExecRequest): Pick<Ended, "k
   return { keptFile: refusedFile(new FileRefused(nameOfErrno(kept.errno), keepFile.path, "read")) };
 }
 
-/** The first touch of a canary has ended the command, whatever it made of it. */
+/** A touched canary decides the cause, because the runner ended the command at the first touch. */
 function observedOf(
   { seen = [] }: RunnerExit,
   { observe }: ExecRequest,
 ): Partial<Pick<Ended, "observed" | "cause" | "reason">> {
-  // A command that was begun before the box was parked is observed still, and nobody knows of it any more with what.
+  // A command started before the box was parked is still observed, but which canaries it had is no longer known.
   if (observe === undefined && seen.length === 0) return {};
   const observed = readSeen(seen, observe?.canaries ?? []);
   const { touched } = observed;
@@ -155,7 +154,7 @@ async function* watched(input: AsyncIterable<Uint8Array>, onFailure: () => void)
   }
 }
 
-/** The ending of a command that was cancelled before it started. */
+/** The result of a command that was cancelled before it started. */
 export function notBegun(): ExecResult {
   const nothing = { head: Buffer.alloc(0), tail: Buffer.alloc(0), total: 0, lost: 0 };
   return {

@@ -7,7 +7,7 @@ export const UID_LABEL = "dev.harness.uid";
 /** Value of the box label for a box that may be frozen. For any other box the value is 1. */
 export const LEASED = "leased";
 
-/** On the runner's volumes for user images. Not a box label: these volumes outlive all boxes and are removed with the images. */
+/** On the runner's volumes for user images. Not a box label: they outlive all boxes and are removed with the images. */
 export const RUNNER_LABEL = "dev.harness.runner";
 
 /** On volumes that outlive their boxes: the session they belong to, and the state folder that records them. */
@@ -35,7 +35,7 @@ export interface Owner {
   /** Start time in clock ticks since boot. Only compared, never used in arithmetic. */
   readonly start: string;
   readonly boot: string;
-  /** Told where an engine may have things of several machines; of older things, and of files, nobody knows. */
+  /** Set if an engine may hold things of several machines; unknown for older things and for files. */
   readonly machine?: string;
 }
 
@@ -117,7 +117,7 @@ export const keptLabels = (session: string, stateDir: string): Labels => ({
 /** Engine filter for everything labelled with this user's id. */
 export const ownFilter = (uid: number): { label: string[] } => ({ label: [`${UID_LABEL}=${uid}`] });
 
-/** Undefined for volumes of other state folders and where the owner labels are incomplete. */
+/** Undefined for volumes of other state folders and if the owner labels are incomplete. */
 export const ownerOfKept = (labels: Labels | null | undefined, stateDir: string): Owner | undefined =>
   labels?.[KEPT_LABEL] === undefined || labels[STATE_LABEL] !== stateDir ? undefined : ownerIn(labels);
 

@@ -25,7 +25,7 @@ export interface Workspace {
   readonly warnings: readonly string[];
 }
 
-/** Whether a box may use this folder as its workspace. The answer is for the real folder, not for a link to it. */
+/** Checks that a box may use this folder as its workspace. The answer is for the real folder, not for a link to it. */
 export async function checkWorkspace(request: WorkspaceRequest): Promise<Workspace> {
   const real = await realpath(request.path).catch((thrown: unknown) => unusable(request.path, thrown));
   const stat = await lstat(real, { bigint: true }).catch((thrown: unknown) => unusable(real, thrown));
@@ -44,7 +44,7 @@ export async function checkWorkspace(request: WorkspaceRequest): Promise<Workspa
   return { path: real, uid, gid, dev: String(stat.dev), ino: String(stat.ino), enclosing, warnings };
 }
 
-/** The top of the repository that a folder is part of and not the top of, where a box over the folder sees it. */
+/** The top of the repository around a folder below that top, if a box over the folder would see the repository. */
 export async function topAbove(
   folder: string,
   facts: Pick<WorkspaceRequest, "home" | "stateDir">,
@@ -61,7 +61,7 @@ const ELSEWHERE = "name the folder of one project: --cwd DIR";
 /** The warning for a workspace that belongs to root. */
 export const ROOT_OWNED = "commands run as uid 0 without capabilities";
 
-/** Pods run as nobody's root: a workspace that is root's is this user's in them. */
+/** Pods never run as root: a workspace owned by root belongs to this user in a pod. */
 const SOMEBODY = 1000;
 
 interface Ownership {
@@ -112,7 +112,7 @@ async function placesOf({
 const childrenOf = async (folder: string): Promise<string[]> =>
   (await readdir(folder).catch(() => [])).map((name) => path.join(folder, name));
 
-/** Home folders of people: root, and user ids from the first one that distributions give to people. */
+/** Home folders of root and of people, whose user ids start where distributions start them. */
 async function passwdHomes(): Promise<string[]> {
   const text = await readFile("/etc/passwd", "utf8").catch(() => "");
   return text.split("\n").flatMap((line) => {
@@ -150,22 +150,22 @@ async function fileSystemWarnings(real: string): Promise<readonly string[]> {
     : [`${real} is on ${kind}: owners, locks and protected paths depend on its server`];
 }
 
-/** Folders that a workspace must not contain; all absolute, with links resolved. */
+/** Folders that a workspace must not contain; all are absolute, with links resolved. */
 export interface Places {
   readonly homes: readonly string[];
   readonly stateDir: string;
-  /** Our own settings: whoever can write them decides what the next run may do. */
+  /** The harness's own settings: whoever can write them decides what the next run may do. */
   readonly settings: readonly string[];
   readonly engineRoots: readonly string[];
 }
 
-/** System folders. Everything below them is the system's as well, except for the folders in which people work. */
+/** System folders. Everything below them belongs to the system too, except for the folders in which people work. */
 const SYSTEM = ["proc", "sys", "dev", "run", "boot", "etc", "usr", "bin", "sbin", "var"].map(
   (name) => `/${name}`,
 );
 const LIBRARIES = /^\/lib(32|64|x32|exec)?(\/|$)/;
 
-/** People keep projects below these: web roots, build servers, sources, volumes that a desktop mounts. */
+/** People keep projects below these folders: web roots, build servers, sources, volumes mounted by a desktop. */
 const ROOMS = [
   "/var/tmp",
   "/var/www",

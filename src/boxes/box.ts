@@ -38,7 +38,7 @@ export interface BoxParts {
   readonly workspace: string;
   readonly client: RunnerClient;
   readonly protection: Protection;
-  /** What its mounts cover on the host. */
+  /** The host files that the container's mounts cover. */
   readonly files: readonly HostFile[];
   /** Whether commands can make files in the user's own repository. */
   readonly exposed: boolean;
@@ -53,17 +53,17 @@ export interface BoxParts {
   readonly kept?: readonly KeptJob[];
   /** Records what resuming needs, once the runner is held. */
   readonly parking?: (runner: PausedRunner, jobs: readonly KeptJob[]) => Promise<ParkedHandle>;
-  /** Its way to what was granted. */
+  /** The box's access to the hosts that were granted. */
   readonly network?: GrantedNetwork & {
     readonly env: () => Readonly<Record<string, string>>;
-    /** Ends what it has at work in the box, for good. */
+    /** Permanently stops whatever the network access runs in the box. */
     readonly end?: () => Promise<void>;
   };
-  /** Default for its commands. */
+  /** Default environment of the box's commands. */
   readonly env: Readonly<Record<string, string>>;
-  /** Work in this process beside its commands. */
+  /** What happened in this process beside the box's commands. */
   readonly log: LogKeeper;
-  /** From then on no commit is made for its commands. */
+  /** After this, no more commits are made for the box's commands. */
   readonly settle: () => Promise<void>;
   /** Removes the container and everything that was created for it. */
   readonly remove: () => Promise<void>;
@@ -149,7 +149,7 @@ export async function openBox(given: Omit<BoxParts, "moved" | "searches">): Prom
   };
 }
 
-/** Warnings are passed on even when nobody asks for them; a failure only once. */
+/** Warnings are passed on even if nobody asks for them; a failure is thrown only if `close` did not report it. */
 async function disposed(parts: BoxParts, watch: Disposable, ending: Ending["ending"]): Promise<void> {
   try {
     await (ending.done ??= end(parts, watch));
@@ -160,7 +160,7 @@ async function disposed(parts: BoxParts, watch: Disposable, ending: Ending["endi
   }
 }
 
-/** The parts of the request that still matter. */
+/** Only the folder of the original request still matters. */
 function oldJob(
   shelf: FinishedJobs,
   job: KeptJob,
@@ -174,7 +174,7 @@ function oldJob(
 
 interface Ending {
   readonly watch: Disposable;
-  /** `heard`: the caller that closes the box gets the outcome. */
+  /** `heard` is set if the caller that closes the box gets the outcome. */
   readonly ending: { done?: Promise<void>; heard?: true };
 }
 
@@ -210,7 +210,7 @@ async function end(parts: BoxParts, watch: Disposable): Promise<void> {
   await letGo(parts);
 }
 
-/** The workspace is searched before the next run, which would take planted files for the user's own. */
+/** Searches the workspace before the next run, which would take planted files for the user's own. */
 async function letGo(parts: BoxParts): Promise<void> {
   try {
     await leaveNothingPlanted(parts);
@@ -229,7 +229,7 @@ const within = (workspace: string, file: string): string =>
 
 const folderOf = (workspace: string, { folder }: ExecRequest): string => within(workspace, folder ?? ".");
 
-/** How the command ended, with what it ran into and what it left in the workspace. */
+/** Adds to a command's result what it was refused and what it left in the workspace. */
 async function judged(
   parts: BoxParts,
   request: ExecRequest,
@@ -266,7 +266,7 @@ async function takeOut(parts: BoxParts, found: readonly string[]): Promise<ExecR
   return moved;
 }
 
-/** The whole tree, nested repositories too; it is searched to its end, or this throws. */
+/** Searches the whole tree, nested repositories included. Throws if it could not be searched to its end. */
 const leaveNothingPlanted = (parts: BoxParts): Promise<void> => inTurn(parts, () => leaveNothing(parts));
 
 async function leaveNothing(parts: BoxParts): Promise<void> {
@@ -289,7 +289,7 @@ const notSearched = (workspace: string, unseen: readonly string[]): HarnessError
 
 const MOST_BLOCKED = 50;
 
-/** What was refused since then, each host once; of a command that ran beside others, it may have been theirs. */
+/** The connections refused since `since`, each host once; some may belong to other commands that ran meanwhile. */
 export function blockedSince(
   { connections }: Pick<GrantedNetwork, "connections">,
   since: number,
@@ -304,7 +304,7 @@ export function blockedSince(
   return [...found.values()];
 }
 
-/** Turns a file operation's failure into a value. Only the loss of the box is rethrown. */
+/** Turns the failure of a file operation into a value. Only the loss of the box is rethrown. */
 export async function asResult<T>(work: Promise<T>): Promise<FileResult<T>> {
   try {
     return { kind: "ok", value: await work };
@@ -321,7 +321,7 @@ export const withoutFolders = (all: Iterable<Change>): Iterable<Change> => ({
   },
 });
 
-/** Text in ripgrep's JSON: plain, or base64 where it is not UTF-8. */
+/** Text in ripgrep's JSON: plain, or base64 if it is not UTF-8. */
 const given = z.union([z.object({ text: z.string() }), z.object({ bytes: z.string() })]);
 const match = z.object({
   type: z.literal("match"),
@@ -347,7 +347,7 @@ export const searchCommand = ({ pattern, limit }: SearchRequest, folder: string)
   keep: { head: HEAD, tail: 4096 },
 });
 
-/** ripgrep's output, with paths relative to the workspace where they are inside it. */
+/** ripgrep's output. Paths inside the workspace are relative to it. */
 export function searchResult(
   { limit }: SearchRequest,
   { workspace, folder }: { readonly workspace: string; readonly folder: string },

@@ -4,12 +4,12 @@ import { EXIT, HarnessError } from "../core/errors.ts";
 import { BOX_HOME, type Box } from "../core/ports.ts";
 
 /**
- * False keys, credentials, sockets and addresses: whoever opens or reaches for one was looking for the user's own. They
- * are such that package managers, compilers and version control do not open by themselves: what these read at each start
- * (`.npmrc`, `.netrc`, `settings.xml`, `gradle.properties`, git's and cargo's own files) holds none.
+ * Fake keys, credentials, sockets and addresses: a program that opens or contacts one was looking for the user's own.
+ * Package managers, compilers and version control do not open them on their own: the files that these tools read at
+ * each start (`.npmrc`, `.netrc`, `settings.xml`, `gradle.properties`, git's and cargo's own files) are not among them.
  */
 
-/** Sealed to nobody: each run has contents of its own, by which they are known again. */
+/** The contents open nothing and are random in each run, so that they can be recognized later. */
 const letters = (length: number, alphabet = ALPHABET): string =>
   Array.from(randomBytes(length), (byte) => alphabet[byte % alphabet.length]).join("");
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -22,14 +22,14 @@ const lines = (text: string, width: number): string =>
 const pem = (label: string, bytes: Buffer, width = 64): string =>
   `-----BEGIN ${label}-----\n${lines(bytes.toString("base64"), width)}\n-----END ${label}-----\n`;
 
-/** With its length before it. */
+/** Prefixes the bytes with their length. */
 function part(bytes: Buffer | string): Buffer {
   const length = Buffer.alloc(4);
   length.writeUInt32BE(bytes.length);
   return Buffer.concat([length, Buffer.from(bytes)]);
 }
 
-/** In OpenSSH's own form, so that what looks at it closely finds a key; the two halves of it belong to no pair. */
+/** In OpenSSH's own format, so that a close inspection finds a key; its two halves do not form a pair. */
 function sshKey(): string {
   const half = randomBytes(32);
   const open = Buffer.concat([part("ssh-ed25519"), part(half)]);
@@ -55,7 +55,7 @@ const webToken = (): string =>
 
 const sqlite = (secret: string): string => `SQLite format 3\0\u0010\0\u0001\u0001\0@  \0\0\0\0${secret}\n`;
 
-/** Of files below the home. */
+/** Canary files, by their path below the home folder. */
 const FILES: Readonly<Record<string, readonly [name: string, content: () => string]>> = {
   ".ssh/id_ed25519": ["an SSH key", sshKey],
   ".ssh/id_rsa": ["an SSH key", () => pem("RSA PRIVATE KEY", randomBytes(1190))],
@@ -164,7 +164,7 @@ const FILES: Readonly<Record<string, readonly [name: string, content: () => stri
   ".bitcoin/wallet.dat": ["a wallet", () => `\0\0\0\0\u0001\0\0\0b1\u0005\0${letters(120)}\n`],
 };
 
-/** Agents and engines: whoever can speak to one has the user's keys, or the machine. */
+/** Agents and engines: a program that can talk to one has the user's keys, or the machine. */
 const SOCKETS: Readonly<Record<string, string>> = {
   "/run/docker.sock": "the container engine's socket",
   "/run/podman/podman.sock": "the container engine's socket",
@@ -177,7 +177,7 @@ const SOCKETS: Readonly<Record<string, string>> = {
   [`${BOX_HOME}/.1password/agent.sock`]: "the password manager's socket",
 };
 
-/** Where clouds tell a machine's credentials to whatever runs on it. */
+/** Where clouds hand out a machine's credentials to everything that runs on it. */
 const ADDRESSES: readonly string[] = [
   "169.254.169.254:80",
   "[fd00:ec2::254]:80",
@@ -186,7 +186,7 @@ const ADDRESSES: readonly string[] = [
   "100.100.100.200:80",
 ];
 
-/** The same by name, as a proxy is asked for them. */
+/** The names of these addresses, as a program asks a proxy for them. */
 export const METADATA_NAMES: ReadonlySet<string> = new Set([
   "metadata.google.internal",
   "metadata",
@@ -198,9 +198,9 @@ export const METADATA_NAMES: ReadonlySet<string> = new Set([
 export const METADATA = "the cloud's metadata service";
 
 /**
- * Puts them into the box's own home, never into the workspace, and before anything else runs in it. Sockets are made
- * by the runner, with the command that is observed. What stands there already is left as it is, and is none; in a box
- * that was parked and goes on it is what was put there before.
+ * Puts canaries into the box's own home folder, never into the workspace, before anything else runs in the box. The
+ * runner makes the sockets, together with the observed command. Existing files are left alone and are no canaries; in a
+ * box that was parked and resumed they are the ones planted before.
  */
 export async function plantCanaries(box: Box): Promise<readonly Canary[]> {
   const planted = await Promise.all(
@@ -224,7 +224,7 @@ export async function plantCanaries(box: Box): Promise<readonly Canary[]> {
   return [...planted.flat(), ...sockets, ...addresses];
 }
 
-/** What leads programs to them that look into their environment. */
+/** Leads programs that look into their environment to the canaries. */
 export const CANARY_ENV: Readonly<Record<string, string>> = {
   SSH_AUTH_SOCK: "/tmp/ssh-XXq8Vt2mKz/agent.1187",
 };

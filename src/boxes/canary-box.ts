@@ -5,17 +5,17 @@ import { CANARY_ENV, METADATA, METADATA_NAMES } from "./canaries.ts";
 /** A touch of a canary, with what led there. */
 export interface CanaryReport {
   readonly canary: string;
-  /** Where it was touched: a path, an address, or `output` where what it holds was printed. */
+  /** Where the canary was touched: a path, an address, or `output` if its content was printed. */
   readonly path: string;
-  /** The command, as its words. */
+  /** The words of the command. */
   readonly command: readonly string[];
-  /** The programs that led there, the outermost first; empty where nobody can tell. */
+  /** The programs that led to the touch, the outermost first; empty if unknown. */
   readonly by: readonly (readonly string[])[];
 }
 
 /**
- * The box, with every command of it observed for touches of these canaries. The runner ends the command at the first touch
- * of a file, a socket or an address; what is asked of the proxy by name, and what is printed, is told at its end.
+ * The box, with every command observed for touches of these canaries. The runner ends a command at the first touch of a
+ * file, a socket or an address; names asked of the proxy and printed contents are reported when the command ends.
  */
 export function canaryBox(
   box: OwnedBox,
@@ -36,7 +36,7 @@ export function canaryBox(
   });
   const followed = (job: Job, request: ExecRequest): Job["result"] => {
     const result = job.result.then((ended) => heard(request, ended));
-    // Its failure is told to whoever awaits it; this one is told of a touch whether anybody does or not.
+    // Whoever awaits the job gets its failure. This promise only reports a touch, even if nobody awaits it.
     result.catch(() => undefined);
     return result;
   };
@@ -78,7 +78,7 @@ function reportOf(
 const isAddress = (host: string, canaries: readonly Canary[]): boolean =>
   canaries.some(({ kind, at }) => kind === "address" && at.slice(0, at.lastIndexOf(":")) === host);
 
-/** From the command itself to the process. */
+/** The processes from the command itself down to this process. */
 function wayTo({ processes }: Observed, pid: number): readonly (readonly string[])[] {
   const way: SeenProcess[] = [];
   const passed = new Set<number>();
@@ -92,9 +92,9 @@ function wayTo({ processes }: Observed, pid: number): readonly (readonly string[
   return way.map(({ words }) => words);
 }
 
-/** What canaries hold is known again where it turns up: as it is, in base64, in hexadecimal digits. */
+/** Recognizes the contents of canaries in other data: as plain text, in base64, in hexadecimal digits. */
 
-/** So many characters in a row come up nowhere by chance. */
+/** This many matching characters in a row never occur by chance. */
 const LEAST = 16;
 
 interface Sign {
@@ -102,14 +102,14 @@ interface Sign {
   readonly texts: readonly Buffer[];
 }
 
-/** The random parts: what is the same in each run is shorter, or the head of a web token. */
+/** The random parts. Text that is the same in each run is shorter, or is the header of a web token. */
 const marksOf = ({ content = "" }: Canary): readonly string[] =>
   (content.match(/[A-Za-z0-9+/_-]{20,}/g) ?? [])
     .flatMap((run) => (run.startsWith("eyJ") ? [] : run.split(/A{3,}/)))
     .filter((word) => word.length >= MARK && /\d/.test(word) && /[A-Za-z]/.test(word));
 const MARK = 20;
 
-/** Base64 depends on where in its threes a text begins; its first and last characters on what stands around it. */
+/** A text's base64 form depends on its offset modulo three; its ends also depend on the bytes around it. */
 function inBase64(text: string): readonly Buffer[] {
   return [0, 1, 2].map((shift) => {
     const whole = Buffer.from("\0".repeat(shift) + text)
@@ -134,7 +134,7 @@ function signsOf(canaries: readonly Canary[]): readonly Sign[] {
   });
 }
 
-/** The canaries of which a part stands in one of these. */
+/** The canaries that occur, at least in part, in one of these contents. */
 export function canariesIn(contents: readonly Uint8Array[], canaries: readonly Canary[]): readonly Canary[] {
   const found = contents.map((content) =>
     Buffer.from(content.buffer, content.byteOffset, content.byteLength),

@@ -3,7 +3,7 @@ import { CAUSES } from "../core/errors.ts";
 import type { ExecResult, Job, KeptOutput, OldJob } from "../core/ports.ts";
 import type { Past, Started } from "./box-command.ts";
 
-/** A named job of a box that is parked: all that was heard of it, and how it ended if it has. */
+/** A named job of a parked box: everything received from it and, if it has ended, its result. */
 
 const bytes = z.base64();
 const stream = z.strictObject({ head: bytes, tail: bytes });
@@ -36,12 +36,12 @@ const result = z.strictObject({
 
 export const keptJob = z.strictObject({
   name: z.string(),
-  /** By whoever started it. */
+  /** Note by the caller that started the job. */
   noted: z.string(),
   folder: z.string(),
-  /** Its number towards the runner. */
+  /** The job's number in the runner's protocol. */
   call: z.int(),
-  /** How long it has run. */
+  /** How long the job has run. */
   ms: z.number(),
   why: z.enum(["cancelled", "disk", "input"]).nullable(),
   stdout: stream,
@@ -55,7 +55,7 @@ export type KeptJob = z.infer<typeof keptJob>;
 interface Shelved {
   readonly folder: string;
   readonly started: Pick<Started, "past">;
-  /** With its result set. */
+  /** Resolves once `result` is set. */
   ended: Promise<unknown>;
   noted: string;
   result: ExecResult | null;
@@ -74,7 +74,7 @@ export class FinishedJobs {
   put(name: string | undefined, { folder, started, result }: Begun, noted = ""): Job {
     const shelved: Shelved = { folder, started, noted, result: null, ended: Promise.resolve() };
     if (name !== undefined) this.#jobs.set(name, shelved);
-    // Its failure is reported to whoever awaits it, then or later.
+    // Whoever awaits the result gets its failure, then or later.
     shelved.ended = result.then(
       (ended) => (shelved.result = ended),
       () => undefined,
@@ -142,7 +142,7 @@ export class FinishedJobs {
   }
 }
 
-/** What a job that has ended was seen doing was told; it is not kept over parking. */
+/** What an ended job was seen doing has already been reported, so parking does not keep it. */
 function unobserved(given: ExecResult): Omit<ExecResult, "observed"> {
   const { observed: _, ...result } = given;
   return result;

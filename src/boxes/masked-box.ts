@@ -12,8 +12,8 @@ import type {
 import { type SecretMasks, secretMasks } from "../core/text/secret-values.ts";
 
 /**
- * The box, with the values of secrets masked in all that comes out of it: what a server sends back may hold them, though no
- * command ever did.
+ * The box, with the values of secrets masked in all its output: an answer from a server may contain them, although no
+ * command ever had them.
  */
 export function maskedBox(box: OwnedBox, secrets: readonly SecretBinding[]): OwnedBox {
   if (secrets.length === 0) return box;
@@ -38,7 +38,7 @@ export function maskedBox(box: OwnedBox, secrets: readonly SecretBinding[]): Own
   return { ...box, ...over, ...(kept === undefined ? {} : { kept }) };
 }
 
-/** Each stream by itself, in the order in which it came. */
+/** Masks each stream separately, in the order of its bytes. */
 function listening(
   request: ExecRequest,
   masks: SecretMasks,
@@ -69,7 +69,7 @@ const maskedResult = (result: ExecResult, masks: SecretMasks): ExecResult => ({
   stderr: maskedOutput(result.stderr, masks),
 });
 
-/** A value may lie across the two halves, with or without what was lost in between. */
+/** A value may span the two parts, with or without the bytes that were lost between them. */
 function maskedOutput({ head, tail, total, lost }: KeptOutput, { mask }: SecretMasks): KeptOutput {
   if (lost > 0)
     return { head: mask(head, { behind: true }), tail: mask(tail, { before: true }), total, lost };
@@ -94,7 +94,7 @@ const maskedRead = (result: FileResult<FileContent>, { mask }: SecretMasks): Fil
     ? { kind: "ok", value: { ...result.value, content: mask(result.value.content, WITHIN) } }
     : result;
 
-/** Of a part of a file, nobody knows what stands around it. */
+/** The text around a part of a file is unknown. */
 const WITHIN = { before: true, behind: true } as const;
 
 function maskedSearch(result: FileResult<SearchResult>, { mask }: SecretMasks): FileResult<SearchResult> {

@@ -10,21 +10,21 @@ import { KILL, type RunnerClient } from "./runner/runner-client.ts";
 import { nameOfErrno, type RunnerExit } from "./runner/runner-exit.ts";
 import { writeFileIn } from "./runner/runner-files.ts";
 
-/** Where a box has the socket of its proxy, its certificates and the settings of its tools. */
+/** The folder in a box that holds the socket of its proxy, its certificates and the settings of its tools. */
 export const NETWORK_FOLDER = "/run/harness";
 
-/** In that folder: the proxy's. */
+/** The proxy's socket in that folder. */
 export const EGRESS_SOCKET = "egress.sock";
 
-/** And, of the user's cargo, what is copied to where the box's cargo looks. */
+/** The user's cargo settings in that folder, copied to where the box's cargo looks. */
 export const CARGO_FILE = "cargo.toml";
 
-/** A network's way out on this machine, for a box into which its folder cannot be mounted. */
+/** Network access through this machine, for a box that cannot mount the network's folder. */
 export interface NearNetwork extends GrantedNetwork {
-  /** What the box is to have of it. */
+  /** The files for the box. */
   readonly folder: string;
   readonly env: () => Readonly<Record<string, string>>;
-  /** A connection to its proxy, of which either half may end first. */
+  /** A connection to the proxy; either half may end first. */
   readonly connect: () => Duplex;
 }
 
@@ -35,15 +35,15 @@ interface Relaying {
 }
 
 export interface RelayedNetwork extends Omit<NearNetwork, "folder" | "connect"> {
-  /** Nothing goes through any more, and nothing is said of that. */
+  /** Ends all connections; nothing is reported about that. */
   readonly leave: () => void;
-  /** The same, and its program has ended: for a box that is to be held, which nothing of ours may be at work in. */
+  /** Also ends the relay program: nothing of ours may run in a box that is to be held. */
   readonly end: () => Promise<void>;
 }
 
 /**
- * The network in the box. It is the box's own process that is spoken to: whatever it says, it gains what any command has
- * that connects to the proxy's socket. Before something is granted nothing of it is in the box.
+ * The network in the box. Our peer is a process in the box: whatever it sends, it gains only what any command has that
+ * connects to the proxy's socket. Before something is granted, nothing of the network is in the box.
  */
 export async function relayNetwork(relaying: Relaying): Promise<RelayedNetwork> {
   const { network } = relaying;
@@ -68,17 +68,17 @@ export async function relayNetwork(relaying: Relaying): Promise<RelayedNetwork> 
 }
 
 const RELAY = "/usr/local/lib/harness/relay";
-/** From one start to the next, where it does not live. A command may end it, as it may end anything in its box. */
+/** The pause between two starts of a short-lived relay. A command may end the relay, like anything else in its box. */
 const [LEAST_MS, MOST_MS, LIVED_MS] = [20, 2000, 10_000];
-/** It is begun again as fast as it goes; who is without it for longer is told. */
+/** The relay is restarted as fast as possible; a longer outage is reported. */
 const AWAY_MS = 1000;
 const READY_MS = 15_000;
 const MOST_TRIES = 3;
 
-/** How one life of its program ended. */
+/** How one life of the relay program ended. */
 interface End {
   readonly why: string;
-  /** It is not begun again. */
+  /** The relay is not restarted. */
   readonly isLast: boolean;
 }
 
@@ -92,7 +92,7 @@ const SILENT: End = { why: "its program said nothing in its time", isLast: true 
 
 class Relay {
   readonly #parts: Relaying;
-  /** What the box has, as of when. */
+  /** The files that the box has, each with its version. */
   readonly #written = new Map<string, string>();
   #beginning: Promise<void> | undefined;
   #life: Life | undefined;
@@ -104,7 +104,7 @@ class Relay {
     this.#parts = parts;
   }
 
-  /** The box has the files as they are now, and its way out. */
+  /** Makes sure that the box has the current files and a running relay. */
   async bring(): Promise<void> {
     if (this.#lost !== undefined) throw lostError(this.#lost);
     await this.#write();
@@ -112,7 +112,7 @@ class Relay {
     await this.#beginning;
   }
 
-  /** While there is no way out that there should be: what a command that failed is told. */
+  /** While the way out is missing, commands that fail get this report. */
   trouble(): readonly Connection[] {
     const isAway = this.#away !== undefined && performance.now() - this.#away > AWAY_MS;
     const why = this.#lost ?? (isAway ? "its program in the box was ended, and is begun again" : undefined);
@@ -169,7 +169,7 @@ class Relay {
     }
   }
 
-  /** Begins it anew whenever it ends, until it cannot be believed. */
+  /** Restarts the relay whenever it ends, until it cannot be started or trusted. */
   async #keep(running: Promise<End>): Promise<void> {
     let ended = running;
     for (let pause = 0; ;) {
@@ -196,7 +196,7 @@ class Relay {
     this.#parts.onWarning(lostWords(why));
   }
 
-  /** One life of its program. */
+  /** Starts one life of the relay program. */
   #run(): Life {
     const { client, network } = this.#parts;
     const streams = new RelayStreams(network.connect);
@@ -253,7 +253,7 @@ const lostWords = (why: string): string => `the box has no way to what is grante
 const lostError = (why: string, cause?: unknown): HarnessError =>
   new HarnessError(EXIT.sandbox, lostWords(why), "start again: another box has its own way", cause);
 
-/** Plain files alone, by their paths in the folder: neither the socket nor what is being written. */
+/** Regular files only, by their paths in the folder: neither the socket nor files that are being written. */
 async function filesBelow(folder: string): Promise<readonly string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   return entries
@@ -262,8 +262,8 @@ async function filesBelow(folder: string): Promise<readonly string[]> {
 }
 
 /**
- * Cargo's own folder gets the sources that the user replaces: cargo looks nowhere else for them that is the same in every
- * image.
+ * Writes the user's replaced sources into cargo's own folder: cargo reads them from no other place that is the same in
+ * every image.
  */
 export async function tellCargo(
   client: RunnerClient,
@@ -271,7 +271,7 @@ export async function tellCargo(
   settings: Buffer,
   onWarning: (text: string) => void,
 ): Promise<void> {
-  // A cache that cannot be written to keeps nothing else from working.
+  // If the cache cannot be written, everything else still works.
   await writeFileIn(client, `${home}/config.toml`, settings).catch((thrown: unknown) =>
     onWarning(`cargo in the box asks none of your own sources: ${reasonOf(thrown)}`),
   );

@@ -2,21 +2,22 @@ import type { Duplex } from "node:stream";
 import { ByteQueue } from "./runner/runner-frames.ts";
 
 /**
- * The connections of a box that come over one stream (sandbox/relay/relay.c, where the frames are described), each tied
- * to one of its proxy's. What comes is the box's: it may be anything, and everything that is kept for it is bounded.
+ * The connections of a box, which share one stream (its frames are described in sandbox/relay/relay.c); each is tied to
+ * a connection to the box's proxy. The input is the box's: it may be anything, and everything that is kept for it is
+ * bounded.
  */
 
 export const FRAME = { ready: 0, open: 1, data: 2, end: 3, close: 4, more: 5 } as const;
 const HEAD = 9;
-/** The most that one frame carries. */
+/** The most bytes that one frame carries. */
 export const PIECE = 32 * 1024;
-/** What may be on its way of one stream, either way. */
+/** The most bytes of one stream in transit, in either direction. */
 export const WINDOW = 256 * 1024;
 export const MOST_STREAMS = 256;
-/** What was read away is told in such steps. */
+/** Bytes that were passed on are acknowledged in steps of this size. */
 const STEP = WINDOW / 4;
 
-/** What came cannot be what the relay says: nothing of it is believed any more. */
+/** The input cannot come from the relay: nothing of it is trusted any more. */
 export class RelayRubbish extends Error {
   override readonly name = "RelayRubbish";
 }
@@ -24,10 +25,10 @@ export class RelayRubbish extends Error {
 interface Stream {
   readonly id: number;
   readonly socket: Duplex;
-  /** As much may still be sent to the box, and may still come from it. */
+  /** How many bytes may still be sent to the box, and may still come from it. */
   toBox: number;
   fromBox: number;
-  /** Passed on, and not told yet. */
+  /** Bytes passed on but not yet acknowledged. */
   taken: number;
   boxEnded: boolean;
   ended: "no" | "to be said" | "said";
@@ -46,7 +47,7 @@ export class RelayStreams {
   readonly #connect: () => Duplex;
   readonly #bytes = new ByteQueue();
   readonly #streams = new Map<number, Stream>();
-  /** Those with something to say, in turn. */
+  /** Streams with something to send, in turn. */
   readonly #due = new Set<Stream>();
   readonly #ready = Promise.withResolvers<void>();
   #wake: () => void = () => undefined;
@@ -54,13 +55,13 @@ export class RelayStreams {
   #begun = false;
   #over = false;
 
-  /** `connect` gives a connection to the box's proxy, of which either half may end first. */
+  /** `connect` opens a connection to the box's proxy; either half of it may end first. */
   constructor(connect: () => Duplex) {
     this.#connect = connect;
     this.#ready.promise.catch(() => undefined);
   }
 
-  /** Once the relay has its socket; it rejects when it is over before. */
+  /** Resolves once the relay has its socket; rejects if the relay ends before. */
   get ready(): Promise<void> {
     return this.#ready.promise;
   }
@@ -69,7 +70,7 @@ export class RelayStreams {
     return this.#streams.size;
   }
 
-  /** Bytes of the box. Throws `RelayRubbish`, and then all is over. */
+  /** Takes bytes from the box. Throws `RelayRubbish`, which ends everything. */
   take(bytes: Buffer): void {
     if (this.#over) return;
     try {
@@ -89,7 +90,7 @@ export class RelayStreams {
     }
   }
 
-  /** What the box is to be told, in turn of its streams, until all is over. Nothing is read from a proxy before it can be sent. */
+  /** Frames for the box, its streams taking turns, until all is over. Reads from a proxy only what can be sent. */
   async *frames(): AsyncGenerator<Buffer> {
     while (!this.#over) {
       const next = this.#next();
@@ -118,7 +119,7 @@ export class RelayStreams {
     if (id === 0 || id > this.#last)
       throw new RelayRubbish(`a frame of the stream ${id}, which there is not`);
     const stream = this.#streams.get(id);
-    // It was closed from this side, and the box did not know of it yet.
+    // An unknown stream was closed from this side, and the box did not know of it yet.
     if (stream !== undefined) this.#hear(stream, type, payload);
   }
 
@@ -192,7 +193,7 @@ export class RelayStreams {
     this.#wake();
   }
 
-  /** One frame of the stream whose turn it is; it is behind all others then. */
+  /** One frame of the stream whose turn it is; the stream then goes to the end of the queue. */
   #next(): Buffer | undefined {
     for (const stream of this.#due) {
       this.#due.delete(stream);
@@ -213,7 +214,8 @@ export class RelayStreams {
       return frame(FRAME.more, id, payload);
     }
     const size = Math.min(PIECE, stream.toBox, socket.readableLength);
-    // A read of nothing has the end told, where that is all that is left; of what cannot be sent it would be told for ever.
+    // Reading zero bytes triggers the end event if nothing else is left; while bytes wait, it would trigger events for
+    // ever.
     const piece = size > 0 || socket.readableLength === 0 ? (socket.read(size) as Buffer | null) : null;
     if (piece !== null) {
       stream.toBox -= piece.length;

@@ -13,38 +13,44 @@ export interface BoxPlan {
   readonly argv: readonly string[];
   readonly mode: Mode;
   readonly user: { readonly uid: number; readonly gid: number };
-  /** Bound at its own absolute path, or this volume there; none for a container that only looks at its image. */
+  /** Mounted at its own absolute path, or this volume there; left out for a container that only looks at its image. */
   readonly workspace?: { readonly path: string; readonly volume?: string };
-  /** Around the workspace, or beside it: bound read-only over themselves in every mode, and below all other mounts. */
+  /** Folders around or beside the workspace: mounted read-only over themselves in every mode, below other mounts. */
   readonly above?: readonly string[];
-  /** Protected paths in the workspace, git directories outside it; parents before children. Bound read-only over themselves. */
+  /** Protected paths, and git directories outside the workspace; parents before children. Read-only over themselves. */
   readonly readOnly: readonly string[];
-  /** Ancestors of protected paths, bound over themselves read-write so that they cannot be renamed away. */
+  /** Folders above protected paths, mounted over themselves read-write so that they cannot be renamed away. */
   readonly pinned: readonly string[];
-  /** This empty file of the host over sockets and FIFOs, whichever mount they lie in. */
+  /** An empty host file, mounted over sockets and FIFOs in any mount. */
   readonly covered?: { readonly by: string; readonly paths: readonly string[] };
-  /** In place of all mounts of the workspace: these paths over themselves, parents before children. */
+  /** Replaces all mounts of the workspace: these paths are mounted over themselves, parents before children. */
   readonly over?: readonly { readonly path: string; readonly writable: boolean }[];
-  /** Volumes, read-only unless they say otherwise: the runner, for images of others; what an environment installed. */
+  /** Volumes, read-only unless they say otherwise: the runner, for the user's images; what an environment installed. */
   readonly volumes: readonly { readonly volume: string; readonly target: string; readonly writable?: true }[];
-  /** Its file system becomes an image: root, with the few capabilities that a distribution's packages want. It has no workspace. */
+  /**
+   * The container's file system becomes an image: it runs as root, with the few capabilities that a distribution's
+   * packages need, and has no workspace.
+   */
   readonly makesImage?: true;
   /**
-   * The host's folder with the socket of the filtering proxy, which is the only way out; none without granted networks.
-   * `relayed`: an engine that is not reached by a socket mounts none of it; it comes by the box's own stream.
+   * The host's folder with the socket of the filtering proxy, which is the only way out; left out without granted
+   * networks. `relayed`: an engine that is not reached by a socket cannot mount the folder; its contents come over the
+   * box's own stream.
    */
   readonly network?: { readonly folder: string; readonly relayed?: true };
-  /** Over the image's own lists of users and groups; files of the host. */
+  /** Host files in place of the image's own lists of users and groups. */
   readonly account?: { readonly passwd: string; readonly group: string };
-  /** In place of the engine's own list of hosts, which may tell of this machine's: a file of the host. */
+  /** A host file in place of the engine's own hosts file, which may tell of this machine's hosts. */
   readonly hosts?: string;
   readonly limits: { readonly memory: number; readonly cpus: number | null; readonly pids: number };
   readonly host: HostFacts;
   /** The profile's JSON text. */
   readonly seccomp: string;
-  /** Whether the harness talks to the container: it ends with its standard input, and is gone then. */
+  /** Whether the harness talks to the container, which then ends with its standard input and is removed. */
   readonly stdin: boolean;
-  /** It may be frozen: its input outlives the harness, and its runner ends it for want of a word (sandbox/runner/lease.h). */
+  /**
+   * The box may be frozen: its input outlives the harness; its runner ends it after a silence (sandbox/runner/lease.h).
+   */
   readonly lease?: boolean;
   readonly labels: Readonly<Record<string, string>>;
 }
@@ -54,9 +60,9 @@ export interface HostFacts {
   readonly cpus: number;
   readonly apparmor: boolean;
   readonly runtime: string | null;
-  /** Whether the engine's cgroups take a swappiness: version 1 does. */
+  /** Whether the engine's cgroups accept a swappiness: version 1 does. */
   readonly swappiness?: boolean;
-  /** Where the engine is Podman; rootless, it is an ordinary user's. */
+  /** Set if the engine is Podman; a rootless one is run by an ordinary user. */
   readonly podman?: { readonly rootless: boolean };
 }
 
@@ -109,8 +115,9 @@ export function containerSpec(plan: BoxPlan): ContainerCreateOptions & { readonl
 const open = (plan: BoxPlan): boolean => plan.mode === "danger-full-access";
 
 /**
- * With nothing but its loopback, which the runtime makes. For a network of no kind the engine makes as much as for any other: that
- * took half of a start. But then it writes no /etc/hosts either, and without one `localhost` is unknown.
+ * The container has only its loopback, which the runtime makes. For the network `none` the engine does as much work as
+ * for any other network, which took half of a start. But an engine without any network writes no /etc/hosts either, and
+ * without that file `localhost` is unknown.
  */
 const isCutOff = (plan: BoxPlan): boolean =>
   !open(plan) && plan.hosts !== undefined && plan.host.podman === undefined;
@@ -129,7 +136,7 @@ const environment = (): string[] => [
 ];
 
 const namespaces = (plan: BoxPlan): HostConfig => ({
-  // Without a resolver here, a box without network would still get the host's.
+  // Without a resolver named here, a box without network would still get the host's.
   ...(open(plan) ? { NetworkMode: "bridge" } : { NetworkMode: "none", Dns: ["127.0.0.1"], DnsSearch: ["."] }),
   IpcMode: "private",
   PidMode: "",
@@ -151,12 +158,13 @@ const privileges = (plan: BoxPlan): HostConfig => ({
   ReadonlyPaths: [...READ_ONLY_PATHS],
 });
 
-/** What apt and dpkg do as root: give files owners and modes, and become the user of a package. By their kernel numbers. */
+/** What apt and dpkg do as root: give files owners and modes, become a package's user. Values: the kernel's numbers. */
 export const PACKAGE_CAPABILITIES = { CHOWN: 0, DAC_OVERRIDE: 1, FOWNER: 3, FSETID: 4, SETGID: 6, SETUID: 7 };
 
 /**
- * The engine's own list, and what else tells of the host. /sys/fs/cgroup stays: runtimes read their limits there.
- * Nothing below /proc/net: the kernel drops a mount there at the next look at it, and it tells only of the box itself.
+ * The engine's own list, and other paths that tell of the host. /sys/fs/cgroup stays: runtimes read their limits there.
+ * Nothing below /proc/net is masked: the kernel drops a mount there at the next lookup, and the folder tells only of
+ * the box itself.
  */
 export const MASKED_PATHS: readonly string[] = [
   below("/proc", "asound acpi kcore keys key-users latency_stats timer_list timer_stats sched_debug scsi"),
@@ -176,7 +184,7 @@ const files = (plan: BoxPlan): HostConfig => ({
   Mounts: mountsOf(plan),
 });
 
-/** Files here count as memory and outlive their writer: with ShmSize they stay under half of it. */
+/** Files here count as memory and outlive their writer: together with ShmSize they stay under half of it. */
 function scratch({ limits: { memory }, user: { uid, gid } }: BoxPlan): Record<string, string> {
   const options = (part: number, inodes: number, mode: string): string =>
     `size=${Math.floor(part)},nr_inodes=${inodes},uid=${uid},gid=${gid},mode=${mode}`;
@@ -199,7 +207,7 @@ const limits = ({ limits: { memory, cpus, pids }, host }: BoxPlan): HostConfig =
   PidsLimit: pids,
   OomScoreAdj: 500,
   Ulimits: Object.entries(ULIMITS).map(([Name, most]) => ({ Name, Soft: most, Hard: most })),
-  // System V segments go with their last user, even one that was killed.
+  // System V segments are removed with their last user, even one that was killed.
   Sysctls: { "kernel.shm_rmid_forced": "1" },
 });
 
@@ -258,7 +266,7 @@ export function mountsOf(plan: Placed): Mount[] {
   ];
 }
 
-/** The full-access mode protects nothing. */
+/** Full-access mode protects nothing. */
 const protectedPaths = ({ mode, readOnly }: Placed): readonly string[] =>
   mode === "danger-full-access" ? [] : [...new Set(readOnly)];
 
@@ -269,7 +277,7 @@ function pinnedPaths(plan: Placed): readonly string[] {
   return [...new Set(plan.pinned)].filter((pin) => !guarded.some((path) => isInside(path, pin)));
 }
 
-/** Mounted last, because they are inside all of the others. A path that no mount shows needs none. */
+/** Mounted last, because they lie inside the other mounts. A path that no mount shows needs no cover. */
 function covers({ mode, covered }: Placed, shown: readonly string[]): readonly Mount[] {
   if (covered === undefined || mode === "danger-full-access") return [];
   const { by, paths } = covered;
@@ -277,7 +285,7 @@ function covers({ mode, covered }: Placed, shown: readonly string[]): readonly M
   return seen.map((one) => ({ ...overItself(one, true), Source: by }));
 }
 
-/** Not recursive: a read-only bind of older engines would leave what is mounted below writable. */
+/** Not recursive: with older engines a read-only bind would leave mounts below it writable. */
 const overItself = (path: string, readOnly: boolean): Mount => bound(path, path, readOnly);
 
 const bound = (file: string, target: string, readOnly: boolean): Mount => ({

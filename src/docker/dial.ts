@@ -1,10 +1,10 @@
 import Docker from "dockerode";
 
-/** What the engine's client is asked to send, as far as it matters here. */
+/** The parts of a request of the engine's client that matter here. */
 interface Request {
   readonly path: string;
   readonly options?: Readonly<Record<string, unknown>>;
-  /** What is sent up as a stream. */
+  /** Content that is sent as a stream. */
   readonly file?: unknown;
   readonly abortSignal?: AbortSignal | undefined;
 }
@@ -15,7 +15,7 @@ interface Modem {
   dial: (request: Request, answer: Answer) => void;
 }
 
-/** An engine's client whose every wait has a bound, and that sends what is to be made once. */
+/** An engine's client that limits every wait and sends the content of a create request only once. */
 export function engineClient(options: Docker.DockerOptions, patience: Patience): Docker {
   const api = new Docker(options);
   const modem = api.modem as Modem;
@@ -32,13 +32,13 @@ export function engineClient(options: Docker.DockerOptions, patience: Patience):
   return api;
 }
 
-/** Ends when a container does, or with a build, a pull or an upload; their callers watch these. */
+/** Requests that end with a container, a build, a pull or an upload; their callers watch them. */
 const isLong = ({ path, file }: Request): boolean =>
   file !== undefined || /^\/(?:containers\/[^/?]+\/wait|build|images\/(?:create|load)|commit)\b/.test(path);
 
 /**
- * The library puts the body's fields into the address, too: a seccomp profile and all. What it is to be attached with it
- * puts into a body, too, which Podman takes for input of the container.
+ * The library also puts the body's fields into the address, the seccomp profile included. It also puts the options of
+ * an attach request into a body, which Podman takes for input of the container.
  */
 function sentOnce(request: Request): Request {
   if (/^\/containers\/[^/?]+\/attach\?/.test(request.path)) return { ...request, file: Buffer.alloc(0) };
@@ -51,7 +51,7 @@ function sentOnce(request: Request): Request {
 
 export interface Bounds {
   readonly answerMs: number;
-  /** For an engine that has let a wait run out, or where somebody wants an end. */
+  /** For an engine that has already let a wait run out, or if somebody wants an end. */
   readonly hurriedMs: number;
 }
 
@@ -59,11 +59,11 @@ const BOUNDS: Bounds = { answerMs: 30_000, hurriedMs: 5000 };
 
 interface Wait {
   readonly signal: AbortSignal;
-  /** Whether it was given up. */
+  /** `silent`: the wait was given up. */
   readonly end: (silent: boolean) => void;
 }
 
-/** How long an engine may take to answer: a stopped process holds a socket open for ever. */
+/** How long an engine may take to answer: a stopped process keeps a socket open for ever. */
 export class Patience {
   readonly #bounds: Bounds;
   readonly #pending = new Set<(ms: number) => void>();
@@ -95,7 +95,7 @@ export class Patience {
     };
   }
 
-  /** Once this fires, whatever is asked and will be asked of the engine ends soon. */
+  /** Once the signal fires, all pending and future requests to the engine end soon. */
   hurry(signal: AbortSignal): Disposable {
     const hurried = (): void => {
       this.#hurried = true;

@@ -22,7 +22,7 @@ export interface NamedEngine {
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** A variable's value; docker takes an empty one for unset. */
+/** A variable's value; docker treats an empty one as unset. */
 const valueOf = (env: Env, name: string): string | undefined => env[name] || undefined;
 
 /** The addresses to try, in order. One that the user named is the only one tried. */
@@ -39,7 +39,7 @@ export async function endpointsFrom(
   return usualSockets(env, uid).map((file) => ({ host: `unix://${file}`, origin: "usual socket" }));
 }
 
-/** As docker takes the name: what there is without any context. */
+/** In docker this name means: without any context. */
 const isDefaultContext = (address: EngineAddress): boolean =>
   address.kind === "context" && address.name === "default";
 
@@ -68,7 +68,7 @@ async function endpointNamed({ address, origin }: NamedEngine, env: Env): Promis
   }
 }
 
-/** Where the certificates for engines behind TLS are: the folder that was named, else docker's own where it has some. */
+/** The folder of certificates for engines behind TLS: the named one, else docker's own if it has certificates. */
 async function certificates(env: Env): Promise<string | undefined> {
   const named = valueOf(env, "DOCKER_CERT_PATH");
   if (named !== undefined || valueOf(env, "DOCKER_TLS_VERIFY") !== undefined) return named ?? dockerHome(env);
@@ -77,8 +77,8 @@ async function certificates(env: Env): Promise<string | undefined> {
 }
 
 /**
- * True where the engine may stand on another machine, and so sees none of our files. What DOCKER_HOST or a context names on
- * loopback without TLS is taken for an engine of this one.
+ * True if the engine may be on another machine, and so sees none of our files. An engine that DOCKER_HOST or a context
+ * names on loopback without TLS is taken for one of this machine.
  */
 export function isElsewhere({ host, origin, tls }: Endpoint): boolean {
   if (/^(?:unix|npipe):/.test(host)) return false;
@@ -86,11 +86,11 @@ export function isElsewhere({ host, origin, tls }: Endpoint): boolean {
   return !near || !(origin === "DOCKER_HOST" || origin.startsWith("docker context"));
 }
 
-/** undefined where it cannot be dialled at all. */
+/** Undefined for an address that cannot be dialled at all. */
 const hostOf = (address: string): string | undefined =>
   URL.parse(address.replace(/^[a-z]+:/, "http:"))?.hostname.replace(/^\[(.*)\]$/, "$1");
 
-/** Who can read along with an engine can become root there, and reads the folder: `http://` says that nobody can. */
+/** Whoever reads an engine's traffic can become root there, and reads the folder: `http://` states that nobody can. */
 export function refusePlain({ host, origin, tls }: Endpoint): void {
   if (tls !== undefined || !host.startsWith("tcp:") || isLoopback(hostOf(host) ?? "localhost")) return;
   throw new HarnessError(
@@ -124,7 +124,7 @@ function checkedHost(host: string, origin: string): string {
   );
 }
 
-/** A context by its name: what docker keeps of it, without docker. */
+/** Finds a context by its name in docker's files, without docker. */
 async function contextEndpoint(name: string, env: Env, origin: string): Promise<Endpoint> {
   const found = await readContext(name, env);
   if (found !== undefined) return found;
@@ -145,7 +145,7 @@ async function contextNames(env: Env): Promise<readonly string[]> {
   return names.filter((name) => name !== undefined).toSorted();
 }
 
-/** What `docker context use` chose; `default` means the usual sockets. */
+/** The context that `docker context use` chose; `default` means the usual sockets. */
 async function currentContext(env: Env): Promise<Endpoint | undefined> {
   const home = dockerHome(env);
   const chosen =
@@ -158,7 +158,7 @@ async function currentContext(env: Env): Promise<Endpoint | undefined> {
   throw new HarnessError(EXIT.sandbox, message, "docker context use default");
 }
 
-/** undefined where nothing describes it. */
+/** Undefined if nothing describes the context. */
 async function readContext(name: string, env: Env): Promise<Endpoint | undefined> {
   const home = dockerHome(env);
   const id = createHash("sha256").update(name).digest("hex");
@@ -177,7 +177,7 @@ async function readContext(name: string, env: Env): Promise<Endpoint | undefined
   return { host: checkedHost(host, origin), origin, context: name, ...(secured ? { tls } : {}) };
 }
 
-/** Whether a docker context of that name still leads to this address. */
+/** Whether a docker context of this name still leads to this address. */
 export const leadsTo = async (name: string, env: Env, host: string): Promise<boolean> =>
   (await readContext(name, env).catch(() => undefined))?.host === host;
 
@@ -213,7 +213,7 @@ async function readJson(file: string): Promise<unknown> {
 
 async function readText(file: string): Promise<string | undefined> {
   try {
-    // A pipe that nobody writes to would be read for ever.
+    // A pipe without a writer would be read for ever.
     return (await stat(file)).isFile() ? await readFile(file, "utf8") : undefined;
   } catch (thrown) {
     if (errorCode(thrown) !== undefined) return undefined;

@@ -2,7 +2,7 @@ import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 
 const LOST = new Set(["ECONNREFUSED", "ECONNRESET", "ENOENT", "EPIPE"]);
 
-/** What the engine answered while we were `doing` something, as a failure a person can act on. */
+/** Turns a failure of the engine while we were `doing` something into one that a person can act on. */
 export function engineFailure(doing: string, thrown: unknown): HarnessError {
   const lost = LOST.has(errorCode(thrown) ?? "");
   const reason = reasonOf(thrown).trimEnd();
@@ -12,10 +12,10 @@ export function engineFailure(doing: string, thrown: unknown): HarnessError {
   return new HarnessError(EXIT.sandbox, `${doing}: ${reason}`, remedy, thrown);
 }
 
-/** More processors were asked for than the engine has. */
+/** The engine's answer if more processors are requested than it has. */
 const CPUS = /Range of CPUs is from [\d.]+ to (\d+(?:\.\d+)?)/;
 
-/** True for an answer of the engine, as against a failure to reach it. */
+/** True for an answer of the engine, as opposed to a failure to reach it. */
 export const hasStatus = (thrown: unknown): thrown is { readonly statusCode: number } =>
   typeof thrown === "object" &&
   thrown !== null &&
@@ -25,6 +25,6 @@ export const hasStatus = (thrown: unknown): thrown is { readonly statusCode: num
 /** The engine answers 404 for a thing that is not there. */
 export const isMissing = (thrown: unknown): boolean => hasStatus(thrown) && thrown.statusCode === 404;
 
-/** Removal of one thing twice at once: the engine refuses the second, and the first will do. */
+/** Two removals of the same thing at once: the engine refuses the second, and the first is enough. */
 export const isBeingRemoved = (thrown: unknown): boolean =>
   hasStatus(thrown) && thrown.statusCode === 409 && /already in progress/i.test(reasonOf(thrown));

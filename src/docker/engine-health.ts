@@ -39,11 +39,11 @@ export async function engineHealth(engine: Engine): Promise<readonly Health[]> {
   return [versionHealth(engine, info), runtimeHealth(info, runc), ...readInfo(info)];
 }
 
-/** Takes a signal as the version does. */
+/** Accepts a signal, as the request for the version does. */
 const askInfo = (api: Engine["api"], abortSignal: AbortSignal): Promise<EngineInfo> =>
   (api.info as (options: object) => Promise<EngineInfo>).call(api, { abortSignal });
 
-/** Versions are numbers with a dot between: 1.5 is older than 1.41. */
+/** Parts of a version are numbers: 1.5 is older than 1.41. */
 function atLeast(version: string, oldest: string): boolean {
   const [major = Number.NaN, minor = 0] = version.split(".").map(Number);
   const [needMajor = 0, needMinor = 0] = oldest.split(".").map(Number);
@@ -101,7 +101,7 @@ function securityHealth({ SecurityOptions }: EngineInfo): Health {
   return healthy("security", `${names.join(", ")}${module === undefined ? "; no AppArmor or SELinux" : ""}`);
 }
 
-/** The sandbox image, ours or the user's own. */
+/** Checks the sandbox image, ours or the user's own. */
 export async function imageHealth(engine: Engine, root: string, own: string | null): Promise<Health> {
   if (own === null) {
     const { tag, present } = await wantedImage(engine, root);
@@ -122,7 +122,7 @@ export async function imageHealth(engine: Engine, root: string, own: string | nu
 
 const GiB = 2 ** 30;
 
-/** Free space where files are kept; folders that do not exist yet count by their nearest parent. */
+/** Free space where files are kept; for a folder that does not exist yet, the space of its nearest parent. */
 export async function diskHealth(id: string, folder: string): Promise<Health> {
   const { bavail, bsize } = (await statfs(folder).catch(() => undefined)) ?? { bavail: undefined, bsize: 0 };
   if (bavail === undefined) {

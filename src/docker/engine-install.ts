@@ -82,7 +82,7 @@ async function aptInstall(packages: readonly string[], request: InstallRequest):
   throw new HarnessError(EXIT.sandbox, `${packages.join(" ")} could not be installed:\n    ${why}`, remedy);
 }
 
-/** The distribution's engine, and the control groups it needs where nothing has mounted them. */
+/** Installs the distribution's engine, and the control groups that it needs if nothing has mounted them. */
 export async function installEngine(request: InstallRequest): Promise<void> {
   const mounts = await readFile("/proc/mounts", "utf8").catch(() => "");
   const grouped = /^\S+ \S+ cgroup2? /m.test(mounts);

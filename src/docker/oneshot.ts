@@ -10,7 +10,7 @@ export interface Once {
   readonly root: string;
   readonly image: string;
   readonly argv: readonly string[];
-  /** Who the command runs as; nobody when left out. */
+  /** The user that the command runs as; nobody when left out. */
   readonly user?: BoxPlan["user"];
   readonly memory: number;
   readonly pids: number;
@@ -18,7 +18,7 @@ export interface Once {
 }
 
 export interface Outcome {
-  /** null when the time ran out first. */
+  /** Null if the time ran out first. */
   readonly exit_code: number | null;
   readonly stdout: string;
   readonly stderr: string;

@@ -6,7 +6,7 @@ import { BASE_REPOSITORY } from "./images/base-image.ts";
 import { ACCOUNT_REPOSITORY, SANDBOX_REPOSITORY } from "./images/image-inputs.ts";
 import { removeBox } from "./life/box-list.ts";
 
-/** Removes every sandbox container of one user of this machine, and their volumes; answers how many containers there were. */
+/** Removes every sandbox container of one user of this machine, with their volumes; returns how many containers. */
 export async function removeBoxes(engine: Engine, uid: number): Promise<number> {
   const filters = boxFilter(uid);
   const boxes = await answered((abortSignal) =>
@@ -23,7 +23,7 @@ export async function removeBoxes(engine: Engine, uid: number): Promise<number> 
   return own.length;
 }
 
-/** An engine may have boxes of several machines, and users of the same number on each. */
+/** An engine may have boxes of several machines, with users of the same number on each. */
 async function ofThisMachine<T extends { readonly Labels: Readonly<Record<string, string>> | null }>(
   things: readonly T[],
 ): Promise<readonly T[]> {
@@ -36,7 +36,7 @@ async function ofThisMachine<T extends { readonly Labels: Readonly<Record<string
   return things.filter((_, index) => !others[index]);
 }
 
-/** Removes the images that harness made, and those named; answers the ones that went. */
+/** Removes the images that harness made, and the named ones; returns those that were removed. */
 export async function removeImages(engine: Engine, others: readonly string[]): Promise<readonly string[]> {
   const all = await engine.api.listImages().catch((thrown: unknown) => {
     throw engineFailure("listing images", thrown);
@@ -54,7 +54,7 @@ export async function removeImages(engine: Engine, others: readonly string[]): P
   return ours;
 }
 
-/** The volumes by which images of others get our runner. */
+/** Removes the volumes that bring our runner into users' images. */
 async function removeRunners(engine: Engine): Promise<void> {
   const { Volumes } = await engine.api.listVolumes({ filters: { label: [RUNNER_LABEL] } });
   await Promise.all((Volumes ?? []).map(({ Name }) => engine.api.getVolume(Name).remove().catch(unlessGone)));

@@ -16,11 +16,11 @@ import { type Sidecar, SIDECAR_LABEL as LABEL, type SidecarPlan } from "./sideca
 
 interface UpRequest {
   readonly signal?: AbortSignal;
-  /** A pull is given up after this long without a step forward; a slow pull that moves may last. */
+  /** A pull without progress for this long is given up; a slow pull that moves may take longer. */
   readonly silenceMs?: number;
   /** How long a container may take to become healthy. */
   readonly healthMs?: number;
-  /** How far the download of its image is, where it is not here. */
+  /** Gets the progress of the image's download, if the image is not here. */
   readonly onLine?: (line: string) => void;
 }
 
@@ -37,7 +37,7 @@ const HEALTH_MS = 60_000;
 const TRIES = 5;
 const RETRY_MS = 200;
 
-/** Brings one sidecar up. One that runs as planned is kept; whatever goes wrong is a value. */
+/** Starts one sidecar. A sidecar that runs as planned is kept; any failure is a value. */
 export async function upSidecar(api: Docker, plan: SidecarPlan, request: UpRequest = {}): Promise<Sidecar> {
   const { service, image, addresses } = plan;
   const { signal = new AbortController().signal, silenceMs = SILENCE_MS, healthMs = HEALTH_MS } = request;
@@ -55,7 +55,7 @@ export async function upSidecar(api: Docker, plan: SidecarPlan, request: UpReque
   }
 }
 
-/** Two harnesses at a time: the one that comes second looks anew and joins the first one's container. */
+/** If two harnesses do this at the same time, the second one looks again and joins the first one's container. */
 async function placeOrJoin(run: Run): Promise<Container | Sidecar> {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -69,12 +69,12 @@ async function placeOrJoin(run: Run): Promise<Container | Sidecar> {
 
 const hasConflict = (thrown: unknown): boolean => hasStatus(thrown) && thrown.statusCode === 409;
 
-/** True for what another harness at work on the same project can cause; trying again settles it. */
+/** True for failures that another harness at work on the same project can cause; trying again settles them. */
 const isContention = (thrown: unknown): boolean =>
   hasConflict(thrown) ||
   /is ambiguous|no such container|network \S+ not found|already in use by container/i.test(String(thrown));
 
-/** The container of a plan, started; or why there is none. */
+/** The started container of a plan, or why there is none. */
 async function place(run: Run): Promise<Container | Sidecar> {
   const { api, plan, signal } = run;
   const { service, name, image } = plan;
@@ -106,8 +106,8 @@ const isOurs = (labels: Labels, { project, service }: SidecarPlan): boolean =>
   labels?.[LABEL.project] === project && labels[LABEL.sidecar] === service;
 
 /**
- * Compose hashes in a way of its own, so one that compose made counts by its image and ports. A container that the engine
- * is taking down or could not take down is made anew.
+ * Compose has its own way to hash, so a container that compose made is compared by image and ports. A container that
+ * the engine is removing, or could not remove, is made anew.
  */
 function isAsPlanned({ Config, HostConfig, State }: ContainerInspectInfo, plan: SidecarPlan): boolean {
   if (State.Status === "dead" || State.Status === "removing") return false;
@@ -118,7 +118,7 @@ function isAsPlanned({ Config, HostConfig, State }: ContainerInspectInfo, plan: 
   );
 }
 
-/** The same container, running; undefined when it has to be made anew. */
+/** The same container, running; undefined if it must be made anew. */
 async function resume(run: Run, { Id, State }: ContainerInspectInfo): Promise<Container | undefined> {
   const container = run.api.getContainer(Id);
   if (State.Paused) await container.unpause({ abortSignal: run.signal });
@@ -127,13 +127,13 @@ async function resume(run: Run, { Id, State }: ContainerInspectInfo): Promise<Co
     await startContainer(container, run);
     return container;
   } catch (thrown) {
-    // Its network was made anew since, so it can never start again.
+    // The container's network was made anew since, so the container can never start again.
     if (/^network \S+ not found/.test(reasonOf(thrown))) return undefined;
     throw thrown;
   }
 }
 
-/** Makes the container of a plan and starts it. One that did not start leaves no container behind. */
+/** Makes the container of a plan and starts it. If it does not start, no container is left behind. */
 async function placeContainer(run: Run): Promise<Container> {
   const { api, plan, signal: abortSignal } = run;
   for (const volume of plan.volumes) await ensureVolume(api, volume, abortSignal);
@@ -147,7 +147,7 @@ async function placeContainer(run: Run): Promise<Container> {
   }
 }
 
-/** Starts it unless it runs (304); where a port is taken, says which. */
+/** Starts the container unless it runs (304); if a port is taken, the error says which. */
 async function startContainer(container: Container, { plan, signal }: Run): Promise<void> {
   try {
     await container.start({ abortSignal: signal });
@@ -158,7 +158,7 @@ async function startContainer(container: Container, { plan, signal }: Run): Prom
   }
 }
 
-/** A port that is taken, by the engine's words; any other reason as it stands. */
+/** Names the port if the engine says that one is taken; any other reason stays as it is. */
 export function startFailure(reason: string, plan: SidecarPlan): string {
   if (!/port is already allocated|address already in use/i.test(reason)) return reason;
   const taken = plan.addresses.find((address) =>
@@ -179,7 +179,7 @@ const POLL_MS = 250;
 const OUTPUT_LINES = 5;
 const OUTPUT_CHARS = 300;
 
-/** Waits until the container answers its health check, dies, or the bound is reached. */
+/** Waits until the container answers its health check, dies, or the time is over. */
 async function waitUntilReady(container: Container, bounds: ReadyBounds): Promise<Ending> {
   const end = performance.now() + bounds.healthMs;
   const abortSignal = bounds.signal;
@@ -198,12 +198,12 @@ async function waitUntilReady(container: Container, bounds: ReadyBounds): Promis
   }
 }
 
-/** Without a health check, one that still runs at the third look counts as running. */
+/** Without a health check, a container that still runs at the third look counts as running. */
 function endingOf({ Health: health }: ContainerInspectInfo["State"], looks: number): Ending | undefined {
   if (health === undefined || health.Status === "none")
     return looks < 3 ? undefined : { state: "running", detail: "running" };
   if (health.Status === "healthy") return { state: "running", detail: "healthy" };
-  // While paused the engine says unhealthy though no probe failed; after that only a new probe counts.
+  // While a container is paused the engine says unhealthy although no probe failed; after that only a new probe counts.
   const failed = (health.Log?.at(-1)?.ExitCode ?? 0) !== 0;
   if (health.Status !== "unhealthy" || !failed) return undefined;
   return { state: "unhealthy", detail: `unhealthy${lastProbe({ Health: health })}` };
@@ -250,8 +250,8 @@ const ROUNDS = 6;
 const APART_MS = 300;
 
 /**
- * An engine may make several networks of one name, and then the name is of no use. Of two harnesses that
- * make one at a time at least one sees both: who sees another takes its own back and looks again.
+ * An engine may make several networks of one name, and then the name is of no use. If two harnesses make one at the
+ * same time, at least one of them sees both: it removes its own network and looks again.
  */
 async function ensureNetwork(
   api: Docker,
@@ -268,7 +268,7 @@ async function ensureNetwork(
   throw new Error(`the network ${wanted.Name} could not be made: others make it too`);
 }
 
-/** undefined when another harness was faster and the engine refused a second one. */
+/** Undefined if another harness was faster and the engine refused a second network. */
 async function createNetwork(
   api: Docker,
   wanted: NetworkCreateOptions,
@@ -304,7 +304,7 @@ async function ensureVolume(
   else refuseForeign("volume", name, found.Labels, wanted.Labels);
 }
 
-/** One of the same project is used, whoever made it; any other is left alone. */
+/** A thing of the same project is used, whoever made it; any other is left alone. */
 function refuseForeign(kind: string, name: string, found: Labels, wanted: Labels): void {
   if (found?.[LABEL.project] === wanted?.[LABEL.project]) return;
   throw new Error(`a ${kind} called ${name} is there already, and harness did not make it`);
@@ -313,14 +313,14 @@ function refuseForeign(kind: string, name: string, found: Labels, wanted: Labels
 /** Seconds for a sidecar to write its data down before it is killed. */
 const STOP_SECONDS = 10;
 
-/** Stops and removes it. Anonymous volumes go with it, named ones stay. */
+/** Stops and removes the container. Anonymous volumes are removed with it, named ones stay. */
 async function removeContainer(api: Docker, id: string, abortSignal: AbortSignal): Promise<void> {
   const container = api.getContainer(id);
   await unlessGone(container.stop({ t: STOP_SECONDS, abortSignal }));
   await unlessGone(container.remove({ force: true, v: true }));
 }
 
-/** The engine's answer, or undefined when it says that there is no such thing. */
+/** The engine's answer, or undefined if it says that there is no such thing. */
 async function unlessMissing<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;
@@ -339,17 +339,17 @@ async function unlessGone(ending: Promise<unknown>): Promise<void> {
   }
 }
 
-/** The engine answers 304 where nothing is left to do. */
+/** The engine answers 304 if nothing is left to do. */
 const hasSettled = (thrown: unknown): boolean => hasStatus(thrown) && thrown.statusCode === 304;
 
-/** What the engine says, without the modem's "(HTTP code …)" in front. */
+/** The engine's message without the client's "(HTTP code …)" in front. */
 const engineSays = (message: string): string =>
   message
     .replace(/^\(HTTP code \d+\) [^-]*- /, "")
     .replaceAll(/\s+/g, " ")
     .trim();
 
-/** What went, by name, and what could not go and why. */
+/** What was removed, by name, and what could not be removed and why. */
 export interface Removal {
   readonly containers: readonly string[];
   readonly networks: readonly string[];
@@ -358,14 +358,14 @@ export interface Removal {
 }
 
 export interface DownRequest {
-  /** Named volumes too: the data goes with them. */
+  /** Also removes named volumes, with their data. */
   readonly volumes?: boolean;
-  /** But not these, by the names that services call them. */
+  /** Volumes to keep, by the names that services use for them. */
   readonly keep?: readonly string[];
   readonly signal?: AbortSignal;
 }
 
-/** Stops and removes the sidecars of a project: what carries compose's label and ours, nothing else. */
+/** Stops and removes the sidecars of a project: only things that carry compose's label and ours. */
 export async function downSidecars(
   api: Docker,
   project: string,

@@ -13,7 +13,7 @@ import type { Gpu } from "./host-gpu.ts";
 /** A container beside the boxes, published on 127.0.0.1 only. */
 export interface SidecarService {
   readonly image: string;
-  /** Left out, what the image says. */
+  /** The image's own command when left out. */
   readonly command?: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly ports: readonly { readonly host: number; readonly container: number }[];
@@ -32,7 +32,7 @@ interface Healthcheck {
   readonly retries: number;
 }
 
-/** Services that share a network, named and labelled as `docker compose` names a project of theirs. */
+/** Services that share a network, with the names and labels that `docker compose` gives a project. */
 export interface SidecarProject<Name extends string = string> {
   readonly name: string;
   readonly services: Readonly<Record<Name, SidecarService>>;
@@ -42,7 +42,7 @@ export type SidecarName = "qdrant" | "ollama";
 
 const GIB = 2 ** 30;
 
-/** What `docker-compose.yml` says to people who use compose by hand; a test holds the two together. */
+/** The same as in `docker-compose.yml`, for people who use compose by hand; a test compares the two. */
 export const SIDECARS: SidecarProject<SidecarName> = {
   name: "harness",
   services: {
@@ -70,7 +70,7 @@ export const SIDECARS: SidecarProject<SidecarName> = {
       memoryBytes: GIB,
       restart: "unless-stopped",
     },
-    // A graphics card is added when the container is planned, where the engine can hand one on.
+    // A graphics card is added when the container is planned, if the engine can pass one on.
     ollama: {
       image: "ollama/ollama:0.32.15",
       environment: {},
@@ -98,9 +98,9 @@ export const SIDECAR_LABEL = {
   number: "com.docker.compose.container-number",
   oneOff: "com.docker.compose.oneoff",
   hash: "com.docker.compose.config-hash",
-  /** Set by compose alone. */
+  /** Set only by compose. */
   composeVersion: "com.docker.compose.version",
-  /** Ours: without it nothing is kept, changed or removed. */
+  /** Ours: a thing without it is not kept, changed or removed. */
   sidecar: "dev.harness.sidecar",
 } as const;
 
@@ -111,13 +111,13 @@ export interface Sidecar {
   readonly detail: string;
 }
 
-/** What serves when a sidecar does not. */
+/** What serves if a sidecar does not. */
 const INSTEAD: Readonly<Record<string, string>> = {
   qdrant: "the embedded index serves instead",
   ollama: "an Ollama on the host serves instead, if there is one",
 };
 
-/** A sidecar as the set-up reports it: never a failure, for harness works without. */
+/** A sidecar as the set-up reports it: never a failure, because harness works without it. */
 export function healthOfSidecar({ service, state, detail }: Sidecar): Health {
   const id = `sidecar.${service}`;
   if (state === "running") return healthy(id, detail);
@@ -125,16 +125,16 @@ export function healthOfSidecar({ service, state, detail }: Sidecar): Health {
   return ailing(id, instead === undefined ? detail : `${detail}; ${instead}`);
 }
 
-/** What the engine is asked for, for one service; the same values give the same plan. */
+/** The requests to the engine for one service; the same values give the same plan. */
 export interface SidecarPlan {
   readonly service: string;
   readonly project: string;
   readonly image: string;
   /** The container's name. */
   readonly name: string;
-  /** Of everything in `container`: another hash means that the container must be made anew. */
+  /** Hash of everything in `container`: if it differs, the container must be made anew. */
   readonly hash: string;
-  /** What is published, as a person types it: 127.0.0.1:6333. */
+  /** The published addresses as a person types them: 127.0.0.1:6333. */
   readonly addresses: readonly string[];
   readonly container: ContainerCreateOptions;
   readonly network: NetworkCreateOptions;
@@ -143,7 +143,7 @@ export interface SidecarPlan {
 
 const LOOPBACK = "127.0.0.1";
 
-/** What a container is given of a graphics card: nothing of it stands in the service, as machines differ. */
+/** What a container is given of a graphics card. The service itself says nothing of it, because machines differ. */
 function givenOf(gpu: Gpu | null): { readonly env: readonly string[]; readonly host: Partial<HostConfig> } {
   if (gpu === null) return { env: [], host: {} };
   if (gpu.kind === "nvidia")
@@ -234,7 +234,7 @@ const healthOf = (check: Healthcheck): HealthConfig => ({
   Retries: check.retries,
 });
 
-/** The container of a plan, where it runs; null where it does not, or the engine cannot tell. */
+/** The container of a plan, if it runs; null if it does not, or if the engine cannot tell. */
 export async function runningSidecar(
   api: Docker,
   { name, service }: SidecarPlan,

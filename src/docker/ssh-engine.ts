@@ -22,8 +22,9 @@ class SshFailure extends Error {
 }
 
 /**
- * Connections to an engine by the system's ssh, with the user's own settings: one process for each that is open at a time,
- * and what is free again serves the next request. Nothing is asked, neither for a password nor about a key of the host.
+ * Connections to an engine through the system's ssh, with the user's own settings: one process for each connection that
+ * is open at a time; a free one serves the next request. ssh asks nothing, neither for a password nor about a key of
+ * the host.
  */
 export class SshAgent extends Agent {
   readonly #place: SshPlace;
@@ -60,7 +61,7 @@ export class SshAgent extends Agent {
   }
 }
 
-/** No word of an address becomes an option: its parser lets none begin with a dash, and `--` ends them. */
+/** No part of an address becomes an option: its parser allows no leading dash, and `--` ends the options. */
 export function sshWords({ user, host, port, path: socket }: SshPlace): readonly string[] {
   const options = [
     "BatchMode=yes",
@@ -86,7 +87,7 @@ export function sshWords({ user, host, port, path: socket }: SshPlace): readonly
   ];
 }
 
-/** Programs of a repository that is worked in are none of the user's, though `npm run` puts them first. */
+/** Programs of the repository at hand are not the user's, although `npm run` puts them first. */
 function repositoryAbove(folder: string): string {
   const parent = path.dirname(folder);
   if (existsSync(path.join(folder, ".git")) || parent === folder)
@@ -96,7 +97,7 @@ function repositoryAbove(folder: string): string {
 
 const MOST_WORDS = 4096;
 
-/** A program's input and output as a connection; its words on stderr are why it ended. */
+/** A program's input and output as a connection; its stderr says why it ended. */
 class ProgramSocket extends Duplex {
   readonly #child: Child;
   #words = "";
@@ -125,7 +126,7 @@ class ProgramSocket extends Duplex {
   }
 
   override _write(chunk: Buffer, encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    // Why it cannot be written is told by the end of the program.
+    // The end of the program tells why writing failed.
     this.#child.stdin.write(chunk, encoding, (error) => done(this.#heard ? error : null));
   }
 
@@ -140,7 +141,7 @@ class ProgramSocket extends Duplex {
     done(error);
   }
 
-  /** Of a socket, as an agent handles it: one that is free keeps no program from ending. */
+  /** Methods that an agent calls on a socket: a free connection does not keep this process alive. */
   ref(): this {
     return this.#hold("ref");
   }
@@ -171,7 +172,7 @@ class ProgramSocket extends Duplex {
   }
 }
 
-/** How ssh, or what it started there, says what is the matter. The first that fits counts. */
+/** How ssh, or what it started on the host, says what is the matter. The first match counts. */
 const ENDINGS: readonly {
   readonly said: RegExp;
   readonly why: string;
@@ -215,7 +216,7 @@ const ENDINGS: readonly {
   },
 ];
 
-/** What a program that ended without being asked to has said. */
+/** Explains the end of a program that nobody asked to end, by what it has said. */
 export function sshFailure(place: SshPlace, code: number | null, words: string): SshFailure {
   const { user, host, port } = place;
   const typed = `ssh ${port === null ? "" : `-p ${port} `}${user === null ? "" : `${user}@`}${host}`;
@@ -231,7 +232,7 @@ export function sshFailure(place: SshPlace, code: number | null, words: string):
   return new SshFailure(said, `see what it says by hand: ${typed} docker version`);
 }
 
-/** The one that says why; banners and warnings come before it. */
+/** The line that says why; banners and warnings come before it. */
 const lastLine = (words: string): string =>
   words
     .split("\n")

@@ -4,7 +4,7 @@ import { type Engine, isPodman } from "./engine.ts";
 import { isBeingRemoved, isMissing } from "./engine-failure.ts";
 
 interface Wanted {
-  /** Any that is there; nothing of it is run. */
+  /** Any existing image; nothing of it is run. */
   readonly image: string;
   readonly labels: Readonly<Record<string, string>>;
   /** Mounted while the engine reads or writes an archive of the container. */
@@ -15,7 +15,7 @@ interface Unstarted extends AsyncDisposable {
   readonly container: Container;
 }
 
-/** The engine would else fill an empty volume with what the image has there. */
+/** Otherwise the engine would fill an empty volume with what the image has there. */
 const NO_COPY: NonNullable<MountSettings["VolumeOptions"]> = {
   NoCopy: true,
   Labels: {},
@@ -23,8 +23,8 @@ const NO_COPY: NonNullable<MountSettings["VolumeOptions"]> = {
 };
 
 /**
- * A container that is never started: the engine reads and writes files of its image and of a volume through it, and no
- * program runs. Disposing removes it, the volume stays.
+ * A container that is never started: through it the engine reads and writes files of its image and of a volume, and no
+ * program runs. Disposing removes the container; the volume stays.
  */
 export async function unstartedContainer(
   { api }: Engine,
@@ -32,13 +32,13 @@ export async function unstartedContainer(
 ): Promise<Unstarted> {
   const container = await api.createContainer({
     Image: image,
-    // The engine wants one, and an image may have none.
+    // The engine wants an entrypoint, and an image may have none.
     Entrypoint: ["none"],
     Labels: { ...labels },
     NetworkDisabled: true,
     HostConfig: { NetworkMode: "none", Mounts: volume === undefined ? [] : [mountOf(volume)] },
   });
-  // Somebody else may have cleared it away: it is told by its labels as any box is.
+  // Somebody else may have cleared the container away: its labels tell of it like those of any box.
   const remove = (): Promise<void> =>
     container.remove({ force: true }).catch((thrown: unknown) => {
       if (!isMissing(thrown) && !isBeingRemoved(thrown)) throw thrown;
@@ -47,8 +47,9 @@ export async function unstartedContainer(
 }
 
 /**
- * Where an archive is put that becomes a volume mounted at `target`, and what its top is called. To Podman a path leads
- * into a volume from its own place on only; to others the top has the volume's owner and mode from above it alone.
+ * Where to put an archive that becomes a volume mounted at `target`, and the name of the archive's top folder. For
+ * Podman a path leads into a volume only from the volume's own place; for other engines the top gets the volume's owner
+ * and mode only from an archive above that place.
  */
 export const topOf = (engine: Engine, target: string): { readonly path: string; readonly name: string } =>
   isPodman(engine)

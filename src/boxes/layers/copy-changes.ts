@@ -23,7 +23,7 @@ import { removeTree } from "../life/workspace-folders.ts";
 import { hold } from "./open-folders.ts";
 import { kindOf, sameContent, treeWithout } from "./upper-changes.ts";
 
-/** What a copy whose tree is in `content` has other than the workspace has now. */
+/** How the copy whose tree is in `content` differs from the current workspace. */
 export async function changesOfCopy(
   { workspace, made, apart = [] }: Layer,
   content: string,
@@ -40,15 +40,15 @@ export async function changesOfCopy(
   return { changes, content, incomplete: false, since: made };
 }
 
-/** The tree that the last box over a copy brought back into its layer; undefined until one has. */
+/** The tree that the last box over a copy returned into its layer; undefined before the first return. */
 export async function returnedTree(folder: string): Promise<string | undefined> {
   const [tree, old] = [`${folder}/tree`, `${folder}/tree.old`];
-  // Whoever put a new one in its place was killed.
+  // A process was killed while it replaced the tree.
   if (!existsSync(tree) && existsSync(old)) await rename(old, tree);
   return existsSync(tree) ? tree : undefined;
 }
 
-/** Puts what is whole now in the place of what was brought back before; one of the two is there at any time. */
+/** Replaces the tree that was returned before with `aside`, which is complete; one of the two exists at any time. */
 export async function returnTree(folder: string, aside: string): Promise<void> {
   const old = `${folder}/tree.old`;
   const before = await returnedTree(folder);
@@ -65,7 +65,7 @@ export async function changesOfReturned(layer: Layer): Promise<LayerChanges> {
 }
 
 interface Pair {
-  /** Its bytes, as a text of single bytes. */
+  /** The path's bytes as a latin1 string. */
   readonly name: string;
   readonly workspace: string;
   readonly content: string;
@@ -83,12 +83,12 @@ async function whatsOf(pair: Pair): Promise<readonly (readonly [LayerChange["wha
       ["deleted", was],
       ["added", is],
     ];
-  // What the box left as it was is older than the copy; the user's git may have gone on since.
+  // A file that the box did not change is older than the copy; the user's git may have changed the workspace since.
   if (inGit(name) && is.mtimeMs < made - COARSE_MS) return [];
   return was.mode !== is.mode || !(await same(pair, is)) ? [["modified", is]] : [];
 }
 
-/** What the copy has not and never had was not deleted in it: odd and closed things, and new objects of git's. */
+/** An entry that was never in the copy was not deleted there: special files, unreadable files, git's new objects. */
 function wasCopied({ workspace, name, made }: Pair, was: Stats): boolean {
   if (kindOf(was) === "odd" || (inGit(name) && was.ctimeMs >= made)) return false;
   if (was.isSymbolicLink()) return true;
@@ -104,7 +104,7 @@ function wasCopied({ workspace, name, made }: Pair, was: Stats): boolean {
 const COARSE_MS = 1000;
 const inGit = (name: string): boolean => name.split("/").includes(".git");
 
-/** By their bytes, which are kept as a text of single bytes. */
+/** Keyed by the path's bytes as a latin1 string. */
 function statsIn(root: string, apart: readonly string[]): ReadonlyMap<string, Stats> {
   using folder = hold(root);
   return new Map(
@@ -124,8 +124,8 @@ const NEW = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constant
 const SLASH = Buffer.from("/");
 
 /**
- * Makes what an archive holds below its one top folder in a folder that is empty. Nothing is made behind a link or above
- * the folder. Rights and times are kept, owners are not; what is neither file, folder nor link is left out.
+ * Extracts everything below the archive's one top folder into an empty folder. Nothing is created through a link or
+ * above the folder. Modes and times are kept, owners are not; entries other than files, folders and links are left out.
  */
 export async function unpack(
   archive: AsyncIterable<Buffer>,
@@ -140,7 +140,7 @@ export async function unpack(
   target.settle();
 }
 
-/** Of what nobody has looked at yet. */
+/** Limits for an archive that nobody has checked yet. */
 export interface MostUnpacked {
   readonly bytes: number;
   readonly entries: number;
@@ -186,7 +186,7 @@ class Target implements Disposable {
     while (at < content.length) at += writeSync(descriptor, content, at);
   }
 
-  /** Rights come last: they may shut a folder. */
+  /** Sets modes last, because a mode may lock a folder. */
   settle(): void {
     this[Symbol.dispose]();
     for (const [at, { mode, modified }] of this.#rights.toReversed()) {
@@ -207,7 +207,7 @@ class Target implements Disposable {
   }
 }
 
-/** Without the archive's top folder; what would lead out is no path of it. */
+/** The path without the archive's top folder. A path that leads out of the folder is refused. */
 function belowTop(name: Buffer): Buffer {
   const names = name.toString("latin1").split("/").slice(1);
   const path = names.filter((each) => each !== "" && each !== ".");

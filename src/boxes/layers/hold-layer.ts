@@ -15,15 +15,15 @@ import {
   makeLayer,
 } from "./layer-record.ts";
 
-/** What all layers and copies of a state folder may take. */
+/** Limit for all layers and copies of a state folder together. */
 const QUOTA_BYTES = 20 * 2 ** 30;
-/** From here on it is said. */
+/** Above this share of the limit there is a warning. */
 const SAID = 0.8;
 const NAMED = 3;
 
 interface Room {
   readonly warn: (text: string) => void;
-  /** In bytes; the usual one when left out. */
+  /** In bytes; the default when left out. */
   readonly quota?: number;
 }
 
@@ -33,8 +33,8 @@ interface Taken {
 }
 
 /**
- * Before one more layer is made. All that is kept is a person's to apply or to give up, so nothing is taken away: when
- * there is no room, no new layer begins, and those that there are go on.
+ * Called before a new layer is made. Only a person may apply or give up kept changes, so nothing is deleted: without
+ * room no new layer begins, and existing layers continue.
  */
 async function refuseWithoutRoom(stateDir: string, { warn, quota = QUOTA_BYTES }: Room): Promise<void> {
   const kept = (await allLayers(stateDir)).filter(({ state }) => state === "kept");
@@ -53,7 +53,7 @@ async function refuseWithoutRoom(stateDir: string, { warn, quota = QUOTA_BYTES }
   );
 }
 
-/** As large as a copy was when it was made: only its engine sees it afterwards. */
+/** Records the size of a copy when it is made: later only its engine can see the copy. */
 export const noteBytes = (folder: string, bytes: number): Promise<void> =>
   writeFile(path.join(folder, "bytes"), String(bytes), { mode: 0o600 });
 
@@ -71,7 +71,7 @@ async function takenBy({ folder, volume, engine }: Found): Promise<Taken> {
 const BLOCK = 512;
 const SLASH = Buffer.from("/");
 
-/** On the disk. What is shut to us, or goes meanwhile, is not counted. */
+/** Bytes on the disk. Entries that cannot be read or that vanish meanwhile are not counted. */
 async function bytesIn(folder: string | Buffer): Promise<number> {
   const entries = await readdir(folder, { withFileTypes: true, encoding: "buffer" }).catch(() => []);
   let bytes = 0;
@@ -88,7 +88,7 @@ type HeldLayer = AsyncDisposable & { readonly layer: Layer };
 
 type Wanted = Pick<LayerRecord, "session" | "workspace" | "isolation" | "engine" | "at">;
 
-/** The session's layer, or a new one where there is room, for one process alone. */
+/** Holds the session's layer, or a new one if there is room, for this process alone. */
 export async function holdLayer(stateDir: string, wanted: Wanted, room: Room): Promise<HeldLayer> {
   const held = await holdExisting(stateDir, wanted.session);
   if (held === undefined) {
@@ -113,19 +113,19 @@ export async function holdLayer(stateDir: string, wanted: Wanted, room: Room): P
   );
 }
 
-/** An engine of this machine is the one that is asked anyway. */
+/** An engine on this machine is the default and needs no flag. */
 function engineWords({ engine, at, context }: Layer): string {
   if (engine !== undefined) return ` --engine ${at ?? "kubernetes:"}`;
   return at === undefined || at.startsWith("unix:") ? "" : ` --engine ${context ?? at}`;
 }
 
-/** Undefined when the session has none. */
+/** Undefined if the session has no layer. */
 export async function holdExisting(stateDir: string, session: string): Promise<HeldLayer | undefined> {
   const before = await layerOf(stateDir, session);
   if (before === undefined) return undefined;
   const { dev, ino } = await lstat(before.folder, { bigint: true });
   const lock = await lockWorkspace({ path: before.folder, dev, ino, write: true, stateDir });
-  // Whoever held it may have given it up.
+  // The previous holder may have given the layer up.
   const layer = await layerOf(stateDir, session);
   if (layer !== undefined && (await lstat(layer.folder, { bigint: true })).ino === ino)
     return { layer, [Symbol.asyncDispose]: () => lock[Symbol.asyncDispose]() };
@@ -133,7 +133,7 @@ export async function holdExisting(stateDir: string, session: string): Promise<H
   return holdExisting(stateDir, session);
 }
 
-/** Nothing is in it that could be applied. */
+/** Whether the layer has nothing to apply. */
 export async function isEmpty({ folder, isolation, volume, engine }: Layer): Promise<boolean> {
   if (engine !== undefined) return (await returnedTree(folder)) === undefined && !(await hasPieces(folder));
   if (isolation === "copy") return volume === null;

@@ -23,21 +23,21 @@ import type { Layer } from "./layer-record.ts";
 import { archiveOf } from "./workspace-archive.ts";
 
 /**
- * `<layer>/pieces/` is what the calls of a box over a copy changed, as it came home behind each of them: folders in the order
- * of their numbers, each with a `tree` of what was added or modified and `gone`, the paths that went. `base` says which
- * tree they are to be laid over; with another one in its place they count no more.
+ * `<layer>/pieces/` holds what the calls of a box over a copy changed, fetched after each call: folders in numeric
+ * order, each with a `tree` of added and modified entries and `gone`, the deleted paths. `base` identifies the tree
+ * that the pieces apply to; with another tree in its place they no longer count.
  */
 const piecesOf = (folder: string): string => path.join(folder, "pieces");
 
-/** What one call changed; paths below the workspace. */
+/** What one call changed; paths are relative to the workspace. */
 interface Piece {
   readonly number: number;
   readonly deleted: readonly string[];
-  /** Below one top folder: the files that are there, and every folder above them and above the deleted ones. */
+  /** Below one top folder: the remaining files, and every folder above them and above the deleted files. */
   readonly archive: AsyncIterable<Buffer>;
 }
 
-/** It is there as a whole or not at all. The first one of a box is number 1. */
+/** Stores the piece as a whole or not at all. The first piece of a box is number 1. */
 export async function keepPiece(folder: string, { number, deleted, archive }: Piece): Promise<void> {
   const all = piecesOf(folder);
   if (number === 1) await beginPieces(folder);
@@ -50,7 +50,7 @@ export async function keepPiece(folder: string, { number, deleted, archive }: Pi
   await rename(aside, pieceAt(folder, number));
 }
 
-/** What another piece has anew takes no room in this one any more. */
+/** Deletes a file that another piece contains anew, to save space. */
 export async function dropFromPiece(folder: string, number: number, file: string): Promise<void> {
   const at = Buffer.concat([
     Buffer.from(`${pieceAt(folder, number)}/tree/`),
@@ -70,13 +70,13 @@ async function beginPieces(folder: string): Promise<void> {
   await rename(aside, all);
 }
 
-/** By its inode; a tree that takes its place is made while it is still there. */
+/** The tree's inode number. A replacing tree is made while the old tree exists, so the two numbers differ. */
 async function baseOf(folder: string): Promise<string> {
   const tree = await returnedTree(folder);
   return tree === undefined ? "workspace" : String((await lstat(tree, { bigint: true })).ino);
 }
 
-/** Those that count, in their order. */
+/** The valid pieces, in order. */
 async function piecesIn(folder: string): Promise<readonly string[]> {
   const base = await readFile(path.join(piecesOf(folder), "base"), "utf8").catch(() => undefined);
   if (base === undefined || base !== (await baseOf(folder))) return [];
@@ -86,12 +86,12 @@ async function piecesIn(folder: string): Promise<readonly string[]> {
 
 export const hasPieces = async (folder: string): Promise<boolean> => (await piecesIn(folder)).length > 0;
 
-/** For a layer whose tree has all of them. */
+/** For a layer whose tree already includes all pieces. */
 export const dropPieces = (folder: string): Promise<void> => removeTree(piecesOf(folder));
 
 /**
- * What a box that was lost had brought home becomes the layer's tree, as if it had come back at its end; for whoever holds
- * the layer. Killed on the way, the next one begins anew.
+ * Merges the pieces that a lost box had sent into the layer's tree, as if the tree had been returned when the box
+ * ended. The caller must hold the layer. If it is killed midway, the next call starts over.
  */
 export async function foldPieces({ folder, workspace, apart }: Layer): Promise<void> {
   const pieces = await piecesIn(folder);
@@ -110,7 +110,7 @@ export async function foldPieces({ folder, workspace, apart }: Layer): Promise<v
   await dropPieces(folder);
 }
 
-/** Nobody else writes below `onto`, and what is no folder in there is never entered. */
+/** Nothing else writes below `onto`, and only real folders in it are entered. */
 async function laidOver(piece: string, onto: Buffer): Promise<void> {
   const gone = textOfBytes(await readFile(path.join(piece, "gone"))).split("\0");
   for (const each of gone) if (isPath(each)) await takeAway(onto, each);
@@ -124,7 +124,7 @@ async function layOver(from: Buffer, onto: Buffer): Promise<void> {
     if (was !== undefined && !(is.isDirectory() && was.isDirectory())) await remove(theirs);
     if (is.isDirectory()) {
       if (was?.isDirectory() !== true) await mkdir(theirs);
-      // Rights may shut a folder to its own owner.
+      // A folder's mode may lock out its own owner.
       for (const each of [mine, theirs]) await chmod(each, is.mode | 0o700);
       await layOver(mine, theirs);
       await chmod(theirs, is.mode & 0o7777);
@@ -154,7 +154,7 @@ async function remove(at: Buffer): Promise<void> {
   await rmdir(at);
 }
 
-/** With the folders above them that went, too: those that are none in what came. */
+/** The deleted paths and the deleted folders above them, that is, those that are no folders in the piece's tree. */
 async function goneIn(tree: Buffer, deleted: readonly string[]): Promise<readonly string[]> {
   const gone = new Set<string>();
   const stay = new Set<string>();
@@ -170,13 +170,13 @@ async function goneIn(tree: Buffer, deleted: readonly string[]): Promise<readonl
   return [...gone];
 }
 
-/** The outermost first. */
+/** The outermost folder first. */
 export function foldersAbove(file: string): readonly string[] {
   const names = file.split("/").slice(0, -1);
   return names.map((_, index) => names.slice(0, index + 1).join("/"));
 }
 
-/** Whether it leads to somewhere below a folder; a box says what it likes. */
+/** Whether the path stays below its folder; a box can send any text. */
 export const isPath = (file: string): boolean =>
   file.split("/").every((name) => !["", ".", ".."].includes(name)) && !file.includes("\0");
 

@@ -9,26 +9,27 @@ import { replaceFile } from "../../platform/safe-files.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
 /**
- * `<state>/layers/<session>/` is what a session has changed and nobody has applied. `layer` in it says of what; an
- * overlay's layers lie beside it, a copy is a volume of the engine's, or `tree` where its boxes are pods. A name that begins with a dot is a layer that is
- * being made, or was given up. What else lies in it belongs to whoever put it there and goes with it.
+ * `<state>/layers/<session>/` holds what a session has changed and nobody has applied. The file `layer` in it says what
+ * these are changes of. An overlay's layers lie beside that file; a copy is a volume of the engine, or `tree` if its
+ * boxes are pods. A name that begins with a dot is a layer that is being made or was given up. Anything else in the
+ * folder belongs to whoever put it there and is deleted with it.
  */
 export interface LayerRecord {
   readonly session: string;
-  /** Absolute and real. */
+  /** Absolute, with links resolved. */
   readonly workspace: string;
   readonly isolation: "overlay" | "copy";
-  /** The copy, once it is whole. */
+  /** The copy's volume, once the copy is complete. */
   readonly volume: string | null;
-  /** The address of the engine that has the copy, as it was dialled, or the cluster of its pods; of older records nobody knows. */
+  /** Address of the engine with the copy, as it was dialled, or the cluster of its pods; unknown for older records. */
   readonly at?: string | undefined;
-  /** The docker context that named that engine: certificates may belong to it. */
+  /** The docker context that named the engine; it may have certificates. */
   readonly context?: string | undefined;
-  /** Its boxes are pods: the copy's tree comes back into the folder as a whole. Left out: they are an engine's. */
+  /** Set if the boxes are pods: the copy's tree is returned into the folder as a whole. Left out for an engine's. */
   readonly engine?: "kubernetes" | undefined;
-  /** Paths below the workspace that are no part of the copy: its boxes have something else there. */
+  /** Paths below the workspace that are not part of the copy: its boxes have something else there. */
   readonly apart?: readonly string[] | undefined;
-  /** When it was begun: milliseconds since 1970. */
+  /** When the layer was begun, in milliseconds since 1970. */
   readonly made: number;
 }
 
@@ -69,7 +70,7 @@ export async function layerOf(stateDir: string, session: string): Promise<Layer 
   }
 }
 
-/** Whole, or not there. */
+/** Makes the layer as a whole or not at all. */
 export async function makeLayer(stateDir: string, record: LayerRecord): Promise<Layer> {
   const folder = folderOf(stateDir, record.session);
   const aside = await asideOf(stateDir, record.session, NEW);
@@ -87,14 +88,14 @@ export async function makeLayer(stateDir: string, record: LayerRecord): Promise<
   }
 }
 
-/** The engine as its endpoint names it. */
+/** Records the engine as its endpoint names it. */
 export const noteVolume = (
   layer: Layer,
   volume: string,
   { host: at, context }: { readonly host: string; readonly context?: string },
 ): Promise<void> => rewrite({ ...layer, volume, at, context }, "never");
 
-/** What was apart once stays so: nothing of it was ever in the copy. */
+/** A path that was apart once stays apart: nothing of it was ever in the copy. */
 export async function noteApart(layer: Layer, paths: readonly string[]): Promise<void> {
   const before = layer.apart ?? [];
   const apart = [...new Set([...before, ...paths])];
@@ -106,7 +107,7 @@ async function rewrite({ folder, ...record }: Layer, lasts: "never" | "content")
   await replaceFile(file, JSON.stringify(record), { aside: `${file}.new`, lasts });
 }
 
-/** It is no layer any more from then on; what it holds goes when `removeGivenUp` comes by. */
+/** From here on the layer no longer exists; `removeGivenUp` deletes its contents later. */
 export async function giveUpLayer(stateDir: string, session: string): Promise<void> {
   await rename(folderOf(stateDir, session), await asideOf(stateDir, session, GONE)).catch(
     (thrown: unknown) => {
@@ -120,20 +121,20 @@ async function asideOf(stateDir: string, session: string, mark: string): Promise
   return path.join(layersIn(stateDir), `${mark}${session}.${randomBytes(8).toString("hex")}`);
 }
 
-/** Layers of boxes in a cluster that were given up: all of one lies in its folder. */
+/** Deletes given-up layers of boxes in a cluster; all of such a layer lies in its folder. */
 export async function clearReturned(stateDir: string): Promise<void> {
   for (const { folder, state, engine } of await allLayers(stateDir).catch(() => []))
     if (state === "given-up" && engine !== undefined) await removeTree(folder).catch(() => undefined);
 }
 
-/** Of one that is being made there may be no record yet. */
+/** A layer that is being made may have no record yet. */
 export interface Found {
   readonly folder: string;
   readonly state: "kept" | "given-up" | "begun";
   readonly volume: string | null;
   readonly at?: LayerRecord["at"];
   readonly engine?: LayerRecord["engine"];
-  /** When it was last changed, in milliseconds. */
+  /** When the layer was last changed, in milliseconds. */
   readonly changed: number;
 }
 

@@ -14,15 +14,15 @@ import { errorCode } from "../../core/errors.ts";
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
 
 /**
- * A folder that is held open: names are looked up in it and nowhere else, whatever is moved or linked meanwhile.
- * Where there is no /proc the path is used, which only a tree that nobody writes to bears.
+ * A folder that is held open: names are looked up only in it, whatever is moved or linked meanwhile. Without /proc the
+ * path is used, which is safe only for a tree that nobody writes to.
  */
 export interface Held extends Disposable {
   readonly stats: Stats;
   readonly at: (name: Buffer) => Buffer;
 }
 
-/** Fails for a folder whose names can be read and not looked up, too. */
+/** Also fails for a folder whose names can be read but not looked up. */
 export function hold(folder: string | Buffer): Held {
   const fd = openSync(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   const base = process.platform === "linux" ? Buffer.from(`/proc/self/fd/${fd}`) : Buffer.from(folder);
@@ -38,7 +38,7 @@ export function hold(folder: string | Buffer): Held {
 const SELF = Buffer.from(".");
 const SLASH = Buffer.from("/");
 
-/** Names as bytes, in their order, at most `limit`: one hostile folder must not fill the memory. */
+/** The names as bytes, sorted, at most `limit`: one hostile folder must not fill the memory. */
 export function namesIn(folder: Held, limit: number): readonly Buffer[] {
   // The types do not know the encoding `buffer`.
   const options = { encoding: "buffer" as BufferEncoding, bufferSize: 1024 };
@@ -55,7 +55,7 @@ export function namesIn(folder: Held, limit: number): readonly Buffer[] {
 
 const next = (opened: Dir): Dirent<Buffer> | null => opened.readSync() as unknown as Dirent<Buffer> | null;
 
-/** Undefined when there is nothing of that name. */
+/** Undefined if nothing has that name. */
 export function lookIn(folder: Held, name: Buffer): Stats | undefined {
   try {
     return lstatSync(folder.at(name));
@@ -65,6 +65,6 @@ export function lookIn(folder: Held, name: Buffer): Stats | undefined {
   }
 }
 
-/** A path below the root; the root's own is empty. */
+/** The path of an entry below the root; the path of the root itself is empty. */
 export const below = (folder: Buffer, name: Buffer): Buffer =>
   folder.length === 0 ? name : Buffer.concat([folder, SLASH, name]);

@@ -4,25 +4,25 @@ import type { RunnerClient } from "../runner/runner-client.ts";
 /** How a box sees its workspace. */
 export type Isolation = "bind" | "overlay" | "copy";
 
-/** Where a box's workspace really is, for as long as the box is. */
+/** Where a box's workspace really lies while the box exists. */
 export interface Place {
-  /** In the planned one's stead. */
+  /** The volume to mount instead of the planned one. */
   readonly volume?: string;
-  /** In the file system that its commands fill; undefined where that is not the host's to see. */
+  /** A folder of the file system that the commands fill; undefined if the host cannot see that file system. */
   readonly disk: string | undefined;
-  /** Whether the runner has to note the tree first, for `changes` to tell anything. */
+  /** Whether the runner must record the tree first, because `changes` depends on the record. */
   readonly snapshot: boolean;
   readonly changes: (client: RunnerClient) => Promise<Changed>;
-  /** What the box's own table of mounts says against this place; a line for each deviation. */
+  /** How the box's own mount table deviates from this place, one line for each deviation. */
   readonly faults: (mountinfo: string) => readonly string[];
-  /** After the container is gone. */
+  /** Called after the container is gone. */
   readonly remove: () => Promise<void>;
 }
 
-/** Folders among the changes are told of only by a layer. */
+/** Only a layer reports folders among the changes. */
 export interface Changed {
-  /** Ordered by path; read out anew each time. */
+  /** Ordered by path; each iteration reads the changes anew. */
   readonly changes: Iterable<Change>;
-  /** A part could not be read, or a bound was reached. */
+  /** A part could not be read, or a limit was reached. */
   readonly incomplete: boolean;
 }

@@ -13,16 +13,16 @@ import type { Changed } from "./place.ts";
 interface Layers {
   readonly lower: string;
   readonly upper: string;
-  /** Whether the merged tree has this path, or undefined where that cannot be told. */
+  /** Whether the merged tree has this path; undefined if unknown. */
   readonly shows: (path: string) => Promise<boolean | undefined>;
-  /** Changes that are listed; 500,000 when left out. */
+  /** The most changes to list; 500,000 when left out. */
   readonly most?: number;
 }
 
 /**
- * What the upper layer makes different: kind, mode or content; folders are listed, too. Whiteouts say what was
- * deleted. That a folder hides the one below it is written where only root can read, so the merged tree is asked
- * for one name that it would hide. Ordered by path.
+ * What the upper layer changes in kind, mode or content; folders are listed too. Whiteouts mark deleted entries. Only
+ * root can read the mark of a folder that hides the folder below it, so the merged tree is asked for one name that it
+ * would hide. Ordered by path.
  */
 export async function changesOfUpper(layers: Layers): Promise<Changed> {
   const { lower, upper, shows, most = 500_000 } = layers;
@@ -43,7 +43,7 @@ interface Look extends Pick<Layers, "shows"> {
 
 interface Pair {
   readonly path: Buffer;
-  /** Undefined where the lower layer has no folder of this path. */
+  /** Undefined if the lower layer has no folder with this path. */
   readonly lower: Held | undefined;
   readonly upper: Held;
   readonly depth: number;
@@ -63,13 +63,13 @@ async function compareFolders(look: Look, pair: Pair): Promise<void> {
   if (lower !== undefined) await hidden(look, { ...pair, lower }, names);
 }
 
-/** What the lower folder has and the upper one does not mention: all of it shows through, or none. */
+/** Entries of the lower folder that the upper folder does not have: either all of them show through, or none. */
 async function hidden(look: Look, { path, lower }: Pair & { lower: Held }, names: readonly Buffer[]) {
   const mentioned = new Set(names.map((name) => name.toString("latin1")));
   const rest = namesIn(lower, look.most).filter((name) => !mentioned.has(name.toString("latin1")));
   const paths = rest.map((name) => textOfBytes(below(path, name)));
   const asked = paths.find((each) => each.isWellFormed()) ?? paths[0];
-  // The layer's own folder was made by us, and hides nothing.
+  // We made the layer's own folder, and it hides nothing.
   if (asked === undefined || path.length === 0) return;
   const shown = await look.shows(asked);
   if (shown === undefined) look.incomplete = true;
@@ -102,7 +102,7 @@ async function compare(look: Look, pair: Pair, entry: Entry): Promise<void> {
   await within(look, undefined, async () => {
     using above = hold(upper.at(name));
     using under = lower !== undefined && wasFolder ? hold(lower.at(name)) : undefined;
-    // The box sees nothing of what is mounted in the workspace.
+    // The box does not see file systems that are mounted in the workspace.
     const foreign = under !== undefined && under.stats.dev !== lower?.stats.dev;
     if (foreign) look.incomplete = true;
     const next = { path, lower: foreign ? undefined : under, upper: above, depth: pair.depth + 1 };
@@ -110,7 +110,7 @@ async function compare(look: Look, pair: Pair, entry: Entry): Promise<void> {
   });
 }
 
-/** Of two things of the same kind and mode; what cannot be read here counts as changed. */
+/** For two entries of the same kind and mode; an entry that cannot be read here counts as changed. */
 async function sameThing(look: Look, { lower, upper }: Pair, { name, mine }: Entry): Promise<boolean> {
   if (lower === undefined) return false;
   const [one, other] = [lower.at(name), upper.at(name)];
@@ -121,7 +121,7 @@ async function sameThing(look: Look, { lower, upper }: Pair, { name, mine }: Ent
 
 const RAW = { encoding: "buffer" } as const;
 
-/** Commands may go on beside this: what vanishes or is locked away makes the answer incomplete, never wrong. */
+/** Commands may still be running: an entry that vanishes or is locked makes the answer incomplete, never wrong. */
 async function within<T>(look: Look, otherwise: T, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -132,10 +132,10 @@ async function within<T>(look: Look, otherwise: T, work: () => Promise<T>): Prom
   }
 }
 
-/** A device of the number 0:0; no command can make one. */
+/** A device with the number 0:0; no command can make one. */
 const isWhiteout = (stats: Stats): boolean => stats.isCharacterDevice() && stats.rdev === 0;
 
-/** With all that is in it. */
+/** Records the entry and everything in it as deleted. */
 function gone(
   look: Look,
   lower: Held,
@@ -171,22 +171,22 @@ export function kindOf(stats: Stats): Change["kind"] {
   return stats.isFile() ? "file" : "odd";
 }
 
-/** One entry of a tree, its folder before it. `at` leads to it only until the next one is asked for. */
+/** One entry of a tree; a folder comes before its entries. `at` is valid only until the next entry is requested. */
 export interface Seen {
-  /** Below the root, as bytes. */
+  /** The path below the root, as bytes. */
   readonly path: Buffer;
-  /** Of the path: the same bytes for all that lies in one folder. */
+  /** The path of the entry's folder; the same buffer for all entries of one folder. */
   readonly folder: Buffer;
   readonly name: Buffer;
   readonly at: Buffer;
   readonly stats: Stats;
-  /** Why what is in this folder is not shown. */
+  /** Why the contents of this folder are not listed. */
   readonly closed?: string;
 }
 
 const MAX_DEPTH = 512;
 
-/** Everything below a folder. No link is followed, and nothing of another file system is entered. */
+/** Everything below a folder. No link is followed, and no other file system is entered. */
 function* treeOf(root: Held, path: Buffer = Buffer.alloc(0), depth = 0): Generator<Seen, void> {
   for (const name of namesIn(root, Number.POSITIVE_INFINITY)) {
     const stats = lookIn(root, name);
@@ -198,7 +198,7 @@ function* treeOf(root: Held, path: Buffer = Buffer.alloc(0), depth = 0): Generat
   }
 }
 
-/** Without what lies at these paths, or below them. */
+/** Leaves out the entries at these paths and below them. */
 export function* treeWithout(root: Held, apart: readonly string[]): Generator<Seen, void> {
   const places = apart.map((place) => Buffer.from(place).toString("latin1"));
   for (const seen of treeOf(root)) {
@@ -218,7 +218,7 @@ function* folderIn(parent: Held, seen: Seen, depth: number): Generator<Seen, voi
   yield* treeOf(held, seen.path, depth + 1);
 }
 
-/** The folder, or why it is not entered. */
+/** The opened folder, or why it is not entered. */
 function opened(parent: Held, { stats, at }: Seen, depth: number): Held | string {
   if (stats.dev !== parent.stats.dev) return "is another file system";
   if (depth >= MAX_DEPTH) return "is too deep";
@@ -231,7 +231,7 @@ function opened(parent: Held, { stats, at }: Seen, depth: number): Held | string
 
 const COMPARED_BYTES = 256 * 1024;
 
-/** Whether both are regular files of the same bytes. Neither a link nor a pipe is entered. */
+/** Whether both are regular files with the same bytes. Links and pipes are not opened. */
 export async function sameContent(one: Buffer, other: Buffer): Promise<boolean> {
   await using a = await openRegular(one, "refuse").catch(orUndefined);
   await using b = await openRegular(other, "refuse").catch(orUndefined);

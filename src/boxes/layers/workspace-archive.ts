@@ -14,7 +14,7 @@ interface Limits {
 
 const COPY_LIMITS: Limits = { bytes: 2 * 2 ** 30, entries: 500_000 };
 
-/** Counted before the first byte is sent. */
+/** Counts before the first byte is sent. */
 export async function refuseTooLarge(
   root: string,
   most: Limits = COPY_LIMITS,
@@ -46,8 +46,9 @@ export interface Skipped {
 const PIECE = 1 << 18;
 
 /**
- * The tree as a tar stream below one name: owners, modes and times kept, links as links. What is neither file,
- * folder nor link, and what cannot be read, is left out and told of; what is `apart` is left out.
+ * The tree as a tar stream below one name: owners, modes and times are kept, links stay links. Entries other than
+ * files, folders and links, and entries that cannot be read, are left out and reported; the paths in `apart` are left
+ * out.
  */
 export async function* archiveOf(
   root: string,
@@ -101,7 +102,7 @@ function* linkParts({ at, stats }: Seen, path: Buffer, tell: (why: string) => vo
   }
 }
 
-/** As many bytes as the header says, whatever becomes of the file meanwhile. */
+/** Sends as many bytes as the header says, even if the file changes meanwhile. */
 function* fileParts({ at }: Seen, path: Buffer, tell: (why: string) => void): Generator<Buffer, void> {
   const fd = openFile(at);
   if (typeof fd === "string") {
@@ -135,7 +136,7 @@ function openFile(at: Buffer): number | string {
   }
 }
 
-/** A whole archive of root's files that anybody may read; a folder above them is taken for there. */
+/** A complete archive of files that belong to root and that everybody may read; their folders are assumed to exist. */
 export function tarOf(files: Readonly<Record<string, string>>): Buffer {
   const parts = Object.entries(files).flatMap(([name, text]) => {
     const content = Buffer.from(text);
@@ -152,7 +153,7 @@ export function tarOf(files: Readonly<Record<string, string>>): Buffer {
   return Buffer.concat([...parts, TAR_END()]);
 }
 
-/** Headers of the GNU form: names are bytes of any kind and length, numbers of any size. */
+/** Headers in GNU format: names are bytes of any kind and length, numbers have any size. */
 interface TarEntry {
   readonly path: Buffer;
   readonly type: "file" | "folder" | "link";
@@ -179,12 +180,12 @@ function tarHeader(entry: TarEntry): Buffer {
   ]);
 }
 
-/** What fills the last block of this many bytes. */
+/** Fills the last block of a content of this size. */
 const padding = (size: number): Buffer => Buffer.alloc((BLOCK - (size % BLOCK)) % BLOCK);
 
 const TAR_END = (): Buffer => Buffer.alloc(2 * BLOCK);
 
-/** A name that does not fit stands as content before its entry. */
+/** A name that does not fit is stored as content before its entry. */
 function long(type: string, name: Buffer): readonly Buffer[] {
   const content = Buffer.concat([name, Buffer.alloc(1)]);
   const fields = { mode: 0, uid: 0, gid: 0, size: content.length, modified: 0 };
@@ -212,7 +213,7 @@ function block(
   return header;
 }
 
-/** Octal digits, or big-endian behind a set first bit where those do not fit. */
+/** Octal digits, or big-endian with the first bit set if the digits do not fit. */
 function number(header: Buffer, at: number, length: number, value: number): void {
   const digits = value.toString(8);
   if (digits.length < length) {

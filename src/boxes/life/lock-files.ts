@@ -8,9 +8,9 @@ import type { Claim } from "./owner.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
 /**
- * A lock is a file whose name is its owner and a nonce, so a dead one is told and removed without
- * reading it, and nobody else's file ever gets that name. It appears whole (written aside, renamed), is
- * never renamed again, and a second file `.held` says that its owner has won and not only asked.
+ * A lock is a file whose name contains its owner and a nonce, so that the lock of a dead owner is recognized and
+ * removed without reading it, and no other file ever gets that name. A lock appears whole (written aside, then renamed)
+ * and is never renamed again; a second file `.held` says that its owner has won the lock and is not just asking for it.
  */
 export interface LockName {
   readonly stem: string;
@@ -23,7 +23,7 @@ export interface LockFile extends LockName {
 
 export interface LockEntry {
   readonly claim: Claim;
-  /** For people; nothing is decided by it. */
+  /** For people; no decision depends on it. */
   readonly since: string;
 }
 
@@ -38,7 +38,7 @@ export function newName(owner: Owner): LockName {
   return { stem: `${owner.pid}-${owner.start}-${owner.boot}-${randomBytes(8).toString("hex")}`, owner };
 }
 
-/** The owner that a file name of ours tells; undefined for any other file. */
+/** The owner named by one of our files; undefined for any other file. */
 export function ownerOf(file: string): LockName | undefined {
   const match = /^((\d+)-(\d+)-([\w-]+)-[0-9a-f]{16})\.(?:lock|held|new)$/.exec(file);
   const [, stem, pid, start, boot] = match ?? [];
@@ -89,7 +89,7 @@ export function locksAmong(files: readonly string[]): readonly LockFile[] {
     .map((name) => ({ ...name, held: all.has(`${name.stem}.held`) }));
 }
 
-/** Undefined when it was released meanwhile. An unreadable one is "odd" and compatible with nothing. */
+/** Undefined if the lock was released meanwhile. An unreadable lock is "odd" and compatible with nothing. */
 export async function readLock(folder: string, { stem }: LockName): Promise<LockEntry | "odd" | undefined> {
   try {
     return entry.parse(JSON.parse(await readFile(path.join(folder, `${stem}.lock`), "utf8")));

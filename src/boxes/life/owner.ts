@@ -7,10 +7,10 @@ import type { Owner } from "../box-labels.ts";
 import { runHost } from "../../platform/host-programs.ts";
 
 /**
- * Who owns a lock or a box: a process, told from every later one with the same pid.
- * Limits: only processes of the same pid namespace are seen, so an owner in another container looks
- * dead, and so does one on another machine that shares the state directory over the network. Boxes say their machine:
- * one engine may have those of several.
+ * Who owns a lock or a box: a process, distinguished from every later process with the same pid.
+ * Limits: only processes of the same pid namespace are visible, so an owner in another container looks dead, and so
+ * does an owner on another machine that shares the state directory over the network. Boxes record their machine,
+ * because one engine may have boxes of several machines.
  */
 
 export async function thisProcess(): Promise<Owner> {
@@ -19,13 +19,13 @@ export async function thisProcess(): Promise<Owner> {
   throw new HarnessError(EXIT.sandbox, `when process ${process.pid} started cannot be told`, "mount /proc");
 }
 
-/** undefined when there is no such process, or only its zombie. */
+/** Undefined if there is no such process, or only its zombie. */
 export async function processOwner(pid: number): Promise<Owner | undefined> {
   const [boot, start] = await Promise.all([bootId(), startOf(pid)]);
   return start === undefined ? undefined : { pid, start, boot, machine: await machineId() };
 }
 
-/** False only when it is certain: another boot of this machine, no such process, another start time, or a zombie. */
+/** False only if certain: another boot of this machine, no such process, another start time, or a zombie. */
 export async function isAlive(owner: Owner): Promise<boolean> {
   if ((await bootId()) !== owner.boot) return isOfAnother(owner);
   try {
@@ -35,11 +35,11 @@ export async function isAlive(owner: Owner): Promise<boolean> {
   }
 }
 
-/** Whether it is certain that another machine has it, which looks after it itself. */
+/** Whether the owner is certainly on another machine, which looks after its own things. */
 export const isOfAnother = async ({ boot, machine }: Owner): Promise<boolean> =>
   machine !== undefined && machine !== (await machineId()) && boot !== (await bootId());
 
-/** Asks once for each process, however many things it owns. */
+/** Checks each process once, however many things it owns. */
 export function liveness(): (owner: Owner) => Promise<boolean> {
   const asked = new Map<string, Promise<boolean>>();
   return (owner) => {
@@ -55,7 +55,7 @@ async function bootId(): Promise<string> {
   return id?.trim() ?? (await ask("sysctl", "-n", "kern.bootsessionuuid")) ?? "unknown";
 }
 
-/** The same after it is started anew. Machines that were copied of each other have at least another name. */
+/** Stays the same across restarts. Machines that were cloned from each other differ at least in their host names. */
 async function machineId(): Promise<string> {
   const files = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
   const read = await Promise.all(files.map((file) => readFile(file, "utf8").catch(() => "")));
@@ -67,7 +67,7 @@ async function machineId(): Promise<string> {
 const uuidOfMac = async (): Promise<string | undefined> =>
   process.platform === "darwin" ? ask("sysctl", "-n", "kern.uuid") : undefined;
 
-/** The start of a running process; undefined when there is none, or only its zombie. */
+/** The start time of a running process; undefined if there is none, or only its zombie. */
 async function startOf(pid: number): Promise<string | undefined> {
   try {
     return startIn(await readFile(`/proc/${pid}/stat`, "utf8"));
@@ -99,24 +99,24 @@ async function startByPs(pid: number): Promise<string | undefined> {
   return String(start);
 }
 
-/** The only line that a program of the system prints, or undefined; the same in every language and zone. */
+/** The only line that a system program prints, or undefined; independent of language and time zone. */
 async function ask(program: string, ...args: readonly string[]): Promise<string | undefined> {
   const env = { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", LC_ALL: "C", TZ: "UTC" };
   const { code, tail } = await runHost([program, ...args], { env, signal: AbortSignal.timeout(5000) });
   return code === 0 ? tail[0]?.trim() : undefined;
 }
 
-/** What a run needs of a workspace, and whether two runs are compatible. Pure. */
+/** What a run claims of a workspace. */
 export interface Claim {
-  /** Absolute and real. */
+  /** Absolute, with links resolved. */
   readonly path: string;
-  /** dev:inode of the workspace and of every folder above it: the same folder bound elsewhere is met too. */
+  /** dev:inode of the workspace and of every folder above it: the same folder mounted elsewhere is recognized. */
   readonly self: string;
   readonly above: readonly string[];
   readonly write: boolean;
 }
 
-/** Readers share; a writer is alone on its folder, on all above it and on all inside it. */
+/** Readers share; a writer excludes all others from its folder, from all folders above it and from all inside it. */
 export const clash = (a: Claim, b: Claim): boolean => (a.write || b.write) && overlap(a, b);
 
 const overlap = (a: Claim, b: Claim): boolean =>

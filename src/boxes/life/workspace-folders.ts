@@ -8,17 +8,17 @@ import type { Owner } from "../box-labels.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
 /**
- * `<state>/boxes/<id>/` holds what a box needs on the host: sockets, generated files, the upper layer of an
- * overlay. Markers in it: `owner` (who made it), `keep` (never remove), `finished` (the overlay's changes
- * were applied or given up). A name that begins with a dot is a folder being made or being removed.
+ * `<state>/boxes/<id>/` holds what a box needs on the host: sockets, generated files, the upper layer of an overlay.
+ * Its marker files are `owner` (who made it), `keep` (never remove) and `finished` (the overlay's changes were applied
+ * or given up). A name that begins with a dot is a folder that is being made or removed.
  */
 export interface BoxFolder {
   readonly path: string;
   readonly id: string;
   readonly owner: Owner | undefined;
-  /** When it was last changed, for those without an owner. */
+  /** When the folder was last changed; used for folders without an owner. */
   readonly changed: number;
-  /** Why it must stay whoever is dead. */
+  /** Why the folder must stay even if its owner is dead. */
   readonly kept: string | undefined;
 }
 
@@ -26,7 +26,7 @@ const record: z.ZodType<Owner> = z.object({ pid: z.number(), start: z.string(), 
 
 const boxesIn = (stateDir: string): string => path.join(stateDir, "boxes");
 
-/** Makes the folder together with its owner's record: no kill leaves one without the other. */
+/** Makes the folder together with its owner's record: a kill never leaves one without the other. */
 export async function makeBoxFolder(stateDir: string, id: string, owner: Owner): Promise<string> {
   if (!/^\w[\w.-]{0,63}$/.test(id)) throw new TypeError(`${JSON.stringify(id)} is no id of a box`);
   const [aside, folder] = [
@@ -67,10 +67,10 @@ async function describe(folder: string, mounts: readonly string[]): Promise<BoxF
   };
 }
 
-/** What is in the folder need not outlive its owner. */
+/** The folder's contents need not outlive its owner. */
 export const markFinished = (folder: string): Promise<void> => writeFile(path.join(folder, "finished"), "");
 
-/** Moved aside first, so that a kill half-way leaves nothing that looks like unapplied changes. */
+/** Moves the folder aside first, so that a kill halfway leaves nothing that looks like unapplied changes. */
 export async function removeBoxFolder(folder: Pick<BoxFolder, "path" | "id">): Promise<void> {
   const gone = path.join(path.dirname(folder.path), `.${folder.id}.${nonce()}`);
   await markFinished(folder.path).catch(() => undefined);
@@ -87,7 +87,7 @@ export async function removeTree(folder: string): Promise<void> {
   });
 }
 
-/** A command may have shut folders of an upper layer to their own owner. Nothing runs there any more. */
+/** A command may have locked folders of an upper layer against their own owner. No command runs there any more. */
 async function openUp(folder: string | Buffer): Promise<void> {
   const encoding = "buffer" as const;
   await chmod(folder, 0o700).catch(() => undefined);
@@ -115,7 +115,7 @@ async function reasonToKeep(folder: string, mounts: readonly string[]): Promise<
   return upper.length > 0 ? "it holds changes that were not applied" : undefined;
 }
 
-/** Removing across a mount would empty what is mounted. The system writes a blank in a path as \040. */
+/** Removing a folder across a mount would empty the mounted files. The kernel writes a space in a path as \040. */
 async function mountPoints(): Promise<readonly string[]> {
   const table = await readFile("/proc/self/mountinfo", "utf8").catch(() => "");
   return table

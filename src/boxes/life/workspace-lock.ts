@@ -6,7 +6,7 @@ import * as files from "./lock-files.ts";
 import { type Claim, clash, liveness, thisProcess } from "./owner.ts";
 
 export interface LockRequest {
-  /** The workspace's real path, and its identity as the caller has seen it. */
+  /** The workspace's real path, and its identity as the caller saw it. */
   readonly path: string;
   readonly dev: number | bigint;
   readonly ino: number | bigint;
@@ -18,24 +18,24 @@ interface Rival extends files.LockFile {
   readonly entry: files.LockEntry | "odd";
 }
 
-/** How long to wait for others that have asked and neither won nor lost yet; they take milliseconds. */
+/** How long to wait for others that have asked and neither won nor lost yet; they need milliseconds. */
 const PATIENCE_MS = 2000;
 const POLL_MS = 4;
 
-/** One writer or many readers for a workspace. */
+/** Allows one writer or many readers for a workspace. */
 export async function lockWorkspace(request: LockRequest): Promise<AsyncDisposable> {
   return lockClaim(request.stateDir, await claimOf(request), inUse);
 }
 
-/** Who has what was asked for. */
+/** The process that has the lock. */
 export interface Holder {
   readonly pid: number;
   readonly since: string;
 }
 
 /**
- * A session for one process alone: whoever works on it or takes it away. What it is called lies in no folder, so that it
- * meets no workspace.
+ * Locks a session for one process alone, whether the process works on the session or deletes it. The lock's name is not
+ * the path of any folder, so it never clashes with a workspace.
  */
 export const lockSession = (
   stateDir: string,
@@ -49,9 +49,9 @@ export const lockSession = (
 };
 
 /**
- * Who comes asks first, in a file, and looks second: of two that clash the later one always sees the other, so never both
- * win. Both asking at once, the lower name waits and the other steps back. Files of the dead count for nothing, so there is
- * nothing to take over.
+ * A process first announces its claim in a file and then looks at the other claims: of two that clash, the later
+ * process always sees the other claim, so never do both win. If both ask at once, the lower name waits and the other
+ * steps back. Files of dead processes do not count, so nothing has to be taken over.
  */
 async function lockClaim(stateDir: string, claim: Claim, refusal: Refusal): Promise<AsyncDisposable> {
   const folder = files.locksIn(stateDir);
@@ -85,7 +85,7 @@ interface Contest {
   readonly deadline: number;
 }
 
-/** Empty when won, else those to step back for. */
+/** Empty if the lock was won, else the rivals to step back for. */
 async function contend({ folder, name, claim, deadline, refusal }: Contest): Promise<readonly Rival[]> {
   for (;;) {
     const rivals = await rivalsOf(folder, name, claim);
@@ -113,7 +113,7 @@ async function untilDecided(folder: string, ahead: readonly Rival[], deadline: n
   }
 }
 
-/** The living that clash with the claim. */
+/** Claims of living processes that clash with this claim. */
 async function rivalsOf(folder: string, own: files.LockName, claim: Claim): Promise<readonly Rival[]> {
   const alive = liveness();
   const others = files.locksAmong(await files.filesIn(folder)).filter(({ stem }) => stem !== own.stem);
@@ -144,7 +144,7 @@ function inUse(claim: Claim, { owner, entry }: Rival): HarnessError {
       `wait for it to end; harness sandbox ls shows what runs`,
     );
   const where = entry.claim.path === claim.path ? "" : ` in ${entry.claim.path}`;
-  // Beside a writer nobody else may be; beside readers only another reader.
+  // Nobody may run beside a writer; only another reader may run beside readers.
   const beside = entry.claim.write ? "" : ", or run beside it: --mode read-only, or --isolation overlay";
   return new HarnessError(
     EXIT.sandbox,

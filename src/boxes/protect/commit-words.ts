@@ -6,37 +6,37 @@ import { readGitWords, refuseCommit } from "./git-words.ts";
 /** The repository of a commit, as absolute paths. */
 export interface CommitTarget {
   readonly workspace: string;
-  /** The folder that is committed: the workspace, or a submodule or nested repository of it. */
+  /** The folder to commit: the workspace, or a submodule or nested repository in it. */
   readonly worktree: string;
   readonly gitDir: string;
   /** The main repository of a linked worktree; else the same as `gitDir`. */
   readonly commonDir: string;
-  /** The text of config and config.worktree, those that are there. */
+  /** The texts of config and config.worktree, if they exist. */
   readonly config: readonly string[];
-  /** Used when the repository names nobody. */
+  /** Used if the repository names no author. */
   readonly identity: { readonly name: string; readonly email: string };
 }
 
 interface CommitMount {
   readonly path: string;
   readonly writable: boolean;
-  /** Left out when nothing is there: git does not make it for a commit. */
+  /** Left out if nothing is there: git does not create it for a commit. */
   readonly optional: boolean;
 }
 
-/** All that the second container needs beside image and limits. Mounts stand parents before children. */
+/** What the commit's container needs besides image and limits. Mounts list parents before children. */
 export interface CommitPlan {
   readonly argv: readonly string[];
-  /** Before the words of a command that only looks: whatever could start a program is off in it, too. */
+  /** Precedes the words of a command that only reads; everything that could start a program is off for it too. */
   readonly looking: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
   readonly mounts: readonly CommitMount[];
-  /** What git obeys and makes none of for a commit: where it is not there before, it is not there afterwards. */
+  /** Files that git obeys and no commit creates: if they are missing before a commit, they are missing afterwards. */
   readonly obeyed: readonly string[];
 }
 
-/** The container of one `git add` or `git commit`. Refuses what could start a program; reads and runs nothing itself. */
+/** The container of one `git add` or `git commit`. Refuses what could start a program; reads and runs nothing. */
 export function commitPlan(target: CommitTarget, args: readonly string[]): CommitPlan {
   const entries = target.config.map((text) => parseGitConfig(text));
   const known = entries.flatMap((list) => list ?? []);
@@ -55,7 +55,7 @@ export function commitPlan(target: CommitTarget, args: readonly string[]): Commi
   };
 }
 
-/** The keys, in the order of the file, that are not in the list; each once. */
+/** The keys that are not in the list, each once, in the order of the file. */
 export function refusedKeys(
   entries: readonly ConfigEntry[],
   { gitDir, worktree }: Pick<CommitTarget, "gitDir" | "worktree">,
@@ -74,8 +74,8 @@ function isKnown(key: string): boolean {
 }
 
 /**
- * Keys of a repository's own configuration with which a commit is made. Everything else is refused, since git
- * grows keys that run programs. `*` stands for a subsection or for all names of a section.
+ * Keys of a repository's own configuration that a commit may be made with. Everything else is refused, because git
+ * keeps adding keys that run programs. `*` stands for a subsection or for all names of a section.
  */
 const COMMIT_KEYS: readonly string[] = [
   "core.repositoryformatversion",
@@ -105,7 +105,7 @@ const COMMIT_KEYS: readonly string[] = [
   "core.excludesfile",
   "core.sparsecheckout",
   "core.sparsecheckoutcone",
-  // Overruled on the command line or by the environment, see GIT_OFF and commitEnvironment.
+  // Overridden on the command line or by the environment, see GIT_OFF and commitEnvironment.
   "core.hookspath",
   "core.fsmonitor",
   "core.untrackedcache",
@@ -167,7 +167,7 @@ export function gitArgv(args: readonly string[]): readonly string[] {
   return [...GIT, ...args];
 }
 
-/** Before the subcommand: whatever could start a program is off. These overrule the repository's own settings. */
+/** Options before the subcommand: whatever could start a program is off. They override the repository's settings. */
 const GIT_OFF: readonly string[] = [
   "core.hooksPath=/dev/null",
   "core.fsmonitor=false",
@@ -188,10 +188,10 @@ const GIT_OFF: readonly string[] = [
   "protocol.allow=never",
   "interactive.diffFilter=",
   "submodule.recurse=false",
-  // A new commit of a submodule counts; git is not started in it to see whether it is dirty.
+  // A new commit of a submodule counts; git is not started in the submodule to see whether it is dirty.
   "diff.ignoreSubmodules=dirty",
   "safe.bareRepository=explicit",
-  // Without git-lfs the file itself would be committed instead of its pointer; so it fails, and says why.
+  // Without git-lfs, git would commit the file itself instead of its pointer; so the filter fails and says why.
   "filter.lfs.required=true",
   "filter.lfs.clean=false",
 ];
@@ -226,7 +226,7 @@ function commitEnvironment(
 }
 
 /**
- * What stays read-only inside the git directory: all that a host program would later obey. A commit writes only
+ * What stays read-only inside the git directory: everything that a host program would later obey. A commit writes only
  * objects, refs, logs, index, HEAD, COMMIT_EDITMSG and their lock files.
  */
 const FROZEN = [
@@ -241,7 +241,7 @@ const FROZEN = [
   "objects/info",
 ];
 
-/** What goes on in a repository, with the commands that `--continue` runs. A commit begins none of it, and needs to write none of it. */
+/** Operations in progress, with the commands that `--continue` runs. A commit begins none and need not write them. */
 const UNDER_WAY = ["rebase-merge", "rebase-apply", "sequencer"];
 
 const readOnly = (file: string): CommitMount => ({ path: file, writable: false, optional: true });

@@ -8,13 +8,13 @@ import { outermost } from "./protected-mounts.ts";
 import { type Protection, reachedIn } from "./scan.ts";
 import { look } from "./solid.ts";
 
-/** The repository that a workspace is a folder of, as git finds it from there upwards. */
+/** The repository around a workspace, as git finds it when it searches upwards. */
 export type Enclosing =
-  /** The workspace is the top itself, or in no repository. */
+  /** The workspace is the top of a repository itself, or lies in none. */
   | { readonly kind: "none" }
-  /** `mounts` is all that git needs: the top, and a git directory elsewhere that it leads to. */
+  /** `mounts` is all that git needs: the top, and a git directory elsewhere if the top's .git leads to one. */
   | { readonly kind: "found"; readonly top: string; readonly mounts: readonly string[] }
-  /** Not to be shown to a box. */
+  /** No box may see the repository. */
   | { readonly kind: "refused"; readonly top: string; readonly why: string };
 
 const NONE: Enclosing = { kind: "none" };
@@ -25,7 +25,7 @@ interface Root {
   readonly uid: number;
 }
 
-/** `refusal` says why no box may see a folder; undefined where it may. */
+/** `refusal` says why no box may see a folder; undefined if a box may. */
 export async function enclosingOf(
   { path: root, uid }: Root,
   refusal: (top: string) => string | undefined,
@@ -35,7 +35,7 @@ export async function enclosingOf(
   for (let top = root; top !== path.dirname(top);) {
     top = path.dirname(top);
     const folder = await seen(top);
-    // Git does not look beyond a file system either.
+    // Git does not cross file systems either.
     if (folder?.dev !== dev) return NONE;
     const dotGit = await repositoryIn(top, root);
     if (dotGit === undefined) continue;
@@ -46,7 +46,7 @@ export async function enclosingOf(
   return NONE;
 }
 
-/** What git would take there, followed or not; a workspace in a git directory is none of its folders. */
+/** The .git entry that git would use there, followed or not; undefined for a workspace inside that git directory. */
 async function repositoryIn(top: string, root: string): Promise<Stats | undefined> {
   const file = path.join(top, ".git");
   const dotGit = await seen(file);
@@ -75,8 +75,8 @@ async function ledFrom(top: string, pointed: boolean, { path: root, uid }: Root)
 }
 
 /**
- * The protection of a workspace with what surrounds it: read-only in every mode, its sockets and FIFOs covered. Where
- * that cannot be, git does not work, and the box stands all the same.
+ * Extends the protection of a workspace by the repository around it: read-only in every mode, sockets and FIFOs
+ * covered. If that is impossible, git does not work, but the box still starts.
  */
 export async function surrounded(
   enclosing: Enclosing,

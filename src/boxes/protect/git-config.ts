@@ -4,10 +4,10 @@ export interface ConfigEntry {
   readonly value: string;
 }
 
-/** A reading that git itself would refuse ends in `undefined`. Nothing is included, expanded or run. */
+/** Undefined for a text that git itself would refuse. Nothing is included, expanded or run. */
 export function parseGitConfig(text: string): readonly ConfigEntry[] | undefined {
   const entries: ConfigEntry[] = [];
-  // Git accepts a name before the first section; it means nothing.
+  // Git accepts a name before the first section; the name has no meaning.
   let section = "";
   let rest = text.replace(/^\ufeff/, "");
   for (;;) {
@@ -41,7 +41,7 @@ interface ReadValue {
   readonly rest: string;
 }
 
-/** The value after a name: quotes, escapes, continued lines and comments as git reads them. */
+/** Reads the value after a name: quotes, escapes, continued lines and comments as in git. */
 function readValue(text: string): ReadValue | undefined {
   if (text.startsWith("=")) return readText(text.replace(/^=[ \t]*/, ""));
   const end = /^[ \t\r]*(?:[#;][^\n]*)?(?:\n|$)/.exec(text);
@@ -71,7 +71,7 @@ function readText(text: string): ReadValue | undefined {
     if (meant === undefined) return undefined;
     if (meant === END) return { value: value.slice(0, kept), rest: text.slice(at).replace(/^[^\n]+/, "") };
     if (found === '"') quoted = !quoted;
-    // By this piece alone: what came before it is measured once, however many there are.
+    // Looks at this piece only: earlier pieces were measured before, however many there are.
     const own = quoted || meant !== found ? meant : meant.trimEnd();
     if (own !== "" || quoted || meant !== found) kept = value.length + own.length;
     value += meant;
@@ -81,7 +81,7 @@ function readText(text: string): ReadValue | undefined {
 
 const END = Symbol("end of the value");
 
-/** What a piece adds to the value; undefined where git would stop with an error. */
+/** What a piece adds to the value; undefined if git would stop with an error. */
 function meaning(piece: string | undefined, quoted: boolean): string | typeof END | undefined {
   if (piece === undefined) return undefined;
   if (piece === "\n") return quoted ? undefined : END;

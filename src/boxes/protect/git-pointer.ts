@@ -7,15 +7,15 @@ import { look, readSmall, refuse } from "./solid.ts";
 
 /** Where a `.git` file leads. */
 export type Lead =
-  /** Another place of the workspace; it may not be there yet. */
+  /** Another place in the workspace; it may not exist yet. */
   | { readonly kind: "inside"; readonly gitDir: string }
-  /** A repository outside that knows this workspace; `mount` holds all that git needs of it. */
+  /** A repository outside that names this workspace; `mount` holds all that git needs of it. */
   | { readonly kind: "outside"; readonly gitDir: string; readonly mount: string }
   | { readonly kind: "unsafe"; readonly why: string };
 
 /**
- * Reads a pointer that anybody may have written. An outside target counts only when it looks like a git
- * directory of the same owner and itself names this worktree; anything else could be any folder of the host.
+ * Reads a pointer that anybody may have written. A target outside counts only if it looks like a git directory of the
+ * same owner and itself names this worktree; anything else could be any folder of the host.
  */
 export async function followPointer(pointer: string, root: string, uid: number): Promise<Lead> {
   const text = await readSmall(pointer);
@@ -30,7 +30,7 @@ export async function followPointer(pointer: string, root: string, uid: number):
   return outside(pointer, gitDir, root, uid);
 }
 
-/** Git takes line breaks for a part of the path, and ends it at a NUL: what it would find in the workspace is refused. */
+/** Git takes line breaks for part of the path and ends it at a NUL: a path that git would follow inside is refused. */
 function unreadable(pointer: string, text: string | undefined, root: string): Lead {
   const [line = ""] = (text ?? "").replace(/[\n\r]+$/, "").split("\0", 1);
   if (
@@ -62,7 +62,7 @@ async function outside(pointer: string, gitDir: string, root: string, uid: numbe
 const namesWorktree = async (gitDir: string, pointer: string): Promise<boolean> =>
   (await resolved(gitDir, "gitdir")) === pointer;
 
-/** The main repository of a linked worktree, if that is where git itself would have put it. */
+/** The main repository of a linked worktree, if it is where git itself would have put it. */
 async function commonDir(gitDir: string): Promise<string | undefined> {
   const common = await resolved(gitDir, "commondir");
   if (common === undefined || path.dirname(gitDir) !== path.join(common, "worktrees")) return undefined;
@@ -77,7 +77,7 @@ async function ownRepository(gitDir: string, pointer: string): Promise<string | 
   return ours && (await look(path.join(gitDir, "commondir"))) === undefined ? gitDir : undefined;
 }
 
-/** The path that a one-line file of a git directory holds. */
+/** The path in a one-line file of a git directory. */
 export async function resolved(gitDir: string, name: string): Promise<string | undefined> {
   const line = /^([^\n\r\0]+)[\n\r]*$/.exec((await readSmall(path.join(gitDir, name))) ?? "")?.[1];
   return line === undefined ? undefined : path.resolve(gitDir, line);

@@ -1,15 +1,15 @@
 import { EXIT, HarnessError } from "../../core/errors.ts";
 
-/** What stands behind a subcommand of git, read as git itself reads it. */
+/** The words after a subcommand of git, read as git itself reads them. */
 export interface GitWords {
-  /** In their order, by their names without dashes; null for one that takes no value. */
+  /** In order, by their names without dashes; the value is null for an option that takes none. */
   readonly options: readonly (readonly [name: string, value: string | null])[];
   readonly paths: readonly string[];
 }
 
 interface Known {
   readonly takesValue: boolean;
-  /** What its value may be. */
+  /** The values that the option accepts. */
   readonly value?: RegExp;
 }
 
@@ -21,7 +21,7 @@ const valued = (names: string, value?: RegExp): readonly (readonly [string, Know
     .split(" ")
     .map((name) => [name, { takesValue: true, ...(value === undefined ? {} : { value }) }] as const);
 
-/** What `add` and `commit` may be made with. Options that name files elsewhere or programs are not among them. */
+/** The options that `add` and `commit` accept here. None of them names a program or a file elsewhere. */
 const OPTIONS: ReadonlyMap<string, ReadonlyMap<string, Known>> = new Map([
   [
     "add",
@@ -42,9 +42,9 @@ const OPTIONS: ReadonlyMap<string, ReadonlyMap<string, Known>> = new Map([
 ]);
 
 /**
- * Git permutes: an option may follow a path, and the value of one that takes a value is the rest of its word or the
- * next word, whatever that is, `--` too. What git would complete (`--mess`) or take with or without a value (`-S`, `-u`)
- * is refused with everything else that is not in the table: only what is surely read is passed on.
+ * Git permutes: an option may follow a path, and the value of an option is the rest of its word or the next word,
+ * whatever that is, even `--`. Options that git would complete (`--mess`) or whose value is optional (`-S`, `-u`) are
+ * refused like everything else that is not in the table: only words that are read with certainty are passed on.
  */
 export function readGitWords(verb: string, words: readonly string[]): GitWords {
   const known = OPTIONS.get(verb);
@@ -80,7 +80,7 @@ function readLong(reading: Reading, rest: string[]): Option {
   return [name, valueOf(reading, option, equals < 0 ? rest.shift() : word.slice(equals + 1))];
 }
 
-/** Several in one word; the first that takes a value has what is left of it. */
+/** Several options in one word; the first that takes a value takes the rest of the word. */
 function readShort(reading: Reading, rest: string[]): readonly Option[] {
   const { word, known } = reading;
   const options: Option[] = [];

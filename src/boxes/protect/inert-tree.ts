@@ -20,13 +20,13 @@ import { fold, protectedName } from "../../core/protected-names.ts";
 import { copyRegular } from "./move-tree.ts";
 import { DIRECTORY, O_PATH } from "./open-folder.ts";
 
-/** An entry by the number of the part that it lies in and its path from there. */
+/** An entry, given by the number of its part and its path in that part. */
 interface Spot {
   readonly part: number;
   readonly rel: string;
 }
 
-/** What was done to a tree, so that it can be taken back. */
+/** What was done to a tree, so that it can be undone. */
 interface Done {
   readonly cuts: readonly Spot[];
   readonly modes: readonly (Spot & { readonly mode: number; readonly folder: boolean })[];
@@ -35,14 +35,14 @@ interface Done {
   readonly partName: (part: number) => string;
 }
 
-/** A path from a part is never longer, nor deeper, than every program can take. */
+/** Limits that keep every path from a part short and flat enough for every program. */
 const MAX_COUNT = { levels: 48, characters: 1500 } as const;
 
 /**
- * Makes a tree inert, in place: nothing in it can be executed, and no program obeys it, whoever enters it. Names that
- * programs look for get another end, at any depth. What lies too deep for paths is cut off, and stands beside
- * the rest in the top folder. Its folders are entered by descriptors, so that no link is followed whatever a process
- * does there meanwhile. `straighten` does the first half, which a copy to another file system needs as well.
+ * Makes a tree inert in place: nothing in it can be executed, and no program obeys it, whoever enters it. Names that
+ * programs look for are changed, at any depth. What lies too deep for paths is cut off and put beside the rest in the
+ * top folder. Folders are entered through descriptors, so that no link is followed, whatever a process does there
+ * meanwhile. `straighten` does the first half, which a copy to another file system needs too.
  */
 export class Inert implements Done {
   readonly cuts: Spot[] = [];
@@ -53,7 +53,7 @@ export class Inert implements Done {
 
   readonly partName = (part: number): string => `part-${this.#token}-${part}`;
 
-  /** Opens up what its owner may not read, takes away the right to execute, cuts off what lies too deep. */
+  /** Unlocks what its owner may not read, removes the right to execute, and cuts off what lies too deep. */
   async straighten(top: string): Promise<void> {
     this.#allow(top, { part: 0, rel: "" }, true);
     await entered(top, async (above) => {
@@ -80,7 +80,7 @@ export class Inert implements Done {
     }
   }
 
-  /** The other name of a file may be one of the user's: then a copy is made inert. */
+  /** Another name of the file may be one of the user's; then a copy is made inert. */
   async #allowFile(at: At, name: string, spot: Spot, stats: Stats): Promise<void> {
     if (stats.nlink > 1 && (stats.mode & 0o111) !== 0) {
       const own = `part-${this.#token}-copy`;
@@ -90,7 +90,7 @@ export class Inert implements Done {
     unlessGone(() => this.#allow(at(name), spot, false));
   }
 
-  /** Renames what a program might look for; the tree is straight. */
+  /** Renames what a program might look for. The tree must have been straightened. */
   async rename(top: string): Promise<void> {
     await entered(top, async (above) => {
       await this.#renameIn(above, { part: 0, rel: "" });
@@ -120,13 +120,13 @@ export class Inert implements Done {
   }
 
   #heldName(at: At, name: string): string {
-    // Neither its beginning nor its end is what a program looks for.
+    // Neither the beginning nor the end of the new name is one that a program looks for.
     const plain = `_${name}.held`;
     const free = bytesOfText(plain).length <= MAX_NAME_LENGTH && seen(at(plain)) === undefined;
     return free ? plain : `held-${this.#token}-${this.renames.length}`;
   }
 
-  /** The owner may enter a folder and read a file; nobody may execute one. */
+  /** Lets the owner enter a folder and read a file; nobody may execute a file. */
   #allow(place: string, spot: Spot, folder: boolean): void {
     const linux = process.platform === "linux";
     const fd = openSync(bytesOfText(place), constants.O_NOFOLLOW | (linux ? O_PATH : constants.O_NONBLOCK));
@@ -152,7 +152,7 @@ export class Inert implements Done {
 
 const MAX_NAME_LENGTH = 255;
 
-/** What makes a folder a git directory, and its settings. */
+/** Names that make a folder a git directory, and git's settings. */
 const GIT: ReadonlySet<string> = new Set([
   "head",
   "config",
@@ -165,7 +165,7 @@ const GIT: ReadonlySet<string> = new Set([
 const isObeyed = (name: string): boolean =>
   name.startsWith(".") || GIT.has(fold(name)) || protectedName(name, true) !== undefined;
 
-/** The path of an entry of a folder that is held open. */
+/** The path of an entry in a folder that is held open. */
 type At = (name: string) => string;
 
 async function entered(folder: string, work: (at: At) => Promise<void>): Promise<void> {
@@ -180,7 +180,7 @@ async function entered(folder: string, work: (at: At) => Promise<void>): Promise
   }
 }
 
-/** False for what a process took away again: it is not there to be obeyed. */
+/** False if a process removed the entry meanwhile: then no program can obey it. */
 function unlessGone(work: () => void): boolean {
   try {
     work();
@@ -196,7 +196,7 @@ const seen = (place: string): Stats | undefined => lstatSync(bytesOfText(place),
 const renamed = (from: string, to: string): void => renameSync(bytesOfText(from), bytesOfText(to));
 
 function* namesIn(at: At): Iterable<string> {
-  // Names as one character a byte.
+  // Names have one character for each byte.
   const opened = opendirSync(bytesOfText(at(".")), { encoding: "latin1", bufferSize: 1024 });
   try {
     for (let entry = opened.readSync(); entry !== null; entry = opened.readSync())
@@ -206,18 +206,18 @@ function* namesIn(at: At): Iterable<string> {
   }
 }
 
-/** What was taken out, and where it is now. */
+/** Something that was taken out of the workspace, and where it is now. */
 export interface Taken {
   readonly from: string;
   readonly to: string;
-  /** What was done to it there. */
+  /** The changes that were made to it there. */
   readonly done: Done;
 }
 
 /**
- * A script for sh that puts a thing back as it was, names and rights too. Whatever it is called: every word stands
- * in single quotes. It works beside the place where the thing was, moves it there as its last step, and stops at the
- * first failure, so that nothing of it is obeyed before it is whole.
+ * A script for sh that restores a thing with its names and modes. Names can do no harm: every word stands in single
+ * quotes. The script works beside the original place, moves the thing there as its last step and stops at the first
+ * failure, so that no program obeys any of it before it is whole.
  */
 export function takeBackScript({ from, to, done }: Taken): Buffer {
   const name = word(`./${path.basename(from)}`);
@@ -250,7 +250,7 @@ function insideLines({ cuts, modes, renames, partName }: Done): readonly string[
     folder,
     line: `chmod ${mode.toString(8)} ${place(part, rel)}`,
   }));
-  // A folder that its owner may not enter gets its rights back when all is in it: from the last part to the first.
+  // A folder that its owner may not enter gets its mode back once it is complete: from the last part to the first.
   const closing = Map.groupBy(
     rights.filter(({ folder }) => folder),
     ({ part }) => part,
@@ -279,7 +279,7 @@ const word = (text: string): string => quote([text]);
 
 const MAX_LENGTH = 2000;
 
-/** Steps to a folder, none too long for one call; the first is absolute. */
+/** The steps to a folder, each short enough for one call; the first is absolute. */
 function pieces(folder: string): readonly string[] {
   const found: string[] = [];
   let piece = "";

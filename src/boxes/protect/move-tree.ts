@@ -16,7 +16,7 @@ import { NotRegularError, openRegular } from "../../platform/safe-files.ts";
 import { type Held, hold, openUp } from "./open-folder.ts";
 import { look } from "./solid.ts";
 
-/** Moves one entry, whatever it is, without following it. Another file system: copied, then removed. */
+/** Moves one entry of any kind without following it. To another file system the entry is copied, then removed. */
 export async function move(from: string, to: string): Promise<void> {
   try {
     await renameOrOpenUp(from, to);
@@ -27,7 +27,7 @@ export async function move(from: string, to: string): Promise<void> {
   }
 }
 
-/** Half a copy is none: it would take the room of what is moved after it. */
+/** Removes an incomplete copy, which would take the room of what is moved next. */
 export async function copyWhole(from: string, to: string): Promise<void> {
   try {
     await copy(from, to);
@@ -37,7 +37,7 @@ export async function copyWhole(from: string, to: string): Promise<void> {
   }
 }
 
-/** To rename a folder its owner must be allowed to write it: one made with mode 0 is opened up first. */
+/** Renaming a folder needs the right to write to it: a folder made with mode 0 is unlocked first. */
 export async function renameOrOpenUp(from: string, to: string): Promise<void> {
   try {
     await rename(bytesOfText(from), bytesOfText(to));
@@ -48,7 +48,7 @@ export async function renameOrOpenUp(from: string, to: string): Promise<void> {
   }
 }
 
-/** Links stay links; FIFOs, sockets and devices are left out, since nothing is lost with them. No deeper than paths go. */
+/** Links stay links; FIFOs, sockets and devices are left out, as they hold no data. Goes no deeper than paths can. */
 async function copy(from: string, to: string): Promise<void> {
   const stats = await look(from);
   if (stats?.isSymbolicLink() === true)
@@ -98,7 +98,7 @@ async function writeWhole(target: FileHandle, bytes: Buffer, at: number): Promis
 const namesIn = async (folder: Held): Promise<readonly string[]> =>
   (await readdir(folder.entry("."), { encoding: "buffer" })).map(textOfBytes);
 
-/** Removes an entry and all below it, without following a link. */
+/** Removes an entry and all below it without following links. */
 export async function remove(file: string): Promise<void> {
   const stats = await look(file);
   if (stats === undefined) return;

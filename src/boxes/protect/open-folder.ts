@@ -7,16 +7,16 @@ import { bytesOfText } from "../../core/text/bytes.ts";
 export const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
 /**
- * A folder that stays the same one while it is used, whatever a process in the box renames meanwhile: it is opened
- * part by part without following a link, and its entries are then named through the open descriptor.
- * Limit: only Linux names descriptors as folders; elsewhere the path itself is used and a race can be lost.
+ * A folder that stays the same one while it is used, whatever a process in the box renames meanwhile: it is opened part
+ * by part without following links, and its entries are then named through the open descriptor.
+ * Limit: only Linux can name entries through a descriptor; elsewhere the path itself is used, and a race can be lost.
  */
 export interface Held extends AsyncDisposable {
   /** The path of an entry of this very folder. */
   readonly entry: (name: string) => string;
 }
 
-/** Throws ELOOP or ENOTDIR when a part of `relative` is no folder any more. */
+/** Throws ELOOP or ENOTDIR if a part of `relative` is no longer a folder. */
 export async function hold(root: string, relative: string): Promise<Held> {
   let handle = await open(bytesOfText(root), DIRECTORY);
   let at = root;
@@ -35,11 +35,11 @@ export async function hold(root: string, relative: string): Promise<Held> {
 const through = (folder: FileHandle, name: string, plain: string): string =>
   process.platform === "linux" ? `/proc/self/fd/${folder.fd}/${name}` : plain;
 
-/** What Node takes for a path of one character a byte. */
+/** Turns a path with one character for each byte into one that Node accepts. */
 export const openable = (place: string): string | Buffer =>
   /^[\u0000-\u007f]*$/.test(place) ? place : Buffer.from(place, "latin1");
 
-/** A folder that paths start from: the root, or one held open further down. It is let go of with its last user. */
+/** A folder that paths start from: the root, or a folder further down that is held open. Its last user closes it. */
 export class Anchor {
   readonly place: string;
   readonly full: string;
@@ -77,7 +77,7 @@ export class Anchor {
 /** Linux only: a descriptor that needs no right to read the folder. */
 export const O_PATH = 0o10000000;
 
-/** Gives the owner of a folder the rights to it; false where it is not ours to do so. */
+/** Gives the owner of a folder full rights to it; false if we may not do so. */
 export function openUp(place: string): boolean {
   if (process.platform !== "linux") return false;
   const fd = openSync(openable(place), O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);

@@ -7,13 +7,13 @@ import type { Protection } from "./scan.ts";
 import { look } from "./solid.ts";
 import { walk } from "./protected-walk.ts";
 
-/** Cheap, for after each call: what is protected at the top of the workspace, or watched for, and was not there. */
+/** A cheap check after each call: protected and watched names at the workspace's top that were not there before. */
 export async function findPlanted(root: string, protection: Protection): Promise<readonly string[]> {
   const names = (await readdir(root, { encoding: "buffer" })).map(textOfBytes);
   const top = names
     .filter((name) => protectedName(name, true) !== undefined)
     .map((name) => path.join(root, name));
-  // What no name in the listing comes near is not looked for one by one.
+  // Names that resemble no name in the listing are not looked up one by one.
   const near = new Set(names.map(fold));
   const named = protection.absent.filter(
     (file) => path.dirname(file) !== root || near.has(fold(path.basename(file))),
@@ -29,8 +29,8 @@ const isRepository = (root: string, { readOnly }: Protection): boolean =>
 const isHead = (name: string): boolean => name.toLowerCase() === "head";
 
 /**
- * What makes git take the workspace itself for a repository, settings and all. It was none when the box began: such a
- * folder is refused. Without its HEAD it is none again.
+ * What makes git take the workspace itself for a repository, settings included. The workspace was none when the box
+ * began, because such a folder is refused. Without its HEAD it is none again.
  */
 function headsOf(root: string, names: readonly string[]): readonly string[] {
   const lower = new Set(names.map((name) => name.toLowerCase()));
@@ -41,7 +41,7 @@ function headsOf(root: string, names: readonly string[]): readonly string[] {
 const exists = async (file: string): Promise<boolean> =>
   (await look(file).catch(() => undefined)) !== undefined;
 
-/** A path through a link or below another planted one needs no move of its own. */
+/** A path through a link or below another planted path needs no move of its own. */
 const fresh = (found: readonly string[], { readOnly }: Protection): readonly string[] => {
   const old = new Set(readOnly);
   return outermost(found.filter((file) => !old.has(file) && !liesIn(file, old))).toSorted();
@@ -50,15 +50,15 @@ const fresh = (found: readonly string[], { readOnly }: Protection): readonly str
 export interface Replanted {
   readonly planted: readonly string[];
   readonly warnings: readonly string[];
-  /** What could not be searched, and why; empty: all of it was. */
+  /** What could not be searched, and why; empty if all of the tree was searched. */
   readonly unseen: readonly string[];
 }
 
-/** For the end of a run: the whole tree, nested repositories included; `opens`: folders that were locked meanwhile, too. */
+/** For the end of a run: the whole tree, nested repositories included; `opens`: also folders locked meanwhile. */
 export async function findAllPlanted(root: string, protection: Protection, opens = true): Promise<Replanted> {
   const top = await look(root);
   const walked = await walk(root, { opens, ...(top === undefined ? {} : { user: top }) });
-  // After that walk, which opens up what was locked.
+  // Runs after that walk, which unlocks folders.
   const near = await findPlanted(root, protection);
   const warnings: string[] = [];
   const moved = near.some((file) => path.dirname(file) === root && isHead(path.basename(file)));

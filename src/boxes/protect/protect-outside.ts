@@ -5,9 +5,10 @@ import { NOTHING, type Protection, reachedIn } from "./scan.ts";
 import { look } from "./solid.ts";
 
 /**
- * What a box over a layer or a copy needs of protection: nothing inside, as nothing inside reaches the repository
- * by itself, and a socket or FIFO of the lower layer leads to nobody. A git directory outside that the workspace
- * leads to is seen through the layer's box, read-only and at its own path: what could be reached there is covered.
+ * The protection of a box over a layer or a copy. Nothing inside is protected, because nothing inside reaches the
+ * repository by itself, and a socket or FIFO of the lower layer leads to nobody. A git directory outside that the
+ * workspace leads to is visible through the layer's box, read-only and at its own path: what could be reached there is
+ * covered.
  */
 export async function protectOutside(
   isolation: Exclude<Isolation, "bind">,
@@ -30,7 +31,7 @@ export async function protectOutside(
   return broken(`${lead.gitDir} lies outside the workspace and is not copied`);
 }
 
-/** Nothing is protected, and why git sees no repository is said. */
+/** Protects nothing, and says why git sees no repository. */
 export const broken = (why: string): Protection => ({
   ...NOTHING,
   warnings: [`git does not work in the box: ${why}`],

@@ -3,7 +3,7 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 import { isInside } from "../../core/text/file-paths.ts";
 import { firstOf } from "../../core/text/short-lists.ts";
 
-/** Parents before children, and nothing that lies in another of them. */
+/** Lists parents before children, without paths that lie in another one. */
 export function outermost(paths: Iterable<string>): readonly string[] {
   const kept = new Set<string>();
   for (const file of parentsFirst(new Set(paths))) if (!liesIn(file, kept)) kept.add(file);
@@ -29,13 +29,13 @@ export interface Arranged {
   readonly warnings: readonly string[];
 }
 
-/** A container start grows with its mounts; the engine itself names no limit. */
+/** Each mount makes the start of a container slower; the engine itself documents no limit. */
 const MOUNTS = 200;
 
 /**
- * The mounts for these paths, the folders between them and the workspace pinned. Too many: the folders that hold most
- * of them become read-only as a whole; of those that are enough, the smallest. Each path is looked at a few times,
- * however many there are.
+ * The mounts for these paths; the folders between them and the workspace are pinned. If there are too many, the folders
+ * that hold most of them become read-only as a whole, or the smallest folder that is enough. Each path is visited a few
+ * times, however many there are.
  */
 export function arrange(root: string, paths: Iterable<string>, limit = MOUNTS): Arranged {
   const readOnly = outermost(paths);
@@ -43,7 +43,7 @@ export function arrange(root: string, paths: Iterable<string>, limit = MOUNTS): 
   let excess = readOnly.length + saves.size - limit;
   if (excess <= 0) return { readOnly, pinned: parentsFirst(saves.keys()), warnings: [] };
   const closed = new Set<string>();
-  // What is above saves more than what is below it, so that the most is saved at the top.
+  // A folder saves more mounts than any folder below it, so the folders at the top save most.
   const top = [...saves]
     .filter(([folder]) => path.dirname(folder) === root)
     .toSorted(([, a], [, b]) => a - b);
@@ -66,7 +66,7 @@ export function arrange(root: string, paths: Iterable<string>, limit = MOUNTS): 
   };
 }
 
-/** Of each folder between the workspace and these paths: how many mounts there are below it, its own pin not counted. */
+/** For each folder between the workspace and these paths: the number of mounts below it, without its own pin. */
 function savings(root: string, readOnly: readonly string[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   const count = (file: string): void => {

@@ -9,15 +9,15 @@ import { Anchor, openable, openUp } from "./open-folder.ts";
 
 /** Absolute paths, as `textOfBytes` gives them. */
 export interface Walked {
-  /** Protected names, and folders that git takes for a bare repository. None lies in another. */
+  /** Protected names, and folders that git takes for a bare repository. None lies inside another. */
   readonly found: readonly string[];
-  /** Whether git would take the folder itself for a repository when it has no .git of its own. */
+  /** Whether git would take the folder itself for a repository if it has no .git of its own. */
   readonly bare: boolean;
-  /** Sockets and FIFOs: what stands behind them may be a program of the host. */
+  /** Sockets and FIFOs: a program of the host may be at the other end. */
   readonly reached: readonly string[];
-  /** Files that have another name outside of what the walk counts as writable. */
+  /** Files with another name outside of the places that the walk counts as writable. */
   readonly linked: readonly string[];
-  /** What could not be searched, and why; empty: all of it was. */
+  /** What could not be searched, and why; empty if all of the tree was searched. */
   readonly unseen: readonly string[];
 }
 
@@ -29,30 +29,31 @@ interface Bounds {
 export interface WalkOptions {
   readonly bounds?: Bounds;
   readonly signal?: AbortSignal | undefined;
-  /** Whom commands work as: folders of others that let nobody in are closed to them, too. */
+  /** The user that commands run as: folders of other users that let nobody in are closed to commands too. */
   readonly user?: { readonly uid: number; readonly gid: number };
-  /** What else to look for: sockets and FIFOs, also in what is protected; hard links. */
+  /** What else to look for: sockets and FIFOs, also in protected folders; hard links. */
   readonly reached?: boolean;
   readonly linked?: boolean;
   /** No name is protected: only sockets and FIFOs count. */
   readonly nameless?: boolean;
-  /** Folders of the user that lock the user out are opened up. */
+  /** Unlocks folders of the user that lock the user out. */
   readonly opens?: boolean;
 }
 
-/** Repositories of a million files pass; a tree beyond that is refused by whoever asks. */
+/** Repositories of a million files pass; callers refuse a tree beyond these limits. */
 const BOUNDS: Bounds = { entries: 4_000_000, ms: 120_000 };
 
-/** What is kept in memory at most: folders to be searched, files with other names, characters of paths that were found. */
+/** Limits of what is kept in memory: folders to be searched, files with other names, characters of found paths. */
 const MAX_COUNT = { waiting: 1_000_000, linked: 400_000, found: 2 ** 26, unseen: 20 } as const;
 
-/** Reads at one time; the file system calls of Node run on four threads. */
+/** Parallel reads; Node's file system calls run on four threads. */
 const LANES = 4;
 
 /**
- * Looks for what is protected by name or by its markers: one opendir a folder, no link followed, no stat but for hard
- * links. Paths are handled as bytes (one character a byte), because a name need not be UTF-8. A tree may be deeper
- * than a path can be long. What is not searched for whatever reason, a folder that went away apart, is told as unseen.
+ * Looks for what is protected by its name or its markers: one opendir for each folder, no link followed, no stat except
+ * for hard links. Paths are handled as bytes (one character a byte), because a name need not be UTF-8. A tree may be
+ * deeper than a path can be long. Everything that is not searched, for whatever reason, is reported as unseen, except
+ * folders that went away.
  */
 export async function walk(root: string, options: WalkOptions = {}): Promise<Walked> {
   const search = new Search(root, options);
@@ -66,7 +67,7 @@ export async function walk(root: string, options: WalkOptions = {}): Promise<Wal
   options.signal?.addEventListener("abort", abort, { once: true });
   try {
     options.signal?.throwIfAborted();
-    // A file system that does not answer holds up neither the bound nor the signal.
+    // A file system that does not answer delays neither the time limit nor the signal.
     await Promise.race([search.run(), ended.promise]);
     return search.result();
   } finally {
@@ -80,7 +81,7 @@ type Zone = "open" | "dependencies" | "guarded";
 
 interface Folder {
   readonly anchor: Anchor;
-  /** From the anchor; empty or with a slash in front. */
+  /** The path from the anchor; empty or with a leading slash. */
   readonly rest: string;
   readonly zone: Zone;
   readonly atTop: boolean;
@@ -138,7 +139,7 @@ class Search {
   }
 
   async run(): Promise<void> {
-    // Depth first, so that what waits stays small.
+    // Depth first, so that few folders wait.
     while (this.#waiting.length > 0 && !this.#stopped)
       await Promise.all(this.#waiting.splice(-LANES).map((folder) => this.#search(folder)));
   }
@@ -164,10 +165,10 @@ class Search {
     }
   }
 
-  /** Undefined for one that went away, and for one that is closed to commands as well. */
+  /** Undefined for a folder that went away, and for one that is closed to commands as well. */
   async #opened(folder: Folder): Promise<Dir | undefined> {
     const place = placeOf(folder);
-    // Names as one character a byte.
+    // Names have one character for each byte.
     const options = { encoding: "latin1", bufferSize: 1024 } as const;
     try {
       return await opendir(openable(place), options);
@@ -181,7 +182,10 @@ class Search {
     }
   }
 
-  /** Neither owner nor group nor anybody: nor can commands open it up, or what lies in a workspace that is only read. */
+  /**
+   * Whether commands can neither enter the folder, as owner, group or others, nor unlock it. In a read-only workspace
+   * they cannot unlock their own folders either.
+   */
   #isClosed(place: string): boolean {
     const { user, nameless } = this.#options;
     const stats = lstatSync(openable(place), { throwIfNoEntry: false });
@@ -264,7 +268,7 @@ class Search {
       this.#waiting.push({ anchor: lower.anchor.hold(), rest: lower.rest(name), zone, atTop: false });
   }
 
-  /** The folder itself becomes an anchor where paths from the last one get too long. */
+  /** Makes the folder itself an anchor if paths from the last anchor get too long. */
   #anchorFor(folder: Folder): Lower | undefined {
     const { anchor, rest } = folder;
     if (rest.length < MAX_LENGTH) return { anchor, rest: (file) => file, [Symbol.dispose]: () => undefined };
@@ -279,20 +283,20 @@ class Search {
 
 const PIECE = 2048;
 
-/** Characters of a path from its anchor, well below what one call takes with a name of 255 bytes. */
+/** Characters of a path from its anchor, well below what one call accepts with a name of 255 bytes. */
 const MAX_LENGTH = 3000;
 
-/** Anchors above one another: 48,000 characters, tens of thousands of folders. */
+/** Levels of nested anchors: 48,000 characters, tens of thousands of folders. */
 const MAX_DEPTH = 16;
 
-/** A path that is longer than any call takes costs more than its characters: whoever handles it looks at each part. */
+/** A path longer than any call accepts costs more than its characters: code that handles it looks at each part. */
 const weightOf = (length: number): number => length * Math.max(1, length / 4096);
 
 const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR"]);
 
 const placeOf = ({ anchor, rest }: Folder): string => anchor.place + rest;
 
-/** What one folder holds, by paths from its anchor. */
+/** The entries of one folder, by their paths from its anchor. */
 class Seen {
   marks = 0;
   readonly found: string[] = [];
@@ -315,7 +319,7 @@ class Seen {
     if (key !== undefined) this.linked.push({ file, key, names: stats.nlink });
   }
 
-  /** The folder is protected as a whole. */
+  /** For a folder that is protected as a whole. */
   asGuarded({ rest }: Folder): Seen {
     const own = new Seen();
     own.found.push(rest);
@@ -325,7 +329,7 @@ class Seen {
   }
 }
 
-/** Numbers of inodes may be too large for a plain number. */
+/** Inode numbers can be too large for a plain number. */
 function exactKey(place: string): string | undefined {
   const stats = lstatSync(openable(place), { bigint: true, throwIfNoEntry: false });
   return stats === undefined ? undefined : `${stats.dev}:${stats.ino}`;
@@ -333,7 +337,7 @@ function exactKey(place: string): string | undefined {
 
 type Kind = "folder" | "file" | "link" | "socket" | "FIFO" | "device" | "gone";
 
-/** Some file systems do not tell the kind in a listing. */
+/** Some file systems do not tell the kind of an entry in a listing. */
 function kindOf(entry: Dirent, place: string): Kind {
   const told = kindBy(entry);
   if (told !== undefined) return told;
@@ -360,8 +364,8 @@ const textOf = (file: string): string => textOfBytes(Buffer.from(file, "latin1")
 const ASCII = /^[\u0000-\u007f]*$/;
 
 /**
- * What git accepts as a repository without being called .git: HEAD beside objects and refs, or beside a
- * commondir file. A config file beside a hooks folder is one that only lacks what the box could add.
+ * What git accepts as a repository without the name .git: HEAD beside objects and refs, or beside a commondir file. A
+ * config file beside a hooks folder only lacks what the box could add.
  */
 const isGitLayout = (marks: number): boolean => LAYOUTS.some((layout) => (marks & layout) === layout);
 

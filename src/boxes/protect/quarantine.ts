@@ -19,17 +19,18 @@ export interface Quarantined {
   readonly kind: string;
   /** ISO time. */
   readonly at: string;
-  /** The command that puts it back, for a person; empty when there is nothing to put back. */
+  /** The command that puts the thing back, for a person; empty if there is nothing to put back. */
   readonly takeBack: string;
 }
 
 /**
- * Moves planted paths into a private folder of their own below `into` (outside the workspace), with a manifest.json
- * that is written before the first move and after the last, and makes them inert there. The parent folder of each is
- * held open, so a process in the box that swaps folders for links cannot make the host move something else; what it
- * swaps the last part for is simply what gets moved. One that cannot be moved does not hold up the others; it is
- * told by what is thrown. Limits: a thing that is recreated at once is found only after the next call, a copy to
- * another file system loses hard links, and off Linux the parent is not held.
+ * Moves planted paths into a private folder of their own below `into` (outside the workspace) and makes them inert
+ * there. A manifest.json is written before the first move and after the last. The parent folder of each path is held
+ * open, so a process in the box that swaps folders for links cannot make the host move something else; if it swaps the
+ * last part, the replacement is simply what gets moved. A path that cannot be moved does not hold up the others; the
+ * thrown error names it.
+ * Limits: a thing that is recreated at once is found only after the next call, a copy to another file system loses hard
+ * links, and off Linux the parent is not held.
  */
 export async function quarantine(
   root: string,
@@ -88,7 +89,7 @@ function notMoved(planted: readonly string[], why: string, thrown: unknown): Har
 const shortened = (text: string): string =>
   text.length > 300 ? `${text.slice(0, 150)}…${text.slice(-150)}` : text;
 
-/** Not the name it had: nothing obeys it here. */
+/** Not the original name, so that no program obeys the thing here. */
 const inert = (index: number): string => `item-${index}`;
 
 async function takeOut(root: string, from: string, to: string): Promise<Omit<Quarantined, "at"> | undefined> {
@@ -110,12 +111,12 @@ async function takeOut(root: string, from: string, to: string): Promise<Omit<Qua
   return { from, to, kind, takeBack: await wayBack({ from, to, done: { ...UNTOUCHED, modes } }) };
 }
 
-/** Well below what one call takes for a path. */
+/** Well below the longest path that one call accepts. */
 const MAX_LENGTH = 4000;
 
 const UNTOUCHED = { cuts: [], modes: [], renames: [], partName: String };
 
-/** Another name of it may be a file of the user's, so that it is a copy that loses its rights. */
+/** Another name of the file may be one of the user's, so the rights are removed from a copy. */
 async function withoutRights(file: string): Promise<void> {
   const copied = `${file}.copy`;
   await copyRegular(file, copied);
@@ -123,7 +124,7 @@ async function withoutRights(file: string): Promise<void> {
   await chmod(file, 0o600);
 }
 
-/** On another file system it is copied; what it leaves behind there is removed. */
+/** To another file system the folder is copied, and the original is removed. */
 async function takeFolder(
   entry: string,
   mode: number,
@@ -140,13 +141,13 @@ async function takeFolder(
     await remove(entry);
   }
   await done.rename(to);
-  // One that its owner was locked out of was opened up to be moved.
+  // A folder that locked its owner out was unlocked to be moved.
   if ((mode & 0o700) !== 0o700 && !done.modes.some(({ part, rel }) => part === 0 && rel === ""))
     done.modes.push({ part: 0, rel: "", mode: mode & 0o777, folder: true });
   return wayBack({ from, to, done });
 }
 
-/** The command that puts it back: of what was only moved, a move. */
+/** The command that puts the thing back: a plain move if the thing was only moved. */
 async function wayBack(taken: Taken): Promise<string> {
   const { from, to, done } = taken;
   const untouched = done.cuts.length + done.modes.length + done.renames.length === 0;
@@ -156,7 +157,7 @@ async function wayBack(taken: Taken): Promise<string> {
   return `sh ${quoted(file)}`;
 }
 
-/** Once more what was moved while processes ran that may have stood in it; after they have ended. */
+/** Makes moved folders inert once more after all processes have ended: one may have been working in such a folder. */
 export async function stillInert(moved: readonly Quarantined[]): Promise<void> {
   for (const { from, to, kind } of moved) {
     if (to === null || kind !== "folder" || (await look(to)) === undefined) continue;
@@ -170,11 +171,11 @@ export async function stillInert(moved: readonly Quarantined[]): Promise<void> {
   }
 }
 
-/** One word of a shell, whatever it holds. What a terminal cannot show stands by its bytes, as bash and zsh read them. */
+/** One shell word for any text. What a terminal cannot show is written as bytes, in the notation of bash and zsh. */
 const quoted = (text: string): string =>
   UNSEEN.test(text) ? `$'${Array.from(text, byBytes).join("")}'` : quote([text]);
 
-/** Controls, directions, invisible characters, line ends of any kind, and bytes that are no UTF-8. */
+/** Control characters, direction marks, invisible characters, line ends of any kind, and bytes that are not UTF-8. */
 const UNSEEN = /[\p{C}\p{Zl}\p{Zp}]/u;
 
 const byBytes = (character: string): string =>

@@ -8,13 +8,13 @@ type Protected = Pick<Protection, "readOnly" | "pinned" | "outside" | "above">;
 const READ_ONLY = /read-only file system|\bEROFS\b/i;
 const BUSY = /device or resource busy|resource busy or locked|\bEBUSY\b/i;
 
-/** Enough for what a person reads; an output flood costs no more than this. */
+/** Enough for what a person reads; a flood of output costs no more than this. */
 const LIMITS = { text: 256 * 1024, line: 8192, words: 64, paths: 20 } as const;
 
 /**
- * The protected paths that a command's error output says it could not write, in the order of the messages.
- * A reading of words that the program chose: it explains a failure and decides nothing. A message that names
- * no path, or one below a folder that the command had changed into and that fits several, finds nothing.
+ * The protected paths that a command's error output says it could not write, in the order of the messages. The program
+ * chose those words: this explains a failure and decides nothing. Nothing is found for a message that names no path, or
+ * a path below a folder that the command had changed into if several protected paths fit.
  */
 export function blockedPaths(stderr: string, cwd: string, protection: Protected): readonly string[] {
   const found = new Set<string>();
@@ -36,7 +36,7 @@ interface Guard {
   readonly stops: (file: string) => boolean;
 }
 
-/** Quoted names first, all of them (a rename has two); else the one unquoted name that fits. */
+/** Quoted names first, all of them (a rename has two); otherwise the first unquoted name that fits. */
 function namedIn(line: string, cwd: string, guard: Guard): readonly string[] {
   const place = (text: string): string | undefined => locate(text, cwd, guard);
   const quoted = quotedIn(joined(line))
@@ -84,7 +84,7 @@ function unquotedIn(line: string): readonly string[] {
   });
 }
 
-/** The absolute path of a name, if it is one that is protected. */
+/** The absolute path of a name, if the path is protected. */
 function locate(text: string, cwd: string, { guarded, stops }: Guard): string | undefined {
   const name = text.trim();
   if (name === "" || name.includes("\0")) return undefined;
@@ -93,7 +93,7 @@ function locate(text: string, cwd: string, { guarded, stops }: Guard): string | 
   return path.isAbsolute(name) ? undefined : elsewhere(path.normalize(name), guarded);
 }
 
-/** A relative name from a folder that the command had changed into: it counts when it fits one protected path only. */
+/** A relative name from a folder that the command had changed into; it counts if it fits exactly one protected path. */
 function elsewhere(name: string, guarded: readonly string[]): string | undefined {
   const parts = name.split("/").filter((part) => part !== ".." && part !== "." && part !== "");
   const fits = guarded.flatMap((folder) => {

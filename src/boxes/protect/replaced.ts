@@ -3,14 +3,14 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 import { outermost } from "./protected-mounts.ts";
 
 /**
- * What stood at a path of the host. A mount lies over this and not over the name: once the name is given to something
- * else, nothing protects what is there. A number of an inode is given anew, but not with the same birth.
+ * What was found at a path of the host. A mount covers this file and not its name: once the name is given to something
+ * else, nothing protects the new file. An inode number can be reused, but not with the same birth time.
  */
 export interface HostFile {
   readonly path: string;
   readonly dev: string;
   readonly ino: string;
-  /** Nanoseconds since 1970, 0 where the file system does not know. */
+  /** Nanoseconds since 1970, 0 if the file system does not know. */
   readonly born: string;
 }
 
@@ -19,7 +19,7 @@ export async function hostFile(path: string): Promise<HostFile> {
   return { path, dev: String(dev), ino: String(ino), born: String(birthtimeNs) };
 }
 
-/** Those that are gone, or are something else by now; not what lies in one of them. */
+/** The outermost of the files that are gone or were replaced. */
 export async function replacedAmong(files: readonly HostFile[]): Promise<readonly string[]> {
   const now = await Promise.all(files.map(({ path }) => hostFile(path).catch(() => undefined)));
   const differs = ({ dev, ino, born }: HostFile, at: number): boolean =>
@@ -29,17 +29,17 @@ export async function replacedAmong(files: readonly HostFile[]): Promise<readonl
 
 export const MAY_HOLD = "may hold what commands in the box wrote: look at it before you use it";
 
-/** For a person, at the end of a box; `workspace` itself may be moved: the box stays with the one it was given. */
+/** For a person, at the end of a box. If `workspace` itself was moved, the box stayed with the folder it was given. */
 export const replacedNote = (path: string, workspace: string): string =>
   path === workspace
     ? `${path} was moved or replaced while the box was open: commands went on in the one that was there before`
     : `${path} was replaced from outside while the box was open: it lost its protection, and ${MAY_HOLD}`;
 
-/** Another folder of that name is none of ours: nothing is taken out of it. */
+/** Another folder with the workspace's name is not ours: nothing is taken out of it. */
 export const isMoved = async (workspace: string, files: readonly HostFile[]): Promise<boolean> =>
   (await replacedAmong(files.filter(({ path }) => path === workspace))).length > 0;
 
-/** Where the folder of the box went is not known. */
+/** It is not known where the folder of the box went. */
 export const workspaceMoved = (workspace: string): HarnessError =>
   new HarnessError(
     EXIT.sandbox,

@@ -9,13 +9,13 @@ export interface FoundRepository {
   readonly worktree: string;
   readonly gitDir: string;
   readonly commonDir: string;
-  /** The text of config and config.worktree, those that are there. */
+  /** The texts of config and config.worktree, if they exist. */
   readonly config: readonly string[];
 }
 
 interface Bounds {
   readonly workspace: string;
-  /** The top of the repository that the workspace is a folder of, or the workspace. */
+  /** The top of the repository around the workspace, or the workspace itself. */
   readonly top: string;
   readonly uid: number;
 }
@@ -27,7 +27,7 @@ export async function findRepository(
 ): Promise<FoundRepository | undefined> {
   for (let worktree = path.resolve(folder); isInside(top, worktree); worktree = path.dirname(worktree)) {
     if ((await look(worktree))?.isDirectory() !== true) throw refuse(worktree, "is no folder");
-    // What commands could write leads out of the workspace only to a repository that knows it.
+    // A pointer that commands could have written may lead out of the workspace only to a repository that names it.
     const found = await at(isInside(workspace, worktree) ? workspace : top, worktree, uid);
     if (found !== undefined) return found;
   }
@@ -51,7 +51,7 @@ async function describe(worktree: string, gitDir: string, commonDir: string): Pr
   return { worktree, gitDir, commonDir, config: texts.filter((text) => text !== undefined) };
 }
 
-/** Undefined only where nothing is: git would read what was not understood here. */
+/** Undefined only if nothing is there: git would read what we could not. */
 async function textOf(file: string): Promise<string | undefined> {
   const text = await readSmall(file);
   if (text === undefined && (await look(file)) !== undefined)
@@ -64,7 +64,7 @@ interface Identity {
   readonly email: string;
 }
 
-/** Who a commit is by: what the command itself says with -c, the user's own git settings, or the harness. */
+/** The author of a commit: from the command's own -c options, from the user's git settings, or the harness. */
 export async function commitIdentity(home: string, config: readonly string[]): Promise<Identity> {
   const given = new Map(config.map(pair));
   const odd = [...given.keys()].find((key) => key !== "user.name" && key !== "user.email");

@@ -14,22 +14,22 @@ import { walk } from "./protected-walk.ts";
 import { look, printed, readSmall, refuse, refuseOwner, solid } from "./solid.ts";
 
 export interface Protection {
-  /** Existing paths to be mounted read-only over themselves, parents before children; none lies in another. */
+  /** Existing paths to mount read-only over themselves, parents before children; none lies inside another. */
   readonly readOnly: readonly string[];
-  /** Folders between the workspace and those: mounted over themselves, so that they cannot be renamed away. */
+  /** Folders between the workspace and those paths: mounted over themselves, so that they cannot be renamed away. */
   readonly pinned: readonly string[];
-  /** Absolute paths to be looked for after each call; a last part with `*` stands for every such name. */
+  /** Absolute paths to look for after each call; a last part with `*` stands for every such name. */
   readonly absent: readonly string[];
   readonly warnings: readonly string[];
-  /** Git directories outside the workspace that it leads to: read-only at their own path. */
+  /** Git directories outside the workspace that the workspace leads to: read-only at their own paths. */
   readonly outside: readonly string[];
-  /** The repository that the workspace is a folder of, where it is one: read-only at their own paths, in every mode. */
+  /** The repository around the workspace, if there is one: read-only at its own paths, in every mode. */
   readonly above: readonly string[];
-  /** Sockets and FIFOs there or in those: an empty file is mounted over each, since a program of the host may listen. */
+  /** Sockets and FIFOs in any of these places: an empty file is mounted over each, since a host program may listen. */
   readonly covered: readonly string[];
 }
 
-/** Where nothing is protected. */
+/** Protects nothing. */
 export const NOTHING: Protection = {
   readOnly: [],
   pinned: [],
@@ -47,13 +47,13 @@ interface Scan {
   readonly outside: Set<string>;
   readonly absent: Set<string>;
   readonly warnings: string[];
-  /** Folders that were seen to be folders, so that each is looked at once. */
+  /** Folders that are known to be folders, so that each is looked at once. */
   readonly folders: Set<string>;
 }
 
 /**
  * What must not be written in this workspace (an absolute path without links), and what must not be reached. Refuses
- * what cannot be mounted safely, and a tree that cannot be searched to its end.
+ * paths that cannot be mounted safely, and a tree that cannot be searched to its end.
  */
 export async function findProtected(root: string, signal?: AbortSignal): Promise<Protection> {
   const top = await look(root);
@@ -62,7 +62,7 @@ export async function findProtected(root: string, signal?: AbortSignal): Promise
   const walked = await walk(root, { signal, user: top, reached: true, linked: true });
   refuseUnseen(root, walked.unseen);
   for (const file of [...walked.found, ...walked.linked]) refuseUnnamable(file);
-  // Before each of them is looked at: there may be very many.
+  // Checks the number before each path is looked at: there may be very many.
   arrange(root, walked.found);
   const absent = new Set(absentNames(root, walked.found));
   const [inside, outside, folders] = [new Set<string>(), new Set<string>(), new Set<string>()];
@@ -90,7 +90,7 @@ export async function findProtected(root: string, signal?: AbortSignal): Promise
   };
 }
 
-/** For a box that only reads its workspace: what could be reached through it all the same. */
+/** For a box that only reads its workspace: finds what could still be reached through it. */
 export async function findReached(root: string, signal?: AbortSignal): Promise<Protection> {
   const top = await look(root);
   if (top?.isDirectory() !== true) throw refuse(root, "is no folder");
@@ -100,16 +100,16 @@ export async function findReached(root: string, signal?: AbortSignal): Promise<P
 }
 
 interface Away {
-  /** Folders outside of the workspace that are mounted, too. */
+  /** Folders outside the workspace that are mounted too. */
   readonly away: readonly string[];
   readonly top: Pick<Stats, "uid" | "gid">;
   readonly signal: AbortSignal | undefined;
 }
 
-/** The empty files that are mounted at most. */
+/** The most empty files that are mounted. */
 const COVERS = 100;
 
-/** The sockets and FIFOs to be covered: those of the workspace that are known, and those of folders outside. */
+/** The sockets and FIFOs to cover: the known ones of the workspace, and those of folders outside. */
 export async function reachedIn(
   root: string,
   known: readonly string[],
@@ -165,10 +165,10 @@ const listed = (files: readonly string[]): string => firstOf(files, NAMED, print
 
 const PIECE = 64;
 
-/** What the kernel takes for one path, with the byte behind its end. */
+/** The longest path that the kernel accepts, with its terminating byte. */
 const MAX_LENGTH = 4096;
 
-/** The engine takes paths as text: one that is not UTF-8, or too long, cannot be mounted, so it cannot be protected. */
+/** The engine takes paths as text: one that is not UTF-8, or too long, cannot be mounted and so cannot be protected. */
 function refuseUnnamable(file: string): void {
   if (file.isWellFormed() && (file.length < MAX_LENGTH / 4 || Buffer.byteLength(file) < MAX_LENGTH)) return;
   const why = file.isWellFormed() ? "its path is too long" : "its name is not valid UTF-8";
@@ -216,7 +216,7 @@ async function protectPointed(pointer: string, scan: Scan): Promise<void> {
   await protectObeyed({ gitDir: lead.gitDir, worktree: path.dirname(pointer) }, scan);
 }
 
-/** What the settings and hooks of repositories name that the workspace is only a folder of. */
+/** Protects what repositories around the workspace name in their settings and hooks. */
 async function protectForAbove(scan: Scan): Promise<void> {
   for (let up = scan.root; up !== path.dirname(up);) {
     up = path.dirname(up);
@@ -235,7 +235,7 @@ async function protectObeyed(repository: Repository, scan: Scan): Promise<void> 
   for (const file of paths) await protectNamed(file, scan);
 }
 
-/** A path that is obeyed whatever its name is; when it is not there, it is to be watched for. */
+/** Protects a path that is obeyed whatever its name is; a path that does not exist is watched for. */
 async function protectNamed(file: string, scan: Scan): Promise<void> {
   if (scan.inside.has(file) || liesIn(file, scan.inside)) return;
   if ((await solid(scan, file)) === undefined) scan.absent.add(file);
@@ -249,7 +249,7 @@ interface Repository {
 }
 
 interface Obeyed {
-  /** Paths inside the workspace, there or not, that git reads or runs because the git directory says so. */
+  /** Paths inside the workspace, existing or not, that git reads or runs because the git directory says so. */
   readonly paths: readonly string[];
   readonly warnings: readonly string[];
 }
@@ -260,13 +260,13 @@ interface Finding {
   readonly repository: Repository;
   readonly paths: Set<string>;
   readonly warnings: string[];
-  /** Configuration that was read. */
+  /** Configuration files that have been read. */
   readonly read: Set<string>;
 }
 
 /**
- * What lies in the workspace and yet is obeyed by git: included configuration, hooks, scripts, and what
- * links of the git directory lead to. The configuration is read as text; git is not run.
+ * What git obeys although it lies in the workspace: included configuration, hooks, scripts, and the targets of links in
+ * the git directory. The configuration is read as text; git is not run.
  * Limit: the user's own configuration (~/.gitconfig) is not read.
  */
 async function obeyed(repository: Repository, root: string, uid: number): Promise<Obeyed> {
@@ -305,13 +305,13 @@ const LINKABLE = [
   "refs",
 ];
 
-/** Git would follow what was not understood here. */
+/** Git would follow a file that was not understood here. */
 async function refuseOdd(file: string): Promise<void> {
   if ((await look(file)) !== undefined)
     throw refuse(file, "does not hold one plain line, the path of a folder");
 }
 
-/** A link inside a git directory leaves its target writable; so does a second name of a file. */
+/** A link inside a git directory leaves its target writable, and so does a second name of a file. */
 async function links(gitDir: string, finding: Finding): Promise<void> {
   const below = async (name: string): Promise<readonly string[]> => {
     const folder = path.join(gitDir, name);
@@ -331,12 +331,12 @@ async function links(gitDir: string, finding: Finding): Promise<void> {
   }
 }
 
-/** Far more than any repository has hooks, included files or words in its commands. */
+/** Far more hooks, included files or words in a command than any repository has. */
 const MAX_COUNT = 10_000;
 
 function add(file: string, { root, paths, repository }: Finding): void {
   if (!isInside(root, file)) return;
-  // Its bytes are lost by then, so that it could not be found.
+  // The bytes of the path are lost by then, so the path could not be found.
   if (file.includes("\uFFFD"))
     throw refuse(repository.gitDir, `names a path that is not valid UTF-8: ${file}`);
   paths.add(file);
@@ -351,7 +351,7 @@ async function readConfig(file: string, finding: Finding): Promise<void> {
   if (real !== file && isInside(finding.root, real)) throw refuse(file, `is reached through a link, ${real}`);
   const text = await readSmall(real);
   const entries = text === undefined ? undefined : parseGitConfig(text);
-  // Git might read it all the same, and then nobody has looked at what it names.
+  // Git might still read it, and then nobody has checked what it names.
   if (entries === undefined) throw refuse(file, "could not be read as git configuration");
   for (const entry of entries) {
     const { worktree } = finding.repository;
@@ -371,7 +371,7 @@ const FILES = new Set(["core.hookspath", "core.excludesfile", "core.attributesfi
 const RUNS =
   /^(alias|pager)\.|\.(clean|smudge|process|textconv|command|cmd|driver|helper|program|editor|pager|external|fsmonitor|sshcommand|askpass|gitproxy|difffilter|uploadpack|receivepack|packobjectshook|alternaterefscommand|defaultkeycommand)$/s;
 
-/** Files of the worktree that a command line names: `!sh tools/x.sh`. A folder called like a word is left alone. */
+/** Files of the worktree that a command line names: `!sh tools/x.sh`. A folder with a word's name is left alone. */
 async function addScripts({ key, value }: ConfigEntry, finding: Finding): Promise<void> {
   const words = new Set(value.split(/[\s"'!;&|()<>=]+/));
   const { worktree, gitDir } = finding.repository;
@@ -385,7 +385,7 @@ async function addScripts({ key, value }: ConfigEntry, finding: Finding): Promis
   }
 }
 
-/** Git takes a path that may be missing with a mark in front. */
+/** Git marks a path that may be missing with a prefix. */
 function expand(base: string, value: string): string {
   const plain = value.replace(/^:\(optional\)/, "");
   return plain.startsWith("~/") ? path.join(homedir(), plain.slice(2)) : path.resolve(base, plain);

@@ -5,7 +5,7 @@ import { EXIT, errorCode, HarnessError, reasonOf } from "../../core/errors.ts";
 import { bytesOfText } from "../../core/text/bytes.ts";
 import { openRegular } from "../../platform/safe-files.ts";
 
-/** The entry itself, never what it leads to; undefined when it is not there. */
+/** The entry itself, never the target of a link; undefined if nothing is there. */
 export async function look(file: string): Promise<Stats | undefined> {
   return lstat(bytesOfText(file)).catch(absent);
 }
@@ -28,8 +28,8 @@ export const kindOf = (stats: Stats): string =>
             : "device";
 
 /**
- * Refuses a protected path that cannot be mounted safely: a link (also on the way to it), FIFO, socket or device,
- * another owner, or a file with a second name that would stay writable. Undefined when it is not there.
+ * Refuses a protected path that cannot be mounted safely: a link (also on the way to the path), FIFO, socket or device,
+ * another owner, or a file with a second name that would stay writable. Undefined if nothing is there.
  */
 export async function solid(
   { root, uid, folders }: { readonly root: string; readonly uid: number; readonly folders: Set<string> },
@@ -68,12 +68,12 @@ export const refuse = (file: string, why: string): HarnessError =>
     "make it a plain file or folder of your own, or remove it; --mode read-only starts with it as it is",
   );
 
-/** Without what moves a terminal. */
+/** Escapes characters that act on a terminal. */
 export const printed = (text: string): string => JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"');
 
 const MAX_BYTES = 2 ** 20;
 
-/** The text of a small regular file, opened without following a link or waiting for a FIFO; else undefined. */
+/** The text of a small regular file, opened without following a link or waiting for a FIFO; otherwise undefined. */
 export async function readSmall(file: string): Promise<string | undefined> {
   await using opened = await openRegular(file, "refuse").catch(() => undefined);
   if (opened === undefined || opened.stats.size > MAX_BYTES) return undefined;

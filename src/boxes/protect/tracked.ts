@@ -6,9 +6,9 @@ import { readRegular } from "../../platform/safe-files.ts";
 import { resolved } from "./git-pointer.ts";
 import { look, readSmall } from "./solid.ts";
 
-/** What git keeps track of in a workspace: ignore rules say nothing of it. */
+/** The files that git tracks in a workspace: ignore rules do not apply to them. */
 export interface Tracked {
-  /** Takes the tracked ones out of these paths below the workspace; all where nobody can tell. */
+  /** Removes the tracked files from these paths below the workspace; all paths that an unreadable index might list. */
   readonly drop: (paths: Set<string>) => Promise<void>;
 }
 
@@ -23,8 +23,9 @@ interface Repository {
 }
 
 /**
- * The index of the workspace's own repository as it is now, wherever above it that begins. Those of repositories in
- * it are read when they are asked for: they matter only where a path of theirs would be hidden.
+ * Reads the index of the workspace's own repository as it is now, wherever above the workspace that repository begins.
+ * The indexes of repositories inside the workspace are read on demand: they matter only if one of their paths would be
+ * hidden.
  */
 export async function trackedIn(root: string): Promise<Tracked> {
   const own = await repositoryAbove(root);
@@ -54,7 +55,7 @@ async function repositoryAbove(root: string): Promise<Repository | undefined> {
   }
 }
 
-/** Followed wherever it leads: what is read there only keeps changes from being hidden. */
+/** Follows a pointer wherever it leads: what is read there only keeps changes from being hidden. */
 async function gitDirIn(worktree: string): Promise<string | undefined> {
   const dotGit = path.join(worktree, ".git");
   const stats = await look(dotGit).catch(() => undefined);
@@ -65,7 +66,7 @@ async function gitDirIn(worktree: string): Promise<string | undefined> {
   return named === undefined ? undefined : path.resolve(worktree, named);
 }
 
-/** Both halves of one that is split; undefined where it cannot be read. */
+/** Both halves of a split index; undefined if an index cannot be read. */
 async function indexesOf(gitDir: string): Promise<readonly GitIndex[] | undefined> {
   try {
     const bytes = await contentOf(path.join(gitDir, "index"));
@@ -82,7 +83,7 @@ async function indexesOf(gitDir: string): Promise<readonly GitIndex[] | undefine
   }
 }
 
-/** Undefined where there is none. */
+/** Undefined if there is no such file. */
 async function contentOf(file: string): Promise<Buffer | undefined> {
   try {
     return await readRegular(bytesOfText(file), { links: "refuse", max: MAX_BYTES });
@@ -100,14 +101,14 @@ interface In {
 
 interface Taken {
   readonly paths: Set<string>;
-  /** All that lie above one of the paths. */
+  /** All folders above the paths. */
   readonly folders: ReadonlySet<string>;
-  /** Those of them of which all counts as tracked; the empty one is the workspace. Each path is looked at once for all. */
+  /** The folders in which everything counts as tracked; "" is the workspace. Each path is checked once against all. */
   readonly whole: Set<string>;
 }
 
 function take({ paths, folders, whole }: Taken, { root, worktree, indexes }: In): void {
-  // Of paths from the one to the other: what stands before them there, or here.
+  // Paths of the index and paths of the workspace differ by a prefix, on one side or the other.
   const above = isInside(worktree, root) ? prefixOf(path.relative(worktree, root)) : "";
   const below = isInside(worktree, root) ? "" : prefixOf(path.relative(root, worktree));
   if (indexes === undefined) return void whole.add(below.slice(0, -1));
@@ -145,7 +146,7 @@ function foldersAbove(paths: ReadonlySet<string>): ReadonlySet<string> {
   return folders;
 }
 
-/** Of these folders of the workspace the ones that are repositories. */
+/** The absolute paths of those folders of the workspace that are repositories. */
 async function nested(root: string, folders: ReadonlySet<string>): Promise<readonly string[]> {
   const found: string[] = [];
   for (const folder of folders) {
@@ -156,28 +157,28 @@ async function nested(root: string, folders: ReadonlySet<string>): Promise<reado
 }
 
 /**
- * The paths of a git index, versions 2 to 4, as `gitformat-index` has them. Nothing is run and nothing is believed: what
- * does not fit the form throws. Of an index that is split this reads one half; a folder that a sparse one stands for
- * ends in a slash.
+ * The paths of a git index, versions 2 to 4, as documented in `gitformat-index`. Nothing is run and nothing is trusted:
+ * input that does not fit the format throws. This reads one half of a split index; a folder that stands for its files
+ * in a sparse index ends with a slash.
  */
 interface GitIndex {
   readonly paths: () => Generator<string>;
-  /** The name of the file with the other half, where it is split. */
+  /** The name of the file with the other half, if the index is split. */
   readonly shared: string | undefined;
 }
 
-/** Of an entry before its name: stat data, an object's name of this length, flags. */
+/** Before the name of an entry: stat data of 40 bytes, an object name of 20 or 32 bytes, flags. */
 const STAT = 40;
 const SHA1 = 20;
 const SHA256 = 32;
 const EXTENDED = 0x4000;
-/** Bytes of a name: no file has a longer one. Each may go on from the whole of the one before, so that an index of them has no end. */
+/** More bytes than any file name has. Names may extend the whole name before: without a limit an index has no end. */
 const MAX_NAME = 16_384;
 
 export function readGitIndex(bytes: Buffer): GitIndex {
   const version = bytes.length >= 12 ? bytes.readUInt32BE(4) : 0;
   if (bytes.toString("latin1", 0, 4) !== "DIRC" || version < 2 || version > 4) throw malformed();
-  // Which hash it uses stands elsewhere: with the wrong one no index reads to its end.
+  // The index does not say which hash it uses: with the wrong one, no index can be read to its end.
   for (const hash of [SHA1, SHA256]) {
     const layout = { bytes, version, hash };
     const end = endOf(layout);
@@ -194,7 +195,7 @@ interface Layout {
   readonly hash: number;
 }
 
-/** Where the entries end; undefined when they do not read. */
+/** Where the entries end; undefined if they cannot be read. */
 function endOf(layout: Layout): number | undefined {
   try {
     let end = 12;
@@ -211,7 +212,7 @@ interface Entry {
 }
 
 function* pathsIn(layout: Layout): Generator<string> {
-  // What a split index replaces has no name there.
+  // Entries that a split index replaces have no name there.
   for (const { name } of entriesIn(layout)) if (name.length > 0) yield textOfBytes(name);
 }
 
@@ -237,10 +238,10 @@ function* entriesIn({ bytes, version, hash }: Layout): Generator<Entry> {
 
 const NONE = Buffer.alloc(0);
 
-/** With one to eight NULs behind it an entry is a multiple of eight. */
+/** One to eight NULs pad an entry to a multiple of eight. */
 const padded = (length: number): number => (Math.floor(length / 8) + 1) * 8;
 
-/** How much of the name before is taken off its end, as a number of git's own form. */
+/** Reads how many bytes to cut off the end of the name before, in git's own number format. */
 function prefixAt(
   bytes: Buffer,
   at: number,
@@ -259,7 +260,7 @@ function prefixAt(
   return { from: from + 1, kept: before.subarray(0, before.length - off) };
 }
 
-/** The other half's name from the extensions, empty where there is none; undefined where they do not fit. */
+/** The name of the other half from the extensions, empty if there is none; undefined if the extensions do not fit. */
 function sharedBehind({ bytes, hash }: Layout, end: number): string | undefined {
   let shared = "";
   let at = end;

@@ -6,12 +6,13 @@ const KINDS: Readonly<Record<string, Change["kind"]>> = { f: "file", d: "folder"
 const LETTERS: Readonly<Record<Change["kind"], string>> = { file: "f", folder: "d", link: "l", odd: "o" };
 const WHATS: Readonly<Record<string, Change["what"]>> = { A: "added", M: "modified", D: "deleted" };
 
-/** Of a record, before its bytes: what, kind, mode, bytes shared with the path before, length. */
+/** The bytes of a record before its path: what, kind, mode, bytes shared with the path before, length. */
 const HEAD = 14;
 
 /**
- * Changes as the runner sends them: of each path only what it does not share with the one before, so that hundreds of
- * thousands of long ones take no more than their names. Each is made a text when it is come to.
+ * Changes as the runner sends them: each record holds only the part of its path that differs from the path before, so
+ * that hundreds of thousands of long paths take no more room than their names. The iteration decodes one path at a
+ * time.
  */
 export class ChangeList implements Iterable<Change> {
   readonly #records: Buffer;
@@ -41,13 +42,13 @@ export class ChangeList implements Iterable<Change> {
 
 const letterAt = (bytes: Buffer, at: number): string => String.fromCharCode(bytes.readUInt8(at));
 
-/** One that was found here; a folder's path is the same bytes for all that lies in it. */
+/** A change found in this process; `folder` is the same buffer for all entries of one folder. */
 export interface FoundChange extends Omit<Change, "path"> {
   readonly folder: Buffer;
   readonly name: Buffer;
 }
 
-/** The same list of what was found here, in the order of the paths. */
+/** The same list for changes found in this process, ordered by path. */
 export function changeListOf(found: readonly FoundChange[]): ChangeList {
   const sorted = found.toSorted(byPath);
   const pieces: Buffer[] = [];
@@ -66,7 +67,7 @@ export function changeListOf(found: readonly FoundChange[]): ChangeList {
   return new ChangeList(Buffer.concat(pieces));
 }
 
-/** Whole paths are not made for it, which would be more than what is kept. */
+/** Does not build whole paths, which would take more room than the list. */
 function sharedPath(a: FoundChange, b: FoundChange): number {
   const most = Math.min(lengthOf(a), lengthOf(b));
   let same = a.folder === b.folder ? Math.min(a.folder.length, most) : 0;
@@ -81,7 +82,7 @@ function sharedBy(a: Buffer, b: Buffer): number {
   return same;
 }
 
-/** The order of the whole paths, which are not made for it. */
+/** Orders by whole paths without building them. */
 function byPath(a: FoundChange, b: FoundChange): number {
   if (a.folder === b.folder) return Buffer.compare(a.name, b.name);
   const length = Math.max(lengthOf(a), lengthOf(b));
@@ -95,7 +96,7 @@ function byPath(a: FoundChange, b: FoundChange): number {
 const lengthOf = ({ folder, name }: FoundChange): number =>
   folder.length === 0 ? name.length : folder.length + 1 + name.length;
 
-/** -1 behind the end. */
+/** -1 after the end. */
 function byteAt({ folder, name }: FoundChange, at: number): number {
   if (folder.length === 0) return name[at] ?? -1;
   if (at === folder.length) return 0x2f;

@@ -1,22 +1,22 @@
 import { BoxLost } from "../../core/errors.ts";
 
 const TICK_MS = 1000;
-/** Looks without a word of the runner, which is asked for one at each: for any call; and for one that is to have ended. */
+/** The most checks, each with a ping, without a word from the runner: for any call; and for an overdue one. */
 const SILENT = 30;
 const SILENT_OVERDUE = 5;
 
 interface Asked {
   /** Whether any call waits for an answer. */
   readonly isOpen: () => boolean;
-  /** Whether nothing is read now, so that nothing can be heard. */
+  /** Whether reading is paused, so that nothing can be heard. */
   readonly isDeaf: () => boolean;
   readonly ping: () => void;
   readonly give: (up: BoxLost) => void;
 }
 
 /**
- * Bounds every wait on a runner: a container that was paused or an engine that hangs ends no connection. Looks are
- * counted, not time: a harness that was stopped, or a machine that slept, has heard nothing either.
+ * Limits every wait for a runner: a paused container or a hanging engine does not end the connection. Checks are
+ * counted instead of time: a harness that was stopped, or a machine that slept, has heard nothing either.
  */
 export class Pulse {
   readonly #asked: Asked;
@@ -30,14 +30,14 @@ export class Pulse {
     this.#asked = asked;
   }
 
-  /** A call has begun. */
+  /** Called when a call has begun. */
   begin(): void {
     if (this.#timer !== undefined || this.#over) return;
     this.#silent = 0;
     this.#timer = setInterval(() => this.#look(), TICK_MS).unref();
   }
 
-  /** This call is to end within so many milliseconds. */
+  /** This call should end within so many milliseconds. */
   expect(call: number, ms: number): void {
     this.#due.set(call, Math.min(this.#due.get(call) ?? Infinity, performance.now() + ms));
   }
@@ -50,7 +50,7 @@ export class Pulse {
     this.#silent = 0;
   }
 
-  /** Nothing is expected any more. */
+  /** No answer is expected any more. */
   stop(): void {
     this.#over = true;
     this.#rest();

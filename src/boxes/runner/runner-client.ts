@@ -26,7 +26,10 @@ import { observeFields, type Observing } from "./runner-seen.ts";
 import { greeting, openWire, type Wire } from "./runner-wire.ts";
 
 export interface Listener {
-  /** A promise holds back everything that the box sends, until it is settled. That it fails is its maker's affair. */
+  /**
+   * A returned promise holds back everything that the box sends until it settles. Its failure is the listener's
+   * concern.
+   */
   readonly onOutput: (
     stream: "stdout" | "stderr",
     part: "head" | "tail",
@@ -34,7 +37,7 @@ export interface Listener {
   ) => Promise<void> | void;
 }
 
-/** A command in progress. `ended` never rejects but for the loss of the box. */
+/** A running command. `ended` rejects only if the box is lost. */
 interface Running {
   readonly call: number;
   readonly ended: Promise<RunnerExit>;
@@ -49,26 +52,29 @@ const OUTPUTS = new Map([
   [REPLY.errTail, ["stderr", "tail"]],
 ] as const);
 
-/** Input that the runner has not taken yet never exceeds this. */
+/** The most bytes of input that the runner has not taken yet. */
 const INPUT_WINDOW = 512 * 1024;
 
-/** A look at a tree says so as long as it lasts (sandbox/runner/snapshot.c): a run at its end waits for no other. */
+/**
+ * After this time a search of a tree is overdue. The runner says so while the search lasts (sandbox/runner/snapshot.c);
+ * without a word from it, a run at its end gives up early.
+ */
 const LOOK_MS = 5000;
 
-/** The calls to one box. Any number run side by side; all end when the box does. */
+/** The calls to one box. Any number run at the same time; all end when the box does. */
 export class RunnerClient {
   readonly #wire: Wire;
   readonly #calls: OpenCalls;
   readonly #asks: Asks;
   readonly #pulse: Pulse;
-  /** Of the harness's own: what they wait for is not looked after. */
+  /** Calls of the harness's own programs, which the pulse does not watch. */
   readonly #own = new Set<number>();
   #given: BoxLost | undefined;
-  /** The runner was told to hold: any frame but one that resumes it would end it, and the box with it. */
+  /** The runner was told to hold: any frame but the resuming one would end the runner, and the box with it. */
   #silent = false;
-  /** What the box found to have lost its mount, as far as it could still say so. */
+  /** Paths that lost their mount, if the box could still report them. */
   unguarded: readonly string[] = [];
-  /** Resolves, never rejects, when the box is gone, with the reason. */
+  /** Resolves with the reason when the box is gone; never rejects. */
   readonly gone: Promise<string>;
 
   constructor(stream: Duplex, secret: Buffer, { onAsk, held }: ClientParts = {}) {
@@ -110,7 +116,7 @@ export class RunnerClient {
     resumed.then(() => held.asks.forEach((each) => this.#asks.take(each))).catch(() => undefined);
   }
 
-  /** The box is no more, for this reason and no other. */
+  /** Declares the box lost, for this reason and no later one. */
   #giveUp(lost: BoxLost): void {
     this.#given ??= lost;
     this.#wire.fail(lost.message);
@@ -123,14 +129,15 @@ export class RunnerClient {
     this.#giveUp(unprotected(this.unguarded));
   }
 
-  /** Tells a runner with a lease that somebody is there. */
+  /** Tells a runner with a lease that the harness is still there. */
   alive(): void {
     if (!this.#asks.held) this.#send(REQUEST.alive, 0, EMPTY);
   }
 
   /**
-   * Has the runner do nothing and say nothing until somebody comes with this key; nothing can be asked any more. Other calls
-   * than the `lasting` ones are waited for, as what the harness looks at itself is over soon; then it is refused.
+   * Makes the runner do and say nothing until a process comes with this key; no more calls can be made. Calls other
+   * than the `lasting` ones are waited for, since the harness's own queries end soon; if they do not end, holding is
+   * refused.
    */
   async hold(key: Buffer, lasting: ReadonlySet<number>, patienceMs = HOLD_PATIENCE_MS): Promise<Held> {
     const others = (): boolean => [...this.#calls.numbers].some((call) => !lasting.has(call));
@@ -148,12 +155,12 @@ export class RunnerClient {
     return { next: this.#calls.next, asks, going: this.#calls.numbers };
   }
 
-  /** Why there is no box any more, or undefined. */
+  /** Why the box was lost, or undefined. */
   get lost(): HarnessError | undefined {
     return this.#calls.lost;
   }
 
-  /** Ends the box: the runner leaves when its input does. */
+  /** Ends the box: the runner exits when its input ends. */
   close(): void {
     this.#wire.close();
   }
@@ -172,7 +179,7 @@ export class RunnerClient {
     return running;
   }
 
-  /** A command that was begun before the runner was held, without input. */
+  /** Follows a command that was started before the runner was held; the command gets no input. */
   follow(call: number, { onOutput }: Listener): Running {
     return this.#follow(call, onOutput, creditWindow(INPUT_WINDOW));
   }
@@ -207,7 +214,7 @@ export class RunnerClient {
     };
   }
 
-  /** One request that is answered with data, then an end. */
+  /** Sends one request, which is answered with data and then an end. */
   async ask(
     type: number,
     fields: readonly (readonly [string, FieldValue])[],
@@ -279,7 +286,7 @@ function unprotected(paths: readonly string[]): BoxLost {
 
 const NAMED = 5;
 
-/** SIGKILL ends a call with all that it started. */
+/** SIGKILL ends a call with everything that it started. */
 export const KILL = constants.signals.SIGKILL;
 
 function attempted(work: () => Promise<void> | void): Promise<void> | void {
@@ -296,22 +303,22 @@ export interface Command {
   readonly env: Readonly<Record<string, string>>;
   /** 0 for no limit. */
   readonly timeoutMs: number;
-  /** Bytes of each stream that are handed on as they come; of what follows, only the last `tail` are. */
+  /** Bytes of each stream that are passed on as they come; of the rest, only the last `tail` bytes are. */
   readonly head: number;
   readonly tail: number;
   readonly terminal: boolean;
-  /** Only in this folder itself, and not where a link leads from there. */
+  /** Requires the folder itself, not the target of a link. */
   readonly exact?: boolean;
-  /** A program of the harness's own beside commands: none of them counts it (sandbox/runner/protocol.h). */
+  /** A program of the harness's own, which commands do not count as theirs (sandbox/runner/protocol.h). */
   readonly own?: boolean;
-  /** Read at its end. */
+  /** A file to read when the command ends. */
   readonly keepFile?: { readonly path: string; readonly limit: number } | undefined;
   readonly observe?: Observing | undefined;
-  /** undefined for none at all. */
+  /** Undefined for no input at all. */
   readonly input: AsyncIterable<Uint8Array> | undefined;
 }
 
-/** The payload of the request that starts it. */
+/** The payload of the request that starts the command. */
 function execPayload(command: Command): Buffer {
   const { input, terminal, exact = false, own = false, keepFile, observe } = command;
   const flags =
@@ -339,7 +346,7 @@ function execPayload(command: Command): Buffer {
   ]);
 }
 
-/** The system's number for why no runner can be asked this, or undefined: to it, words end at a NUL. */
+/** The error number if no runner can be sent this command, else undefined: for the runner, words end at a NUL. */
 function unsendable({ words, folder, env, keepFile, observe }: Command, payload: Buffer): number | undefined {
   if (payload.length > MAX_PAYLOAD) return constants.errno.E2BIG;
   const texts = [...words, folder, ...Object.entries(env).flat(), keepFile?.path ?? ""].concat(
@@ -370,7 +377,7 @@ class OpenCalls {
     return this.#lost;
   }
 
-  /** The first number that was not given yet. */
+  /** The first unused number. */
   get next(): number {
     return this.#next;
   }
@@ -407,11 +414,11 @@ class OpenCalls {
   }
 }
 
-/** A runner that was held by another process, and goes on with this one. */
+/** A runner that another process held and that this process resumes. */
 export interface PausedRunner {
-  /** Of the one frame that takes it up. */
+  /** For the one frame that resumes the runner. */
   readonly key: Buffer;
-  /** The first number of a call that was not given yet. */
+  /** The first unused number of a call. */
   readonly next: number;
   readonly asks: readonly Asked[];
 }
@@ -422,7 +429,7 @@ interface Held extends Omit<PausedRunner, "key"> {
 }
 
 interface ClientParts {
-  /** Gets what a command asks of the harness, if it may (sandbox/runner/ask.h), and gives the answer. */
+  /** Gets what a command asks of the harness, if commands may ask (sandbox/runner/ask.h), and returns the answer. */
   readonly onAsk?: ((asked: Buffer) => Promise<Buffer>) | undefined;
   readonly held?: PausedRunner | undefined;
 }

@@ -2,11 +2,11 @@ import { constants } from "node:os";
 import type { Cause } from "../../core/errors.ts";
 import { bytesIn, decodeFields, type Field, has, numberIn } from "./runner-frames.ts";
 
-/** What the runner said of a command's end. */
+/** What the runner reported about a command's end. */
 export interface RunnerExit {
   readonly code: number | null;
   readonly signal: number | null;
-  /** Set when the command could not be started. */
+  /** Set if the command could not be started. */
   readonly errno: number | null;
   readonly where: number;
   readonly timedOut: boolean;
@@ -19,13 +19,13 @@ export interface RunnerExit {
   readonly pidsRefused: number;
   readonly microseconds: number;
   readonly stuck: boolean;
-  /** What was to be read at its end; undefined where nothing was, or the command came to no end of its own. */
+  /** The file to read at the end; undefined if none was requested, or if the command did not end by itself. */
   readonly kept?: KeptFile;
-  /** The pieces of what it was seen doing; empty where it was not observed. */
+  /** The pieces of what the command was seen doing; empty if it was not observed. */
   readonly seen?: readonly Buffer[];
 }
 
-/** The file, or why it cannot be given. */
+/** The file's content, or why the file cannot be read. */
 type KeptFile = { readonly content: Buffer } | { readonly errno: number };
 
 export function readExit(payload: Buffer): RunnerExit {
@@ -57,14 +57,14 @@ function keptIn(fields: readonly Field[]): Pick<RunnerExit, "kept"> {
   return has(fields, "F") ? { kept: { errno: numberIn(fields, "F") } } : {};
 }
 
-/** Of a command that did not even come to be started. */
+/** For a command that was never started. */
 export const exitUnstarted = (errno: number): RunnerExit => ({
   ...readExit(Buffer.alloc(0)),
   errno,
 });
 
 export interface Verdict {
-  /** As a shell would give it: 124 for a time-out, 128 + signal, 126 and 127 for what could not be started. */
+  /** As in a shell: 124 for a timeout, 128 + signal, 126 and 127 for a command that could not be started. */
   readonly exitCode: number;
   readonly cause: Cause | null;
   readonly reason: string;
@@ -75,8 +75,8 @@ const TIMEOUT = 124;
 const START_FOLDER = 2;
 
 /**
- * One ending, one cause: a limit that was met goes before what the program made of it, even where a shell line went
- * on to end well.
+ * One ending, one cause: a limit that was reached takes precedence over the program's own result, even if a shell line
+ * went on and ended well.
  */
 export function verdictOf(exit: RunnerExit, cancelled: boolean): Verdict {
   if (exit.errno !== null) return notStarted(exit.errno, exit.where);
@@ -96,11 +96,11 @@ export function verdictOf(exit: RunnerExit, cancelled: boolean): Verdict {
   return { exitCode, cause: "program", reason };
 }
 
-/** Nothing was run: its folder could not be entered. */
+/** Nothing was run, because the command's folder could not be entered. */
 export const isFolderGone = ({ errno, where }: RunnerExit): boolean =>
   errno !== null && where === START_FOLDER;
 
-/** The command itself, or the last one of a shell line. */
+/** For the command itself, or for the last command of a shell line. */
 const isSignal = (exit: RunnerExit, exitCode: number, signal: number): boolean =>
   exit.signal === signal || exitCode === 128 + signal;
 

@@ -3,7 +3,7 @@ import { type Frame, MAX_PAYLOAD } from "./runner-frames.ts";
 
 const PIECE = 64 * 1024;
 
-/** Sends input piece by piece. Stops quietly when the call ends before its input does; input that fails is over. */
+/** Sends input piece by piece. Stops quietly if the call ends before its input; input that fails counts as ended. */
 export async function feed(
   input: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   credit: CreditWindow,
@@ -17,14 +17,14 @@ export async function feed(
         send(piece);
       }
   } catch {
-    // Whoever gave the input knows.
+    // The provider of the input knows of the failure.
   }
   end();
 }
 
-/** How many bytes of input may be on their way before the runner has taken them. */
+/** How many bytes of input may be in transit before the runner has taken them. */
 export interface CreditWindow {
-  /** Waits until this many may be sent; false when there is no more use in sending. */
+  /** Waits until this many bytes may be sent; false if sending is no longer of use. */
   readonly take: (bytes: number) => Promise<boolean>;
   /** The payload of a credit frame. */
   readonly give: (payload: Buffer) => void;
@@ -51,17 +51,17 @@ export function creditWindow(window: number): CreditWindow {
   };
 }
 
-/** What a command asks of the harness, and waits for. */
+/** A request from a command to the harness; the command waits for the answer. */
 export type Asked = Pick<Frame, "call" | "payload">;
 
 type Send = (call: number, answer: Buffer) => void;
 
 const EMPTY = Buffer.alloc(0);
 const POLL_MS = 20;
-/** That come while the runner is held: more than can wait for an answer. */
+/** The most requests kept while the runner is held: more than can wait for an answer. */
 const MAX_LATE = 64;
 
-/** Answers what commands ask (sandbox/runner/ask.h), until the runner is held. */
+/** Answers the requests of commands (sandbox/runner/ask.h) until the runner is held. */
 export class Asks {
   readonly #onAsk: ((asked: Buffer) => Promise<Buffer>) | undefined;
   readonly #send: Send;
@@ -82,12 +82,12 @@ export class Asks {
     else if (this.#late.length < MAX_LATE) this.#late.push({ call, payload });
   }
 
-  /** Once what is open is answered. */
+  /** Resolves once all open requests are answered. */
   async idle(): Promise<void> {
     while (this.#open > 0) await sleep(POLL_MS);
   }
 
-  /** From now on nothing is answered: it comes too late, and into this list. */
+  /** From now on no request is answered: late requests go into this list. */
   hold(): readonly Asked[] {
     return (this.#late ??= []);
   }

@@ -28,10 +28,10 @@ export class FileRefused extends Error {
   }
 }
 
-/** Codes by which a wall answers, as against the file itself. */
+/** Codes that mean that a wall of the box refused, not the file itself. */
 const WALLS: ReadonlySet<string> = new Set(["EROFS", "EBUSY", "EPERM"]);
 
-/** The same as a value. */
+/** The error as a value. */
 export const refusedFile = ({ code, path, message }: FileRefused): FileResult<never> => ({
   kind: WALLS.has(code) ? "blocked" : "failed",
   cause: "filesystem",
@@ -49,7 +49,7 @@ interface Question {
   readonly content?: Uint8Array;
 }
 
-/** Of Linux, with the NUL at its end. */
+/** Linux's limit, with the terminating NUL. */
 const PATH_MAX = 4096;
 
 async function asked(
@@ -81,7 +81,7 @@ export async function readFileIn(
   return { content: data, size: numberIn(end, "z") };
 }
 
-/** All or nothing; an older file keeps its mode. */
+/** Writes all or nothing; an existing file keeps its mode. */
 export async function writeFileIn(
   client: RunnerClient,
   path: string,
@@ -91,7 +91,7 @@ export async function writeFileIn(
   await asked(client, { type: REQUEST.write, path, fields: [["m", mode]], content });
 }
 
-/** Most that are listed of one folder. */
+/** The most entries that are listed of one folder. */
 const MAX_ENTRIES = 10_000;
 
 export async function listIn(client: RunnerClient, path: string): Promise<readonly Entry[]> {
@@ -104,7 +104,7 @@ export async function statIn(client: RunnerClient, path: string): Promise<Entry>
   return { ...entry, name: posix.basename(path) };
 }
 
-/** From now on `changesIn` tells what is different below this folder. */
+/** From now on `changesIn` reports what differs below this folder. */
 export async function snapshotIn(
   client: RunnerClient,
   root: string,
@@ -121,11 +121,11 @@ export async function changesIn(
   return { changes: new ChangeList(data), incomplete: numberIn(end, "i") === 1 };
 }
 
-/** What has changed since this was last asked, or since the snapshot; the next time is told from here on. */
+/** The changes since the previous call, or since the snapshot. */
 export async function newChangesIn(client: RunnerClient): Promise<{
   readonly changes: ChangeList;
   readonly incomplete: boolean;
-  /** Of the files among them that are there. */
+  /** Total size of those changed files that still exist. */
   readonly bytes: number;
 }> {
   const fields = [["r", 1]] as const;

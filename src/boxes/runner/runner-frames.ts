@@ -1,7 +1,7 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
 import { bytesOfText } from "../../core/text/bytes.ts";
 
-/** The wire of sandbox/runner/protocol.h, where each type and its payload is described. */
+/** The wire format of sandbox/runner/protocol.h, which describes each type and its payload. */
 export const MAGIC = "HRN4";
 export const KEY_BYTES = 32;
 export const MAX_PAYLOAD = 2 ** 20;
@@ -60,7 +60,7 @@ export interface Frame {
 const tagOf = (key: KeyObject, body: Buffer): Buffer =>
   createHmac("sha256", key).update(body).digest().subarray(0, TAG);
 
-/** Turns requests into bytes, counting them. */
+/** Turns requests into bytes and numbers them. */
 export function frameWriter(secret: Buffer): (frame: Frame) => Buffer {
   const key = createSecretKey(secret);
   let sequence = 0n;
@@ -77,12 +77,12 @@ export function frameWriter(secret: Buffer): (frame: Frame) => Buffer {
   };
 }
 
-/** What came is not the runner's: nothing behind it can be believed. */
+/** The bytes do not come from the runner: nothing after them can be trusted. */
 export class ForgedFrame extends Error {
   override readonly name = "ForgedFrame";
 }
 
-/** Takes the whole frames out of the bytes that have come so far. */
+/** Takes the whole frames out of the bytes that have arrived so far. */
 export function frameReader(secret: Buffer): (bytes: ByteQueue) => readonly Frame[] {
   const key = createSecretKey(secret);
   let sequence = 0n;
@@ -120,7 +120,7 @@ export class ByteQueue {
     return this.#length;
   }
 
-  /** The first bytes, left where they are; undefined when there are fewer. */
+  /** The first bytes, left in the queue; undefined if there are fewer. */
   peek(length: number): Buffer | undefined {
     if (this.#length < length) return undefined;
     const [first] = this.#chunks;
@@ -130,7 +130,7 @@ export class ByteQueue {
     return all.subarray(0, length);
   }
 
-  /** undefined when there are fewer. */
+  /** Undefined if there are fewer bytes. */
   take(length: number): Buffer | undefined {
     if (this.#length < length) return undefined;
     this.#length -= length;
@@ -199,7 +199,7 @@ export function decodeFields(payload: Buffer): readonly Field[] {
   return fields;
 }
 
-/** The number in this field, 0 where it is not there. */
+/** The number in this field, 0 if the field is missing. */
 export function numberIn(fields: readonly Field[], name: string): number {
   const bytes = fields.find((field) => field.name === name)?.bytes;
   return bytes?.length === 8 ? Number(bytes.readBigUInt64LE()) : 0;

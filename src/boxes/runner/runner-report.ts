@@ -27,7 +27,7 @@ interface Asking {
   readonly guarded?: readonly string[];
 }
 
-/** The box's report: its files of /proc, and what it sees at these paths. */
+/** The box's report: its files of /proc, and what it finds at these paths. */
 export async function askReport(
   client: RunnerClient,
   paths: readonly string[],
@@ -74,14 +74,14 @@ interface PlannedProcess {
   readonly capabilities?: readonly number[] | undefined;
 }
 
-/** As the kernel writes a set of capabilities. */
+/** A set of capabilities as the kernel writes it. */
 const maskOf = (numbers: readonly number[]): string =>
   numbers
     .reduce((mask, bit) => mask | (1 << bit), 0)
     .toString(16)
     .padStart(16, "0");
 
-/** One line for each deviation of the first process's own word from what was planned. */
+/** One line for each deviation of the first process's own status from the plan. */
 export function processLines({ user, capabilities }: PlannedProcess, status: string): readonly string[] {
   const granted = capabilities === undefined ? undefined : maskOf(capabilities);
   const fields = new Map(
@@ -109,7 +109,7 @@ export function processLines({ user, capabilities }: PlannedProcess, status: str
 /** Devices that the host's tunnel modules add to every network namespace. They are down and lead nowhere. */
 const FALLBACK = /^(tunl0|gre0|gretap0|erspan0|ip_vti0|ip6_vti0|sit0|ip6tnl0|ip6gre0)$/;
 
-/** Whether it has but its own loopback; with an open network it need only have that. */
+/** Checks that the box has only its own loopback; with an open network it must at least have that. */
 export function networkLines(
   open: boolean,
   { netdev, route }: Pick<BoxReport, "netdev" | "route">,

@@ -2,10 +2,10 @@ import type { Act, Canary, Observed, SeenProcess, Touch } from "../../core/behav
 import { textOfBytes } from "../../core/text/bytes.ts";
 import { decodeFields, type FieldValue, numberIn } from "./runner-frames.ts";
 
-/** What the runner is asked to observe a command with, and what it tells (sandbox/runner/observe.h, protocol.h). */
+/** What the runner observes a command for, and what it reports (sandbox/runner/observe.h, protocol.h). */
 export interface Observing {
   readonly canaries: readonly Canary[];
-  /** What a command does with files below these leaves its files elsewhere their own room. */
+  /** Files below these folders are counted apart, so that they leave room in the report for files elsewhere. */
   readonly trees: readonly string[];
 }
 
@@ -16,12 +16,12 @@ export const observeFields = ({ canaries, trees }: Observing): readonly (readonl
   ...canaries.map(({ kind, at }) => ["c", `${CANARY[kind]}${kind === "address" ? hostOf(at) : at}`] as const),
 ];
 
-/** A touch of an address is one of any of its ports. */
+/** Touching any port of an address counts. */
 const hostOf = (at: string): string => at.slice(0, at.lastIndexOf(":")).replaceAll(/[[\]]/g, "");
 
 const SEEING = ["none", "samples", "calls"] as const;
 
-/** The pieces of one command, as they came. */
+/** Reads the pieces of one command's report, in the order they came. */
 export function readSeen(pieces: readonly Buffer[], canaries: readonly Canary[]): Observed {
   const fields = pieces.flatMap(decodeFields);
   const of = (name: string): readonly Buffer[] =>

@@ -2,16 +2,16 @@ import type { Duplex } from "node:stream";
 import { reasonOf } from "../../core/errors.ts";
 import { ByteQueue, type Frame, frameReader, frameWriter, MAGIC } from "./runner-frames.ts";
 
-/** The attached stdio of a container as frames. It ends once, and says why. */
+/** Frames over the attached stdio of a container. The wire ends once, with a reason. */
 export interface Wire {
   readonly send: (frame: Frame) => void;
-  /** While paused no frame is handed on and nothing is read, and in the end the commands wait. Each takes one resume. */
+  /** While paused, no frame is passed on and nothing is read: commands wait in the end. Each pause needs one resume. */
   readonly pause: () => void;
   readonly resume: () => void;
   readonly close: () => void;
-  /** It ends for this reason. */
+  /** Ends the wire for this reason. */
   readonly fail: (reason: string) => void;
-  /** Whether nothing is read now. */
+  /** Whether reading is paused. */
   readonly isPaused: () => boolean;
 }
 
@@ -21,15 +21,15 @@ interface Listener {
 }
 
 const STDOUT = 1;
-/** What the runner or the runtime says on stderr: only ever a reason for an end. */
+/** What the runner or the runtime writes to stderr; only used to explain an end. */
 const COMPLAINT_BYTES = 2000;
 
-/** What a runner that was just started is to be sent first. */
+/** The first bytes for a runner that was just started. */
 export const greeting = (secret: Buffer): Buffer => Buffer.concat([Buffer.from(MAGIC, "latin1"), secret]);
 
 interface Opening {
   readonly secret: Buffer;
-  /** Has told the other end the secret. */
+  /** Tells the other end the secret. */
   readonly first: Buffer;
 }
 

@@ -16,7 +16,7 @@ import { createServer, type Server } from "node:net";
 import path from "node:path";
 import { makeFolder } from "../../platform/folders.ts";
 
-/** A folder to be attacked, with what must not be reached beside it. All of it is made for this and removed after. */
+/** A folder to attack, and beside it what must not be reached. All of it is made for this and removed afterwards. */
 
 const FILES: Readonly<Record<string, string>> = {
   "README.md": "readme\n",
@@ -36,7 +36,7 @@ const GIT: Readonly<Record<string, string>> = {
   "refs/heads/.keep": "",
 };
 
-/** What the host obeys in it, there or not. */
+/** Paths in the folder that the host obeys, existing or not. */
 const GUARDED = [
   ...Object.keys(FILES).filter((name) => name.startsWith(".")),
   ...REPOSITORIES.map((folder) => `${folder}.git`),
@@ -46,20 +46,20 @@ const GUARDED = [
   "c/.git",
 ];
 
-/** Of each path what it is, and of what content. */
+/** For each path, its kind and content. */
 export type Prints = ReadonlyMap<string, string>;
 
 export interface AttackTarget extends AsyncDisposable {
   readonly workspace: string;
-  /** In a command the words in braces stand for these. */
+  /** Replaces the words in braces in a command. */
   readonly filled: (text: string) => string;
-  /** All that must not change; with `all` the whole workspace. */
+  /** Everything that must not change; with `all`, the whole workspace. */
   readonly look: (all: boolean) => Promise<Prints>;
-  /** How many came to the servers that nobody is to reach. */
+  /** How many connections reached the servers that nobody should reach. */
   readonly visits: () => number;
 }
 
-/** `parent` is a folder that the engine can mount from; `owner` whose it all is to be, where that can be chosen. */
+/** `parent` is a folder that the engine can mount from; `owner` will own all of it, if the owner can be chosen. */
 export async function makeAttackTarget(parent: string, owner: number | null): Promise<AttackTarget> {
   makeFolder(parent);
   const root = await mkdtemp(path.join(await realpath(parent), "attack-"));
@@ -100,7 +100,7 @@ export async function makeAttackTarget(parent: string, owner: number | null): Pr
   }
 }
 
-/** What is other now, a line each. */
+/** What is different now, one line each. */
 export function changedSince(before: Prints, now: Prints): readonly string[] {
   const paths = [...new Set([...before.keys(), ...now.keys()])];
   return paths
@@ -148,7 +148,7 @@ async function listen(
     server.listen(at.startsWith("\0") ? { path: at } : { host: at, port: 0 });
     await once(server, "listening");
   } catch {
-    // A machine without IPv6, or without abstract sockets: nobody can reach one there.
+    // A machine without IPv6 or without abstract sockets: nobody can reach such a server there.
     return 1;
   }
   things.defer(async () => {

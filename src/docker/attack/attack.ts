@@ -1,8 +1,8 @@
 import type { Cause } from "../../core/errors.ts";
 
-/** What a box must not let happen, as data, and what is thought of an attempt at it. Pure. */
+/** What a box must not let happen, as data, and how an attempt at it is judged. Pure. */
 
-/** In words that a person can hold the harness to; the first of each is one of its five promises. */
+/** In words that a person can hold the harness to; each begins with one of the five promises. */
 const PROMISES = {
   outside: "Contained: nothing in a box reaches files of the host outside of its workspace",
   obeyed: "Contained: what programs of the host obey is not changed",
@@ -16,50 +16,50 @@ const PROMISES = {
 
 type Promised = keyof typeof PROMISES;
 
-/** Of each name the attempt. A shell line that ends with 0, a value of Python that is true, went through. */
+/** The attempts by name. A shell line that ends with 0, or a Python value that is true, went through. */
 export interface Attempts {
   readonly shell?: Readonly<Record<string, string>>;
   /**
-   * Expressions after `PYTHON`. What `call` answers is the kernel's own word: any error but the three that refuse means
+   * Expressions after `PYTHON`. `call` returns the kernel's own answer: any error except the three that refuse means
    * that the kernel went on to look at the arguments.
    */
   readonly python?: Readonly<Record<string, string>>;
 }
 
-/** `{W}`, `{OUT}`, `{TOKEN}` … stand for what an attack target has of them. */
+/** `{W}`, `{OUT}`, `{TOKEN}` … stand for the values of an attack target. */
 export interface Attack {
-  /** Stable: `network.metadata`. */
+  /** A stable name, such as `network.metadata`. */
   readonly id: string;
   readonly promise: Promised;
   /** What does not happen, as a sentence of a report. */
   readonly text: string;
-  /** Run in a command of its own that comes before. */
+  /** Runs before the attempts, in a command of its own. */
   readonly first?: string;
   readonly attempts: Attempts;
-  /** In place of attempts: one line, and what its output tells. */
+  /** Instead of attempts: one line to run, and what its output means. */
   readonly asks?: {
     readonly run: string;
     readonly told: (output: Output, facts: Facts) => readonly Answer[];
   };
-  /** The nearest thing that is allowed. All of it must go through, or the refusal shows nothing. */
+  /** The nearest thing that is allowed. All of it must go through, or a refusal shows nothing. */
   readonly twin: Attempts;
-  /** `host`: what the box lets happen in itself is no breach; only what the host sees of it is. */
+  /** `host`: what happens inside the box is no breach; only what the host sees of it is. */
   readonly counts?: "host";
-  /** The command may be ended for one of these: a refusal of what it had not told by then. */
+  /** The command may be ended for one of these causes: that refuses the attempts that were not reported by then. */
   readonly ends?: readonly Cause[];
-  /** Time for the attempts. */
+  /** Time limit for the attempts. */
   readonly timeoutMs?: number;
-  /** It is tried in a box over a layer. */
+  /** Tried in a box over a layer. */
   readonly layer?: true;
-  /** A kernel of the box's own may answer, as gVisor's does: it is not the host's that looked at the arguments. */
+  /** A kernel of the box's own may answer, as gVisor's does: then the host's kernel did not look at the arguments. */
   readonly ownKernel?: true;
-  /** What a person does about it. */
+  /** What a person can do about a breach. */
   readonly remedy: string;
 }
 
 export interface Output {
   readonly text: string;
-  /** Bytes that were kept, and that there were. */
+  /** Bytes that were kept, and bytes in all. */
   readonly kept: number;
   readonly total: number;
 }
@@ -71,16 +71,16 @@ export interface Facts {
 
 export interface Answer {
   readonly name: string;
-  /** `missing`: it could not be tried. */
+  /** `missing`: the attempt could not be made. */
   readonly kind: "through" | "refused" | "missing";
   readonly why: string;
 }
 
-/** What came of a few attempts. */
+/** The results of a few attempts. */
 export interface Tried {
   readonly answers: readonly Answer[];
   readonly cause: Cause | null;
-  /** Why there is nothing to be judged: the box was lost, no such box could be opened. */
+  /** Why there is nothing to judge: the box was lost, or no such box could be opened. */
   readonly lost: string | null;
 }
 
@@ -90,10 +90,10 @@ export interface Outcome {
   readonly text: string;
   /** `held`: each attempt was refused, and its twin worked. What could not be shown is never held. */
   readonly state: "held" | "broken" | "not shown";
-  /** Why it is not held, one line each. */
+  /** Why the state is not `held`, one line each. */
   readonly why: readonly string[];
   readonly attempts: readonly Answer[];
-  /** Empty where it is held. */
+  /** Empty if the state is `held`. */
   readonly remedy: string;
 }
 
@@ -105,12 +105,12 @@ const attemptNames = ({ shell, python }: Attempts): readonly string[] => [
 interface Seen {
   readonly tried: Tried;
   readonly twin: Tried;
-  /** What the host found other than before, a line each. */
+  /** What the host found changed, one line each. */
   readonly changed: readonly string[];
   readonly ownKernel: boolean;
 }
 
-/** Fails closed: a success breaks the promise; whatever is not a refusal beside a twin that works shows nothing. */
+/** Fails closed: a success breaks the promise; anything but a refusal beside a working twin shows nothing. */
 export function judgeAttack(attack: Attack, seen: Seen): Outcome {
   const { id, promise, text } = attack;
   const [breaches, doubts] = [breachesOf(attack, seen), doubtsOf(attack, seen)];
@@ -151,7 +151,7 @@ export interface PromiseKept {
   readonly state: Outcome["state"];
 }
 
-/** Each promise that something was tried against, by the worst of it. */
+/** Each promise that was tested, with its worst outcome. */
 export function promisesKept(outcomes: readonly Outcome[]): readonly PromiseKept[] {
   return Object.entries(PROMISES).flatMap(([name, text]) => {
     const states = outcomes.filter(({ promise }) => promise === name).map(({ state }) => state);
@@ -161,7 +161,7 @@ export function promisesKept(outcomes: readonly Outcome[]): readonly PromiseKept
   });
 }
 
-/** Ahead of each script: it tells of every attempt on a line of its own. */
+/** Precedes each script: reports every attempt on a line of its own. */
 const SHELL = `SUP=$PPID; export SUP
 attempt() {
   why=$(sh -c "$2" 2>&1 >/dev/null </dev/null); code=$?
@@ -215,7 +215,7 @@ def attempt(name, work):
     print("@ " + kind + " " + name + "\\t" + why.replace("\\n", " ").replace("\\t", " ")[:200], flush=True)
 `;
 
-/** One shell script that makes the attempts and tells of each. */
+/** One shell script that makes the attempts and reports each. */
 export function attackScript({ shell = {}, python = {} }: Attempts): string {
   const lines = Object.entries(shell).map(([name, line]) => `attempt ${quoted(name)} ${quoted(line)}`);
   const values = Object.entries(python).map(
@@ -238,7 +238,7 @@ const noPython = (name: string): string =>
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** The lines of `attempt`, whatever else was printed. */
+/** Reads the lines of `attempt`, whatever else was printed. */
 export function readAnswers(text: string): readonly Answer[] {
   return text.split("\n").flatMap((line) => {
     const [, kind, name, why] = /^@ (through|refused|missing) ([^\t]+)\t(.*)$/.exec(line) ?? [];

@@ -16,7 +16,7 @@ import { KERNEL_ATTACKS } from "./kernel-attacks.ts";
 import { PROCESS_ATTACKS } from "./process-attacks.ts";
 import { REACH_ATTACKS } from "./reach-attacks.ts";
 
-/** Those that may cost the box come last. */
+/** Attacks that may cost the box come last. */
 export const ATTACKS: readonly Attack[] = [
   ...FILE_ATTACKS,
   ...KERNEL_ATTACKS,
@@ -24,7 +24,7 @@ export const ATTACKS: readonly Attack[] = [
   ...PROCESS_ATTACKS,
 ];
 
-/** What the attacks count on. */
+/** The limits that the attacks rely on. */
 export const ATTACKED_LIMITS = { memory: 2 ** 28, cpus: null, pids: 128 };
 
 const KEEP = { head: 64 * 1024, tail: 4 * 1024 };
@@ -33,12 +33,12 @@ const MS = 10_000;
 export interface Battery {
   readonly target: AttackTarget;
   readonly facts: Facts;
-  /** A box over the target; one at a time. */
+  /** Opens a box over the target; one at a time. */
   readonly open: (isolation: "bind" | "overlay", signal: AbortSignal) => Promise<OwnedBox>;
   readonly ownKernel: boolean;
 }
 
-/** All attacks, one after the other. That a box cannot be had is an outcome of those that want it. */
+/** Runs all attacks, one after the other. If a box cannot be opened, that is an outcome of the attacks that need it. */
 export async function runBattery(battery: Battery, signal: AbortSignal): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
   for (const isolation of ["bind", "overlay"] as const) {
@@ -60,7 +60,7 @@ type Executor = Pick<OwnedBox, "exec" | "log">;
 
 const lostBox = (why: string): Executor => ({ exec: () => Promise.reject(new Error(why)) });
 
-/** One attack and its twin; the host looks before and after. */
+/** Runs one attack and its twin; the host looks before and after. */
 async function tryAttack(
   attack: Attack,
   box: Executor,
@@ -76,7 +76,7 @@ async function tryAttack(
       ? readTried(await run(attackScript(attack.attempts), attack.timeoutMs ?? MS))
       : asked(attack.asks, await run(attack.asks.run, MS), facts);
   const came = target.visits() - visits;
-  // What a command planted deep down is looked for when a box ends, or is asked.
+  // What a command planted deep down is searched for when a box ends, or on request.
   if (attack.counts === "host") await box.log?.().catch(() => undefined);
   const changed = [
     ...changedSince(before, await target.look(attack.layer === true)),

@@ -7,7 +7,7 @@ const RIGHTS =
 const LAYER =
   "--isolation copy, or an engine on this machine whose data folder can hold an overlay (docs/engines.md)";
 
-/** Files of the host, what its programs obey, and what a layer promises. */
+/** Attacks on files of the host, on what its programs obey, and on what a layer promises. */
 export const FILE_ATTACKS: readonly Attack[] = [
   {
     id: "outside.read",

@@ -8,12 +8,12 @@ const socket = (family: number, type: number, protocol: number): string =>
   `call(41, 198, ${family}, ${type}, ${protocol})`;
 const filled = (path: string): string => `[ "$(head -c 1 ${path} | wc -c)" = 1 ]`;
 
-/** A call of 32 bits on a machine of 64: getpid by the old gate. */
+/** A 32-bit call on a 64-bit machine: getpid through the old entry of the kernel. */
 const OLD_GATE = `(not arm) and child(lambda: (lambda m: (m.write(b"\\xb8\\x14\\0\\0\\0\\xcd\\x80\\xc3"),
     ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(m)))())[1])(mmap.mmap(-1, 4096, prot=7)) > 0)`;
 
 /**
- * Each of these is harmless where it goes through: what is to be made or changed is named so that it fails, is the
+ * Each of these is harmless if it goes through: what it makes or changes is named so that the call fails, stays the
  * same as before, or is the box's own.
  */
 export const KERNEL_ATTACKS: readonly Attack[] = [

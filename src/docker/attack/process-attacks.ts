@@ -11,7 +11,7 @@ const left = `[f for f in glob.glob("/proc/[0-9]*/comm") if open(f).read() == "s
 const MiB = 2 ** 20;
 const FLOOD = 8 * MiB;
 
-/** Other processes, what the machine has to give, and who says how a command ended. */
+/** Attacks on other processes, on the machine's resources, and on the report of how a command ended. */
 export const PROCESS_ATTACKS: readonly Attack[] = [
   {
     id: "others.seen",

@@ -4,12 +4,12 @@ const NETWORK =
   "an engine whose network `none` is a namespace of its own (docs/engines.md), or --runtime runsc";
 
 const SHORT = 8;
-/** Of no secret, and the same on many machines. */
+/** Variables that hold no secret and are the same on many machines. */
 const COMMON = /^(PATH|HOME|LANG|LC_\w+|TERM|CI|PWD|SHLVL|GIT_\w+|_|SHELL)$/;
 
 const OWN_SERVER = `child(lambda: (lambda s: (s.bind(("127.0.0.1", 0)), s.listen(), dial(2, *s.getsockname())))(socket.socket()))`;
 
-/** Networks, and what of the harness itself could be learned. A datagram's connect sends nothing: it asks for a route. */
+/** Attacks on networks and on facts about the harness. Connecting a datagram socket only asks for a route. */
 export const REACH_ATTACKS: readonly Attack[] = [
   {
     id: "network.routes",

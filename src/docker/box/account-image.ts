@@ -7,21 +7,21 @@ import { tarOf } from "../../boxes/layers/workspace-archive.ts";
 import { unstartedContainer } from "../unstarted-container.ts";
 import { accountTexts, listsIn } from "./account-lists.ts";
 
-/** Another content, another number. */
+/** A new number for a new form of the content. */
 const FORM = 1;
 
 export interface AccountImage {
-  /** By its id. */
+  /** The image's id. */
   readonly image: string;
   readonly user: BoxPlan["user"];
-  /** Of the container that it is made of, so that one that was left is found again. */
+  /** The labels of the container that the image is made from, so that a leftover container is found again. */
   readonly labels: Readonly<Record<string, string>>;
 }
 
 /**
  * The id of an image that is the given one with the box's user in its lists: for an engine that cannot read a file of
- * this machine. Made once for each image, user and group, from a container that never starts; it goes with the other
- * images of ours.
+ * this machine. Made once for each image, user and group, from a container that never starts; it is removed with our
+ * other images.
  */
 export async function imageWithAccount(engine: Engine, wanted: AccountImage): Promise<string> {
   const { image, user, labels } = wanted;
@@ -35,7 +35,7 @@ export async function imageWithAccount(engine: Engine, wanted: AccountImage): Pr
     const archive = tarOf({ "etc/passwd": passwd, "etc/group": group });
     await container.putArchive(Readable.from([archive], { objectMode: false }), { path: "/" });
     const { Id } = (await container.commit({ repo: ACCOUNT_REPOSITORY, tag: of })) as { readonly Id: string };
-    // Of two that were made at a time the later one has the name.
+    // If two were made at the same time, the later one has the name.
     return (await idOf(engine, of)) ?? Id;
   } catch (thrown) {
     throw engineFailure("giving the box's user a name", thrown);

@@ -11,7 +11,7 @@ export interface Lists {
   readonly group: string;
 }
 
-/** What any Debian has, as far as files in our image belong to it. */
+/** Entries of any Debian, as far as files in our image belong to them. */
 export const OWN: Lists = {
   passwd: `root:x:0:0:root:/root:/bin/bash
 daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin
@@ -38,7 +38,7 @@ nogroup:x:65534:
 `,
 };
 
-/** Pure. The first entry of a number is the one that is found by it, and the only one of its name. */
+/** Pure. The box's user comes first, because a lookup by number finds the first entry; no other entry has its name. */
 export function accountTexts({ passwd, group }: Lists, { uid, gid }: BoxPlan["user"]): Lists {
   const [user, own] = [uid, gid].map((id) => (id === 0 ? "root" : "box"));
   return {
@@ -49,13 +49,13 @@ export function accountTexts({ passwd, group }: Lists, { uid, gid }: BoxPlan["us
   };
 }
 
-/** With an empty one at the end, for the last line's own. */
+/** Adds an empty line, so that the last line ends with a line break. */
 const others = (text: string, name = ""): readonly string[] => [
   ...text.split("\n").filter((line) => line.trim() !== "" && !line.startsWith(`${name}:`)),
   "",
 ];
 
-/** The one that root has there: an image need not have bash. */
+/** Root's shell in the image: an image need not have bash. */
 function shellIn(passwd: string): string {
   const root = passwd.split("\n").find((line) => /^[^:]*:[^:]*:0:/.test(line));
   const shell = root?.split(":")[6]?.trim() ?? "";
@@ -66,11 +66,11 @@ const MAX_COUNT = 2 ** 20;
 const MAX_LINKS = 8;
 
 export interface FoundLists extends Lists {
-  /** Whether both are where they belong: a mount over a link would lie somewhere else. */
+  /** Whether both files are where they belong: a mount over a link would end up somewhere else. */
   readonly plain: boolean;
 }
 
-/** Read through a container that never starts. What is not there, or no file in the end, is empty. */
+/** Reads the lists through a container that never starts. A list that is missing, or no file in the end, is empty. */
 export async function listsIn(container: Container): Promise<FoundLists> {
   try {
     const [passwd, group] = [await textAt(container, "/etc/passwd"), await textAt(container, "/etc/group")];

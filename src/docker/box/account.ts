@@ -12,35 +12,35 @@ import { accountTexts, type FoundLists, type Lists, listsIn, OWN } from "./accou
 import { makeFolder } from "../../platform/folders.ts";
 
 /**
- * The lists of users and groups that a box sees, with its own user before all others: a name, the home that HOME names,
- * a shell. They lie in `accounts` of a folder for mounts, one pair for each image, user and group; a pair is never changed, since boxes
- * that run are mounted over it.
+ * The lists of users and groups that a box sees, its own user first: a name, the home folder that HOME names, a shell.
+ * They lie in `accounts` of a folder for mounts, one pair for each image, user and group; a pair is never changed,
+ * because running boxes have it mounted.
  */
 type Account = NonNullable<BoxPlan["account"]>;
 
-/** Another text, another number. */
+/** A new number for a new form of the text. */
 const FORM = 1;
 
 export interface AccountWanted {
   readonly engine: Engine;
-  /** Where what is mounted lies. */
+  /** The folder for files that are mounted into boxes. */
   readonly folder: string;
-  /** The image's id, and whether its entries are known because it is ours. */
+  /** The image's id, and whether its entries are known because the image is ours. */
   readonly image: string;
   readonly own: boolean;
   readonly user: BoxPlan["user"];
-  /** Of the container that the image's entries are read through, so that it is found again. */
+  /** Labels of the container that the image's entries are read through, so that a leftover container is found again. */
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** Files of the host to be mounted, or an image to be used in the image's stead, with the lists in it. */
+/** Host files to mount, or an image to use instead, with the lists in it. */
 export type Named =
   | { readonly account: Account; readonly image?: never }
   | { readonly account?: never; readonly image: string };
 
 /**
- * Where files lie that are mounted into boxes of `uid`: the box's table of mounts names it, so it tells nothing of the
- * host. Where no such folder can be had it is the state folder.
+ * The folder for files that are mounted into boxes of `uid`: the box's mount table shows its path, so the path tells
+ * nothing of the host. The state folder is used if no such folder can be had.
  */
 export async function folderForMounts(uid: number, stateDir: string): Promise<string> {
   const runtime =
@@ -53,12 +53,12 @@ export async function folderForMounts(uid: number, stateDir: string): Promise<st
     const stats = await lstat(folder);
     if (stats.isDirectory() && stats.uid === uid && (stats.mode & 0o022) === 0) return folder;
   } catch {
-    // The state folder serves, too.
+    // The state folder will do.
   }
   return stateDir;
 }
 
-/** An engine on another machine reads no file of this one, and a mount over a link would lie somewhere else. */
+/** An engine on another machine reads no files of this one, and a mount over a link would end up somewhere else. */
 export async function accountFor(wanted: AccountWanted): Promise<Named> {
   const { engine, folder, user, image, labels } = wanted;
   const local = engine.endpoint.host.startsWith("unix:");
@@ -76,12 +76,12 @@ const unwritable =
     throw new HarnessError(EXIT.sandbox, message, "make that folder writable, with room in it", thrown);
   };
 
-/** Undefined for an image that has a link there. */
+/** Undefined for an image that has a link in place of a list. */
 async function boundAccount(wanted: AccountWanted): Promise<Account | undefined> {
   const { engine, image, own, user, labels } = wanted;
   const folder = path.join(wanted.folder, "accounts");
   makeFolder(folder);
-  // The same path on another machine is not taken for it.
+  // The inode number distinguishes this folder from the same path on another machine.
   const { ino } = await stat(folder);
   const of = own ? "own" : image.replace(/^sha256:/, "").slice(0, 16);
   const base = path.join(folder, [FORM, of, user.uid, user.gid, ino.toString(36)].join("-"));
@@ -101,12 +101,12 @@ const sizeOf = (file: string): Promise<number | undefined> =>
     () => undefined,
   );
 
-/** Whole or not at all; what another start has written meanwhile stays. */
+/** Writes the file whole or not at all; what another start has written meanwhile stays. */
 async function written(file: string, text: string): Promise<void> {
   const aside = `${file}.${randomBytes(6).toString("hex")}`;
   try {
     await writeFile(aside, text, { flush: true });
-    // Whatever the umask is: the box's user reads it.
+    // The box's user must read the file, whatever the umask is.
     await chmod(aside, 0o644);
     await link(aside, file).catch(async (thrown: unknown) => {
       if ((await sizeOf(file)) === undefined) throw thrown;

@@ -13,7 +13,7 @@ const LIMITS = { memory: 2 ** 28, cpus: null, pids: 64 };
 const KEEP = { head: 1024, tail: 0 };
 
 export interface BoxCheck {
-  /** The installed package. */
+  /** The folder of the installed package. */
   readonly root: string;
   readonly uid: number;
   /** The user's own image; null for ours. */

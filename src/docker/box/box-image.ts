@@ -8,7 +8,7 @@ import { quoted } from "../environments/dockerfile-words.ts";
 import { wantedImage } from "../images/build-image.ts";
 import { topOf, unstartedContainer } from "../unstarted-container.ts";
 
-/** What a box starts from: an image by its id, and where its runner comes from. */
+/** What a box starts from: an image by its id, and the source of its runner. */
 export interface BoxImage {
   readonly id: string;
   readonly volumes: BoxPlan["volumes"];
@@ -17,7 +17,7 @@ export interface BoxImage {
 export const RUNNER_FOLDER = "/usr/local/lib/harness";
 export const RUNNER = `${RUNNER_FOLDER}/runner`;
 
-/** Our own image, or the user's with our runner mounted into it. Nothing of either image is run to find out. */
+/** Our own image, or the user's with our runner mounted into it. Neither image is run to find out. */
 export async function boxImage(engine: Engine, root: string, own: string | null): Promise<BoxImage> {
   const { tag } = await wantedImage(engine, root);
   const ours = await inspect(engine, tag);
@@ -50,13 +50,13 @@ async function inspect(engine: Engine, name: string): Promise<Image | undefined>
 const notBuilt = (tag: string): HarnessError =>
   new HarnessError(EXIT.sandbox, `the sandbox image ${tag} is not built`, "harness sandbox build");
 
-/** One that somebody named, and the engine does not have. */
+/** A named image that the engine does not have. */
 export class AbsentImage extends HarnessError {
   readonly image: string;
 
   constructor(engine: Engine, image: string) {
     const shown = visible(image);
-    // A repository's Dockerfile may have named it, and a person types this.
+    // The name may come from a repository's Dockerfile, and a person types this command.
     const pull = `${isPodman(engine) ? "podman" : "docker"} pull ${quoted(shown)}`;
     super(EXIT.sandbox, `the image ${shown} is not on this engine`, pull);
     this.image = shown;
@@ -72,8 +72,8 @@ function refuseVolumes(name: string, volumes: readonly string[]): void {
 }
 
 /**
- * The runner of our image as a volume. Docker fills it when the first container that mounts it is created; Podman when that
- * begins to run, and none of it does.
+ * The runner of our image as a volume. Docker fills the volume when it creates the first container that mounts it;
+ * Podman only when such a container starts, and none of ours does.
  */
 async function runnerVolume(engine: Engine, tag: string): Promise<string> {
   const name = tag.replace(":", "-runner-");
@@ -108,7 +108,7 @@ async function copyRunner(engine: Engine, tag: string, name: string): Promise<vo
   await filler.container.putArchive(archive, { path: topOf(engine, RUNNER_FOLDER).path });
 }
 
-/** A volume is filled while a container is created. Without a leftover container from that step it is complete. */
+/** A volume is filled while a container is created. Without a leftover container of that step it is complete. */
 async function isFilled(engine: Engine, name: string): Promise<boolean> {
   const [volumes, fillers] = await Promise.all([
     engine.api.listVolumes({ filters: { name: [name] } }),

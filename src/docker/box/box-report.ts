@@ -53,16 +53,16 @@ const nameOf = (file: SeenFile | undefined): string =>
 /** The name of gVisor's runtime, also with a platform suffix (runsc-kvm). */
 export const isGvisor = ({ host }: BoxPlan): boolean => /^(?:runsc|gvisor)/.test(host.runtime ?? "");
 
-/** A gVisor box reports through another kernel: host files have other inode numbers there. */
+/** A gVisor box reports through another kernel, in which host files have other inode numbers. */
 interface Seen {
   readonly status: string;
   readonly mountinfo: string;
 }
 
 /**
- * The box's own word where gVisor is its kernel: identity, capabilities, and each planned mount as planned. That
- * kernel tells nothing of no-new-privileges, limits and inodes, and a seccomp profile is for the host's kernel,
- * which the box never calls; these stay with the engine's word.
+ * The box's own report if gVisor is its kernel: identity, capabilities, and each planned mount as planned. That kernel
+ * tells nothing about no-new-privileges, limits and inodes, and a seccomp profile is for the host's kernel, which the
+ * box never calls; for these only the engine's report counts.
  */
 function gvisorLines(plan: BoxPlan, { status, mountinfo }: Seen): readonly string[] {
   const { points, strange } = readMountinfo(mountinfo);
@@ -76,7 +76,7 @@ function gvisorLines(plan: BoxPlan, { status, mountinfo }: Seen): readonly strin
   ];
 }
 
-/** Real, effective, saved, of the file system. */
+/** Real, effective, saved and file system ids. */
 const four = (id: number): string => [id, id, id, id].join("\t");
 
 function identityLines({ user }: BoxPlan, status: string): readonly string[] {

@@ -17,11 +17,11 @@ import { type Door, type VerifiedContainer, verifiedContainer } from "./containe
 
 interface DoorRequest {
   readonly engine: Engine;
-  /** Limits of the box that asks. */
+  /** The plan of the box that asks; its limits apply. */
   readonly plan: BoxPlan;
   readonly home: string;
   readonly stateDir: string;
-  /** Receives the commits, and what is staged. */
+  /** Receives the commits and the staged entries. */
   readonly log: LogKeeper;
 }
 
@@ -38,33 +38,33 @@ interface Answer {
   readonly stderr: string;
 }
 
-/** Answer to our git in the box: the repository is not protected, so the real git can do it. */
+/** Tells our git in the box that the repository is not protected, so that the real git can do the work. */
 const DO_IT_YOURSELF: Answer = { code: 0xffff, stdout: "", stderr: "" };
 const KEEP = { head: 16 * 1024, tail: 16 * 1024 };
 const LIST = { head: 4 * 2 ** 20, tail: 0 };
 const COMMIT_MS = 120_000;
 
-/** Of one box: commands that are done for it, how long they may take in all, and how many may wait at a time. */
+/** Limits for one box: commands carried out, the time they may take in all, and commands that may wait at once. */
 const MAX_DONE = 1000;
 const MAX_MS = 600_000;
 const MAX_WAITING = 8;
 /** The runner's limit (sandbox/runner/ask.c). */
 const MAX_BYTES = 128 * 1024;
-/** Totals that are kept for one box, whatever repositories it has: of commit paths, of staged ones, of those staged before. */
+/** The most paths kept for one box over all its repositories: committed, staged, and staged before, each by itself. */
 const MAX_ENTRIES = 50_000;
 const MAX_LINKS = 500;
-/** Grace for work in progress when the box ends. */
+/** Grace period for work in progress when the box ends. */
 const GRACE_MS = 3000;
 const MAX_SUBJECT_LENGTH = 200;
 
 /**
- * Makes `git add` and `git commit` for the commands of a box, one after the other, in a container of their own; what was
- * made is logged. It has bounds of its own, since whoever asks need not wait for the answer.
+ * Carries out `git add` and `git commit` for the commands of a box, one after the other, in containers of their own,
+ * and logs what was made. The door has its own limits, because the command that asks need not wait for the answer.
  */
 export class CommitDoor {
   readonly #request: DoorRequest;
   readonly #staged = new Map<string, readonly GitEntry[]>();
-  /** Repositories of whose staged paths some were left out. */
+  /** Repositories for which some staged paths were left out. */
   readonly #cut = new Set<string>();
   /** What was staged before the box's first request, by repository. */
   readonly #before = new Map<string, ReadonlySet<string>>();
@@ -75,7 +75,7 @@ export class CommitDoor {
   #entries = 0;
   #shut = false;
   #open: VerifiedContainer | undefined;
-  /** Why no more is carried out; thrown once more at the end of the box, where a person hears of it. */
+  /** Why nothing more is carried out; thrown again at the end of the box, where a person sees it. */
   #hostile: HarnessError | undefined;
 
   constructor(request: DoorRequest) {
@@ -95,7 +95,7 @@ export class CommitDoor {
     return answer;
   };
 
-  /** Refuses further requests. Work in progress gets a short grace; its container is gone when this resolves. */
+  /** Refuses further requests. Work in progress gets a short grace period; its container is gone when this resolves. */
   readonly shut = async (): Promise<void> => {
     this.#shut = true;
     const over = new AbortController();
@@ -128,7 +128,7 @@ export class CommitDoor {
     const began = performance.now();
     try {
       await using stack = new AsyncDisposableStack();
-      // Behind the container: what that runs could make it anew.
+      // After the container is gone: its processes could make the files anew.
       stack.defer(() => this.#takePlanted(found, absent));
       const container = await verifiedContainer(engine, { ...plan, over });
       stack.defer(container.close);
@@ -142,9 +142,9 @@ export class CommitDoor {
   }
 
   /**
-   * The git of the image is not ours, and may be another program. What git obeys and was not there could not be mounted
-   * over, and git makes none of it for a commit: what is there now goes out of the git directory, and nothing more is
-   * carried out.
+   * The git of the image is not ours and may be another program. Files that git obeys but that did not exist could not
+   * be mounted over, and git makes none of them for a commit: those that exist now are moved out of the git directory,
+   * and nothing more is carried out.
    */
   async #takePlanted({ gitDir, commonDir }: FoundRepository, absent: readonly string[]): Promise<void> {
     const still = new Set(await absentAmong(absent));
@@ -177,7 +177,7 @@ export class CommitDoor {
       const { bytes, whole } = await looked(work, STAGED);
       return { entries: inWorkspace(work, rawEntries(bytes)), whole };
     };
-    // Of more than there is room for, what was staged before counts as staged now.
+    // Beyond the limit, what was staged before counts as staged now.
     if (!this.#before.has(found.gitDir)) {
       const room = MAX_ENTRIES - totalOf(this.#before.values(), ({ size }) => size);
       this.#before.set(
@@ -195,7 +195,7 @@ export class CommitDoor {
       await this.#logStaged(work, await staged());
       return { code: exit_code, stdout: textOf(stdout), stderr: textOf(stderr) };
     } catch (thrown) {
-      // Ended in the middle: nobody can check whether the commit was made, so it is reported as not seen.
+      // Cut short in the middle: nobody can check whether the commit was made, so it is reported as not seen.
       if (commit.argv.includes("commit"))
         this.#request.log.commit({
           hash: "unknown",
@@ -228,7 +228,7 @@ export class CommitDoor {
     const fresh = entries.filter((entry) => before?.has(contentKey(entry)) !== true);
     this.#staged.delete(gitDir);
     const room = MAX_ENTRIES - totalOf(this.#staged.values(), ({ length }) => length);
-    // Its links are read in its own repository: another one does not have them.
+    // The links are read in their own repository: another one does not have them.
     this.#staged.set(gitDir, await withTargets(work, fresh.slice(0, Math.max(0, room))));
     if (whole && fresh.length <= room) this.#cut.delete(gitDir);
     else this.#cut.add(gitDir);
@@ -251,7 +251,7 @@ const contentKey = ({ path: file, id }: RawEntry): string => `${id} ${file}`;
 
 interface Staged {
   readonly entries: readonly RawEntry[];
-  /** All that is staged. */
+  /** Whether these are all staged entries. */
   readonly whole: boolean;
 }
 
@@ -273,7 +273,7 @@ const run = (
 
 const RAW = ["--raw", "-z", "--no-renames", "--no-abbrev", "--no-ext-diff", "--no-textconv"];
 const STAGED = ["diff", "--cached", ...RAW];
-/** A merge is reported as its difference from the first parent. */
+/** A merge is reported as its difference from its first parent. */
 const COMMITTED = ["log", "-1", "--first-parent", "-m", "--root", "--format=", ...RAW, "HEAD"];
 const NAMED = ["log", "-1", "--format=%H%n%s", "HEAD"];
 
@@ -358,9 +358,9 @@ async function present(mounts: CommitPlan["mounts"]): Promise<NonNullable<BoxPla
     .map(({ path: file, writable }) => ({ path: file, writable }));
 }
 
-/** Output of git with `--raw -z --no-renames --no-abbrev`, as much of it as was kept. */
+/** From the output of git with `--raw -z --no-renames --no-abbrev`, as much of it as was kept. */
 interface RawEntry extends GitEntry {
-  /** Object id of its content. */
+  /** Object id of the content. */
   readonly id: string;
 }
 
@@ -368,7 +368,8 @@ const HEAD = /^:(\d+) (\d+) ([0-9a-f]+) ([0-9a-f]+) ([A-Z])\d*$/;
 const WHATS: Readonly<Record<string, GitEntry["what"]>> = { A: "added", D: "deleted" };
 
 /**
- * With paths below the workspace; those of a repository's other folders are left out: commands cannot have changed them.
+ * Paths become relative to the workspace. Paths in other folders of the repository are left out: commands cannot have
+ * changed them.
  */
 function inWorkspace(
   { workspace, found: { worktree } }: Work,
@@ -380,7 +381,7 @@ function inWorkspace(
     .map(({ file, ...entry }) => ({ ...entry, path: path.relative(workspace, file) }));
 }
 
-/** Paths are below the repository's top. */
+/** Paths are relative to the repository's top. */
 function rawEntries(said: Buffer): readonly RawEntry[] {
   const fields = textOfBytes(said).split("\0");
   const entries: RawEntry[] = [];
@@ -404,7 +405,7 @@ const KINDS: Readonly<Record<string, GitEntry["kind"]>> = { "120000": "link", "1
 
 const permissions = (mode: string): number => Number.parseInt(mode, 8) & 0o7777;
 
-/** The contents that `cat-file --batch` gives for these ids, in their order; those that were not whole are left out. */
+/** The contents that `cat-file --batch` gives, by id; incomplete ones are left out. */
 function contentsOf(said: Buffer): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (let at = 0; at < said.length;) {

@@ -25,7 +25,7 @@ export type Door = (asked: Buffer) => Promise<Buffer>;
 interface Extras {
   /** Lets commands make requests of the harness. */
   readonly door?: Door | undefined;
-  /** Further checks of the container's mount table, beside the plan; one line for each deviation. */
+  /** Further checks of the container's mount table besides the plan; one line for each deviation. */
   readonly faults?: ((mountinfo: string) => readonly string[]) | undefined;
   /** Set for a frozen container, which is thawed instead of started. */
   readonly frozen?: Frozen | undefined;
@@ -39,31 +39,32 @@ interface WithEngine {
 
 interface Frozen {
   readonly runner: PausedRunner;
-  /** What its mounts covered when it was verified. */
+  /** The host files that its mounts covered when it was verified. */
   readonly files: readonly HostFile[];
 }
 
 export interface VerifiedContainer {
   readonly id: string;
   readonly client: RunnerClient;
-  /** As it was made. */
+  /** The plan that the container was made from. */
   readonly plan: BoxPlan;
-  /** What its mounts cover. */
+  /** The host files that its mounts cover. */
   readonly files: readonly HostFile[];
-  /** No process of it runs any more, and nothing is connected to it. */
+  /** Stops all processes of the container and disconnects from it. */
   readonly freeze: () => Promise<void>;
-  /** Resolves when the engine no longer has it. */
+  /** Resolves when the engine no longer has the container. */
   readonly close: () => Promise<void>;
   /**
-   * Resolves when nothing of it runs any more. The engine removes it without being waited for, also when it is killed in
-   * between; should it not, the next start finds a box whose owner is gone. Where the end cannot be seen, as `close`.
+   * Resolves when nothing of the container runs any more. The engine then removes it while nobody waits, even if this
+   * process is killed in between; if the engine fails to, the next start finds a box whose owner is gone. If the end
+   * cannot be observed, this works like `close`.
    */
   readonly end: () => Promise<void>;
 }
 
 /**
- * create -> compare the engine's report with the plan -> start -> compare the container's report. Any deviation
- * removes the container and ends with exit 6; there is no option to go on.
+ * create -> compare the engine's report with the plan -> start -> compare the container's report. Any deviation removes
+ * the container and ends with exit 6; there is no option to continue.
  */
 export async function verifiedContainer(
   engine: Engine,
@@ -75,9 +76,9 @@ export async function verifiedContainer(
 }
 
 /**
- * The same of a container that was frozen: the engine's word against the plan, and what the host has at the places of its
- * mounts against what was there; only then it is thawed, since what it runs goes on with that. Then its own word. It is
- * removed where any of that is not as it must be.
+ * The same for a frozen container: compares the engine's report with the plan, and the host files under its mounts with
+ * those that were there before; only then is it thawed, because its processes continue with these files. Then compares
+ * its own report. Any deviation removes the container.
  */
 export async function thawedContainer(
   engine: Engine,
@@ -101,7 +102,7 @@ async function verified(
     const files = await verify(client, plan, extras).catch((thrown: unknown) =>
       exposed(thrown, extras.frozen),
     );
-    // A runner with a lease stays when its input ends.
+    // A runner with a lease keeps running when its input ends.
     const watch = plan.lease === true ? undefined : endWatch(plan, container).catch(() => undefined);
     const close = (): Promise<void> => stack.disposeAsync();
     return {
@@ -126,7 +127,7 @@ async function verified(
   }
 }
 
-/** With cgroups version 1 a freeze can miss a process that is being throttled; it is then undone. */
+/** With cgroups version 1 a freeze can miss a process that is being throttled; the freeze is then undone. */
 async function pause(container: Docker.Container, tries = 8): Promise<void> {
   try {
     await container.pause();
@@ -142,11 +143,11 @@ interface Created {
   readonly plan: BoxPlan;
 }
 
-/** As the plan has it, in the words of the engine. */
+/** Creates the planned container in the engine's own terms. */
 export const createContainer = (engine: Engine, plan: BoxPlan): Promise<Docker.Container> =>
   isPodman(engine) ? createOnPodman(engine, plan) : engine.api.createContainer(containerSpec(plan));
 
-/** Where the engine has not these files of the host, the user is named by an image. */
+/** If the engine does not have these host files, an image names the user instead. */
 async function create(engine: Engine, plan: BoxPlan): Promise<Created> {
   const { account, hosts } = plan;
   try {
@@ -159,7 +160,7 @@ async function create(engine: Engine, plan: BoxPlan): Promise<Created> {
   }
 }
 
-/** The plan with an image that names the box's user and the engine's own hosts, in place of files of the host that do. */
+/** The plan without host files: an image names the box's user, and the engine's own hosts file is used. */
 export async function withoutLists(engine: Engine, plan: BoxPlan): Promise<BoxPlan> {
   const { account: _, hosts: __, ...others } = plan;
   return { ...others, image: await imageWithAccount(engine, plan) };
@@ -168,7 +169,7 @@ export async function withoutLists(engine: Engine, plan: BoxPlan): Promise<BoxPl
 /** Far more often than the runner's lease requires. */
 const ALIVE_MS = 2000;
 
-/** Tells the runner so until it is disposed of. */
+/** Tells the runner that the harness is alive, until disposed. */
 export function keptAlive(client: Pick<RunnerClient, "alive">): Disposable {
   const timer = setInterval(() => client.alive(), ALIVE_MS).unref();
   return { [Symbol.dispose]: () => clearInterval(timer) };
@@ -180,14 +181,14 @@ async function connect(
   plan: BoxPlan,
   { door: onAsk, frozen, engine }: Extras & WithEngine,
 ): Promise<RunnerClient> {
-  // Whoever attaches to one that is not prepared has Podman do it at the same time.
+  // Attaching to a container that is not prepared makes Podman prepare it at the same time.
   if (isPodman(engine) && frozen === undefined) await prepareOnPodman(engine, container).catch(notStarted);
   const held = frozen?.runner;
   const options = { stream: true, stdin: true, stdout: true, stderr: true, hijack: true };
   const attach = (): Promise<Duplex> => container.attach(options) as Promise<unknown> as Promise<Duplex>;
   // Engines cannot attach to a frozen container; a runner that is held sends nothing.
   const thawed = Promise.withResolvers<void>();
-  // Its failure is not an unhandled rejection when nothing awaits it.
+  // Avoids an unhandled rejection if nothing awaits the promise.
   thawed.promise.catch(() => undefined);
   const attaching = held === undefined ? attach() : thawed.promise.then(attach);
   try {
@@ -241,7 +242,7 @@ async function refuseReplaced(
   refuseUnlessPlanned("the host", await mountsOutside(plan, id, pid));
 }
 
-/** The host may have changed something between the last check and the thaw, and the box after it. */
+/** The host may have changed something between the last check and the thaw, and the box may have changed it since. */
 async function exposed(thrown: unknown, frozen: Frozen | undefined): Promise<never> {
   const replaced = frozen === undefined ? [] : await replacedAmong(frozen.files);
   if (replaced.length === 0) throw thrown;
@@ -269,19 +270,19 @@ async function verify(
 
 type BindMount = ReturnType<typeof mountsOf>[number];
 
-/** What the host has at the source of a mount, keyed by the path in the box. */
+/** The host's file at the source of a mount, under its path in the box. */
 async function seen({ Source, Target: path }: BindMount): Promise<SeenFile> {
   const { dev, ino } = await lstat(Source, { bigint: true });
   return { path, dev: String(dev), ino: String(ino) };
 }
 
-/** Its target is a host path, which may be replaced by something else meanwhile. */
+/** The mount's target is a host path, which may be replaced by something else meanwhile. */
 const isOverHost = ({ workspace }: BoxPlan, { Source, Target }: BindMount): boolean =>
   Source === Target || (workspace !== undefined && isInside(workspace.path, Target));
 
 /**
- * What lies in the workspace: there a name that lost its mount can be written. A socket that its program makes anew is
- * no worse than one that is made later, and is told at the end of the box.
+ * Paths in the workspace: a name there that lost its mount can be written. A covered socket is exempt: if its program
+ * makes it anew, it is no worse than a socket that is made later, and it is reported at the end of the box.
  */
 const isGuarded = ({ workspace, over, covered }: BoxPlan, path: string): boolean =>
   over === undefined &&
@@ -299,8 +300,8 @@ function refuseUnlessPlanned(who: string, lines: readonly string[]): void {
 const REMOVAL_MS = 10_000;
 
 /**
- * Until it is really gone. Where a removal has already begun the engine refuses another one, and its own waiting
- * for the end now and then misses it: so it is looked for.
+ * Waits until the container is really gone. While a removal is in progress the engine refuses another one, and its own
+ * waiting for the end sometimes misses it: so this polls.
  */
 async function removeContainer(
   container: Docker.Container,

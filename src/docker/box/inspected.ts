@@ -13,7 +13,7 @@ export interface Inspected {
 }
 
 /**
- * What the engine made of the plan, against the plan: one line for each deviation. Fields that the plan does not
+ * Compares what the engine made of the plan with the plan: one line for each deviation. Fields that the plan does not
  * name must be empty, so that an option of a newer engine is a deviation until it is known here.
  */
 export function differences(plan: BoxPlan, inspected: Inspected): readonly string[] {
@@ -54,10 +54,10 @@ const HOST_READERS: Readonly<Record<string, Reader>> = {
   ReadonlyPaths: unordered,
   Mounts: unordered,
   Ulimits: unordered,
-  // Tables: a key without a value counts.
+  // In tables, a key without a value counts.
   Tmpfs: (value) => value ?? undefined,
   Sysctls: (value) => value ?? undefined,
-  // Left to the engine, the runtime is named in its answer: only those that are walls count as left alone.
+  // If the plan leaves the runtime to the engine, the report names its choice: only runtimes that isolate are accepted.
   Runtime: (value, planned) =>
     planned === undefined && ["runc", "crun", "runsc", "io.containerd.runc.v2"].includes(String(value))
       ? undefined
@@ -70,7 +70,7 @@ const CONFIG_READERS: Readonly<Record<string, Reader>> = {
   Labels: ignored,
   // The image adds its intervals to a check that never runs.
   Healthcheck: (value) => settled(fieldsOf(value)["Test"]),
-  // Words of the image without effect here: no port is published, nothing is built, the end is a kill.
+  // Settings of the image without effect here: no port is published, nothing is built, the end is a kill.
   ExposedPorts: ignored,
   OnBuild: ignored,
   Shell: ignored,
@@ -92,13 +92,13 @@ function compare(
   });
 }
 
-/** What no plan asked for must be empty as it stands: in a table, a key alone says something. */
+/** A field that no plan asked for must be empty as it stands: in a table, a key alone has a meaning. */
 function unlessEmpty(value: unknown): unknown {
   const filled = isFields(value) ? Object.keys(value).length > 0 : settled(value) !== undefined;
   return filled ? value : undefined;
 }
 
-/** The value without what is empty, so that a default left out and one spelled out are the same. */
+/** The value without its empty parts, so that an omitted default equals one that is spelled out. */
 function settled(value: unknown): unknown {
   if (Array.isArray(value)) {
     const items = value.map((one: unknown) => settled(one));

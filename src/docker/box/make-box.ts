@@ -32,7 +32,7 @@ export interface NewBoxOptions {
   readonly things: AsyncDisposableStack;
 }
 
-/** A verified container over its workspace, and what runs in it. */
+/** A verified container over its workspace, with what runs in it. */
 export interface Made {
   readonly container: VerifiedContainer;
   readonly plan: BoxPlan;
@@ -41,7 +41,7 @@ export interface Made {
   readonly network?: BoxNetwork | undefined;
 }
 
-/** Commits can be requested where `.git` is the user's and mounted read-only. */
+/** Commands can request commits if `.git` is the user's and mounted read-only. */
 export function doorFor(
   { engine, home, stateDir }: BoxMaker,
   { isolation, mode }: BoxRequest,
@@ -49,7 +49,7 @@ export function doorFor(
   log: LogKeeper,
 ): CommitDoor | undefined {
   if (isolation !== "bind" || mode !== "workspace-write") return undefined;
-  // Made for one commit, and never frozen; nothing that it does needs a network.
+  // The container for one commit is never frozen, and nothing that it does needs a network.
   const { lease: _, network: __, ...own } = plan;
   return new CommitDoor({ engine, plan: { ...own, labels: unparkable(plan.labels) }, home, stateDir, log });
 }
@@ -65,14 +65,14 @@ export async function madeAnew(making: NewBoxOptions): Promise<Made> {
   if (mounted !== undefined) things.defer(() => removeQuietly(mounted.remove, maker.onWarning));
   const planned = withEnvironment(overVolume(plan, workspace, place), mounted?.volumes ?? []);
   const opening = await networkOf(request, prepared);
-  // Behind the container: what that runs still has its way out until it is gone.
+  // Removed after the container, whose processes keep their way out until they are gone.
   if (opening !== undefined) things.defer(() => removeOpened(opening, maker.onWarning));
   const container = await verifiedContainer(maker.engine, planned, {
     door: door?.ask,
     faults: place.faults,
     onWarning: maker.onWarning,
   }).catch(explained(isolation, workspace));
-  // What it mounts can only be removed behind it; and who had one command run may look at the engine's list next.
+  // Mounted things can only be removed after the container; and whoever ran one command may list containers next.
   const isOfRun = request.keep !== null;
   things.defer(isOfRun && isolation === "bind" && mounted === undefined ? container.end : container.close);
   if (request.watchChanges && place.snapshot)
@@ -87,7 +87,7 @@ const networkOf = async ({ network }: BoxRequest, { plan, owner }: Prepared): Pr
     ? undefined
     : openNetwork(network, { folder: plan.network.folder, owner });
 
-/** One that could not be opened has left nothing. */
+/** A network that could not be opened has left nothing behind. */
 async function removeOpened({ opened }: Opening, onWarning: (text: string) => void): Promise<void> {
   const network = await opened.catch(() => undefined);
   if (network !== undefined) await removeNetwork(network, onWarning);
@@ -99,7 +99,7 @@ const removeNetwork = async (network: BoxNetwork, onWarning: (text: string) => v
   });
 };
 
-/** Resumes the box that is frozen for the session, if that is requested; otherwise that box is discarded. */
+/** Resumes the box that is frozen for the session if that is requested; otherwise discards that box. */
 export async function goneOn(
   making: NewBoxOptions,
   waiting: Standing | undefined,
@@ -147,7 +147,7 @@ export async function goneOn(
 function reopening({ request, prepared }: NewBoxOptions): TakingUp["network"] {
   const { network, mode } = request;
   if (network === undefined || mode === "danger-full-access") return undefined;
-  // Nothing of it was mounted: nobody in the box can tell one from the next.
+  // Nothing of the network was mounted, so nobody in the box can tell one network from the next.
   if (prepared.plan.network?.relayed === true)
     return async () => (await networkOf(request, prepared))?.opened;
   return (folder) => reopenNetwork(folder, network);
@@ -163,7 +163,7 @@ function tellNew({ onWarning }: BoxMaker, why: string): undefined {
 const reasonNone = (until: number): string =>
   Date.now() < until ? NOT_THERE : `it was kept until ${new Date(until).toISOString()}`;
 
-/** Records what resuming the box needs. Once frozen, it is left as it is. */
+/** Records what resuming the box needs. Once frozen, the box is left as it is. */
 export function parkingOf(
   { maker, request, prepared, things }: NewBoxOptions,
   { container, plan, network }: Made,
@@ -223,7 +223,7 @@ async function removeQuietly(remove: () => Promise<void>, onWarning: (text: stri
   });
 }
 
-/** What is not looked at: what cannot change, and what an environment mounts. */
+/** Folders that are not searched for changes: those that cannot change, and those that an environment mounts. */
 const belowWorkspace = (
   root: string,
   { environment }: BoxRequest,

@@ -74,7 +74,7 @@ function sizeOf(text = ""): number {
   return Number(digits) * ({ k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 }[unit] ?? 1);
 }
 
-/** What every engine mounts in every container: kernel file systems, its three files, masked paths. */
+/** What every engine mounts in every container: kernel file systems, its three files in /etc, masked paths. */
 function engineMount(point: MountPoint): string | undefined {
   const { path, type } = point;
   const plain = PLAIN.get(path);
@@ -112,7 +112,7 @@ const isMask = (point: MountPoint): boolean => MASKED_PATHS.includes(point.path)
 const isCover = ({ type, root, options }: MountPoint): boolean =>
   (type === "tmpfs" && root === "/" && options.has("ro")) || (root === "/null" && /^(dev)?tmpfs$/.test(type));
 
-/** Podman masks what it always does and then what it is told to, be it the same; a path that is masked twice is masked. */
+/** Podman masks its own list of paths and then the requested ones, even the same; a path masked twice is masked. */
 const withoutMasks = (points: readonly MountPoint[]): readonly MountPoint[] =>
   points.filter(
     (point, index) =>

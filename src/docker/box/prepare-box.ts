@@ -28,39 +28,39 @@ export interface BoxRequest {
   readonly limits: BoxPlan["limits"];
   /** Another runtime of the engine, such as gVisor's runsc. */
   readonly runtime: string | null;
-  /** Whether `changes` will be asked for. */
+  /** Whether `changes` will be requested. */
   readonly watchChanges: boolean;
   readonly isolation: Isolation;
-  /** The session whose changes of an overlay or a copy outlive the box, and go on; null: they do not. */
+  /** The session whose changes in an overlay or a copy outlive the box and are continued; null: they do not. */
   readonly keep: string | null;
-  /** A second one beside a box of this process that holds the workspace: one that only reads takes no lock then. */
+  /** A second box beside one of this process that holds the workspace: if it only reads, it takes no lock. */
   readonly beside?: boolean;
-  /** Nothing but our own programs runs in it: no socket has to be covered, and a FIFO stays to be seen as one. */
+  /** Only our own programs run in the box: no socket has to be covered, and a FIFO remains visible as one. */
   readonly ownOnly?: boolean;
-  /** Of disk space; the usual one when left out. */
+  /** Limits of disk space; the defaults when left out. */
   readonly budget?: DiskBudget;
-  /** Milliseconds for which it is kept frozen once it is parked; left out, it cannot be. It wants `keep`. */
+  /** Milliseconds for which the box is kept frozen once it is parked; left out, it is never parked. Requires `keep`. */
   readonly parks?: number;
   /**
-   * Goes on in the frozen box of the session `keep`, where there is one as it would be made now. It was said to be kept
-   * until then: milliseconds since 1970.
+   * Resumes the frozen box of the session `keep`, if one exists that matches what would be made now. The value says
+   * until when it was promised to be kept, in milliseconds since 1970.
    */
   readonly takesUp?: number;
-  /** What it may reach, of a box that has no network otherwise. */
+  /** What the box may reach; left out, the box has no network. */
   readonly network?: NetworkRequest;
-  /** What it starts from beside its image. */
+  /** What the box starts from besides its image. */
   readonly environment?: BoxEnvironment;
 }
 
-/** Who starts boxes, and with what. */
+/** What starting boxes needs. */
 export interface BoxMaker {
   readonly engine: Engine;
-  /** The installed package. */
+  /** The folder of the installed package. */
   readonly root: string;
   readonly uid: number;
   readonly home: string;
   readonly stateDir: string;
-  /** What a person should know and need not act on. */
+  /** Receives warnings that need no action. */
   readonly onWarning: (text: string) => void;
 }
 
@@ -72,7 +72,7 @@ export interface Prepared {
   readonly place: Omit<VolumeRequest, "engine" | "stateDir" | "layer" | "onWarning">;
 }
 
-/** Looks at engine, image and workspace, and plans the box. Nothing is made yet. */
+/** Checks engine, image and workspace, and plans the box. The box itself is not made yet. */
 export async function prepare(maker: BoxMaker, request: BoxRequest, signal?: AbortSignal): Promise<Prepared> {
   const { engine, root, uid, home, stateDir } = maker;
   const own = request.environment?.image ?? request.image;
@@ -133,18 +133,18 @@ export async function prepare(maker: BoxMaker, request: BoxRequest, signal?: Abo
   return { plan, workspace, protection, owner, place };
 }
 
-/** Podman's own list names those of this machine; of another machine nothing here can be mounted. */
+/** Podman's own hosts file names hosts of this machine; an engine on another machine can mount nothing from here. */
 const hasOwnHosts = (engine: Engine, { mode }: BoxRequest): boolean =>
   isPodman(engine) || (engine.endpoint.host.startsWith("unix:") && mode !== "danger-full-access");
 
-/** With full access there is a network that nothing filters. */
+/** With full access the box has a network that nothing filters. */
 const isGranted = ({ network, mode }: BoxRequest): boolean =>
   network !== undefined && mode !== "danger-full-access";
 
 const parking = ({ parks, keep }: BoxRequest, stateDir: string): Given["parks"] =>
   parks === undefined || keep === null ? undefined : { session: keep, stateDir };
 
-/** It ends a box's input with the connection of its harness, and with its input a box ends. */
+/** Podman ends a box's input when the connection of its harness ends, and a box ends with its input. */
 function notWaiting({ parks, keep }: BoxRequest, { onWarning }: BoxMaker): undefined {
   if (parks !== undefined && keep !== null)
     onWarning("on Podman no box waits for an answer: the run goes on in a new one, over the same workspace");
@@ -160,7 +160,7 @@ function refuseUnknownRuntime(runtime: string | null, known: readonly string[]):
   );
 }
 
-/** Below what an environment mounts nothing of the host is seen, so nothing of it is to be protected there. */
+/** Below an environment's mounts nothing of the host is visible, so nothing has to be protected there. */
 function uncovered({ environment }: BoxRequest, protection: Protection): Protection {
   const targets = (environment?.volumes ?? []).map(({ target }) => target);
   if (targets.length === 0) return protection;
@@ -170,7 +170,7 @@ function uncovered({ environment }: BoxRequest, protection: Protection): Protect
   return { ...protection, readOnly: readOnly ?? [], pinned: pinned ?? [], covered: covered ?? [] };
 }
 
-/** With full access nothing is protected; where everything is read-only there is still what can be reached. */
+/** With full access nothing is protected; if everything is read-only, some things can still be reached. */
 async function protectionOf(
   request: BoxRequest,
   workspace: Workspace,
@@ -205,10 +205,12 @@ async function protectionWithin(
     : findReached(workspace.path, signal);
 }
 
-/** All that a box needs of them. `localhost` is one address, so that who listens there is found whichever family a client tries first. */
+/**
+ * All host names of a box. `localhost` is one address: a server there is found whatever family a client tries first.
+ */
 const HOSTS = "127.0.0.1 localhost\n::1 ip6-localhost ip6-loopback\n127.0.0.1 sandbox\n";
 
-/** Nothing writes it: whatever it was made to be, it says this and is read-only when a box is planned. */
+/** Nothing writes to the file: whatever has become of it, it holds this text and is read-only when a box is planned. */
 async function keptFile(folder: string, name: string, text: string): Promise<string> {
   try {
     makeFolder(folder);

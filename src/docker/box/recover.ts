@@ -13,14 +13,14 @@ import { walk } from "../../boxes/protect/protected-walk.ts";
 import type { BoxMaker, BoxRequest } from "./prepare-box.ts";
 
 /**
- * What a killed run may have planted goes out of the workspace before anything there counts as the user's. Nobody can
- * tell it from what the user has made since, so each is told with its reason and the command that brings it back.
- * A box that only reads is no danger to it and moves nothing: it tells.
+ * Moves what a killed run may have planted out of the workspace before anything there counts as the user's. Such files
+ * cannot be told from what the user has made since, so each is reported with its reason and the command that brings it
+ * back. A box that only reads cannot harm them and moves nothing: it only reports.
  */
 export async function recoverPlanted(
   { stateDir, onWarning }: BoxMaker,
   { workspace, mode, isolation }: BoxRequest,
-  /** Once no box of a dead run is left; false where one may be. */
+  /** Resolves once no box of a dead run is left; to false if one may be left. */
   reaped: () => Promise<boolean>,
 ): Promise<readonly MovedAway[]> {
   const dead = await deadRecords(stateDir, workspace);
@@ -40,7 +40,7 @@ export async function recoverPlanted(
 
 type Warn = BoxMaker["onWarning"];
 
-/** Of what is there now nothing can be told to be the user's. */
+/** Nothing that is there now can be recognized as the user's. */
 async function refuseUnknown(
   file: string,
   { workspace, mode, onWarning }: Pick<BoxRequest, "workspace" | "mode"> & { readonly onWarning: Warn },
@@ -98,7 +98,7 @@ const sweeping =
     return moved.map(({ from, to, takeBack }) => ({ from, to, takeBack, earlier: true }));
   };
 
-/** A layer or a copy lets nothing of it out; the next start that can write comes back to it. */
+/** A layer or a copy lets none of it out; the next start that can write tries again. */
 const notNow =
   (warn: Warn) =>
   (thrown: unknown): readonly MovedAway[] => {

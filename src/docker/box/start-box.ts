@@ -19,7 +19,7 @@ import { type BoxMaker, type BoxRequest, prepare } from "./prepare-box.ts";
 import { recoverPlanted } from "./recover.ts";
 import { holdLayer } from "../../boxes/layers/hold-layer.ts";
 
-/** A verified box over a locked workspace. Leftovers of earlier runs are removed first. */
+/** Starts a verified box over a locked workspace. Leftovers of earlier runs are removed first. */
 export async function startBox(
   maker: BoxMaker,
   request: BoxRequest,
@@ -132,10 +132,10 @@ async function openedIn(
 const isAlone = (reaped: Reaped | HarnessError): boolean =>
   !(reaped instanceof HarnessError) && !reaped.failed.some(({ kind }) => kind === "container");
 
-/** In the home folder of the box, where a repository's settings take precedence. */
+/** In the box's home folder, where a repository's settings take precedence. */
 const OWN_CONFIG = `${BOX_HOME}/.gitconfig`;
 
-/** Where git itself commits, in a layer, a copy or with full access, it is as whom the door commits, too. */
+/** If git itself commits (in a layer, in a copy or with full access), it uses the identity of the commit door. */
 async function identityIn(
   { maker, request, door }: NewBoxOptions,
   { container, jobs }: Made,
@@ -152,7 +152,7 @@ async function identityIn(
 
 type Way = Pick<NonNullable<Made["network"]>, "connections" | "grant" | "env"> & Partial<RelayedNetwork>;
 
-/** What is mounted of its network is there; where nothing can be, it is brought. */
+/** The box's way out: mounted, or relayed if it cannot be mounted. */
 async function wayOf(
   { maker: { onWarning }, things }: NewBoxOptions,
   { container, plan, network }: Made,
@@ -163,7 +163,7 @@ async function wayOf(
   return relayed;
 }
 
-/** The box's way out, with which cargo is told; in an environment its sources stay with what was fetched from there. */
+/** The box's way out, which also tells cargo its sources; in an environment they go where the fetched packages lie. */
 async function cargoTold(
   { maker, request }: NewBoxOptions,
   { container, jobs }: Made,
@@ -185,7 +185,7 @@ async function cargoTold(
   };
 }
 
-/** Git does not look beyond a file system: an overlay is one of its own, and for gVisor each mount is. */
+/** Git does not look beyond a file system: an overlay is a file system of its own, and for gVisor each mount is. */
 function lookingAbove({ plan }: Made): Readonly<Record<string, string>> {
   const apart = plan.workspace?.volume !== undefined || isGvisor(plan);
   return apart && (plan.above ?? []).length > 0 ? { GIT_DISCOVERY_ACROSS_FILESYSTEM: "1" } : {};
@@ -206,7 +206,7 @@ const lockRequest = (
   stateDir,
 });
 
-/** Runs before the reaping, which removes a box that has waited too long. */
+/** Runs before the reaping, which removes boxes that have waited too long. */
 async function frozenFor(
   { stateDir }: BoxMaker,
   { keep, takesUp }: BoxRequest,

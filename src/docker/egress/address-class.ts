@@ -3,17 +3,17 @@ import { networkInterfaces } from "node:os";
 import { URL } from "node:url";
 
 /**
- * What may be behind an address. `never`: nothing that a box is granted (any, multicast, broadcast); `loopback` and
- * `metadata` are reached only by a grant that names them; `private` by one that is marked so.
+ * What may be behind an address. `never`: nothing that a box can be granted (any, multicast, broadcast); `loopback` and
+ * `metadata` are reached only by a grant that names them, `private` by a grant that is marked so.
  */
 export type AddressClass = "public" | "private" | "metadata" | "loopback" | "never";
 
-/** From the least to the most closed: an address that holds another one counts as the more closed of the two. */
+/** From the most open to the most closed: an address that embeds another one counts as the more closed of the two. */
 const ORDER: readonly AddressClass[] = ["public", "private", "metadata", "loopback", "never"];
 
 type Range = readonly [range: string, kind: AddressClass];
 
-/** The first that holds counts. Where clouds answer their machines with credentials, and what is not the public network. */
+/** The first match counts. Addresses where clouds give machines credentials, and addresses that are not public. */
 const V4: readonly Range[] = [
   ["169.254.169.254/32", "metadata"],
   ["169.254.170.2/32", "metadata"],
@@ -61,7 +61,7 @@ const V6: readonly Range[] = [
   ["::/0", "private"],
 ];
 
-/** Forms of v6 that lead to a v4 address, the place of its bytes, and whether they are turned around. */
+/** Forms of IPv6 that lead to an IPv4 address: the place of its bytes, and whether they are inverted. */
 const EMBEDDED: readonly (readonly [range: string, at: number, inverted?: true])[] = [
   ["::/96", 12],
   ["::ffff:0:0/96", 12],
@@ -75,14 +75,14 @@ const EMBEDDED: readonly (readonly [range: string, at: number, inverted?: true])
 
 type Bytes = readonly number[];
 
-/** Four or sixteen; without a zone. */
+/** Four or sixteen bytes of an address without a zone. */
 export const bytesOf = (address: string): Bytes =>
   isIPv4(address) ? address.split(".").map(Number) : v6Bytes(address);
 
 const words = (part: string | undefined): readonly number[] =>
   part === undefined || part === "" ? [] : part.split(":").map((word) => Number.parseInt(word, 16));
 
-/** Of any spelling of an address without a zone. */
+/** Takes any spelling of an address without a zone. */
 function v6Bytes(address: string): Bytes {
   const short = URL.parse(`http://[${address}]/`)?.hostname.slice(1, -1) ?? "";
   const [before = "", after] = short.split("::");
@@ -110,7 +110,7 @@ const V4_TABLE = V4.map(([range, kind]) => [subnet(range), kind] as const);
 const V6_TABLE = V6.map(([range, kind]) => [subnet(range), kind] as const);
 const EMBEDDED_TABLE = EMBEDDED.map(([range, at, inverted]) => ({ range: subnet(range), at, inverted }));
 
-/** Of an address in any spelling of its family; a zone (`fe80::1%eth0`) is left out of account. */
+/** Takes any spelling of an address; a zone (`fe80::1%eth0`) is ignored. */
 export function addressClass(address: string): AddressClass {
   const bytes = bytesOf(address.replace(/%.*$/, ""));
   return bytes.length === 4 ? v4Class(bytes) : v6Class(bytes);
@@ -135,7 +135,7 @@ const isatap = (bytes: Bytes): typeof EMBEDDED_TABLE =>
     ? [{ range: [[], 0], at: 12, inverted: undefined }]
     : [];
 
-/** Where programs of this host may listen, however public the address is. Asked anew each time: they come and go. */
+/** Addresses at which programs of this host may listen, however public. Read anew each time: they come and go. */
 export function ownAddresses(): ReadonlySet<string> {
   const all = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
   return new Set(all.map(({ address }) => bytesOf(address.replace(/%.*$/, "")).join(".")));

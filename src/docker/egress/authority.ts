@@ -1,7 +1,7 @@
 import { isIP, isIPv6 } from "node:net";
 import { URL } from "node:url";
 
-/** Who is asked for, in the one spelling that is compared, resolved and shown. */
+/** A requested host and port, in the one spelling that is compared, resolved and shown. */
 export interface Authority {
   /** ASCII in lower case without a trailing dot; an address in its shortest form, IPv6 without brackets. */
   readonly host: string;
@@ -10,7 +10,7 @@ export interface Authority {
   readonly literal: boolean;
 }
 
-/** Why a text names no host that could be judged. */
+/** Why a text names no host that can be judged. */
 export interface Unreadable {
   readonly unreadable: string;
 }
@@ -20,12 +20,12 @@ export const isUnreadable = (read: object): read is Unreadable => "unreadable" i
 const LONGEST = 253;
 const LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
-/** What programs read differently: some skip it, some end at it, some decode it. */
+/** Characters that programs treat differently: some skip them, some stop at them, some decode them. */
 const FORBIDDEN = /[\u0000-\u0020\u007f-\u00a0%@/\\?#<>^|`{}"]/;
 
 /**
- * `host`, `host:port`, `[v6]:port`. Whatever could be read in two ways is refused: NUL, control, space, percent, userinfo,
- * empty labels. Without a default the port has to be there.
+ * `host`, `host:port`, `[v6]:port`. Text that could be read in two ways is refused: NUL, control characters, spaces,
+ * percent signs, userinfo, empty labels. Without a default port the text must have one.
  */
 export function parseAuthority(text: string, defaultPort: number | null): Authority | Unreadable {
   if (text === "") return { unreadable: "no host is named" };
@@ -46,7 +46,7 @@ function parsePort(text: string): number | null {
 
 type Host = Omit<Authority, "port">;
 
-/** A name or an address in any form that programs take: octal, hexadecimal, one number, fewer than four. */
+/** A name, or an address in any form that programs accept: octal, hexadecimal, one number, fewer than four. */
 function parseHost(text: string): Host | Unreadable {
   if (text === "") return { unreadable: "no host is named" };
   if (FORBIDDEN.test(text)) return { unreadable: "a character that no host's name has" };
@@ -63,7 +63,7 @@ function parseHost(text: string): Host | Unreadable {
   return { host, literal: false };
 }
 
-/** A v4 address in its v6 clothes is that address. */
+/** Turns an IPv4 address in IPv6 form into the IPv4 address. */
 function unmapped(host: string): string {
   const match = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(host);
   if (match === null) return host;
@@ -71,6 +71,6 @@ function unmapped(host: string): string {
   return [high >> 8, high & 255, low >> 8, low & 255].join(".");
 }
 
-/** As it is written in an address. */
+/** The form that is used in URLs. */
 export const shown = ({ host, port }: Authority): string =>
   `${host.includes(":") ? `[${host}]` : host}:${port}`;

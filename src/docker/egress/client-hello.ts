@@ -1,11 +1,11 @@
 import type { Denial } from "./judge-host.ts";
 
-/** The first message of a TLS connection, as far as it says where that goes. */
+/** The first message of a TLS connection, as far as it says where the connection goes. */
 export interface ClientHello {
   readonly kind: "hello";
-  /** In lower case, without a trailing dot; null where it names none. */
+  /** In lower case, without a trailing dot; null if the hello names no server. */
   readonly serverName: string | null;
-  /** There is an encrypted hello in it, with perhaps another name. */
+  /** The hello contains an encrypted hello, perhaps with another name. */
   readonly encrypted: boolean;
 }
 
@@ -14,7 +14,7 @@ export type HelloRead =
   | { readonly kind: "more" }
   | { readonly kind: "denied"; readonly denial: Denial };
 
-/** Bytes in which a hello has to be complete, and records that it may be cut into: each piece that comes has all read anew. */
+/** The most bytes of a complete hello, and the most records it may be cut into: each new piece has all read anew. */
 export const LONGEST_HELLO = 16 * 1024;
 export const MOST_RECORDS = 64;
 
@@ -25,7 +25,7 @@ const MALFORMED = denied("not-tls", "what was sent into the tunnel is not a read
 const TWO_NAMES = denied("sni", "the TLS client hello names more than one server");
 const TOO_LONG = denied("sni", "the TLS client hello is longer than 16 KiB");
 
-/** Reads what has come so far; the hello may be cut into several records. */
+/** Reads the bytes so far; the hello may be cut into several records. */
 export function readClientHello(bytes: Buffer): HelloRead {
   const parts: Buffer[] = [];
   let length = 0;
@@ -52,7 +52,7 @@ function wholeMessage(parts: readonly Buffer[], length: number): HelloRead | und
   return readHello(new Reader(Buffer.concat(parts, length).subarray(4, size + 4)));
 }
 
-/** Reads forward; `sound` turns false for good where something is shorter than it says. */
+/** Reads forward; `sound` turns false for good if something is shorter than it claims. */
 class Reader {
   readonly #bytes: Buffer;
   #at = 0;
@@ -119,13 +119,16 @@ function readNames(bytes: Buffer, encrypted: boolean): HelloRead {
   return { kind: "hello", serverName: name.toLowerCase().replace(/\.$/, ""), encrypted };
 }
 
-/** The random of a server hello that asks for another client hello (RFC 8446, 4.1.3). */
+/** The random value of a server hello that requests another client hello (RFC 8446, 4.1.3). */
 const RETRY = Buffer.from("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c", "hex");
 const HANDSHAKE = 22;
-/** Up to the random of a server hello: its record's head, the message's, the version. */
+/** The bytes before the random value of a server hello: the heads of record and message, the version. */
 const BEFORE_RANDOM = 5 + 4 + 2;
 
-/** A server may ask for a second hello, which comes in the clear, too: it names whom the first one named, or nothing follows. */
+/**
+ * A server may request a second hello, which is not encrypted either: it must name the same server as the first, or
+ * nothing more is passed on.
+ */
 export class SecondHello {
   readonly #judge: (hello: ClientHello) => Denial | undefined;
   #server: Buffer | null = Buffer.alloc(0);
@@ -135,7 +138,7 @@ export class SecondHello {
     this.#judge = judge;
   }
 
-  /** What comes from the server, before it is passed on. */
+  /** Looks at the server's bytes before they are passed on. */
   fromServer(chunk: Buffer): void {
     if (this.#server === null) return;
     const came = Buffer.concat([this.#server, chunk.subarray(0, LONGEST_HELLO)]);
@@ -146,7 +149,7 @@ export class SecondHello {
     if (!isOther && random.equals(RETRY)) this.#client = Buffer.alloc(0);
   }
 
-  /** What of it may be passed on now. */
+  /** The bytes that may be passed on now, or why none may. */
   fromClient(chunk: Buffer): Buffer | Denial {
     if (this.#client === null) return chunk;
     const came = Buffer.concat([this.#client, chunk]);
@@ -161,7 +164,7 @@ export class SecondHello {
   }
 }
 
-/** Bytes of records that may stand before the next message: alerts, changes of the cipher, early data. */
+/** The length of the records that may precede the next message: alerts, changes of the cipher, early data. */
 function besides(bytes: Buffer): number {
   let at = 0;
   while (bytes.length >= at + 5 && [20, 21, 23].includes(bytes[at] ?? 0))
@@ -169,7 +172,7 @@ function besides(bytes: Buffer): number {
   return at;
 }
 
-/** Exactly the name that the tunnel was asked for; none where that is an address. */
+/** The hello must name exactly the host that the tunnel was requested for, or no server if that is an address. */
 export function judgeHello(hello: ClientHello, host: string, literal: boolean): Denial | undefined {
   const { serverName, encrypted } = hello;
   if (serverName === (literal ? null : host)) return undefined;

@@ -17,17 +17,17 @@ import { type Reached, reachHost, type Reaching } from "./reach-host.ts";
 import { ByteMeter } from "./tunnel.ts";
 import { isUnreachable } from "./upstream-proxy.ts";
 
-/** What a run may use of the network in all, and how long it may keep what it does not use. */
+/** The most that a run may use of the network, and how long it may keep what it does not use. */
 export interface EgressLimits {
-  /** Connections of the box at one time; more are not taken. */
+  /** Connections of the box at the same time; more are refused. */
   readonly connections: number;
   readonly bytesUp: number;
   readonly bytesDown: number;
-  /** In which nothing moved. */
+  /** Time without any traffic. */
   readonly idleMs: number;
   readonly connectMs: number;
   readonly helloMs: number;
-  /** For the head of a request. */
+  /** Time for the head of a request. */
   readonly headMs: number;
 }
 
@@ -50,14 +50,14 @@ export interface GateOptions {
   readonly tell: (connection: Connection) => void;
 }
 
-/** Something asked for that may be had. */
+/** A request that is allowed. */
 export interface Judged {
   readonly authority: Authority;
   readonly asked: Asked;
   readonly allowance: Allowance;
 }
 
-/** What the client is told in place of a connection. */
+/** What the client is told instead of getting a connection. */
 export interface Answered {
   readonly status: 403 | 502;
   readonly words: string;
@@ -65,7 +65,7 @@ export interface Answered {
 
 export const isAnswered = (found: object): found is Answered => "words" in found;
 
-/** All that connections of one run share: the rules, the ledger and the budget. Every denial is in the ledger when it is returned. */
+/** What all connections of a run share: rules, ledger and budget. Every denial is in the ledger when it is returned. */
 export class EgressGate {
   readonly ledger: EgressLedger;
   readonly meter: ByteMeter;
@@ -86,7 +86,7 @@ export class EgressGate {
     return this.#options.reaching.roots;
   }
 
-  /** Until what it gives is called: what is open then and would not be let through any more is ended. */
+  /** Adds grants until the returned function is called, which also ends connections that are no longer allowed. */
   grant(more: readonly Grant[]): () => void {
     const added = [...more];
     this.#grants.add(added);
@@ -99,7 +99,7 @@ export class EgressGate {
     };
   }
 
-  /** What is open by this judgement, until it closes. */
+  /** Remembers this judgement of an open stream until the stream closes. */
   hold(stream: Duplex, judged: Judged): void {
     if (stream.destroyed) return;
     if (!this.#open.has(stream)) stream.once("close", () => this.#open.delete(stream));
@@ -120,7 +120,7 @@ export class EgressGate {
     return this.deny({ host: "", port: 0, method }, { rule, reason });
   }
 
-  /** The text that stands in a request for the host, as far as no address is needed. */
+  /** Judges the host as a request names it, as far as no address is needed. */
   judge(text: string, defaultPort: number | null, method: string | null): Judged | Denial {
     const read = parseAuthority(utf8(text), defaultPort);
     if (isUnreadable(read)) {
@@ -134,7 +134,7 @@ export class EgressGate {
     return isDenial(verdict) ? this.deny(asked, verdict) : { authority: read, asked, allowance: verdict };
   }
 
-  /** One request whose head was read: its host has to be `judged.authority`, and its method granted there. */
+  /** Judges a request by its head: the host must be `judged.authority`, and the method must be granted there. */
   judgeRequest(
     request: IncomingMessage,
     target: string,
@@ -156,7 +156,7 @@ export class EgressGate {
     return denial === undefined ? undefined : this.deny(asked, denial);
   }
 
-  /** One that this side makes: its method has to be granted. */
+  /** Judges a request of the harness itself: its method must be granted. */
   judgeOwn(asking: Asking, { authority, allowance, asked }: Judged): Denial | undefined {
     const denial = judgeMethod(asking, authority, allowance);
     return denial === undefined ? undefined : this.deny(asked, denial);
@@ -181,7 +181,7 @@ interface Asking {
   readonly target: string;
 }
 
-/** Of a host of which only some methods are granted, those that read carry nothing. */
+/** On a host with only some methods granted, requests that read must not carry a body. */
 function judgeMethod(
   { method, carries, target }: Asking,
   asked: Authority,
@@ -201,7 +201,7 @@ function judgeMethod(
     : undefined;
 }
 
-/** Bytes of a head, which node:http gives as Latin-1; what is no UTF-8 stays unreadable. */
+/** node:http gives the bytes of a head as Latin-1; bytes that are not UTF-8 stay unreadable. */
 function utf8(text: string): string {
   if (/^[\0-\x7f]*$/.test(text)) return text;
   return Buffer.from(text, "latin1").toString("utf8").replaceAll("\uFFFD", "\0");

@@ -1,11 +1,11 @@
 import type { Connection } from "../../core/network.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 
-/** What a box has asked for, bounded: the first and the last lines of each verdict stay. */
+/** What a box has requested, within limits: the first and the last lines of each verdict are kept. */
 export interface Ledger {
-  /** By their time; those that are still open with what has passed so far. */
+  /** Ordered by time; open connections show the bytes passed so far. */
   readonly connections: readonly Connection[];
-  /** How many lines are left out. */
+  /** How many lines were left out. */
   readonly dropped: number;
 }
 
@@ -15,15 +15,15 @@ export interface Asked {
   readonly method: string | null;
 }
 
-/** A connection that was let through and has not ended. */
+/** A connection that was allowed and has not ended. */
 export interface OpenLine {
   up: number;
   down: number;
-  /** Writes the line; what is said then says how it ended, and only the first time counts. */
+  /** Writes the line, with how the connection ended; only the first call counts. */
   end: (rule?: string, reason?: string) => void;
 }
 
-/** As many stay of the first lines, and up to LAST and twice that of the last ones. */
+/** How many of the first lines are kept; of the last lines, LAST to twice as many are. */
 const FIRST = { allowed: 4000, denied: 500 } as const;
 const LAST = 500;
 
@@ -37,7 +37,7 @@ class Ends {
     this.#most = most;
   }
 
-  /** Whether it is one of the first. */
+  /** Whether the line is one of the first. */
   add(line: Connection): boolean {
     if (this.#first.length < this.#most) return this.#first.push(line) > 0;
     this.#last.push(line);
@@ -58,7 +58,7 @@ export class EgressLedger {
   readonly #open = new Map<OpenLine, () => Connection>();
   readonly #tell: (connection: Connection) => void;
 
-  /** `tell` gets each line as it is written, but of a flood only the first: those that `read` keeps for good. */
+  /** `tell` gets each line when it is written, but of a flood only the first lines, which `read` keeps for good. */
   constructor(tell: (connection: Connection) => void) {
     this.#tell = tell;
   }
@@ -98,7 +98,7 @@ export class EgressLedger {
     return line;
   }
 
-  /** Writes the lines of all that is still open. */
+  /** Writes the lines of all open connections. */
   endAll(): void {
     for (const line of this.#open.keys()) line.end();
   }
@@ -117,7 +117,7 @@ export class EgressLedger {
   }
 }
 
-/** Found out only in a tunnel that was opened: nothing of it reached the host. */
+/** Rules that can only be checked in an open tunnel: nothing from the tunnel reached the host. */
 const DENIED_LATE: ReadonlySet<string> = new Set(["sni", "not-tls", "hello-timeout", "budget"]);
 
 const shownAsked = ({ host, port, method }: Asked): Asked => ({

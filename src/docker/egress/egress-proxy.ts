@@ -20,18 +20,18 @@ import { upstreamFrom } from "./upstream-proxy.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
 export interface EgressOptions {
-  /** Made where it is not there; everybody may pass through it to the socket and nobody may list it. */
+  /** Made if missing; everybody may pass through the folder to the socket, and nobody may list it. */
   readonly folder: string;
   readonly grants: readonly Grant[];
-  /** In the form of `Grant.host`: what no grant opens. */
+  /** In the form of `Grant.host`: hosts that no grant opens. */
   readonly denied?: readonly string[];
   readonly secrets?: readonly SecretBinding[];
-  /** PEM of what real servers are verified against where the proxy ends TLS; Node's own roots when left out. */
+  /** PEM certificates that real servers are verified against if the proxy ends TLS; Node's own roots when left out. */
   readonly roots?: string;
-  /** The host's: where it names proxies (`HTTPS_PROXY`, `NO_PROXY` …), connections go through those. */
+  /** The host's environment: if it names proxies (`HTTPS_PROXY`, `NO_PROXY` …), connections go through them. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly limits?: Partial<EgressLimits>;
-  /** Every line of the ledger as it is written: a denial at once, a connection when it has ended. */
+  /** Gets every line of the ledger when it is written: a denial at once, a connection when it has ended. */
   readonly onConnection?: (connection: Connection) => void;
   readonly resolve?: Resolve;
   readonly dial?: Dial;
@@ -39,19 +39,19 @@ export interface EgressOptions {
 
 /** The one way out of a box: a proxy on a unix socket of the host that judges every connection. */
 export interface EgressProxy extends AsyncDisposable {
-  /** The socket that the box's bridge is to be pointed at. */
+  /** The socket that the box's bridge must use. */
   readonly socket: string;
-  /** PEM that the box has to trust where the proxy ends TLS; null while no grant has methods and there is no secret. */
+  /** PEM that the box must trust if the proxy ends TLS; null while no grant has methods and there is no secret. */
   readonly authority: string | null;
   /**
-   * From now on these count, too, for connections that begin later; until what it gives is called, which ends those that
-   * nothing else lets through.
+   * Adds grants for connections that begin later, until the returned function is called, which ends the connections
+   * that nothing else allows.
    */
   readonly grant: (more: readonly Grant[]) => () => void;
   readonly ledger: () => Ledger;
 }
 
-/** The kernel's bound for a socket's path, with the NUL behind it. */
+/** The kernel's limit for a socket's path, to which it adds a NUL. */
 const LONGEST_PATH = 107;
 
 export async function openEgress(options: EgressOptions): Promise<EgressProxy> {
@@ -67,7 +67,7 @@ export async function openEgress(options: EgressOptions): Promise<EgressProxy> {
   await rm(socket, { force: true });
   const proxy = new Proxy(options);
   await proxy.listen(socket);
-  // The commands of a box have another user's id than the proxy.
+  // The commands of a box run under another user id than the proxy.
   await chmod(socket, 0o666);
   return {
     socket,
@@ -83,10 +83,10 @@ export async function openEgress(options: EgressOptions): Promise<EgressProxy> {
   };
 }
 
-/** As many may wait to be taken as the kernel lets; beyond that a unix socket refuses at once (EAGAIN). */
+/** As many connections may wait as the kernel allows; beyond that a unix socket refuses at once (EAGAIN). */
 const BACKLOG = 4096;
 
-/** A value that short stands in too much of what comes back to be taken out of it. */
+/** A shorter value occurs too often in answers to be taken out of them. */
 const SHORTEST_SECRET = 6;
 
 function checkSecrets(secrets: readonly SecretBinding[]): void {
@@ -228,7 +228,7 @@ class Proxy {
     if (hello !== null) this.#end().serve(client, hello, judged);
   }
 
-  /** Opens the tunnel towards the client, and judges what it says first; null where nothing may follow. */
+  /** Opens the tunnel towards the client and judges its first message; null if nothing may follow. */
   async #hello(client: Socket, head: Buffer, judged: Judged): Promise<Buffer | null> {
     client.write("HTTP/1.1 200 Connection established\r\n\r\n");
     const came = await awaitHello(client, head, this.gate.limits.helloMs);

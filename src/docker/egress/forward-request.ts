@@ -14,10 +14,10 @@ import type { OpenLine } from "./egress-ledger.ts";
 import { type Denial, METHOD_OVERRIDES } from "./judge-host.ts";
 import type { ByteMeter } from "./tunnel.ts";
 
-/** Headers are held to this many bytes on both sides. */
+/** Headers are limited to this many bytes on both sides. */
 export const LONGEST_HEAD = 32 * 1024;
 
-/** What concerns one connection and not the request; whatever `Connection` names goes with them. */
+/** Headers that concern one connection and not the request; headers that `Connection` names are removed with them. */
 const HOP: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
@@ -33,18 +33,18 @@ const HOP: ReadonlySet<string> = new Set([
   "expect",
 ]);
 
-/** Names and values in turn, as node:http has them. */
+/** Names and values in turn, as in node:http. */
 type RawHeaders = readonly string[];
 
 export function* pairsOf(raw: RawHeaders): Generator<readonly [name: string, value: string]> {
   for (let at = 0; at + 1 < raw.length; at += 2) yield [raw[at] ?? "", raw[at + 1] ?? ""];
 }
 
-/** Every value of a header, in its order. */
+/** Every value of a header, in order. */
 export const valuesOf = (raw: RawHeaders, name: string): readonly string[] =>
   Array.from(pairsOf(raw)).flatMap(([each, value]) => (each.toLowerCase() === name ? [value] : []));
 
-/** Without what belongs to a connection, and without these. */
+/** Leaves out the headers of one connection, and these. */
 function endToEnd(raw: RawHeaders, without: ReadonlySet<string> = new Set()): string[] {
   const named = valuesOf(raw, "connection").flatMap((value) => value.toLowerCase().split(","));
   const hop = new Set(named.map((name) => name.trim()));
@@ -54,13 +54,13 @@ function endToEnd(raw: RawHeaders, without: ReadonlySet<string> = new Set()): st
   });
 }
 
-/** What the parser found, and not a client that left or was too slow. */
+/** An error of the parser, not a client that left or was too slow. */
 export function isMalformed(thrown: unknown): boolean {
   const code = errorCode(thrown) ?? "";
   return code.startsWith("HPE_") && code !== "HPE_INVALID_EOF_STATE";
 }
 
-/** Lengths are told anew; node's parser has refused a request that tells two, or a length and chunks. */
+/** Lengths are written anew; node's parser has refused a request with two lengths, or with a length and chunks. */
 function framing(request: IncomingMessage, body: Buffer | null): readonly string[] {
   if (body !== null) return ["Content-Length", String(body.length)];
   if (request.headers["transfer-encoding"] !== undefined) return ["Transfer-Encoding", "chunked"];
@@ -74,7 +74,7 @@ const BODILESS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "DELETE
 export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 
-/** Of a request as a whole, before it is sent on. */
+/** Judges a whole request before it is sent on. */
 export function judgeFraming(request: IncomingMessage): Denial | undefined {
   const coding = request.headers["transfer-encoding"];
   if (coding !== undefined && coding.toLowerCase() !== "chunked")
@@ -83,11 +83,11 @@ export function judgeFraming(request: IncomingMessage): Denial | undefined {
   return undefined;
 }
 
-/** How what is sent and what comes back is changed on its way. */
+/** How a request and its answer are changed on their way. */
 export interface Rewriting {
   readonly requestHeaders: (raw: readonly string[]) => string[];
   readonly requestTarget: (target: string) => string;
-  /** Of a body that is text and small; others stay as they are. */
+  /** For small text bodies; others stay as they are. */
   readonly requestBody: (request: IncomingMessage, body: Buffer) => Buffer;
   readonly responseHeaders: (raw: readonly string[]) => string[];
   readonly responseBody: (response: IncomingMessage) => readonly Transform[];
@@ -96,9 +96,9 @@ export interface Rewriting {
 export interface Forwarding {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Path and query, or the whole address where another proxy is asked. */
+  /** Path and query, or the whole URL if another proxy is asked. */
   readonly target: string;
-  /** The value of `Host` that the server gets. */
+  /** The value of `Host` for the server. */
   readonly host: string;
   readonly connection: Pick<RequestOptions, "agent" | "createConnection">;
   readonly extra?: readonly string[];
@@ -108,12 +108,12 @@ export interface Forwarding {
   readonly rewriting?: Rewriting;
 }
 
-/** How it ended, if not well. */
+/** How the request ended, unless it ended well. */
 type Ended = Denial;
 
 /**
- * One request, made anew from what was read of it, and its answer. What the client sends and what the server sends is
- * each held up while the other side does not read.
+ * Sends one request, made anew from what was read of it, and passes the answer back. Data from the client and data from
+ * the server each wait while the other side does not read.
  */
 export async function forwardRequest(way: Forwarding): Promise<Ended | null> {
   try {
@@ -127,7 +127,7 @@ export async function forwardRequest(way: Forwarding): Promise<Ended | null> {
   }
 }
 
-/** A kept connection that the server had closed meanwhile: nothing was read of the request. */
+/** The server had closed a kept connection meanwhile: it read nothing of the request. */
 class StaleConnection extends Error {
   override readonly name = "StaleConnection";
 }
@@ -161,7 +161,7 @@ async function attempt(way: Forwarding, body: Buffer | null, again: boolean): Pr
   }
 }
 
-/** Bodies up to here are changed as a whole. */
+/** Bodies up to this size are changed as a whole. */
 const SMALL = 256 * 1024;
 const TEXTUAL = /^(?:text\/|application\/(?:[\w.+-]*json|x-www-form-urlencoded|[\w.+-]*xml|graphql)\b)/i;
 
@@ -181,7 +181,7 @@ async function smallBody({ request, rewriting, meter, line }: Forwarding): Promi
   return rewriting.requestBody(request, body);
 }
 
-/** Told anew, or not the box's to say. */
+/** Headers that are written anew, or that the box must not set. */
 const REBUILT: ReadonlySet<string> = new Set(["host", "content-length", ...METHOD_OVERRIDES]);
 
 const headLength = (target: string, headers: RawHeaders): number =>
@@ -196,7 +196,7 @@ function answerOf(sent: ClientRequest): Promise<IncomingMessage> {
   return promise;
 }
 
-/** A server may answer before it has read all; then the rest is not sent. */
+/** A server may answer before it has read everything; then the rest is not sent. */
 async function sendBody(way: Forwarding, body: Buffer | null, sent: ClientRequest): Promise<void> {
   const { request, meter, line } = way;
   if (body !== null) return void sent.end(body);
@@ -225,14 +225,14 @@ function counting(take: (bytes: number) => boolean): Transform {
   });
 }
 
-/** Requests of one connection that may wait for the one before them; apt sends ten at a time. */
+/** Requests of one connection that may wait for the ones before them; apt sends ten at a time. */
 export const MOST_WAITING = 100;
 export const FLOODED = `more than ${MOST_WAITING} requests in one connection wait for an answer`;
 
 /**
- * Requests of one connection, one after the other: node:http hands over at once all that came in one piece, and reads on as
- * long as there is something. Behind one whose answer ended the connection nothing is served; one that sends more than may
- * wait is ended, and told once to `flooded`.
+ * Serves the requests of one connection one after the other: node:http hands over all requests that came in one piece,
+ * and reads on while there is data. After an answer that ended the connection nothing is served; a connection with too
+ * many waiting requests is ended, and reported once to `flooded`.
  */
 export class Turns {
   readonly #last = new WeakMap<Socket, { readonly turn: Promise<void>; readonly waiting: Set<object> }>();
@@ -272,7 +272,7 @@ export class Turns {
   }
 }
 
-/** An answer of the proxy's own, in words; the connection ends with it. */
+/** Sends an answer of the proxy's own as text; the connection ends with it. */
 export function answerInWords(response: ServerResponse, status: number, reason: string): void {
   if (response.headersSent) return void response.destroy();
   const text = `harness: ${reason}\n`;

@@ -3,26 +3,26 @@ import type { Grant, SecretBinding } from "../../core/network.ts";
 import { addressClass, isAmong } from "./address-class.ts";
 import { type Authority, shown } from "./authority.ts";
 
-/** Why something was not let through: `rule` for programs, `reason` for people and models. */
+/** Why a request was denied: `rule` for programs, `reason` for people and models. */
 export interface Denial {
   readonly rule: string;
   readonly reason: string;
 }
 
-/** What all grants together allow at one host and port. */
+/** What all grants together allow for one host and port. */
 export interface Allowance {
-  /** Null: any. In the form of `Grant.methods`. */
+  /** In the form of `Grant.methods`; null: any method. */
   readonly methods: readonly string[] | null;
   readonly private: boolean;
   /** A grant names this very address, or `localhost`. */
   readonly literal: boolean;
-  /** Those that are bound to this host. */
+  /** The secrets that are bound to this host. */
   readonly secrets: readonly SecretBinding[];
 }
 
 export interface Rules {
   readonly grants: readonly Grant[];
-  /** In the form of `Grant.host`; they come before every grant. */
+  /** In the form of `Grant.host`; these take precedence over every grant. */
   readonly denied: readonly string[];
   readonly secrets: readonly SecretBinding[];
 }
@@ -31,7 +31,7 @@ export const isDenial = (verdict: object): verdict is Denial => "rule" in verdic
 
 const USUAL_PORTS: readonly number[] = [443, 80];
 
-/** Deny before allow, then the host, then the port; nothing is granted by an empty list. */
+/** Denials first, then the host, then the port; an empty list grants nothing. */
 export function judgeHost(asked: Authority, rules: Rules): Allowance | Denial {
   const { host, port } = asked;
   if (rules.denied.some((pattern) => coversHost({ host: pattern }, host)))
@@ -56,10 +56,10 @@ export function judgeHost(asked: Authority, rules: Rules): Allowance | Denial {
   };
 }
 
-/** An address is below no name. */
+/** An address is never below a name. */
 const isReadAs = (grant: Grant, { literal }: Authority): boolean => !literal || !grant.host.startsWith("*.");
 
-/** As a grant names it: with its port, where that is none of those that a name alone stands for. */
+/** As a grant names the host: with its port, unless the name alone covers that port. */
 export const asGranted = (asked: Authority): string =>
   USUAL_PORTS.includes(asked.port) ? shown(asked).replace(/:\d+$/, "") : shown(asked);
 
@@ -72,8 +72,8 @@ function notGranted(asked: Authority): Denial {
 }
 
 /**
- * Those addresses of a granted name that may be dialled. A name's owner chooses what it resolves to: only a grant marked
- * private leads into private networks, and none by name to this host's loopback or to a cloud's metadata.
+ * The addresses of a granted name that may be dialled. A name's owner chooses its addresses: only a grant marked
+ * private leads into private networks, and no name leads to this host's loopback or to a cloud's metadata.
  */
 export function judgeAddresses(
   asked: Authority,
@@ -110,7 +110,7 @@ export function judgeAddresses(
 
 const LOOPBACK = ["this host itself", "loopback-address"] as const;
 
-/** What some servers take for the method. */
+/** Headers that some servers take for the method. */
 export const METHOD_OVERRIDES: ReadonlySet<string> = new Set([
   "x-http-method-override",
   "x-http-method",
@@ -121,7 +121,7 @@ export const METHOD_OVERRIDES: ReadonlySet<string> = new Set([
 export const isMethodAllowed = (methods: readonly string[] | null, method: string, path: string): boolean =>
   methods === null || methods.some((form) => coversMethod(form, method, path));
 
-/** Servers decode and walk paths in their own ways: where one is named, a path with something to decode is another. */
+/** Servers decode and resolve paths in their own ways: a path that needs decoding does not match a granted path. */
 function coversMethod(form: string, method: string, path: string): boolean {
   const [word, pattern] = form.split(" ", 2);
   if (word !== method || pattern === undefined) return word === method;
@@ -131,6 +131,6 @@ function coversMethod(form: string, method: string, path: string): boolean {
     : path === pattern;
 }
 
-/** Whether the proxy has to end TLS to keep to it. */
+/** Whether the proxy must end TLS to enforce the allowance. */
 export const mustSeeInto = ({ methods, secrets }: Allowance): boolean =>
   methods !== null || secrets.length > 0;

@@ -13,8 +13,8 @@ import { upstreamFrom } from "./upstream-proxy.ts";
 type OwnOptions = Omit<EgressOptions, "folder" | "secrets">;
 
 /**
- * What the harness asks for itself, through the gate that a box's proxy has: the same grants, addresses, trust, budgets and
- * ledger. Nothing of a box's is shared but the rules: its bytes are counted by themselves, and no secret is put in.
+ * Requests of the harness itself, through the same gate as a box's proxy: the same grants, addresses, trust, budgets
+ * and ledger. Only the rules are shared with a box: the bytes are counted separately, and no secret is put in.
  */
 export class GrantedRequests implements OwnRequests, AsyncDisposable {
   readonly #gate: EgressGate;
@@ -33,7 +33,7 @@ export class GrantedRequests implements OwnRequests, AsyncDisposable {
     });
   }
 
-  /** Until what it gives is called. */
+  /** Adds grants until the returned function is called. */
   grant(more: readonly Grant[]): () => void {
     return this.#gate.grant(more);
   }
@@ -145,7 +145,7 @@ export class GrantedRequests implements OwnRequests, AsyncDisposable {
     return answerOf(sent);
   }
 
-  /** Leaving it ends the connection, also before anything was read. */
+  /** Leaving the iteration ends the connection, even before anything was read. */
   #body(answer: IncomingMessage, { reached, line }: Way): AsyncIterable<Uint8Array> {
     const leave = (): void => {
       line.end();
@@ -212,7 +212,7 @@ function answerOf(sent: ClientRequest): Promise<IncomingMessage> {
   return promise;
 }
 
-/** What comes when nobody waits for it any more is handed to `late`. */
+/** A result that comes when nobody waits for it any more is handed to `late`. */
 async function unless<T>(signal: AbortSignal, work: Promise<T>, late: (came: T) => void): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   const abort = (): void => aborted.reject(new Error("it was ended"));

@@ -6,7 +6,7 @@ import { isDenial } from "./judge-host.ts";
 import type { Reached } from "./reach-host.ts";
 import { placeholderIn } from "./secret-swap.ts";
 
-/** A request that names its host in whole: `GET http://host/path`. Every one of a connection is judged by itself. */
+/** Serves a request that names its whole URL: `GET http://host/path`. Each request is judged by itself. */
 export async function servePlain(
   gate: EgressGate,
   request: IncomingMessage,
@@ -60,7 +60,7 @@ async function passOn(
   if (ended !== null) answerInWords(response, ended.rule === "budget" ? 403 : 502, ended.reason);
 }
 
-/** A secret's value is not sent where everybody on the way reads it. */
+/** A secret's value is not sent where everybody on the way can read it. */
 function judgeOpenly(
   gate: EgressGate,
   request: IncomingMessage,

@@ -16,10 +16,10 @@ import {
   type Upstream,
 } from "./upstream-proxy.ts";
 
-/** All addresses of a name; rejects where it has none. */
+/** All addresses of a name; rejects if there are none. */
 export type Resolve = (host: string) => Promise<readonly string[]>;
 
-/** Begins a connection to an address; the socket says how that ended. It is half-open: the other side may still send. */
+/** Begins a connection to an address; the socket reports the outcome. Half-open: the other side may still send. */
 export type Dial = (address: string, port: number) => Socket;
 
 export const resolveOnHost: Resolve = async (host) =>
@@ -32,20 +32,21 @@ export interface Reaching {
   readonly resolve: Resolve;
   readonly dial: Dial;
   readonly connectMs: number;
-  /** What the host goes out through; null where that is nothing. */
+  /** The proxy through which the host reaches the network; null if there is none. */
   readonly upstream: Upstream | null;
   readonly roots: string | undefined;
 }
 
 export interface Reached {
   readonly socket: Socket;
-  /** The proxy at the other end, which wants a whole address; null where it is the host, or a tunnel to it. */
+  /** The proxy at the other end, which wants whole URLs; null if the other end is the host, or a tunnel to the host. */
   readonly proxy: ProxyServer | null;
 }
 
 /**
- * A connection to a granted host: it is resolved once, and an address that was judged is what is dialled. Through a proxy
- * of the host's network only an address that was asked for as such can be judged; a name is that proxy's to resolve.
+ * Connects to a granted host: its name is resolved once, and only an address that was judged is dialled. Through a
+ * proxy of the host's network, only an address that was requested as such can be judged; that proxy resolves names
+ * itself.
  */
 export async function reachHost(
   asked: Authority,
@@ -88,7 +89,7 @@ async function addressesOf(
   }
 }
 
-/** What a name with very many addresses may cost. */
+/** Limits what a name with very many addresses may cost. */
 const MOST_TRIED = 4;
 
 async function dialFirst(
@@ -110,7 +111,7 @@ async function dialFirst(
   return { unreachable: `${asked.host} port ${asked.port} cannot be reached: ${failures.join("; ")}` };
 }
 
-/** TLS to the host over a connection to it; rejects where the host is not who it says, or says nothing. */
+/** TLS to the host over an existing connection; rejects if the host cannot be verified or does not answer. */
 export function verified(
   socket: Socket,
   host: string,

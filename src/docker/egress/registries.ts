@@ -13,39 +13,39 @@ import { type Asking, REGISTRY_TOOLS, yarnRegistry } from "./registry-tools.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
 /*
- * The hosts behind presets. What a registry says of where its files are is kept for a week, as long as the tools are set to
- * the same registries; what the tools are set to is asked every time.
+ * The hosts behind presets. What a registry says about the place of its files is kept for a week, while the tools are
+ * set to the same registries; what the tools are set to is asked every time.
  */
 
 export interface RegistryQuestion {
   readonly presets: readonly Preset[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly workspace: string;
-  /** Of the repository that the workspace is a folder of; left out where it is the top itself. */
+  /** The top of the repository around the workspace; left out if the workspace is that top. */
   readonly top?: string | undefined;
   readonly uid: number;
   /** The folder of the harness's own state. */
   readonly state: string;
   readonly signal: AbortSignal;
-  /** Asks a tool in the box, where the host has none; null where it is not there either, or fails. */
+  /** Asks a tool in the box if the host has none; null if the box does not have it either, or if it fails. */
   readonly askBox?: (argv: readonly [string, ...string[]]) => Promise<string | null>;
-  /** The box has a yarn, whose registry counts beside those of the host's npm. */
+  /** The box has a yarn, whose registry counts besides those of the host's npm. */
   readonly boxHasYarn?: boolean;
 }
 
 export interface PresetGrants {
   readonly preset: Preset;
-  /** Reading methods only, each for one name with its port. */
+  /** Reading methods only; each grant is for one name with its port. */
   readonly grants: readonly Grant[];
-  /** For commands of the box: what the user's tool is set to, as far as its tool takes that from the environment. */
+  /** Variables for commands of the box: those settings of the user's tool that the tool reads from the environment. */
   readonly variables: Readonly<Record<string, string>>;
-  /** And from files, by their names in the folder of the box's network. */
+  /** Files with such settings, by their names in the folder of the box's network. */
   readonly settings: Readonly<Record<string, string>>;
-  /** Whose tool was asked. */
+  /** Whether the host's or the box's tool was asked. */
   readonly asked: "host" | "box";
 }
 
-/** Nothing is granted in part: a preset whose tools cannot be asked ends it with what to write by hand. */
+/** Grants nothing in part: if the tools of a preset cannot be asked, this fails and says what to write by hand. */
 export async function askRegistries(question: RegistryQuestion): Promise<readonly PresetGrants[]> {
   const folder = path.join(question.state, "registries");
   makeFolder(folder);
@@ -78,7 +78,7 @@ async function grantsOf(preset: Preset, place: Place): Promise<PresetGrants> {
   }
   const { urls, files, variables = {}, settings = {}, own } = host;
   const named = files === undefined ? [] : await kept(path.join(folder, `${preset}.json`), urls, files);
-  // The box may have a yarn where the host has none.
+  // The box may have a yarn even if the host has none.
   const yarn =
     preset === "npm" && askBox !== undefined && boxHasYarn === true
       ? await yarnRegistry(boxAsking(place, askBox).run)
@@ -117,15 +117,15 @@ const hostAsking = ({ env, scratch, workspace, top, uid, signal }: Place): Askin
   },
 });
 
-/** Its tools have no network and none of the user's settings: they tell what they are set to from the start. */
+/** The box's tools have no network and none of the user's settings: they report their defaults. */
 const boxAsking = (place: Place, run: NonNullable<RegistryQuestion["askBox"]>): Asking => ({
   ...hostAsking(place),
   run: (argv) => run(argv),
 });
 
 /**
- * What a registry, an image or a repository names is not what the user wrote: none of them leads to this host itself or to a
- * cloud's metadata, but to the hosts that the user's settings name.
+ * The user did not write what a registry, an image or a repository names: it never leads to this host itself or to a
+ * cloud's metadata, except to hosts that the user's settings name.
  */
 function asFarAsTold(told: readonly string[], settings: readonly string[]): readonly string[] {
   const own = new Set(settings.map(hostOf));
@@ -133,8 +133,8 @@ function asFarAsTold(told: readonly string[], settings: readonly string[]): read
 }
 
 /**
- * A repository's remotes are its own words, which an unpacked archive brings as well as a clone: they lead to public
- * addresses only, but for servers that the user's own settings of git name.
+ * A repository's remotes are its own words, whether it came as a clone or in an archive: they lead to public addresses
+ * only, except to servers that the user's own git settings name.
  */
 function remoteGrants(preset: Preset, urls: readonly string[], own: readonly string[]): readonly Grant[] {
   const known = new Set(own);
@@ -165,7 +165,7 @@ const leadsHome = (host: string): boolean =>
 function grantsFor(preset: Preset, urls: readonly string[]): readonly Grant[] {
   const grants = urls.flatMap((text) => {
     const url = URL.parse(text);
-    // An address names one host: no pattern of many.
+    // An address must name one host, not a pattern of many.
     if (url === null || !/^https?:$/.test(url.protocol) || url.hostname.includes("*")) return [];
     const port = url.port === "" ? (url.protocol === "https:" ? "443" : "80") : url.port;
     const read = readGrant(`${preset}=${url.hostname.replace(/\.$/, "")}:${port}:private`);
@@ -176,7 +176,7 @@ function grantsFor(preset: Preset, urls: readonly string[]): readonly Grant[] {
 }
 
 const WEEK = 7 * 24 * 60 * 60_000;
-/** An answer that names nothing may be for want of a network. */
+/** An answer that names nothing may be due to a missing network. */
 const EMPTY = 60_000;
 
 async function kept(
@@ -193,7 +193,7 @@ async function kept(
   return told;
 }
 
-/** Only where it is: what a registry's address may hold beside that is not kept. */
+/** Only the origin: whatever else a registry's address holds is not kept. */
 const withoutUser = (text: string): string | undefined => URL.parse(text)?.origin;
 
 async function readKept(

@@ -3,8 +3,8 @@ import { CARGO_FILE } from "../../boxes/network-relay.ts";
 import { type Fields, fieldsOf } from "../../core/text/json-values.ts";
 
 /*
- * What stands in the user's settings of cargo and maven about where packages come from, for a box: these two take no mirror
- * from the environment. Names, addresses and what stands for what; no names of users, passwords, paths or programs.
+ * Where packages come from according to the user's settings of cargo and maven, for a box: these two take no mirror
+ * from the environment. Names, addresses and replacements; no names of users, passwords, paths or programs.
  */
 
 /** Settings for the box's own copy of a tool. */
@@ -16,10 +16,10 @@ export interface BoxSettings {
 
 export const NO_SETTINGS: BoxSettings = { files: {}, variables: {} };
 
-/** What Maven takes for its own `conf` where Java is told so; it loads its log's settings from there, too. */
+/** The folder that Maven takes for its own `conf` if Java is told so; its log's settings are loaded from there too. */
 export const MAVEN_CONF = "maven";
 
-/** A later text counts for less, as cargo reads its files. */
+/** Earlier texts take precedence, as cargo reads its files. */
 export function cargoSettings(texts: readonly string[]): BoxSettings {
   const tables = texts.map(parsedToml).toReversed();
   const merged = (key: string): Fields =>
@@ -45,7 +45,7 @@ function parsedToml(text: string): Fields {
   }
 }
 
-/** Sources with an address, and those that are replaced by one of them, over however many others. */
+/** Sources with an address, and sources that such a source replaces, over any number of steps. */
 function sourcesIn(sources: Fields): string {
   const kept = new Map<string, readonly string[]>();
   const lead = (name: string, behind: ReadonlySet<string>): boolean => {
@@ -67,7 +67,7 @@ function sourcesIn(sources: Fields): string {
     .join("\n");
 }
 
-/** Of https or http, in the forms that cargo takes. */
+/** An https or http URL, in the forms that cargo accepts. */
 function plainUrl(value: unknown): string | undefined {
   const [, prefix = "", text = ""] = /^((?:sparse|registry)\+)?(https?:\/\/\S+)$/.exec(String(value)) ?? [];
   const url = URL.parse(text);
@@ -77,7 +77,7 @@ function plainUrl(value: unknown): string | undefined {
   return prefix + url.href;
 }
 
-/** As it stands in Maven's own settings from the start: repositories without TLS are not asked. */
+/** As in Maven's own default settings: repositories without TLS are not used. */
 const BLOCKER = `    <mirror>
       <id>no-plain-http</id>
       <mirrorOf>external:http:*</mirrorOf>
@@ -93,7 +93,7 @@ org.slf4j.simpleLogger.cacheOutputStream=true
 org.slf4j.simpleLogger.levelInBrackets=true
 `;
 
-/** Mirrors of these settings, those of the first text first; comments and mirrors that block are left out by then. */
+/** The mirrors of these settings, those of the first text first; the texts have no comments or blocking mirrors. */
 export function mavenSettings(texts: readonly string[], java: string): BoxSettings {
   const mirrors = texts
     .flatMap((text) => [...text.matchAll(/<mirror>([^]*?)<\/mirror>/g)])

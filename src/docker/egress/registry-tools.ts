@@ -11,13 +11,13 @@ import { cargoSettings, mavenSettings } from "./registry-mirrors.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
 /*
- * Where the user's own tools fetch from, asked of the tools: what they are set to, and for the hosts that hold the files,
- * which the registry itself names, what they are told there. No host's name stands here.
+ * Where the user's own tools fetch from, according to the tools: what they are set to, and what the registry itself
+ * tells them about the hosts of its files. No host's name is written here.
  */
 
-/** What a preset's tools are asked through. All of it happens in an empty folder, never in the repository. */
+/** How a preset's tools are asked. All of it happens in an empty folder, never in the repository. */
 export interface Asking {
-  /** What it prints; null where there is no such tool, or it fails. */
+  /** The tool's output; null if there is no such tool, or if it fails. */
   readonly run: (
     argv: readonly [string, ...string[]],
     more?: {
@@ -27,23 +27,23 @@ export interface Asking {
     },
   ) => Promise<string | null>;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Empty, and gone afterwards. */
+  /** An empty folder that is removed afterwards. */
   readonly scratch: string;
   readonly workspace: string;
   readonly uid: number;
 }
 
-/** What one preset's tools are set to. */
+/** What the tools of one preset are set to. */
 export interface Settings {
-  /** Addresses as the tools print them; null where there is no tool to be asked. */
+  /** Addresses as the tools print them; null if there is no tool to ask. */
   readonly urls: readonly string[] | null;
-  /** What points the same tool in a box at them: there it has none of the user's settings. Without names and passwords. */
+  /** Points the same tool in a box at these addresses: it has no user settings there. Without names and passwords. */
   readonly variables?: Readonly<Record<string, string>>;
-  /** The same for tools that take it from files alone; by their names in the folder of the box's network. */
+  /** The same for tools that take it from files only; by their names in the folder of the box's network. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Asks the registry through the tool for the hosts of its files; each address of an answer counts. */
+  /** Asks the registry through the tool for the hosts of its files; each address in the answer counts. */
   readonly files?: () => Promise<readonly string[]>;
-  /** Addresses of a repository's words that the user's own settings know, too. */
+  /** Addresses from the repository that the user's own settings know too. */
   readonly own?: readonly string[];
 }
 
@@ -81,10 +81,10 @@ async function npm({ run }: Asking): Promise<Settings> {
   };
 }
 
-/** Yarn has one of its own from the start, which its lock files name. It answers to one of its settings' two names. */
+/** Yarn has its own default registry, which its lock files name. The setting has one of two names. */
 export async function yarnRegistry(run: Asking["run"]): Promise<readonly string[]> {
   for (const key of ["npmRegistryServer", "registry"]) {
-    // Nothing is fetched to answer that, where yarn is a word that stands for whatever a project names.
+    // Nothing is fetched to answer this, even if `yarn` is a stub for whatever yarn a project names.
     const said = await run(["yarn", "config", "get", key], { env: { COREPACK_ENABLE_NETWORK: "0" } });
     const [url] = urlsIn(said ?? "");
     if (url !== undefined) return [url];
@@ -92,13 +92,13 @@ export async function yarnRegistry(run: Asking["run"]): Promise<readonly string[
   return [];
 }
 
-/** pnpm goes by npm's until version 10, by the second since 11; the third is Berry's. */
+/** pnpm reads npm's variable until version 10 and the second one since 11; the third one is Berry's. */
 const NPM_VARIABLES = ["npm_config_registry", "pnpm_config_registry", "YARN_NPM_REGISTRY_SERVER"];
 const YARN_VARIABLES = ["YARN_REGISTRY", "YARN_NPM_REGISTRY_SERVER"];
 const PIP_INDEX = ["PIP_INDEX_URL", "UV_DEFAULT_INDEX"];
 const PIP_MORE = ["PIP_EXTRA_INDEX_URL", "UV_INDEX"];
 
-/** Each of the names with these addresses, or none of them. */
+/** All of the names with these addresses, or none of them. */
 function named(names: readonly string[], urls: readonly string[]): Readonly<Record<string, string>> {
   const plain = urls.flatMap((url) => withoutUser(url) ?? []);
   return plain.length === 0 ? {} : Object.fromEntries(names.map((name) => [name, plain.join(" ")]));
@@ -139,7 +139,7 @@ async function pip(asking: Asking): Promise<Settings> {
   return NONE;
 }
 
-/** Says where it would take its own newest release from. */
+/** Reports where pip would take its own newest release from. */
 const PIP_REPORT = [
   "install",
   "--dry-run",
@@ -160,7 +160,7 @@ async function defaultIndex(
   return told === undefined ? [] : [told];
 }
 
-/** A home of its own with the user's settings: what cargo notes down of an index it asks stands there. */
+/** Uses a home of its own with the user's settings, because cargo writes into its home what it learns of an index. */
 async function cargo({ run, env, scratch }: Asking): Promise<Settings> {
   if ((await run(["cargo", "--version"])) === null) return NONE;
   const own = env["CARGO_HOME"] ?? path.join(env["HOME"] ?? homedir(), ".cargo");
@@ -194,11 +194,11 @@ async function cargo({ run, env, scratch }: Asking): Promise<Settings> {
 const CARGO_FILES = new Set(["config.toml", "config", "credentials.toml", "credentials"]);
 const CARGO_INDEX = /\b(?:index|registry)\s*=\s*"[^"]+"/g;
 
-/** Any package that every registry has. */
+/** Depends on a package that every registry has. */
 const CARGO_PROJECT =
   '[package]\nname = "asks"\nversion = "0.0.0"\nedition = "2021"\n\n[dependencies]\ncfg-if = "*"\n';
 
-/** Folders of indexes are called HOST-HASH; `config.json` in them names where the files are. */
+/** Folders of indexes are called HOST-HASH; `config.json` in them names the place of the files. */
 async function indexesBelow(folder: string): Promise<readonly string[]> {
   const names = await readdir(folder).catch(() => []);
   const found = await Promise.all(
@@ -221,7 +221,7 @@ async function go({ run }: Asking): Promise<Settings> {
   });
   if (text === null) return NONE;
   const [proxies = "", checksums = ""] = text.split("\n");
-  // `NAME`, `NAME+KEY`, and where it is asked at another address that follows.
+  // `NAME` or `NAME+KEY`, followed by an address if it is asked elsewhere.
   const [name = "", ...rest] = checksums.split(" ");
   const url = rest.find((word) => word.startsWith("http"));
   const plain = name.replace(/\+.*$/, "");
@@ -237,10 +237,10 @@ async function go({ run }: Asking): Promise<Settings> {
   };
 }
 
-/** A name, and a password, before the host of an address. */
+/** A user name, perhaps with a password, before the host of a URL. */
 const USER = /(https?:\/\/)[^\s,|/@]*@/g;
 
-/** With an empty repository of its own it says whom it asks first, mirrors and all; then it has said enough. */
+/** With an empty repository of its own, Maven says whom it asks first, mirrors included; then it has said enough. */
 async function maven({ run, env, scratch }: Asking): Promise<Settings> {
   const version = await run(["mvn", "--version"]);
   if (version === null) return NONE;
@@ -268,7 +268,7 @@ async function maven({ run, env, scratch }: Asking): Promise<Settings> {
   };
 }
 
-/** Without comments, and without mirrors that are there to block what they stand for. */
+/** Without comments, and without mirrors that only block what they stand for. */
 const plainXml = (text: string): string =>
   text
     .replaceAll(/<!--[^]*?-->/g, "")
@@ -279,7 +279,7 @@ async function apt({ run }: Asking): Promise<Settings> {
   return text === null ? NONE : { urls: urlsIn(text) };
 }
 
-/** The remotes of the repository that the workspace is a folder of; git is not run for it. */
+/** The remotes of the repository around the workspace, read without running git. */
 async function git({ workspace, uid, env }: Asking): Promise<Settings> {
   const found = await findRepository({ workspace, top: workspace, uid }, workspace);
   const entries = found?.config.flatMap((text) => parseGitConfig(text) ?? []) ?? [];
@@ -292,8 +292,8 @@ async function git({ workspace, uid, env }: Asking): Promise<Settings> {
 }
 
 /**
- * Servers that the user's own settings have something to say of: `[credential "https://…"]`, `[http "…"]`, `[url "…"]`.
- * Settings that lie in the workspace are the repository's words, too.
+ * Servers that the user's own settings mention: `[credential "https://…"]`, `[http "…"]`, `[url "…"]`. Settings inside
+ * the workspace count as the repository's words.
  */
 async function ownGitHosts({
   env,

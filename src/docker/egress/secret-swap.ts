@@ -5,9 +5,9 @@ import type { SecretBinding } from "../../core/network.ts";
 import { pairsOf, type Rewriting, valuesOf } from "./forward-request.ts";
 
 /**
- * A box has placeholders; what goes to a host that a secret is bound to has the value in their place, and what comes
- * back has none: whatever repeats the value, as it is or as it was written into the request, is turned back. A host that
- * changes it first (reversed, hashed, in pieces) is not seen through.
+ * A box has placeholders; requests to a host that a secret is bound to carry the value in their place, and answers
+ * never do: wherever an answer repeats the value, as it is or as it was written into the request, it is turned back
+ * into the placeholder. A value that the host changes first (reversed, hashed, in pieces) is not recognized.
  */
 export function secretSwap(secrets: readonly SecretBinding[]): Rewriting {
   const sent: Exchange[] = secrets.flatMap(spellings);
@@ -34,7 +34,7 @@ export function secretSwap(secrets: readonly SecretBinding[]): Rewriting {
   };
 }
 
-/** The name of a secret whose placeholder stands in the head of a request. */
+/** The name of a secret whose placeholder occurs in the head of a request. */
 export function placeholderIn(
   request: IncomingMessage,
   secrets: readonly SecretBinding[],
@@ -44,7 +44,7 @@ export function placeholderIn(
   return secrets.find(({ placeholder }) => text.includes(placeholder))?.name;
 }
 
-/** What stands in the box, and what it is outside; both as bytes in Latin-1. */
+/** A text inside the box and its counterpart outside; both as bytes in Latin-1. */
 type Exchange = readonly [inside: string, outside: string];
 
 const bytes = (text: string): string => Buffer.from(text).toString("latin1");
@@ -60,7 +60,7 @@ function spellings({ placeholder, value }: SecretBinding): readonly Exchange[] {
   return Array.from(new Set(forms), (form) => [placeholder, form]);
 }
 
-/** The longest first: one may be the beginning of another. */
+/** The longest first, because one may be the beginning of another. */
 const swap = (text: string, exchanges: readonly Exchange[]): string =>
   exchanges
     .toSorted(([one], [other]) => other.length - one.length)
@@ -73,7 +73,7 @@ function eachValue(raw: readonly string[], change: (value: string, name: string)
 const without = (raw: readonly string[], name: string): string[] =>
   Array.from(pairsOf(raw)).flatMap(([each, value]) => (each.toLowerCase() === name ? [] : [each, value]));
 
-/** What is not packed can be looked through as it comes, and what is asked for in parts would come without its beginning. */
+/** An uncompressed answer can be searched as it comes; a partial answer would lack the beginning of a value. */
 const forWholeAnswers = (raw: readonly string[]): string[] =>
   without(without(without(raw, "accept-encoding"), "range"), "if-range");
 const withoutLengths = (raw: readonly string[]): string[] =>
@@ -104,7 +104,7 @@ function filledBody(request: IncomingMessage, body: Buffer, secrets: readonly Se
   return Buffer.from(swap(body.toString("latin1"), exchanges), "latin1");
 }
 
-/** A host that packs what was not to be packed. */
+/** For a host that compresses an answer although it was asked not to. */
 function decoders(response: IncomingMessage): readonly Transform[] {
   const codings = valuesOf(response.rawHeaders, "content-encoding").flatMap((value) =>
     value.toLowerCase().split(","),
@@ -146,7 +146,7 @@ function masking(exchanges: readonly Exchange[]): Transform {
   });
 }
 
-/** How many characters at the end of a text begin one of these values. */
+/** How many characters at the end of the text could begin one of these values. */
 function begun(text: string, values: readonly Exchange[]): number {
   return values.reduce((most, [value]) => {
     for (let length = Math.min(value.length - 1, text.length); length > most; length -= 1)

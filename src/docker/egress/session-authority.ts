@@ -4,13 +4,13 @@ import { createSecureContext, type SecureContext } from "node:tls";
 import { bytesOf } from "./address-class.ts";
 
 /**
- * Certificates for the hosts of one session, signed by an authority that is made with it: its key is in this process'
- * memory alone and ends with it. Nobody but the box is told to trust it.
+ * Certificates for the hosts of one session, signed by an authority that is made for it: its key exists only in the
+ * memory of this process and ends with it. Only the box is told to trust the authority.
  */
 export interface SessionAuthority {
   /** The authority's own certificate. */
   readonly pem: string;
-  /** For a server that is this host; kept, as every handshake asks for it. */
+  /** For a server that acts as this host; kept, because every handshake asks for it. */
   readonly contextFor: (host: string) => SecureContext;
 }
 
@@ -72,7 +72,7 @@ function der(tag: number, ...content: readonly Buffer[]): Buffer {
 
 const sequence = (...content: readonly Buffer[]): Buffer => der(TAG.sequence, ...content);
 
-/** Of identifiers that begin with 0, 1 or 2 and have no number above 2 ** 21. */
+/** For identifiers that begin with 0, 1 or 2 and have no number above 2 ** 21. */
 function oid(text: string): Buffer {
   const [first = 0, second = 0, ...others] = text.split(".").map(Number);
   const bytes = others.flatMap((number) => [
@@ -83,13 +83,13 @@ function oid(text: string): Buffer {
   return der(TAG.oid, Buffer.from([first * 40 + second, ...bytes]));
 }
 
-/** `unused` bits at the end of the last byte. */
+/** `unused`: how many bits at the end of the last byte do not count. */
 const bits = (bytes: Buffer, unused = 0): Buffer => der(TAG.bits, Buffer.from([unused]), bytes);
 
 const commonName = (name: string): Buffer =>
   sequence(der(TAG.set, sequence(oid("2.5.4.3"), der(TAG.utf8, Buffer.from(name)))));
 
-/** Two digits of the year: good until 2049. */
+/** Years have two digits: good until 2049. */
 const time = (ms: number): Buffer =>
   der(
     TAG.utcTime,
@@ -106,7 +106,7 @@ const TRUE = der(TAG.boolean, Buffer.from([0xff]));
 const extension = (id: string, value: Buffer, critical = false): Buffer =>
   sequence(oid(id), ...(critical ? [TRUE] : []), der(TAG.octets, value));
 
-/** It may sign for hosts, and nothing that could sign again. */
+/** The authority may sign for hosts, but not for another authority. */
 const AUTHORITY: readonly Buffer[] = [
   extension("2.5.29.19", sequence(TRUE, der(TAG.integer, Buffer.from([0]))), true),
   extension("2.5.29.15", bits(Buffer.from([0x04]), 2), true),
@@ -128,7 +128,7 @@ const keyId = (key: KeyObject): Buffer =>
 
 const ECDSA_SHA256 = sequence(oid("1.2.840.10045.4.3.2"));
 
-/** A certificate of X.509 in its third version, as RFC 5280 lays it out. */
+/** An X.509 certificate of version 3, as RFC 5280 specifies it. */
 function certificate(issuer: Issuer, key: KeyObject, subject: string, own: readonly Buffer[]): string {
   const serial = randomBytes(16);
   serial[0] = ((serial[0] ?? 0) & 0x3f) | 0x40;

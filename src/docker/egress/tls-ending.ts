@@ -17,15 +17,15 @@ import { secretSwap } from "./secret-swap.ts";
 import { verified } from "./reach-host.ts";
 import type { SessionAuthority } from "./session-authority.ts";
 
-/** One tunnel whose TLS ends here, and the connection to the host that its requests share. */
+/** A tunnel whose TLS ends here, and the connection to the host that its requests share. */
 interface Seen {
   readonly judged: Judged;
   readonly agent: HostAgent;
 }
 
 /**
- * Tunnels to hosts of which only some methods are granted, or to which secrets are bound: TLS ends here, each request
- * in them is judged by itself, and goes to the real host over a TLS of the proxy's own, which verifies it.
+ * Tunnels to hosts for which only some methods are granted, or to which secrets are bound: TLS ends here, each request
+ * is judged by itself and goes to the real host over the proxy's own TLS connection, which verifies the host.
  */
 export class TlsEnding {
   readonly #gate: EgressGate;
@@ -42,7 +42,7 @@ export class TlsEnding {
       maxHeaderSize: LONGEST_HEAD,
       requireHostHeader: true,
       insecureHTTPParser: false,
-      // What moves may take as long as it wants, and what does not is ended by the tunnel's own clock.
+      // A request that moves may take as long as it wants; the tunnel's own timer ends one that does not.
       requestTimeout: 0,
       keepAliveTimeout: 0,
     });
@@ -80,7 +80,7 @@ export class TlsEnding {
     this.#server.emit("connection", tls);
   }
 
-  /** Most often a program that was not told of the session's authority. */
+  /** Most often the program was not told of the session's authority. */
   #notAgreed({ asked }: Judged): void {
     const reason = "the program left before TLS was agreed on: it may not trust this session's certificates";
     this.#gate.ledger.allowed(asked).end("client-tls", reason);
@@ -124,11 +124,11 @@ export class TlsEnding {
   }
 }
 
-/** One verified connection to a host, kept between the requests of a tunnel; a new one is judged as the first was. */
+/** One verified connection to a host, kept between a tunnel's requests; a new connection is judged like the first. */
 class HostAgent extends Agent {
   readonly #gate: EgressGate;
   readonly #judged: Judged;
-  /** What a request is answered with whose connection failed. */
+  /** The status of the answer to a request whose connection failed. */
   status: 403 | 502 = 502;
 
   constructor(gate: EgressGate, judged: Judged) {

@@ -3,13 +3,13 @@ import type { OpenLine } from "./egress-ledger.ts";
 import { type ClientHello, LONGEST_HELLO, readClientHello, type SecondHello } from "./client-hello.ts";
 import type { Denial } from "./judge-host.ts";
 
-/** Bytes that all connections of a run may carry. */
+/** The bytes that all connections of a run may carry. */
 export interface ByteBudget {
   readonly up: number;
   readonly down: number;
 }
 
-/** Counts them; once one way has used up its own, nothing goes either way. */
+/** Counts bytes; once one direction has used up its budget, nothing passes in either direction. */
 export class ByteMeter {
   readonly #most: ByteBudget;
   #up = 0;
@@ -24,7 +24,7 @@ export class ByteMeter {
     return this.#down > this.#most.down ? overBudget("received", this.#most.down) : undefined;
   }
 
-  /** Whether these may still pass. */
+  /** Counts these bytes, and tells whether they may still pass. */
   take(way: "up" | "down", bytes: number, line: OpenLine): boolean {
     line[way] += bytes;
     if (way === "up") this.#up += bytes;
@@ -38,13 +38,13 @@ const overBudget = (what: string, most: number): Denial => ({
   reason: `the box has ${what} more than the ${most} bytes that its run may carry`,
 });
 
-/** The hello of a tunnel, and every byte that came with it. */
+/** The hello of a tunnel, with all bytes that came with it. */
 export interface HelloCame {
   readonly hello: ClientHello;
   readonly bytes: Buffer;
 }
 
-/** Null: the client left before it said anything that could be judged. */
+/** Null if the client left before it sent anything that could be judged. */
 export function awaitHello(
   client: Socket,
   head: Buffer,
@@ -79,7 +79,7 @@ export function awaitHello(
   return promise;
 }
 
-/** A fatal TLS alert, so that the program says more than that the connection was closed. */
+/** A fatal TLS alert, so that the program reports more than a closed connection. */
 export const ACCESS_DENIED = Buffer.from([21, 3, 3, 0, 2, 2, 49]);
 
 interface Ends {
@@ -88,8 +88,9 @@ interface Ends {
 }
 
 /**
- * Passes bytes on untouched until both sides have ended, one breaks off, nothing moved for `idleMs`, or the budget is
- * spent. A side that does not read holds up the other. Resolves with why it ended, if that was not by itself.
+ * Passes bytes on unchanged until both sides have ended, one breaks off, nothing moves for `idleMs`, or the budget is
+ * spent. A side that does not read holds up the other. Resolves with the reason for the end, null if it ended by
+ * itself.
  */
 export function splice(
   { client, server }: Ends,
@@ -127,7 +128,7 @@ export function splice(
   server.setTimeout(idleMs, () =>
     finish({ rule: "idle", reason: `nothing was sent or received for ${idleMs / 1000} s` }),
   );
-  // One that is gone already says so no more.
+  // A socket that is gone already emits no more events.
   if (client.destroyed || server.destroyed) finish(null);
   client.resume();
   server.resume();

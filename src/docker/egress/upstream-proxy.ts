@@ -4,14 +4,14 @@ import { connect as connectTls } from "node:tls";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { type Authority, isUnreadable, parseAuthority, shown } from "./authority.ts";
 
-/** The host could not be reached, which is no denial. */
+/** The host could not be reached, which is not a denial. */
 export interface Unreachable {
   readonly unreachable: string;
 }
 
 export const isUnreachable = (found: object): found is Unreachable => "unreachable" in found;
 
-/** A proxy of the host's network. Its credentials go to it alone: neither the box nor the ledger sees them. */
+/** A proxy of the host's network. Its credentials go only to the proxy: neither the box nor the ledger sees them. */
 export interface ProxyServer {
   readonly host: string;
   readonly port: number;
@@ -21,19 +21,19 @@ export interface ProxyServer {
   readonly authorization: string | null;
 }
 
-/** What the host's environment says of proxies. */
+/** The proxy settings in the host's environment. */
 export interface Upstream {
   /** For tunnels. */
   readonly https: ProxyServer | null;
   /** For plain requests. */
   readonly http: ProxyServer | null;
-  /** As `NO_PROXY` has them. */
+  /** The entries of `NO_PROXY`. */
   readonly direct: readonly string[];
 }
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Null where the host goes out by itself. The lower-case names come first, as curl and git have it. */
+/** Null if the host needs no proxy. Lower-case names take precedence, as in curl and git. */
 export function upstreamFrom(env: Env): Upstream | null {
   const named = (name: string): ProxyServer | null => {
     for (const each of [name.toLowerCase(), name, "all_proxy", "ALL_PROXY"])
@@ -53,7 +53,7 @@ export function upstreamFrom(env: Env): Upstream | null {
   };
 }
 
-/** The message names the variable, never what it says: that may be a password. */
+/** The message names the variable, never its value, which may hold a password. */
 function proxyServer(variable: string, text: string): ProxyServer {
   const url = URL.parse(text.includes("://") ? text : `http://${text}`);
   const secure = url?.protocol === "https:";
@@ -81,14 +81,17 @@ function decoded(text: string): string {
   }
 }
 
-/** The proxy that a connection has to go through; this host itself is never reached through one. */
+/** The proxy for a connection; this host itself is never reached through a proxy. */
 export function proxyFor(upstream: Upstream, asked: Authority, kind: "https" | "http"): ProxyServer | null {
   const isHere =
     asked.host === "localhost" || asked.host === "::1" || (asked.literal && asked.host.startsWith("127."));
   return isHere || upstream.direct.some((entry) => isDirect(entry, asked)) ? null : upstream[kind];
 }
 
-/** `*`, a name with all below it, `.name` or `*.name` for what is below it, an address, a range; each perhaps with a port. */
+/**
+ * An entry is `*`, a name with all below it, `.name` or `*.name` for what is below it, an address, or a range; each may
+ * have a port.
+ */
 function isDirect(entry: string, asked: Authority): boolean {
   if (entry === "*") return true;
   if (entry.includes("/")) return asked.literal && isInRange(entry, asked.host);
@@ -112,11 +115,10 @@ function isInRange(entry: string, address: string): boolean {
 
 export interface ProxyDialing {
   readonly connectMs: number;
-  /** PEM that a proxy behind TLS is verified against. */
+  /** PEM certificates that a proxy behind TLS is verified against. */
   readonly roots: string | undefined;
 }
 
-/** A connection to the proxy itself. */
 export async function dialProxy(
   proxy: ProxyServer,
   { connectMs, roots }: ProxyDialing,
@@ -141,10 +143,10 @@ export async function dialProxy(
   }
 }
 
-/** What a proxy may say before its tunnel begins. */
+/** The most bytes that a proxy may send before its tunnel begins. */
 const LONGEST_ANSWER = 16 * 1024;
 
-/** A tunnel through the proxy. It resolves the name itself: what address that is nobody here can judge. */
+/** A tunnel through the proxy. The proxy resolves the name itself: nobody here can judge the address. */
 export async function tunnelThrough(
   proxy: ProxyServer,
   asked: Authority,
@@ -165,7 +167,7 @@ export async function tunnelThrough(
   }
 }
 
-/** Reads the head of the answer; what came behind it stays to be read. */
+/** Reads the head of the answer; bytes after it stay to be read. */
 async function answeredStatus(socket: Socket, withinMs: number): Promise<number> {
   const signal = AbortSignal.timeout(withinMs);
   let bytes = Buffer.alloc(0);

@@ -7,21 +7,21 @@ import { readRegular } from "../../platform/safe-files.ts";
 import { globOf, ignoredBy, isPattern, Steps, TooManySteps } from "./path-globs.ts";
 
 /**
- * Files of a build's context that a Dockerfile's COPY and ADD name, read so that nothing of the host outside of the context
- * is: no link is followed, in it or on the way to it, and nothing but regular files is opened.
+ * Files of a build's context that COPY and ADD of a Dockerfile name. Nothing of the host outside the context is read:
+ * no link is followed, in the context or on the way to it, and only regular files are opened.
  */
 
 export interface ContextFile {
-  /** From the project's top. */
+  /** Relative to the project's top. */
   readonly path: string;
-  /** From the source that names it; the file's own name where it is that. */
+  /** Relative to the source that names the file; the file's own name if the source is the file itself. */
   readonly below: string;
   readonly sha256: string;
   readonly executable: boolean;
   readonly bytes: Uint8Array;
 }
 
-/** What one source of COPY is: files one by one, or the content of a folder; or in words why it is not taken. */
+/** What one source of COPY means: single files, or the content of a folder; or a text that says why it is not taken. */
 type ContextSource = readonly ContextMatch[] | string;
 
 export interface ContextMatch {
@@ -43,9 +43,9 @@ class Untaken extends Error {}
 export interface ContextPlace {
   /** The project's top, a real path. */
   readonly top: string;
-  /** From there; empty where it is the top. */
+  /** The context's folder, relative to the top; empty if it is the top. */
   readonly folder: string;
-  /** From the top, too: its own list of what is left out counts before the context's. */
+  /** Relative to the top; the Dockerfile's own ignore list takes precedence over the context's. */
   readonly dockerfile: string;
 }
 
@@ -87,7 +87,7 @@ class Reading {
     }
   }
 
-  /** Paths from the context's folder. */
+  /** Paths relative to the context's folder. */
   async #expanded(before: string, names: readonly string[]): Promise<readonly string[]> {
     const [name, ...rest] = names;
     if (name === undefined) return [before];
@@ -161,7 +161,7 @@ class Reading {
     const there = this.#read.get(file);
     if (there !== undefined) return there;
     if (this.#read.size >= MOST_FILES) throw new Untaken(`more than ${MOST_FILES} files would be taken`);
-    // A line of a list stands for each, and names are shown.
+    // Each file becomes a line of a list, and its name is shown.
     if (/[\p{Cc}\uFFFD]|^ | $/u.test(file) || file.length > 300) throw new Untaken("a file has an odd name");
     const from = path.posix.join(this.#place.folder, file);
     const read = await readBelow(this.#place.top, from).catch((thrown: unknown) => {
@@ -188,7 +188,7 @@ class Reading {
   }
 }
 
-/** A file of the project, and what holds of it; no link is on the way. */
+/** Reads a file of the project, with its hash and mode; no link may be on the way to it. */
 async function readBelow(top: string, file: string): Promise<Omit<ContextFile, "below">> {
   const at = path.join(top, file);
   if (
@@ -202,7 +202,7 @@ async function readBelow(top: string, file: string): Promise<Omit<ContextFile, "
   return { path: file, bytes, executable, sha256: createHash("sha256").update(bytes).digest("hex") };
 }
 
-/** The bytes of a file that a recipe pins by its hash; rejects where it has others, or is no file of the project. */
+/** The bytes of a file that a recipe pins by its hash; rejects a file with another hash, or outside the project. */
 export async function pinnedBytes(
   top: string,
   file: { readonly path: string; readonly sha256: string },

@@ -4,19 +4,19 @@ import { ECOSYSTEMS, type Folder, type Needs, TOP } from "./ecosystems.ts";
 import { EMPTY_RECIPE, type FoundRecipe, type Recipe, type Taken, type Toolchain } from "./recipe.ts";
 import { VERSION_FILES } from "./version-files.ts";
 
-/** A file of the workspace that says what it needs; its text is cut where it is long. */
+/** A file of the workspace that says what the project needs; a long text is cut. */
 export interface ProjectFile {
   readonly path: string;
   readonly text: string;
-  /** Of its whole content. */
+  /** Hash of the whole content. */
   readonly hash: string;
 }
 
-/** Projects of a repository that are looked at, the top first; the rest is told of. */
+/** The most projects of a repository that are looked at, the top first; the rest is reported. */
 const MAX_PROJECTS = 16;
 const MAX_FOLDERS = 24;
 
-/** Pure. What the files of a workspace need, and which file said so. Nothing in them becomes a command but names that are checked. */
+/** Pure. What the files of a workspace need, and which file said so. Only checked names get into commands. */
 export function detectRecipe(files: readonly ProjectFile[]): FoundRecipe {
   const folders = foldersOf(files);
   const found = new Finding(covers(folders));
@@ -29,7 +29,7 @@ export function detectRecipe(files: readonly ProjectFile[]): FoundRecipe {
   return found.result;
 }
 
-/** Of nested paths such as `gradle/wrapper/…` the project's folder is the one that they belong to. */
+/** Nested paths such as `gradle/wrapper/…` belong to the folder of their project. */
 const NESTED = [
   "gradle/wrapper/gradle-wrapper.properties",
   ".mvn/wrapper/maven-wrapper.properties",
@@ -50,7 +50,7 @@ function foldersOf(files: readonly ProjectFile[]): ReadonlyMap<string, Folder> {
   return new Map([...folders].toSorted(([a], [b]) => depth(a) - depth(b) || (a < b ? -1 : 1)));
 }
 
-/** By ecosystem: folders whose projects install what those below them need. */
+/** By ecosystem: folders whose projects install what the projects below them need. */
 type Covers = Readonly<Record<string, readonly string[]>>;
 
 function covers(folders: ReadonlyMap<string, Folder>): Covers {
@@ -77,7 +77,7 @@ function covers(folders: ReadonlyMap<string, Folder>): Covers {
 const isBelow = (folder: string, parent: string): boolean =>
   folder !== parent && (parent === "." || folder.startsWith(`${parent}/`));
 
-/** What the distribution's packages of a language are, where the image does not have it. */
+/** The distribution's packages for each language, for an image that lacks it. */
 const PACKAGES: Readonly<Record<Toolchain, readonly string[]>> = {
   node: [],
   python: ["python3-venv", "python3-dev", "g++"],

@@ -13,8 +13,9 @@ import {
 } from "./recipe.ts";
 
 /**
- * What a devcontainer.json is taken for: its image or the lines of its Dockerfile, variables and set-up commands. All else is listed as not taken, with
- * the reason, since it asks for the host (mounts, commands run on it, ports) or for what only an editor does.
+ * What is taken from a devcontainer.json: its image or the lines of its Dockerfile, variables and set-up commands.
+ * Everything else is listed as not taken, with the reason: it wants something of the host (mounts, commands run on it,
+ * ports), or something that only an editor does.
  */
 export function readDevcontainer(
   text: string,
@@ -37,7 +38,7 @@ export function readDevcontainer(
   return { recipe: checked.data, taken: taking.taken, notTaken: taking.notTaken };
 }
 
-/** Where its build looks for files, from its own folder, and what the Dockerfile names of them. */
+/** The context of its build, relative to its own folder, and the files of the context that the Dockerfile names. */
 export function buildOf(
   text: string,
   dockerfile: string,
@@ -68,7 +69,7 @@ function argumentsOf(build: unknown): {
 
 const MAX_DEPTH = 32;
 
-/** An upper bound: brackets in texts count, too. The parser recurses. */
+/** An upper bound: brackets inside texts count too. The parser recurses. */
 function depthOf(text: string): number {
   let [depth, most] = [0, 0];
   for (const char of text) {
@@ -83,7 +84,7 @@ function depthOf(text: string): number {
 const COMMANDS = ["onCreateCommand", "updateContentCommand", "postCreateCommand"] as const;
 type CommandKey = (typeof COMMANDS)[number];
 
-/** Names for people, and editors' own: nothing that a box would have. */
+/** Names for people, and settings of editors: nothing that a box would have. */
 const SILENT = new Set(["name", "$schema", "customizations", "extensions", "settings"]);
 
 const UNBUILT = "it names no Dockerfile beside it";
@@ -137,7 +138,7 @@ class Taking {
     return { ...EMPTY_RECIPE, image, stages, system, env: this.#env, setup };
   }
 
-  /** The lines of a Dockerfile are run in the container of the system layer. Says what speaks against it. */
+  /** Takes the lines of a Dockerfile, which run in the container of the system layer. Returns why it cannot, if so. */
   dockerfile(
     { path, text }: { readonly path: string; readonly text: string },
     { build, context }: { readonly build: unknown; readonly context: Context | undefined },
@@ -219,10 +220,10 @@ const lineOf = ({ files, ...line }: DockerfileLine): Recipe["system"][number] =>
   ...(files === undefined ? {} : { files: files.map((file) => ({ ...file })) }),
 });
 
-/** `${localEnv:NAME}` and others: an editor puts values of the host there. */
+/** `${localEnv:NAME}` and others, which an editor replaces by values of the host. */
 const VARIABLE = /\$\{/;
 
-/** A line for a shell, words without one, or several of both by name: those an editor runs side by side. */
+/** A line for a shell, words without a shell, or several of both by name, which an editor runs at the same time. */
 function stepsOf(given: unknown): readonly SetupStep[] | undefined {
   if (typeof given === "string") return given.trim() === "" ? [] : [{ run: given, folder: "." }];
   if (Array.isArray(given))

@@ -3,20 +3,20 @@ import { filled, joined, quoted, type Scope, unquoted, wordsOf } from "./dockerf
 import { isTaken, type TakenPaths, USER_FORM } from "./recipe.ts";
 
 /**
- * COPY and ADD of a Dockerfile: a text that stands in it, what an address gives, files of the build's context, each by
- * the hash of its bytes, and what stages and other images have. What repositories have is not taken.
+ * COPY and ADD of a Dockerfile: texts that are written in it, downloads, files of the build's context, each pinned by
+ * the hash of its bytes, and files of stages and other images. Contents of repositories are not taken.
  */
 
 export interface CopiedFile {
-  /** From the project's top. */
+  /** Relative to the project's top. */
   readonly path: string;
   /** Absolute, in the image. */
   readonly to: string;
-  /** Its own name, where `to` may be a folder of the image: it is put into that then. */
+  /** The file's own name if `to` may be a folder of the image: the file is then put into that folder. */
   readonly within?: string;
   readonly sha256: string;
   readonly mode: string;
-  /** Root's, where it is left out. */
+  /** Root when left out. */
   readonly owner?: string;
 }
 
@@ -37,11 +37,11 @@ interface Bringing {
   readonly rest: string;
   readonly line: number;
   readonly body: string | undefined;
-  /** Of the stage, where it stands. */
+  /** The folder of the stage at this line. */
   readonly folder: string;
   readonly scope: Scope;
   readonly context: Context | undefined;
-  /** The number of what `--from` names, or in words why there is none. */
+  /** The number of the stage that `--from` names, or a text that says why there is none. */
   readonly stageOf: (from: string) => number | string;
 }
 
@@ -99,7 +99,7 @@ function readWords({ rest, line, scope }: Bringing): Words {
 
 const none = (why: string): Brought => ({ lines: [], why, sources: [] });
 
-/** What ADD unpacks: told by its name, as people call them. */
+/** Archives that ADD unpacks, recognized by their usual names. */
 const ARCHIVE = /\.(?:tar|tgz|tbz2?|txz|tar\.(?:gz|bz2|xz))$/i;
 const MODE = /^[0-7]{3,4}$/;
 const UNPACKED = "/run/harness-unpacked";
@@ -146,7 +146,7 @@ function copied(sources: readonly string[], place: Place, { name, rest, context 
 const asTold = ({ name, rest }: Pick<Bringing, "name" | "rest">): string =>
   `: ${quoted(`${name} ${rest}`.slice(0, 400))}`;
 
-/** Of a stage: its places by their names or by patterns, none of them its whole. */
+/** Files of a stage: its places by name or by pattern, but not the whole stage. */
 function taken(
   sources: readonly string[],
   place: Place,
@@ -171,14 +171,17 @@ const NO_OWNER = "its owner or mode is none by name or number";
 const isOwned = ({ flags }: Place): boolean =>
   USER_FORM.test(flags.get("chown") ?? "root") && MODE.test(flags.get("chmod") ?? "644");
 
-/** A folder's content goes below, a file into a folder or there itself; where a folder of the image is, into that. */
+/**
+ * A folder's content goes below `to`; a file goes into the folder `to` or becomes `to`; if the image has a folder
+ * there, the file goes into that folder.
+ */
 function placed(match: ContextMatch, below: string, to: string): Pick<CopiedFile, "to" | "within"> {
   if (match.isFolder) return { to: `${to}/${below}`.replaceAll(/\/+/g, "/") };
   return to.endsWith("/") ? { to: to + below } : { to, within: below };
 }
 
 interface Place {
-  /** Absolute; a folder where it ends in a slash. */
+  /** Absolute; a folder if it ends with a slash. */
   readonly to: string;
   readonly flags: ReadonlyMap<string, string>;
 }

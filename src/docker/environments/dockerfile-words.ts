@@ -1,9 +1,9 @@
 /** Words of a Dockerfile: quotes, variables, folders. */
 
-/** What cannot be read; its message names the line. */
+/** Something that cannot be read; the message names the line. */
 export class Fault extends Error {}
 
-/** What holds where a word stands. */
+/** The variables and arguments known where a word stands. */
 export interface Scope {
   readonly env: Readonly<Record<string, string>>;
   readonly args: Readonly<Record<string, string>>;
@@ -20,12 +20,12 @@ export function wordsOf(rest: string, line: number): readonly string[] {
     if (Array.isArray(words) && words.length > 0 && words.every((word) => typeof word === "string"))
       return words;
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw new Fault(`line ${line}: no list of words: ${rest.slice(0, 100)}`);
 }
 
-/** What images have of these where nothing else is said. */
+/** The values in images that set nothing else. */
 const USUAL: Readonly<Record<string, string>> = {
   PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
   HOME: "/root",

@@ -4,22 +4,23 @@ import { Fault, filled, joined, quoted, unquoted, wordsOf } from "./dockerfile-w
 import { type TakenPaths, USER_FORM } from "./recipe.ts";
 
 /**
- * The lines of a Dockerfile, as far as a system layer can be made of them: what the last stage starts from, its RUN lines
- * with the variables and folder that hold at each, and what it leaves to boxes. No engine builds it, so nothing of it runs
- * outside of a box's walls. What it asks for beyond that is told; what cannot be read is a fault.
+ * The lines of a Dockerfile, as far as a system layer can be made of them: the image that the last stage starts from,
+ * its RUN lines with the variables and folder of each, and what it leaves to boxes. No engine builds the Dockerfile, so
+ * nothing of it runs outside of a box's walls. What it asks for beyond that is reported; what cannot be read is a
+ * fault.
  */
 
 export interface DockerfileLine {
   /** A line for a shell. */
   readonly run: string;
-  /** Whose it is, where not root's. */
+  /** The user that runs the line, if not root. */
   readonly user?: string;
   /** Absolute. */
   readonly folder: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Put there before it. */
+  /** Files that are put in place before the line runs. */
   readonly files?: readonly CopiedFile[];
-  /** Put there before it, of a stage. */
+  /** Files of a stage that are put in place before the line runs. */
   readonly from?: TakenPaths;
 }
 
@@ -32,23 +33,23 @@ interface ReadStage {
 interface ReadDockerfile {
   readonly image: string;
   readonly lines: readonly DockerfileLine[];
-  /** What files are taken of, each behind those that it takes of itself. */
+  /** Stages that files are taken from, each after the stages that it takes files from itself. */
   readonly stages: readonly ReadStage[];
-  /** For every box. */
+  /** Variables for every box. */
   readonly env: Readonly<Record<string, string>>;
   readonly notTaken: readonly string[];
-  /** What COPY and ADD name of the build's context, as it is written. */
+  /** What COPY and ADD name of the build's context, as written. */
   readonly sources: readonly string[];
 }
 
 interface DockerfileBuild {
   readonly args?: Readonly<Record<string, string>>;
   readonly target?: string | undefined;
-  /** What was found for each of `sources`; left out where nobody looked. */
+  /** What was found for each of `sources`; left out if nobody looked. */
   readonly context?: Context | undefined;
 }
 
-/** What it is made of, or in words why it cannot be. */
+/** The content of a Dockerfile, or a text that says why it cannot be used. */
 export function readDockerfile(text: string, build: DockerfileBuild = {}): ReadDockerfile | string {
   try {
     return new Reading(build).read(text);
@@ -62,13 +63,13 @@ interface Instruction {
   readonly line: number;
   readonly name: string;
   readonly rest: string;
-  /** Of `<<EOF`: what stands between. */
+  /** For `<<EOF`: the text up to its end. */
   readonly body: string | undefined;
 }
 
 const MAX_INSTRUCTIONS = 1000;
 
-/** Lines that go on behind `\` (or what a directive says) are one; comments between them are none of it. */
+/** Lines that continue after `\` (or the character of a directive) count as one; comments between them are left out. */
 function instructionsOf(text: string): readonly Instruction[] {
   const lines = text.replace(/^\uFEFF/, "").split(/\r?\n/);
   const escape = /^#\s*escape\s*=\s*`/im.test(lines.slice(0, 3).join("\n")) ? "`" : "\\";
@@ -107,13 +108,13 @@ function wholeLine(
   return { whole: parts.join(" "), end: lines.length };
 }
 
-/** What stands between `<<EOF` and `EOF`. */
+/** The text between `<<EOF` and `EOF`. */
 function bodyOf(
   rest: string,
   lines: readonly string[],
   at: number,
 ): { readonly text: string; readonly end: number } | undefined {
-  // A shift of numbers and a word for the standard input (`<<<`) begin none.
+  // A shift of numbers and a word for the standard input (`<<<`) begin no body.
   const [, dash = "", word = ""] = /(?<![<\w(])<<(-?)["']?([A-Za-z_][\w.-]*)["']?/.exec(rest) ?? [];
   if (word === "") return undefined;
   const strip = (line: string): string => (dash === "" ? line : line.replace(/^\t+/, ""));
@@ -147,10 +148,10 @@ const REASONS: Readonly<Record<string, string>> = {
 class Reading {
   readonly #build: DockerfileBuild;
   readonly #stages: Stage[] = [];
-  /** Before the first FROM. */
+  /** Arguments before the first FROM. */
   readonly #global: Record<string, string> = {};
   readonly #sources = new Set<string>();
-  /** What lines take of, by its number: stages, and other images by their name. */
+  /** What lines take files from, by number: stages, and other images by name. */
   readonly #taken: (Stage | string)[] = [];
 
   constructor(build: DockerfileBuild) {
@@ -185,7 +186,7 @@ class Reading {
     if (stage === undefined) throw new Fault(`line ${line}: ${name} before FROM`);
     const reason = REASONS[name];
     if (NOTHING.has(name)) return undefined;
-    // Of one instruction all values see what held before it.
+    // All values of one instruction see the variables from before it.
     if (name === "ENV")
       Object.assign(
         stage.env,
@@ -256,7 +257,7 @@ class Reading {
     for (const each of brought.lines) stage.lines.push({ folder: "/", env: {}, ...each });
   }
 
-  /** Of `--from`: a stage before this one by its name or number, else an image; in words what it cannot be. */
+  /** Resolves `--from`: a stage before this one by name or number, else an image; a text if it can be neither. */
   #stageOf(from: string): number | string {
     const before = this.#stages.slice(0, -1);
     const stage = /^\d+$/.test(from)
@@ -281,7 +282,7 @@ class Reading {
   }
 }
 
-/** Of all that something is taken of, what these lines want, numbered anew: each behind those that it wants itself. */
+/** The stages that these lines need, directly or through others, with new numbers: each after those that it needs. */
 function neededBy(
   lines: readonly DockerfileLine[],
   all: readonly ReadStage[],
@@ -323,7 +324,7 @@ interface Command {
   readonly shell: readonly string[] | undefined;
 }
 
-/** As a line for `sh`, whichever form and shell it has. */
+/** A line for `sh`, whatever form and shell the instruction has. */
 function lineOf({ command, body, line, shell }: Command): string {
   if (command.startsWith("[")) return wordsOf(command, line).map(quoted).join(" ");
   const alone = /^<<-?["']?[\w.-]+["']?$/.test(command);

@@ -3,7 +3,7 @@ import { fieldsIn } from "../../core/text/json-values.ts";
 import type { Recipe } from "./recipe.ts";
 import { textIn } from "./version-files.ts";
 
-/** What one project of one ecosystem needs; folders and steps are below the project's own folder. */
+/** What one project of one ecosystem needs; folders and steps are relative to the project's own folder. */
 export interface Needs {
   /** The file that says so. */
   readonly from: string;
@@ -17,7 +17,7 @@ export interface Needs {
   readonly notTaken?: readonly string[];
 }
 
-/** The files of one folder that say something, by their names. */
+/** The files of one folder that say something, by name. */
 export type Folder = ReadonlyMap<string, string>;
 
 type Reader = (folder: Folder) => Needs | undefined;
@@ -78,13 +78,13 @@ const yarn: Install = (version, lock) => ({
   ],
 });
 
-/** Berry's releases write lock files of their own versions; null: none of theirs. */
+/** Yarn Berry's releases write lock files with version numbers of their own; null: no lock file of Berry's. */
 function berryOf(lock: string | undefined): string | null {
   const form = Number(/^__metadata:\s+version: (\d+)/m.exec(lock ?? "")?.[1] ?? 0);
   return form === 0 ? null : form < 5 ? "2" : form < 8 ? "3" : "4";
 }
 
-/** By the lock file, or where there is none by the manager that is named. */
+/** By the lock file, or by the named manager if there is no lock file. */
 const INSTALLS: Readonly<Record<string, Install>> = {
   "package-lock.json": () => ({ steps: [NPM_CI] }),
   "npm-shrinkwrap.json": () => ({ steps: [NPM_CI] }),
@@ -96,7 +96,7 @@ const INSTALLS: Readonly<Record<string, Install>> = {
   "bun.lockb": bun,
 };
 
-/** A mark that the folder is the workspace itself. */
+/** Marks the folder that is the workspace itself. */
 export const TOP = "/";
 
 const hasDependencies = (manifest: Readonly<Record<string, unknown>>): boolean =>
@@ -148,7 +148,7 @@ const python: Reader = (folder) => {
   };
 };
 
-/** Those with hashes apart: pip would want hashes of all that it is given beside them. */
+/** Lists with hashes are installed apart: pip would want hashes for everything in the same call. */
 function installOfLists(folder: Folder, lists: readonly string[]): readonly string[] {
   const hashed = (name: string): boolean => /(?:^|\s)--hash=/.test(folder.get(name) ?? "");
   return [
@@ -162,7 +162,7 @@ const installOf = (names: readonly string[], flag = ""): readonly string[] =>
 
 const TEST_NAMES = ["test", "tests", "testing", "dev", "develop"];
 
-/** The project itself, where it can be installed, with what its tests need. */
+/** The project itself, if it can be installed, with what its tests need. */
 function installOfProject(folder: Folder): string | undefined {
   const text = folder.get("pyproject.toml");
   if (text === undefined) return folder.has("setup.py") ? "-e ." : undefined;
@@ -190,11 +190,11 @@ function tomlIn(text: string): Readonly<Record<string, unknown>> {
 const go: Reader = (folder) => {
   if (!folder.has("go.mod")) return undefined;
   const base = { from: "go.mod", toolchain: "go" } as const;
-  // Compiled, looked through by vet and linked as the tests are, so that their first run in a box finds all of it.
+  // Compiles, vets and links like the tests do, so that their first run in a box finds all of that done.
   const compiled = "go test -run '^$' ./... > /dev/null 2>&1 || true";
   if (folder.has("vendor/modules.txt")) return { ...base, from: "vendor/modules.txt", steps: [compiled] };
   const fetched = { ...base, registries: ["go"], steps: ["go mod download", compiled] };
-  // Without go.sum nothing is checked anyway, and what set-up would write there is not kept.
+  // Without go.sum nothing is checked anyway, and what set-up would write into it is not kept.
   return folder.has("go.sum") || !folder.has(TOP) ? fetched : { ...fetched, env: { GOFLAGS: "-mod=mod" } };
 };
 
@@ -211,7 +211,7 @@ const rust: Reader = (folder) => {
 };
 
 const java: Reader = (folder) => {
-  // The tests' own runner is found only when they are run.
+  // Maven finds the tests' own runner only when the tests run.
   if (folder.has("pom.xml"))
     return {
       from: "pom.xml",
@@ -242,7 +242,7 @@ const java: Reader = (folder) => {
       };
 };
 
-/** No preset has it: the hosts that the project's own files name, for a person who may grant them. */
+/** For a registry without a preset: the hosts that the project's own files name, for a person who may grant them. */
 function unpreset(tool: string, texts: readonly (string | undefined)[], address: RegExp): string {
   const hosts = new Set(
     texts.flatMap((text) => [...(text ?? "").matchAll(address)].map(([, host = ""]) => host.toLowerCase())),
@@ -253,7 +253,7 @@ function unpreset(tool: string, texts: readonly (string | undefined)[], address:
   return `${tool}'s registry is in no preset: --allow-domain ${named.length === 0 ? "HOST" : named.join(",")}`;
 }
 
-/** Of `"url": "https://…"`, with the slashes as PHP writes them, too. */
+/** Matches `"url": "https://…"`, also with the slashes escaped as PHP writes them. */
 const COMPOSER_HOSTS = /"url":\s*"https?:(?:\\?\/){2}(?:[^"/\\@]*@)?([\w.-]+)(?=[:/"\\])/g;
 const GEM_HOSTS =
   /^[ \t]*(?:remote:[ \t]*|source[ \t]*(?:\([ \t]*)?["'])https?:\/\/(?:[^\s"'/@]*@)?([\w.-]+)(?=[:/"'\s])/gm;

@@ -19,15 +19,15 @@ import {
 export interface BoxEnvironment {
   /** The system layer's id; null for the image that the box has anyway. */
   readonly image: string | null;
-  /** Volumes of what was installed, each at its absolute path. */
+  /** Volumes with what was installed, each with its absolute path. */
   readonly volumes: readonly { readonly volume: string; readonly target: string }[];
-  /** For the commands of the box. */
+  /** Variables for the commands of the box. */
   readonly env: Readonly<Record<string, string>>;
-  /** `fill`: what the box writes stays; `run`: it goes with the box, and no other one sees it. */
+  /** `fill`: what the box writes stays; `run`: it is removed with the box, and no other box sees it. */
   readonly use: "fill" | "run";
-  /** Started in the box before anything else runs in it. */
+  /** Services that start in the box before anything else runs in it. */
   readonly services: Recipe["services"];
-  /** Where it is noted which folders of the workspace were made only to mount something on them. */
+  /** The file that lists the folders of the workspace that were made only to mount something on them. */
   readonly notes: string;
 }
 
@@ -37,7 +37,7 @@ export interface MountRequest {
   readonly owner: Owner;
   readonly session: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** Any image that is there; nothing of it is run. */
+  /** Any existing image; nothing of it is run. */
   readonly image: string;
   readonly workspace: { readonly path: string; readonly uid: number; readonly gid: number };
   /** Nobody else has a box over the workspace. */
@@ -47,14 +47,14 @@ export interface MountRequest {
 
 interface Mounted {
   readonly volumes: BoxPlan["volumes"];
-  /** After the container is gone. */
+  /** Called after the container is gone. */
   readonly remove: () => Promise<void>;
 }
 
-/** The folder of one box's own layers; the session before the dot is the box's. */
+/** The folder of one box's own layers; the part before the dot is the box's session. */
 const layersId = (session: string): string => `${session}.env`;
 
-/** Makes the volumes of one box: over what was installed lies a layer of its own, which goes with the box. */
+/** Makes the volumes of one box: a layer of the box's own lies over what was installed, and is removed with the box. */
 export async function mountEnvironment(environment: BoxEnvironment, request: MountRequest): Promise<Mounted> {
   const { workspace } = request;
   const shown = await mountable(environment, request);
@@ -88,7 +88,7 @@ export async function mountEnvironment(environment: BoxEnvironment, request: Mou
   }
 }
 
-/** Undefined where the engine keeps the volume in a way that nothing can lie over: it is read-only then. */
+/** Undefined if the engine keeps the volume in a way that nothing can lie over: then the volume is read-only. */
 async function layerOver(
   volume: string,
   folder: string,
@@ -112,7 +112,7 @@ async function layerOver(
 
 const layerName = (session: string, index: number): string => `harness-${session}-e${index}`;
 
-/** As they were mounted into a box that was frozen since. */
+/** The volumes as they were mounted into a box that has been frozen since. */
 export const standingVolumes = (
   engine: Engine,
   { volumes }: BoxEnvironment,
@@ -126,7 +126,7 @@ export const standingVolumes = (
       }))
     : volumes;
 
-/** The layers of a box that was gone on with in this process, after its container is gone. */
+/** Removes the layers of a box that this process resumed, after its container is gone. */
 export async function removeStanding({
   engine,
   stateDir,
@@ -141,7 +141,7 @@ export async function removeStanding({
   await removeBoxFolder(folder);
 }
 
-/** What root left in the layers of a box that is gone, where we are not root. */
+/** Removes what root left in the layers of a box that is gone, if we are not root. */
 export async function emptyLayers(
   engine: Engine,
   folder: string,
@@ -156,7 +156,7 @@ export async function emptyLayers(
 
 const MOST = 64;
 
-/** Without those whose place in the workspace cannot be had. */
+/** Leaves out volumes whose place in the workspace cannot be had. */
 async function mountable(
   { volumes, notes }: BoxEnvironment,
   { workspace, onWarning }: MountRequest,
@@ -175,7 +175,7 @@ async function mountable(
   return volumes.filter(({ target }) => !refused.has(target));
 }
 
-/** Folders on the way are made where they are missing, as the workspace's owner; no link is followed. */
+/** Makes missing folders on the way, as the workspace's owner; no link is followed. Returns why it cannot, if so. */
 async function mountPoint(
   { path: root, uid, gid }: MountRequest["workspace"],
   target: string,
@@ -193,7 +193,7 @@ async function mountPoint(
       if (stats?.isDirectory() === true) continue;
       if (stats !== undefined) return `${at} is no folder`;
       await mkdir(at, { mode: 0o755 });
-      // The workspace is its owner's, who may have put a link there by now: it is given what is theirs, and nothing behind it.
+      // The owner may have put a link there by now: only the entry itself changes its owner, not what it leads to.
       if (process.getuid?.() === 0) await lchown(at, uid, gid);
       made.push(at);
     }
@@ -206,7 +206,7 @@ async function mountPoint(
 const noted = async (notes: string): Promise<readonly string[]> =>
   (await readFile(notes, "utf8").catch(() => "")).split("\n").filter((line) => line !== "");
 
-/** Empty folders that were made here go again, once nobody else can have mounted something on them. */
+/** Removes empty folders that were made as mount points, once nobody else can have mounted something on them. */
 async function removeMountPoints(
   { notes }: Pick<BoxEnvironment, "notes">,
   root: string,
@@ -217,11 +217,11 @@ async function removeMountPoints(
     if (isInside(root, folder)) await rmdir(folder).catch(() => undefined);
 }
 
-/** The same for an environment that is removed. */
+/** For an environment that is removed. */
 export const forgetMountPoints = async (notes: string, root: string): Promise<void> =>
   removeMountPoints({ notes }, root, true);
 
-/** What of the workspace's protection lies below these folders is not seen in the box: the host's own are covered. */
+/** Leaves out protected paths below these folders: mounts cover the host's folders, so the box does not see them. */
 export function besides(targets: readonly string[], paths: readonly string[]): readonly string[] {
   return paths.filter((file) => !targets.some((target) => isInside(target, file)));
 }

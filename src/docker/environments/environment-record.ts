@@ -7,8 +7,8 @@ import { packageForm } from "../../core/installed.ts";
 import { recipeSchema } from "./recipe.ts";
 
 /**
- * `<state>/environments/<id>/` is one environment of one workspace: `record` once it is whole, `building` while it is
- * made, `log` of the last build, `points` (folders made only to mount on them), `lock`.
+ * `<state>/environments/<id>/` is one environment of one workspace: `record` once it is complete, `building` while it
+ * is made, `log` of the last build, `points` (folders made only to mount on them), `lock`.
  */
 
 const mount = z.strictObject({ volume: z.string(), target: z.string() });
@@ -17,10 +17,10 @@ const common = {
   form: z.literal(1),
   id: z.string(),
   workspace: z.string(),
-  /** The user's name of the recipe; empty where the workspace's own counts. */
+  /** The user's name of the recipe; empty for the workspace's own recipe. */
   name: z.string(),
   key: z.string(),
-  /** Of the system layer; null: the sandbox image as it is. */
+  /** The image of the system layer; null: the sandbox image as it is. */
   image: z.string().nullable(),
   volumes: z.array(mount),
 };
@@ -28,10 +28,10 @@ const common = {
 const recordForm = z.strictObject({
   ...common,
   recipe: recipeSchema,
-  /** The file that the recipe stands in, as it was called then; empty where it was detected. */
+  /** The file of the recipe, by its name at that time; empty if the recipe was detected. */
   file: z.string(),
   versions: z.array(z.string()),
-  /** What was installed; of very many the first ones, beside their count. Null where nobody could tell. */
+  /** What was installed; of very many packages only the first ones, with their total. Null if unknown. */
   installed: z
     .strictObject({
       total: z.int(),
@@ -43,7 +43,7 @@ const recordForm = z.strictObject({
     .default(null),
   made: z.string(),
   seconds: z.number(),
-  /** Where boxes that are pods have it from; null: it was not pushed since it was made. */
+  /** Where boxes that are pods get the environment from; null: not pushed since it was made. */
   pushed: z
     .strictObject({
       /** A repository of a registry, without a tag. */
@@ -51,7 +51,7 @@ const recordForm = z.strictObject({
       tag: z.string(),
       digest: z.string().regex(/^sha256:[0-9a-f]{64}$/),
       at: z.string(),
-      /** What its key is made of, and the sandbox image then: where there are pods nobody asks an engine for it. */
+      /** The base images in its key, and the sandbox image at that time: with pods, no engine is asked for them. */
       bases: z.strictObject({ base: z.string(), stages: z.array(z.string()) }),
       sandbox: z.string(),
       arch: z.string(),
@@ -86,10 +86,10 @@ function at(stateDir: string, id: string): EnvironmentFiles {
   return { id, folder, log: inside("log"), points: inside("points"), lock: inside("lock") };
 }
 
-/** One that was told elsewhere; throws where it is none. */
+/** Reads a record from elsewhere; throws if it is none. */
 export const recordFrom = (value: unknown): EnvironmentRecord => recordForm.parse(value);
 
-/** Undefined where there is none, or it cannot be read: it is built anew then. */
+/** Undefined if there is no record, or if it cannot be read: then the environment is built anew. */
 export const readRecord = ({ folder }: EnvironmentFiles): Promise<EnvironmentRecord | undefined> =>
   read(path.join(folder, "record"), recordForm);
 export const readBuilding = ({ folder }: EnvironmentFiles): Promise<BuildingRecord | undefined> =>
@@ -108,7 +108,7 @@ async function read<T>(file: string, form: z.ZodType<T>): Promise<T | undefined>
 export const noteBuilding = ({ folder }: EnvironmentFiles, building: BuildingRecord): Promise<void> =>
   replaceFile(path.join(folder, "building"), JSON.stringify(building), { lasts: "content" });
 
-/** From here on boxes start from it. */
+/** From here on boxes start from the environment. */
 export async function finishRecord(files: EnvironmentFiles, record: EnvironmentRecord): Promise<void> {
   await replaceFile(path.join(files.folder, "record"), JSON.stringify(record), { lasts: "name" });
   await rm(path.join(files.folder, "building"), { force: true });
@@ -117,7 +117,7 @@ export async function finishRecord(files: EnvironmentFiles, record: EnvironmentR
 export const forgetEnvironment = ({ folder }: EnvironmentFiles): Promise<void> =>
   rm(folder, { recursive: true, force: true });
 
-/** All of this state folder, half-made ones too. */
+/** All environments of this state folder, unfinished ones too. */
 export async function environmentFolders(stateDir: string): Promise<readonly EnvironmentFiles[]> {
   const names = await readdir(environmentsIn(stateDir)).catch(() => []);
   return names.filter((name) => /^[0-9a-f]{12}$/.test(name)).map((id) => at(stateDir, id));

@@ -9,7 +9,7 @@ import { ENVIRONMENT_LABEL, ENVIRONMENT_REPOSITORY, isStage, STAGE_LABEL } from 
 /** What the engine keeps of environments: volumes by the environment's id, system layers by their key. */
 
 const STATE_LABEL = "dev.harness.environment_state";
-/** The system layer that a volume belongs to: it is in use by whoever has such a volume, also of another state folder. */
+/** The system layer that a volume belongs to: it is in use while such a volume exists, in any state folder. */
 const LAYER_LABEL = "dev.harness.environment_layer";
 
 export const imageIsThere = (engine: Engine, image: string): Promise<boolean> =>
@@ -17,7 +17,7 @@ export const imageIsThere = (engine: Engine, image: string): Promise<boolean> =>
 
 const labelled = (id: string): { label: string[] } => ({ label: [`${ENVIRONMENT_LABEL}=${id}`] });
 
-/** Their names. */
+/** The names of the volumes. */
 export async function volumesOf({ api }: Engine, id: string): Promise<ReadonlySet<string>> {
   const { Volumes } = await api.listVolumes({ filters: labelled(id) });
   // The engine answers null for an empty list.
@@ -30,14 +30,14 @@ export interface NewVolume {
   readonly name: string;
   /** The system layer's id; null for the sandbox image. */
   readonly layer: string | null;
-  /** Any that is there; nothing of it is run. */
+  /** Any existing image; nothing of it is run. */
   readonly image: string;
   readonly owner: { readonly uid: number; readonly gid: number };
 }
 
 const TREE = "/harness-environment/tree";
 
-/** An empty one that belongs to the user whose commands fill it. */
+/** Makes an empty volume that belongs to the user whose commands fill it. */
 export async function makeVolume(
   engine: Engine,
   { id, stateDir, name, layer, image, owner }: NewVolume,
@@ -88,8 +88,8 @@ interface MeasuredVolumes {
 }
 
 /**
- * By name, in bytes; those that the engine does not measure are left out. All of them where it fails, as it does when
- * somebody removes a volume meanwhile.
+ * Sizes in bytes, by name; volumes that the engine does not measure are left out. All of them are left out if measuring
+ * fails, as it does if somebody removes a volume meanwhile.
  */
 export async function volumeSizes({ api }: Engine): Promise<ReadonlyMap<string, number>> {
   const { Volumes } = await (api.df() as Promise<MeasuredVolumes>).catch(() => ({ Volumes: null }));
@@ -100,7 +100,7 @@ export async function volumeSizes({ api }: Engine): Promise<ReadonlyMap<string, 
 export interface SystemImage {
   readonly id: string;
   readonly tag: string;
-  /** What it takes beside the image that it was made of is not known; this is all of it. */
+  /** The whole size: how much of it the base image shares is not known. */
   readonly bytes: number;
 }
 
@@ -113,14 +113,14 @@ export async function systemImages({ api }: Engine): Promise<readonly SystemImag
   );
 }
 
-/** The images of stages that builds of this state folder left. */
+/** Images of stages that builds of this state folder left behind. */
 export async function stagesOfState({ api }: Engine, stateDir: string): Promise<readonly string[]> {
   const label = [`${STAGE_LABEL}=${shortHash(stateDir)}`];
   const left = await api.listImages({ filters: { label } });
   return left.flatMap(({ RepoTags }) => RepoTags ?? []).filter(isStage);
 }
 
-/** Of this state folder, whatever is noted of them there. */
+/** The volumes of this state folder, whatever its records say. */
 export async function volumesOfState({ api }: Engine, stateDir: string): Promise<readonly string[]> {
   const { Volumes } = await api.listVolumes({ filters: { label: [`${STATE_LABEL}=${stateDir}`] } });
   return (Volumes ?? []).map(({ Name }) => Name);
@@ -131,7 +131,7 @@ export async function isLayerUsed({ api }: Engine, image: string): Promise<boole
   return (Volumes ?? []).length > 0;
 }
 
-/** In use by a box, it stays. */
+/** An image that a box uses stays. */
 export async function removeSystemImage({ api }: Engine, tag: string): Promise<boolean> {
   return api
     .getImage(tag)

@@ -4,9 +4,9 @@ import { fieldsIn, fieldsOf } from "../../core/text/json-values.ts";
 import { ADDED_PACKAGES } from "./system-steps.ts";
 import { CACHE } from "./tool-variables.ts";
 
-/** What managers of packages have put into a box, told from their own lists and the names of what they keep. */
+/** What package managers have put into a box, according to their own lists and the names of what they keep. */
 
-/** Not gone into: what is built, fetched for a manager's own use, or the inside of a package. */
+/** Not searched: build output, what a manager fetched for its own use, and the inside of packages. */
 const CLOSED = [
   ".git",
   "__pycache__",
@@ -21,7 +21,7 @@ const CLOSED = [
   "*/vendor/bundle/ruby/*/gems",
 ] as const;
 
-/** Names that tell a package by themselves. */
+/** Names that identify a package by themselves. */
 const TELLING = [
   "*/node_modules/.pnpm/*@*",
   "*/site-packages/*.dist-info",
@@ -33,7 +33,7 @@ const TELLING = [
   "*/specifications/*.gemspec",
 ] as const;
 
-/** Lists whose content tells. */
+/** Lists whose content identifies packages. */
 const LISTS = [
   "*/node_modules/.package-lock.json",
   "*/node_modules/.yarn-integrity",
@@ -47,7 +47,7 @@ const anyOf = (patterns: readonly string[]): string =>
 
 const CONTENT = 4 * 2 ** 20;
 
-/** `P` and a path, or `F` and the path of a list with its lines behind it, each after a `|`. */
+/** Prints `P` and a path, or `F` and the path of a list followed by its lines, each after a `|`. */
 const LOOK = String.raw`command -v find head sed >/dev/null || exit 3
 find "$@" '(' ${anyOf(TELLING)} ')' -prune -print -o -type d '(' ${anyOf(CLOSED)} ')' -prune -o -type f '(' ${anyOf(LISTS)} ')' -print 2>/dev/null |
 while IFS= read -r each; do
@@ -62,11 +62,14 @@ const OUTPUT = 32 * 2 ** 20;
 
 export interface ListedPackages {
   readonly packages: readonly Package[];
-  /** All of it was looked at. */
+  /** Everything was searched. */
   readonly whole: boolean;
 }
 
-/** Below these folders and where tools keep theirs. Undefined where the box cannot tell: it is gone, or its image has no such tools. */
+/**
+ * Searches these folders and those where tools keep packages. Undefined if the box cannot tell: it is gone, or its
+ * image lacks the tools.
+ */
 export async function listPackages(
   box: Box,
   folders: readonly string[],
@@ -80,7 +83,7 @@ export async function listPackages(
   return { packages, whole: ended.stdout.lost === 0 && !ended.timed_out };
 }
 
-/** Pure. Each once, by ecosystem, name and version; what cannot be read as a package is none. */
+/** Pure. Each package once, ordered by ecosystem, name and version; what cannot be read as a package is left out. */
 export function packagesIn(output: string): readonly Package[] {
   const found = new Map<string, Package>();
   const add = (ecosystem: string, name: string | undefined, version: string | undefined): void => {
@@ -114,7 +117,7 @@ function* entriesIn(output: string): Generator<readonly [place: string, content?
   if (list !== undefined) yield [list.place, list.lines.join("\n")];
 }
 
-/** Two groups: the name, as a manager writes it in a path, and the version. */
+/** The two groups are the name, as a manager writes it in a path, and the version. */
 const NAMED: readonly (readonly [ecosystem: string, form: RegExp, name?: (written: string) => string])[] = [
   ["npm", /\/\.pnpm\/((?:@[^/@+]+\+)?[^/@]+)@([^/_(]+)[^/]*$/, (written) => written.replace("+", "/")],
   ["pip", /\/site-packages\/([^/]+)-([^/-]+)\.dist-info$/, (written) => written.replaceAll("_", "-")],
@@ -178,12 +181,12 @@ const textIn = (value: unknown): string | undefined => (typeof value === "string
 const entriesOf = (value: unknown): readonly (readonly [string, unknown])[] =>
   typeof value === "object" && value !== null ? Object.entries(value) : [];
 
-/** Most that are named; all of them are counted. */
+/** The most packages that are named; all of them are counted. */
 const NAMED_MOST = 500;
 
 const keyOf = ({ ecosystem, name, version }: Package): string => `${ecosystem} ${name} ${version}`;
 
-/** What is there beside what was there before, the new ones first. */
+/** Compares what is there with what was there before, and names the new packages. */
 export function installedSince(before: readonly Package[], { packages, whole }: ListedPackages): Installed {
   const known = new Set(before.map(keyOf));
   const fresh = packages.filter((each) => !known.has(keyOf(each)));

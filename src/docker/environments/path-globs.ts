@@ -1,17 +1,17 @@
 /**
- * Patterns of a .dockerignore and of COPY, as Docker reads them. A repository wrote them: they are matched in steps that are
- * counted, and never as an expression that could take for ever.
+ * Patterns of a .dockerignore and of COPY, as Docker reads them. A repository wrote them: matching counts its steps,
+ * and never uses a regular expression, which could take for ever.
  */
 
 type Token =
   | { readonly kind: "char"; readonly char: string }
   | { readonly kind: "class"; readonly holds: (char: string) => boolean }
-  /** `?`, `*` of one name, `**` of any, and `**` with the slash behind it: folders, or none. */
+  /** `?`, `*` within one name, `**` across names, and `**` with the slash after it: folders, or none. */
   | { readonly kind: "one" | "name" | "any" | "folders" };
 
 export class TooManySteps extends Error {}
 
-/** Steps of all matching for one reading of a repository. */
+/** The steps of all matching for one reading of a repository. */
 export class Steps {
   #left = 100_000_000;
 
@@ -29,7 +29,7 @@ export interface Glob {
 
 export const isPattern = (text: string): boolean => /[*?[\\]/.test(text);
 
-/** `deep`: two stars go through folders, as in a .dockerignore. Undefined for what is no pattern. */
+/** `deep`: two stars cross folders, as in a .dockerignore. Undefined for an invalid pattern. */
 export function globOf(pattern: string, deep: boolean): Glob | undefined {
   if (pattern.length > MAX_PATTERN) return undefined;
   const tokens = tokensOf(pattern, deep);
@@ -117,7 +117,7 @@ function advanced(token: Token, path: string, from: ReadonlySet<number>): Set<nu
   return to;
 }
 
-/** Wherever a row of any length ends that begins at one of these. */
+/** All places where a row of any length can end that begins at one of these. */
 function spread(kind: "any" | "folders" | "name", path: string, from: ReadonlySet<number>): Set<number> {
   const to = new Set<number>();
   let open = false;
@@ -136,7 +136,7 @@ const holds = (token: Token, char: string): boolean =>
 
 const MAX_LINES = 500;
 
-/** What a .dockerignore leaves out: of the lines that hold for a path or a folder on the way to it, the last one counts. */
+/** What a .dockerignore leaves out: the last line that matches the path or a folder above it counts. */
 export function ignoredBy(text: string): (path: string, steps: Steps) => boolean {
   const lines = text
     .replace(/^\uFEFF/, "")
@@ -158,7 +158,7 @@ export function ignoredBy(text: string): (path: string, steps: Steps) => boolean
   };
 }
 
-/** Without what leads nowhere. */
+/** Without empty names, `.` and `..`. */
 function cleaned(pattern: string): string {
   const names: string[] = [];
   for (const name of pattern.split("/")) {

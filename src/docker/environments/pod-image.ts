@@ -8,13 +8,13 @@ import { folderArchive, imageIsThere, removeSystemImage, systemImages } from "./
 import { BLANK_LABELS, ENVIRONMENT_LABEL, ENVIRONMENT_REPOSITORY } from "./system-layer.ts";
 
 /**
- * An environment as one image, for boxes that have no volume of this engine: what is in its volumes lies in folders of the
- * image, from where a box copies it to its place. No program runs while it is made.
+ * An environment as one image, for boxes that have no volume of this engine: the content of its volumes lies in folders
+ * of the image, from which a box copies it to its place. No program runs while the image is made.
  */
 
 const FOLDER_NAME = "environment";
 
-/** Where the content of the volume of this number lies in the image. */
+/** The place in the image of the content of the volume with this number. */
 export const broughtFrom = (volume: number): string => `${RUNNER_FOLDER}/${FOLDER_NAME}/${volume}`;
 
 type Built = Pick<EnvironmentRecord, "id" | "key" | "made" | "image" | "volumes">;
@@ -22,11 +22,11 @@ type Built = Pick<EnvironmentRecord, "id" | "key" | "made" | "image" | "volumes"
 interface Wanted {
   readonly engine: Engine;
   readonly record: Built;
-  /** The sandbox image: its runner is in it, and what the environment is made of where it has no image of its own. */
+  /** The sandbox image: it has the runner, and it is the base of an environment without an image of its own. */
   readonly sandbox: string;
-  /** Its own image is somebody's, and has no runner. */
+  /** The environment's own image belongs to somebody else and has no runner. */
   readonly lacksRunner: boolean;
-  /** Whose files they are in the image: the box's user. */
+  /** The owner of the files in the image: the box's user. */
   readonly owner: Owner;
   readonly labels: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
@@ -37,11 +37,11 @@ interface Owner {
   readonly gid: number;
 }
 
-/** Of one build: another one of the same key has other files. */
+/** The tag of one build: another build with the same key has other files. */
 const tagOf = ({ id, made }: Built): string => `${tagBegin(id)}${Date.parse(made).toString(36)}-pod`;
 const tagBegin = (id: string): string => `${ENVIRONMENT_REPOSITORY}:${id}-`;
 
-/** Its tag. One that is there is taken: a push that failed left it. */
+/** Returns the image's tag. An existing image is reused: a push that failed left it. */
 export async function podImage(wanted: Wanted): Promise<string> {
   const { engine, record } = wanted;
   const tag = tagOf(record);
@@ -55,7 +55,7 @@ export async function podImage(wanted: Wanted): Promise<string> {
   }
 }
 
-/** Pushed, or of a build before, they are of no more use here. */
+/** Images that were pushed, or that come from an earlier build, are of no more use here. */
 export async function removePodImages(engine: Engine, id: string): Promise<void> {
   for (const { tag } of await systemImages(engine))
     if (tag.startsWith(tagBegin(id))) await removeSystemImage(engine, tag);
@@ -97,7 +97,7 @@ const streamOf = (parts: Iterable<Buffer> | AsyncIterable<Buffer>): Readable =>
 
 const BLOCK = 512;
 
-/** A tar stream whose every entry is this user's; all else of it stays. */
+/** A tar stream in which every entry belongs to this user; everything else stays. */
 export async function* belongingTo(
   { uid, gid }: Owner,
   tar: AsyncIterable<Buffer>,
@@ -126,7 +126,7 @@ export async function* belongingTo(
   if (rest.length > 0) yield rest;
 }
 
-/** In whole blocks. Large numbers are big-endian behind a set first bit. */
+/** The size of the content in whole blocks. Large numbers are big-endian with the first bit set. */
 function contentOf(header: Buffer): number {
   const field = header.subarray(124, 136);
   const size =
@@ -148,7 +148,7 @@ function withOwner(header: Buffer, uid: number, gid: number): Buffer {
       header[at] = 0x80;
     }
   }
-  // Names of owners would count before their numbers.
+  // The names of owners would take precedence over their numbers.
   header.fill(0, 265, 329);
   header.write("        ", 148, "latin1");
   const sum = header.reduce((total, byte) => total + byte, 0);

@@ -5,7 +5,7 @@ import { openRegular } from "../../platform/safe-files.ts";
 import type { ProjectFile } from "./detect-recipe.ts";
 import { VERSION_FILES } from "./version-files.ts";
 
-/** By name: what decides how a project is built. The contents of all of them count for an environment's key. */
+/** Names of files that decide how a project is built. The contents of all of them count for an environment's key. */
 const NAMES = new Set([
   ...Object.keys(VERSION_FILES),
   ..."package-lock.json npm-shrinkwrap.json pnpm-lock.yaml pnpm-workspace.yaml yarn.lock bun.lock bun.lockb .npmrc .yarnrc.yml".split(
@@ -19,14 +19,14 @@ const NAMES = new Set([
   ..."composer.json composer.lock Gemfile Gemfile.lock CMakeLists.txt".split(" "),
 ]);
 const PATTERN = /^(?:requirements|dev-requirements|test-requirements|constraints)[\w.-]*\.txt$/;
-/** Below a project's folder. */
+/** Relative to a project's folder. */
 const NESTED = [
   "gradle/wrapper/gradle-wrapper.properties",
   ".mvn/wrapper/maven-wrapper.properties",
   "vendor/modules.txt",
 ];
 
-/** What tools fill, and what only shows how others would be used. */
+/** Folders that tools fill, and folders that only show how others would use the project. */
 const SKIPPED = new Set(
   "node_modules vendor target build dist out venv env __pycache__ site-packages third_party test tests __tests__ testdata fixtures __fixtures__ examples example samples docs doc benchmarks templates".split(
     " ",
@@ -41,11 +41,11 @@ const HASHED_BYTES = 64 * 2 ** 20;
 
 interface Found {
   readonly files: readonly ProjectFile[];
-  /** There are more folders or files than were looked at. */
+  /** There are more folders or files than were read. */
   readonly more: boolean;
 }
 
-/** Reads them, a bounded way down; no link is followed, and what is no regular file is not there. */
+/** Reads these files down to a limited depth; no link is followed, and only regular files count. */
 export async function projectFiles(workspace: string): Promise<Found> {
   const [names, more] = await namesIn(workspace);
   const files = await Promise.all(names.slice(0, MAX_FILES).map((name) => read(workspace, name)));
@@ -88,7 +88,7 @@ async function inFolder(workspace: string, folder: string): Promise<Entries> {
   };
 }
 
-/** A file that is too large to be hashed counts by its size and time. */
+/** A file that is too large to hash counts by its size and time. */
 async function read(workspace: string, name: string): Promise<ProjectFile | undefined> {
   try {
     await using opened = await openRegular(path.join(workspace, name), "refuse");

@@ -22,20 +22,20 @@ const packageName = z
     "expected a name of the distribution's packages, such as libpq-dev",
   );
 
-/** Digits and dots, as far as it is known: the highest of that line is taken. */
+/** Digits and dots, as far as the version is known: the highest release of that line is taken. */
 const version = z
   .string("expected a version")
   .regex(/^\d{1,4}(?:\.\d{1,4}){0,2}$/, "expected a version such as 20 or 1.22.3")
   .nullable();
 
-/** Below the workspace; the workspace itself is `.`. */
+/** Relative to the workspace; the workspace itself is `.`. */
 const folder = text(400).refine(isInside, "expected a folder below the workspace, such as packages/app");
 
 const variable = z
   .string()
   .regex(/^[A-Za-z_]\w{0,99}$/, "expected the name of a variable")
   .refine((name) => !FORBIDDEN.test(name), "this variable decides what programs load, so no recipe sets it");
-/** The same that no image may set, and what the box itself is found by. */
+/** Variables that no image may set either, and those through which the box finds its own programs and home. */
 const FORBIDDEN =
   /^(?:LD_|DYLD_|GIT_|BASH_|GCONV_PATH$|GLIBC_TUNABLES$|ENV$|SHELLOPTS$|IFS$|DOCKER_|HOME$|PATH$)/;
 
@@ -64,15 +64,15 @@ const copiedFile = z.strictObject({
 
 const MOST_STAGES = 16;
 
-/** A place in an image that is not its whole, or a pattern of them as COPY has it. */
+/** A place in an image that is not the whole image, or a pattern of such places as in COPY. */
 export const isTaken = (value: string): boolean =>
   isInside(value.slice(1)) &&
   !/^\/(?:\.|\**)$/.test(value) &&
   value.split("/").every((name) => !isPattern(name) || globOf(name, false) !== undefined);
 
-/** What a line takes of a stage, each as it lies there, links as links. */
+/** What a line takes from a stage, each thing as it lies there, links as links. */
 const takenPaths = z.strictObject({
-  /** By its number in `stages`: one that stands before. */
+  /** The stage's number in `stages`; it must stand before. */
   stage: z
     .number("expected the number of a stage")
     .int()
@@ -82,18 +82,18 @@ const takenPaths = z.strictObject({
     .array(place.refine(isTaken, "expected a place below the image's top, or a pattern of such places"))
     .min(1)
     .max(50),
-  /** A folder where it ends in a slash. */
+  /** A folder if it ends with a slash. */
   to: place,
   mode: z
     .string()
     .regex(/^[0-7]{3,4}$/, "expected a mode such as 644")
     .exactOptional(),
-  /** As in the stage, where it is left out. */
+  /** As in the stage when left out. */
   owner: z.string().regex(USER_FORM, "expected a user of the image").exactOptional(),
 });
 export type TakenPaths = z.output<typeof takenPaths>;
 
-/** A line for a shell of the system layer's container, which has no workspace. */
+/** A shell line for the container of the system layer, which has no workspace. */
 const systemLine = z.strictObject({
   run: text(20_000),
   folder: text(400).regex(/^\//, "expected a folder of the image, such as /opt").default("/"),
@@ -103,7 +103,7 @@ const systemLine = z.strictObject({
       z.string().max(10_000),
     )
     .default({}),
-  /** As a Dockerfile's USER: a name or a number, perhaps with a group. Root, where it is left out. */
+  /** As a Dockerfile's USER: a name or a number, perhaps with a group. Root when left out. */
   user: z
     .string()
     .regex(USER_FORM, "expected a user of the image, such as node, 1000 or 1000:1000")
@@ -114,7 +114,7 @@ const systemLine = z.strictObject({
 
 const systemLines = z.array(systemLine).max(200).default([]);
 
-/** An image that is made to take files of; nothing of it is in a box but these. */
+/** An image that is made only to take files from; nothing else of it gets into a box. */
 const stage = z.strictObject({ image: text(500), system: systemLines });
 
 const service = z.strictObject({
@@ -122,7 +122,7 @@ const service = z.strictObject({
   packages: z.array(packageName).max(20).default([]),
   /** A shell line that stays in the foreground. */
   start: text(10_000),
-  /** A shell line that succeeds once it can be used. */
+  /** A shell line that succeeds once the service can be used. */
   health: text(2000),
   ports: z.array(z.number().int().min(1).max(65_535)).max(10).default([]),
 });
@@ -139,7 +139,7 @@ const recipeForm = z.strictObject({
   env: z.record(variable, z.string().max(10_000)).default({}),
   registries: z.array(host).max(50).default([]),
   setup: z.array(step).max(100).default([]),
-  /** Where tools put what they install: each is a volume of the environment. */
+  /** Folders where tools install things: each is a volume of the environment. */
   folders: z
     .array(folder.refine((value) => value !== ".", "expected a folder of its own"))
     .max(24)
@@ -162,7 +162,7 @@ export type SetupStep = Recipe["setup"][number];
 
 export const EMPTY_RECIPE: Recipe = recipeSchema.parse({});
 
-/** One thing of a recipe, and the file that it was taken from. */
+/** One thing of a recipe, and the file that it came from. */
 export interface Taken {
   readonly what: string;
   readonly from: string;
@@ -171,7 +171,7 @@ export interface Taken {
 export interface FoundRecipe {
   readonly recipe: Recipe;
   readonly taken: readonly Taken[];
-  /** What the files ask for and this environment does not give, each with the reason. */
+  /** What the files ask for and this environment does not provide, each with the reason. */
   readonly notTaken: readonly Taken[];
 }
 
@@ -182,7 +182,7 @@ function isInside(path: string): boolean {
   );
 }
 
-/** What is wrong with it, one line each; or the recipe. */
+/** The recipe, or what is wrong with it, one line each. */
 export function readRecipe(value: unknown): Recipe | readonly string[] {
   const read = recipeSchema.safeParse(value);
   return read.success ? read.data : faultsOf(read.error);
@@ -194,17 +194,17 @@ export const faultsOf = ({ issues }: Pick<z.ZodError, "issues">): readonly strin
     return `${issue.path.length === 0 ? "the file" : issue.path.join(".")}: ${inner ?? issue.message}`;
   });
 
-/** A stage as the recipe of a layer of its own, which takes of those before it. */
+/** A stage as the recipe of a layer of its own, which takes files from the stages before it. */
 export function stageRecipe({ stages }: Recipe, at: number): Recipe {
   const { image = null, system = [] } = stages[at] ?? {};
   return { ...EMPTY_RECIPE, image, system, stages: stages.slice(0, at) };
 }
 
-/** The ids of the images that a recipe's layers are made of. */
+/** The ids of the images that a recipe's layers start from. */
 export interface Bases {
-  /** The system layer's. */
+  /** The base of the system layer. */
   readonly base: string;
-  /** Of its stages, in their order. */
+  /** The bases of its stages, in order. */
   readonly stages: readonly string[];
 }
 
@@ -215,8 +215,8 @@ export interface KeyParts extends Bases {
 }
 
 /**
- * The part of a recipe that the system layer is made of: no byte of a workspace is in it, but names, versions and its own
- * lines, and the files that these pin by their hashes.
+ * The part of a recipe that the system layer is made from. It holds no byte of a workspace: only names, versions, the
+ * recipe's own lines, and the files that these pin by their hashes.
  */
 const systemPart = ({ packages, toolchains, managers, services, system, stages }: Recipe): object => ({
   ...(system.length === 0 ? {} : { system: system.map(linePart) }),
@@ -258,7 +258,7 @@ export const environmentKey = ({ base, stages, recipe, files }: KeyParts): strin
     ...stages,
     {
       ...recipe,
-      // As before there were any.
+      // Keys of recipes without these stay as they were before these existed.
       stages: recipe.stages.length === 0 ? undefined : recipe.stages,
       system: recipe.system.length === 0 ? undefined : recipe.system,
       env: sorted(recipe.env),
@@ -268,7 +268,7 @@ export const environmentKey = ({ base, stages, recipe, files }: KeyParts): strin
     files.map(({ path, hash }) => [path, hash]).toSorted(([a = ""], [b = ""]) => (a < b ? -1 : 1)),
   ]);
 
-/** What is made of the same recipe in another way has another number. */
+/** A new number if the same recipe is built in another way. */
 const FORM = 2;
 
 const sorted = <T>(record: Readonly<Record<string, T>>): readonly (readonly [string, T])[] =>

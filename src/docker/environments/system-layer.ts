@@ -22,27 +22,27 @@ import { takePaths } from "./taken-paths.ts";
 const [AF_NETLINK, NETLINK_AUDIT] = [16, 9];
 
 export const ENVIRONMENT_REPOSITORY = "harness-env";
-/** On images and volumes of environments: no label of a box, as they outlive all of them. */
+/** On images and volumes of environments. Not a box label: they outlive all boxes. */
 export const ENVIRONMENT_LABEL = "dev.harness.environment";
 
 export interface LayerRequest {
   readonly engine: Engine;
-  /** The installed package. */
+  /** The folder of the installed package. */
   readonly root: string;
   readonly uid: number;
   readonly stateDir: string;
-  /** The recipe's own; null for the sandbox image. */
+  /** The recipe's own image; null for the sandbox image. */
   readonly image: string | null;
   readonly tag: string;
   readonly key: string;
-  /** The images of its stages, by their ids. */
+  /** The ids of the images of its stages. */
   readonly stages: readonly string[];
   readonly steps: readonly SystemStep[];
   /** The bytes of a file that a step names. */
   readonly bytesOf: (file: StepFile) => Promise<Uint8Array>;
   readonly limits: BoxPlan["limits"];
   readonly network: NetworkRequest | undefined;
-  /** After so long without a word of its own a step is ended. */
+  /** A step that prints nothing for so long is ended. */
   readonly silentMs: number;
   readonly onStep: (title: string) => void;
   readonly onOutput: (bytes: Uint8Array) => void;
@@ -52,17 +52,18 @@ export interface LayerRequest {
 type StepFile = NonNullable<SystemStep["files"]>[number];
 
 export const systemTag = (key: string): string => `${ENVIRONMENT_REPOSITORY}:${key}-system`;
-/** Of a stage: there only until the layer is whole that takes of it. */
+/** For the image of a stage, which exists only until the layer that takes files from it is complete. */
 export const stageTag = (key: string): string => `${ENVIRONMENT_REPOSITORY}:${key}-stage`;
-/** Where a build was ended and never taken up again it is left: nothing but a build needs it. */
+/** A build that was ended and never resumed leaves such an image: nothing but a build needs it. */
 export const isStage = (tag: string): boolean => tag.endsWith("-stage");
-/** On the image of a stage: the state folder whose build made it, and whose user may throw it away. */
+/** On the image of a stage: the state folder whose build made it, and whose user may delete it. */
 export const STAGE_LABEL = "dev.harness.stage_state";
 
 /**
- * Makes the image of a system layer: root, but without a workspace and with the few capabilities that packages want, and
- * no network but the registries. The tag appears when all has worked; no byte of a workspace is in it but the files that its
- * recipe names, and then its key is that workspace's own, so that any may use every other.
+ * Makes the image of a system layer: as root, but without a workspace, with the few capabilities that packages need,
+ * and with no network but the registries. The tag appears when everything has worked. The layer holds no byte of a
+ * workspace except the files that its recipe names, and then its key is that workspace's own; so any workspace may use
+ * every other layer.
  */
 export async function makeSystemLayer(request: LayerRequest): Promise<void> {
   const { engine, signal, steps, onStep } = request;
@@ -90,7 +91,7 @@ interface Around {
   readonly request: LayerRequest;
 }
 
-/** Brings what the step's line finds there; what of files is left to a script. */
+/** Brings the files that the step's line expects; returns a script for what is left to do about them. */
 async function broughtFor(
   client: RunnerClient,
   { title, files, from }: SystemStep,
@@ -150,14 +151,14 @@ async function planned(
 }
 
 /**
- * Packages bring folders whose group is kept (2775), and programs that a box could not use as they are meant: the bits of
- * files go at the end of the step, and no box can set or use them.
+ * Allows set-id bits, because packages bring folders whose group is kept (2775), and programs that a box could not use
+ * as they are meant: the bits of files are removed at the end of the step, and no box can set or use them.
  */
 function packagesSeccomp(profile: string): string {
   const rules = JSON.parse(profile) as { readonly syscalls: readonly object[] };
   const names = ["chmod", "fchmod", "fchmodat", "fchmodat2", "mkdir", "mkdirat"];
   const allowed = { names, action: "SCMP_ACT_ALLOW" };
-  // groupadd and useradd ask for the audit log, and go on without one only where there is none.
+  // groupadd and useradd ask for the audit log, and continue without it only if there is none.
   const audit = {
     names: ["socket"],
     action: "SCMP_ACT_ERRNO",
@@ -170,14 +171,14 @@ function packagesSeccomp(profile: string): string {
   return JSON.stringify({ ...rules, syscalls: [...rules.syscalls, allowed, audit] });
 }
 
-/** One file a line: mode, owner or `-`, place. Names with line ends were not taken. */
+/** One file on each line: mode, owner or `-`, place. Names with line breaks were not taken. */
 const LIST = "/run/harness-files";
 const SET = `while IFS=' ' read -r mode owner file; do
   chmod "$mode" "$file"
   [ "$owner" = - ] || chown "$owner" "$file"
 done <${LIST}
 rm -f ${LIST}`;
-/** What is made on the way belongs to whom the file does. */
+/** Folders that are made on the way get the owner of the file. */
 const MAKE = `make() {
   if [ -d "$2" ]; then return 0; fi
   make "$1" "$(dirname "$2")"
@@ -186,7 +187,7 @@ const MAKE = `make() {
 }
 while IFS=' ' read -r mode owner file; do make "$owner" "$(dirname "$file")"; done <${LIST}`;
 
-/** Puts them there; the script that sets their modes and owners. */
+/** Puts the files in place; returns the script that sets their modes and owners. */
 async function putFiles(client: RunnerClient, files: readonly StepFile[], around: Around): Promise<string> {
   const places = new Map<string, StepFile>();
   for (const file of files) places.set(await placeOf(client, file), file);
@@ -240,7 +241,7 @@ async function runStep(
   throw stepFailed(title, said, silence.why ?? reason);
 }
 
-/** What the proxy refused since then, each once. */
+/** What the proxy refused since then, each refusal once. */
 function refusedLines(network: BoxNetwork | undefined, since: number): string {
   const denied =
     network
@@ -251,8 +252,8 @@ function refusedLines(network: BoxNetwork | undefined, since: number): string {
 }
 
 /**
- * Ends a step that prints nothing for so long: a tool that asks again and again for what it cannot have would take the whole
- * of its hour.
+ * Ends a step that prints nothing for too long: a tool that asks again and again for what it cannot have would use up
+ * its whole hour.
  */
 export class Silence implements Disposable {
   readonly #ending = new AbortController();
@@ -268,7 +269,7 @@ export class Silence implements Disposable {
     return this.#ending.signal;
   }
 
-  /** Undefined as long as it was not too long. */
+  /** Undefined unless the silence was too long. */
   get why(): string | undefined {
     if (!this.signal.aborted) return undefined;
     const minutes = this.#ms / 60_000;
@@ -284,12 +285,12 @@ export class Silence implements Disposable {
   }
 }
 
-/** What compiles says nothing for minutes; what waits for a registry that does not answer, for ever. */
+/** A compiler prints nothing for minutes; a tool that waits for a registry without an answer never prints anything. */
 export const SILENT_MS = 15 * 60_000;
 
 const LAST = 10;
 
-/** With the lines that say what went wrong: the first of them, and the last that were printed. */
+/** An error with the lines that say what went wrong: the first of them, and the last ones printed. */
 export function stepFailed(title: string, said: string, reason: string): HarnessError {
   const all = said.split("\n").filter((line) => line.trim() !== "");
   const [telling, last] = [
@@ -306,7 +307,7 @@ export function stepFailed(title: string, said: string, reason: string): Harness
   return new HarnessError(EXIT.failed, `set-up failed: ${title} (${reason})${lines.join("")}`, next);
 }
 
-/** Blank, so that nothing takes what is made of the image for the box that made it. */
+/** Blank labels, so that nothing mistakes what is made from the image for the box that made the image. */
 export const BLANK_LABELS: readonly string[] = [
   "box",
   "uid",

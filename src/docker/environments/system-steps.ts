@@ -1,32 +1,32 @@
 import type { Recipe, TakenPaths } from "./recipe.ts";
 
-/** One step of the system layer: a line for a root shell, and how it is told. */
+/** One step of the system layer: a line for a root shell, and its title for people. */
 export interface SystemStep {
   readonly title: string;
   readonly script: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** Absolute; made where it is not there. */
+  /** Absolute; made if missing. */
   readonly folder?: string;
-  /** Put into the container before the line runs. */
+  /** Files that are put into the container before the line runs. */
   readonly files?: NonNullable<Recipe["system"][number]["files"]>;
-  /** Put there of a stage, before the line runs. */
+  /** Files of a stage that are put into the container before the line runs. */
   readonly from?: TakenPaths;
 }
 
-/** The distribution's packages that the layer brought, as dpkg lists them. */
+/** The distribution's packages that the layer added, as dpkg lists them. */
 export const ADDED_PACKAGES = "/usr/local/share/harness/packages";
 
 export interface SystemWishes {
   readonly recipe: Recipe;
-  /** GOPROXY of the host's tools; empty where they do not say. */
+  /** GOPROXY of the host's tools; empty if they do not say. */
   readonly goProxy: string;
-  /** As the engine names it: amd64, arm64. */
+  /** In the engine's terms: amd64, arm64. */
   readonly arch: string;
 }
 
 /**
- * Pure. Everything that is put into a line of ours was checked by the recipe's schema: names and numbers only. Lines of a
- * recipe's own come last, as they are.
+ * Pure. The recipe's schema checked everything that is put into a line of ours: names and numbers only. A recipe's own
+ * lines come last, unchanged.
  */
 export function systemSteps(wishes: SystemWishes): readonly SystemStep[] {
   const { recipe } = wishes;
@@ -41,7 +41,7 @@ export function systemSteps(wishes: SystemWishes): readonly SystemStep[] {
   ];
 }
 
-/** Whom a line's own tools ask, by their names. */
+/** The registries that the tools in a line ask, by the tools' names. */
 const ASKED: readonly (readonly [preset: string, tools: RegExp])[] = [
   ["apt", /\b(?:apt|apt-get|aptitude)\b/],
   ["npm", /\b(?:npm|npx|yarn|pnpm|corepack)\b/],
@@ -54,7 +54,7 @@ const ASKED: readonly (readonly [preset: string, tools: RegExp])[] = [
 export const registriesAsked = (lines: readonly { readonly run: string }[]): readonly string[] =>
   ASKED.filter(([, tools]) => lines.some(({ run }) => tools.test(run))).map(([preset]) => preset);
 
-/** Lines of others call the distribution's tools as they are: what these need in such a container is set beside them. */
+/** A recipe's own lines call the distribution's tools as they are: what these need in such a container is set up. */
 const BEFORE = `mkdir -p /etc/apt/apt.conf.d /usr/sbin
 echo 'APT::Sandbox::User "root";' > /etc/apt/apt.conf.d/00harness-layer
 printf '#!/bin/sh\nexit 101\n' > /usr/sbin/policy-rc.d && chmod 755 /usr/sbin/policy-rc.d
@@ -74,7 +74,7 @@ function ownSteps({ system }: Recipe): readonly SystemStep[] {
   if (system.length === 0) return [];
   return [
     { title: "before the recipe's own lines", script: BEFORE },
-    // As an image's build runs them: a command that fails among several ends none of them.
+    // As in the build of an image: if one of several commands fails, the line goes on.
     ...system.map(({ run, folder, env, user, files, from }) => ({
       ...(files === undefined ? {} : { files }),
       ...(from === undefined ? {} : { from }),
@@ -88,8 +88,8 @@ function ownSteps({ system }: Recipe): readonly SystemStep[] {
 }
 
 /**
- * The line as that user of the image, by the rules of a Dockerfile's USER: a number need not be in /etc/passwd and then has
- * the group 0; a user's further groups count where no group is named; HOME is the user's, unless it is set.
+ * Runs the line as that user of the image, by the rules of a Dockerfile's USER: a number need not be in /etc/passwd and
+ * then has the group 0; a user's further groups apply if no group is named; HOME is the user's, unless it is set.
  */
 const asUser = (user: string, run: string, hasHome: boolean): string => {
   const [name = "", group = ""] = user.split(":");
@@ -125,7 +125,7 @@ if ! setpriv --help 2>&1 | grep -q -e --reuid; then
 fi
 exec setpriv --reuid="$uid" --regid="$gid" "$groups" sh -c LINE`;
 
-/** Which registries the layer itself is made from. */
+/** The registries that the layer itself is made from. */
 export function systemRegistries({ recipe }: Pick<SystemWishes, "recipe">): readonly string[] {
   const { toolchains, managers } = recipe;
   const asked = new Set(registriesAsked(recipe.system));
@@ -139,7 +139,7 @@ export function systemRegistries({ recipe }: Pick<SystemWishes, "recipe">): read
   return [...own, ...asked];
 }
 
-/** An alternative `a|b` is the first that the distribution has. */
+/** An alternative `a|b` means the first one that the distribution has. */
 function packagesOf({ packages, services, toolchains, managers }: Recipe): readonly string[] {
   const { rust, java } = toolchains;
   return [
@@ -155,7 +155,7 @@ function packagesOf({ packages, services, toolchains, managers }: Recipe): reado
   ];
 }
 
-/** Nothing is started while it is installed, and no file of a package gives its user's rights to who runs it. */
+/** Nothing is started during the installation, and no file of a package keeps a set-id bit. */
 const APT = `export DEBIAN_FRONTEND=noninteractive
 mkdir -p /usr/share/man/man1 /var/lib/apt/lists/partial /var/cache/apt/archives/partial
 printf '#!/bin/sh\\nexit 101\\n' > /usr/sbin/policy-rc.d && chmod 755 /usr/sbin/policy-rc.d
@@ -178,8 +178,8 @@ rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/* /usr/sbin/policy-rc.d
 find / -xdev -type f -perm /6000 -exec chmod a-s {} +`.replaceAll("ADDED", ADDED_PACKAGES);
 
 /**
- * Rust as its own project gives it away brings a linker that is several times as fast as the distribution's, and most of
- * what a test run does is to link. What a project says of its linker comes before this file.
+ * Rust from its own project brings a linker that is several times as fast as the distribution's, and a test run spends
+ * most of its time linking. A project's own linker setting takes precedence over this file.
  */
 const LINKER = `printf '#!/bin/sh\\nexec cc -fuse-ld=lld "$@"\\n' >/usr/local/bin/cc-lld
 chmod 755 /usr/local/bin/cc-lld
@@ -203,7 +203,7 @@ function toolchainSteps({ recipe: { toolchains }, goProxy, arch }: SystemWishes)
   ];
 }
 
-/** npm of today needs a node of today; the one that came with old ones goes with them. */
+/** A current npm needs a current node; old ones get the npm that came with them. */
 function nodeScript(version: string, arch: string): string {
   const name = `node-linux-${arch === "amd64" ? "x64" : arch}`;
   const old = Number(version.split(".")[0]) < 20;
@@ -213,7 +213,7 @@ node --version
 rm -rf /root/.npm`;
 }
 
-/** The module proxy has every release since 1.21 as a module; an older wish is met by the newest, as go's own rule is. */
+/** The module proxy has every release since 1.21 as a module; for an older one the newest is taken, as go does. */
 const GO = `for proxy in $(printf %s "$GIVEN" | tr ',|' '  '); do
   case $proxy in http*) ;; *) continue ;; esac
   all=$(curl -fsSL "$proxy/golang.org/toolchain/@v/list" | sed -n "s/^v0\\.0\\.1-go\\([0-9.]*\\)\\.linux-$ARCH$/\\1/p" | sort -V)
@@ -268,15 +268,15 @@ const yarnPackage = (version: string | null): string =>
       : `@yarnpkg/cli-dist@${version}`;
 
 /**
- * What was got, to be told beside what was wanted; a tool that is not there says nothing. Java says first what it was told
- * by the environment, with numbers in it.
+ * Prints the installed versions, to report them beside the wanted ones; a missing tool prints nothing. Java would first
+ * print the options from its environment, with numbers in them.
  */
 export const VERSIONS_SCRIPT = `for each in 'node --version' 'python3 --version' 'go version' 'rustc --version' 'java -version' 'php --version' 'ruby --version'; do
   command -v "\${each%% *}" >/dev/null 2>&1 && printf '%s: %s\\n' "\${each%% *}" "$(unset JAVA_TOOL_OPTIONS; $each 2>&1 | head -n 1)"
 done
 true`;
 
-/** Of the lines that VERSIONS_SCRIPT prints, those that a recipe asks for, with the wish where it was not met. */
+/** The lines of VERSIONS_SCRIPT for the toolchains of a recipe, with the wanted version if it was not met. */
 export function versionsGot(recipe: Recipe, said: string): readonly string[] {
   const programs = {
     node: "node",

@@ -12,13 +12,13 @@ import { globOf, isPattern, Steps, TooManySteps } from "./path-globs.ts";
 import type { TakenPaths } from "./recipe.ts";
 
 /**
- * What a line takes of a stage: the engine reads it as an archive, through a container of that image which is never
- * started, and the image that it is put into unpacks it. Nothing of it is on the host but bytes on their way.
+ * What a line takes from a stage: the engine reads it as an archive from a container of that image, which is never
+ * started, and the image that gets the files unpacks it. On the host there are only bytes in transit.
  */
 
 export interface Taking {
   readonly engine: Engine;
-  /** The stage's, by its id. */
+  /** The id of the stage's image. */
   readonly image: string;
   readonly labels: Readonly<Record<string, string>>;
   /** Runs a line in the container that gets the files. */
@@ -26,10 +26,10 @@ export interface Taking {
   readonly signal: AbortSignal;
 }
 
-/** On the disk of the layer, whose /run and /tmp are small. */
+/** On the disk of the layer, because its /run and /tmp are small. */
 const HELD = "/.harness-taken";
 
-/** Unpacks all of them to a place of their own, puts them where they belong from there, and leaves nothing there. */
+/** Unpacks everything into a folder of its own, copies it from there to its place, and leaves nothing behind. */
 export async function takePaths(
   { paths, to, mode, owner }: TakenPaths,
   { engine, image, labels, run, signal }: Taking,
@@ -69,7 +69,7 @@ function scriptsOf(lines: readonly string[]): readonly string[] {
   return scripts;
 }
 
-/** What is in a folder, not the folder itself: one that is there keeps its owner and mode. */
+/** Copies the content of a folder, not the folder itself: an existing folder keeps its owner and mode. */
 const contentInto = (folder: string, to: string): string => `mkdir -p ${to}
 for each in ${folder}/* ${folder}/.[!.]* ${folder}/..?*; do
   if [ -e "$each" ] || [ -L "$each" ]; then cp -a "$each" ${to}; fi
@@ -84,7 +84,7 @@ if [ -d ${at} ]; then cp -a ${file} ${quoted(`${to}/${name}`)}; else cp -a ${fil
 
 const MOST_TAKEN = 500;
 
-/** A pattern may find nothing where something else of the line does: what may be there is named by one. */
+/** A pattern may find nothing if something else of the line is found: patterns are used to name what may be missing. */
 async function namedBy(
   container: Read,
   paths: readonly string[],
@@ -92,7 +92,7 @@ async function namedBy(
 ): Promise<readonly string[]> {
   const patterns = paths.filter(isPattern).map(patternOf);
   const steps = new Steps();
-  // A folder is read as a whole: once, whatever is looked for there.
+  // A folder is read as a whole, and only once, whatever is looked for there.
   for (const [folder, there] of Map.groupBy(patterns, (each) => each.folder))
     await look(container, { folder, patterns: there, steps, signal });
   const found = new Map(patterns.map((each) => [each.pattern, each.found.toSorted()]));
@@ -107,7 +107,7 @@ const tooMany = (patterns: readonly string[]): HarnessError =>
 
 interface Pattern {
   readonly pattern: string;
-  /** The names before the first that is a pattern. */
+  /** The names before the first one that is a pattern. */
   readonly folder: string;
   readonly fits: readonly ((name: string, steps: Steps) => boolean)[];
   readonly found: string[];
@@ -123,19 +123,19 @@ function patternOf(pattern: string): Pattern {
 interface Look {
   readonly folder: string;
   readonly patterns: readonly Pattern[];
-  /** Of all looks for one line. */
+  /** For all searches of one line. */
   readonly steps: Steps;
   readonly signal: AbortSignal;
 }
 
-/** Names that are looked at in one folder. */
+/** The most names that are looked at in one folder. */
 const MOST_NAMES = 500_000;
-/** An image may hold a file without an end, as far as its reader is concerned: one of zeros costs it nothing. */
+/** For its reader, a file in an image may have no end: one of zeros costs the image nothing. */
 const LOOK_MS = 15 * 60_000;
-/** What an engine puts at the top of any container. */
+/** A file that engines put at the top of any container. */
 const ENGINES_OWN = ".dockerenv";
 
-/** As COPY means it: a star stays within one name, and finds those with a dot in front; no link is followed behind it. */
+/** As COPY does: a star stays within one name and also finds names with a leading dot; links below are not followed. */
 async function look(container: Read, { folder, patterns, steps, signal }: Look): Promise<void> {
   const { bytes } = await archiveOf(container, folder);
   const inTime = AbortSignal.timeout(LOOK_MS);
@@ -168,7 +168,7 @@ async function look(container: Read, { folder, patterns, steps, signal }: Look):
 const namesOf = (patterns: readonly Pattern[]): string =>
   visible(patterns.map(({ pattern }) => pattern).join(" "));
 
-/** Where the pattern finds it. */
+/** Records a path that the pattern finds. */
 function keep({ pattern, folder, fits, found }: Pattern, below: readonly string[], steps: Steps): void {
   if (below.length !== fits.length || !fits.every((fit, at) => fit(below[at] ?? "", steps))) return;
   if (below.some((name) => name.includes("\uFFFD"))) throw failed(`${visible(pattern)} finds an odd name`);
@@ -186,16 +186,16 @@ interface Read {
 }
 
 interface Archive {
-  /** Of what is in it. */
+  /** The name of the archive's top entry. */
   readonly name: string;
   readonly isFolder: boolean;
   readonly bytes: IncomingMessage;
 }
 
-/** Bits of Go's own, in which engines tell modes. */
+/** Mode bits in Go's own notation, which engines use. */
 const [FOLDER, LINK] = [0x8000_0000, 0x0800_0000];
 
-/** A path that is a link stands for what it leads to, as the engine finds it within the image. */
+/** For a path that is a link, reads the target, as the engine finds it within the image. */
 async function archiveOf(container: Read, wanted: string): Promise<Archive> {
   let at = wanted;
   for (let links = 0; ; links += 1) {

@@ -1,16 +1,16 @@
 import { yarnAge } from "../network/install-variables.ts";
 import type { Recipe } from "./recipe.ts";
 
-/** Where an environment keeps what tools fetched, outside of the workspace and of the box's own HOME, which is empty at each start. */
+/** Where an environment keeps what tools fetched: not in the workspace, nor in the box's HOME, empty at each start. */
 export const CACHE = "/var/cache/harness";
 const BASE_PATH = "/usr/local/lib/harness/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 type Variables = Readonly<Record<string, string>>;
 
 interface Tool {
-  /** In set-up and in runs. */
+  /** For set-up and for runs. */
   readonly always: Variables;
-  /** Where nothing is granted: they look at what is there, and say so instead of waiting for a network. */
+  /** If nothing is granted: tools look at what is there, and fail with a message instead of waiting for a network. */
   readonly offline: Variables;
 }
 
@@ -47,16 +47,16 @@ const TOOLS: Readonly<Record<string, Tool>> = {
       GOCACHE: `${CACHE}/go/build`,
       GOTOOLCHAIN: "local",
     },
-    // Nothing of -mod: a project's go.sum is kept to, and its vendor folder used, as they are on the host.
+    // No -mod: as on the host, a project's go.sum is enforced, and its vendor folder is used.
     offline: { GOPROXY: "off" },
   },
   maven: {
     always: {
-      // What a mirror gave counts as well where its name is not known: in a box without a network.
+      // What a mirror delivered counts even if the mirror is not known, as in a box without a network.
       MAVEN_OPTS: `-Dmaven.repo.local=${CACHE}/m2 -Dmaven.legacyLocalRepo=true`,
       GRADLE_USER_HOME: `${CACHE}/gradle`,
     },
-    // Versions before 3.9 do not read it; without a route they end at once all the same.
+    // Versions before 3.9 do not read this variable; without a route they still end at once.
     offline: { MAVEN_ARGS: "-o" },
   },
   composer: {
@@ -76,7 +76,7 @@ const TOOLCHAIN_TOOLS: Readonly<Record<string, string>> = {
   ruby: "bundler",
 };
 
-/** Where a recipe names neither a toolchain nor a preset of theirs, as on an image that has the tool. */
+/** For a recipe that names neither a toolchain nor a preset of these tools, as on an image that has the tool. */
 const FOLDER_TOOLS: readonly (readonly [folder: RegExp, tool: string])[] = [
   [/(?:^|\/)vendor$/, "composer"],
   [/(?:^|\/)vendor\/bundle$/, "bundler"],
@@ -84,7 +84,7 @@ const FOLDER_TOOLS: readonly (readonly [folder: RegExp, tool: string])[] = [
 
 const KNOWN = new Set(["npm", "pip", "cargo", "go", "maven"]);
 
-/** What Berry installed, and how, is what it asks for before it runs anything. */
+/** Before Berry runs anything, it checks what it installed, and how. */
 const YARN: Variables = {
   YARN_NODE_LINKER: "node-modules",
   YARN_INSTALL_STATE_PATH: `${CACHE}/yarn-install-state.gz`,
@@ -100,11 +100,11 @@ const PNPM: Variables = {
 interface Where {
   readonly workspace: string;
   readonly granted: boolean;
-  /** Of releases, in ms; 0 for none. */
+  /** Minimum age of releases in ms; 0 for none. */
   readonly minAge: number;
 }
 
-/** For the commands of a box with this recipe. In `folders` a `.venv` at the top is the Python that is found first. */
+/** Variables for a box with this recipe. With a `.venv` at the top in `folders`, its Python is found first. */
 export function toolVariables(recipe: Recipe, { workspace, granted, minAge }: Where): Variables {
   const { yarn, pnpm } = recipe.managers;
   const names = [

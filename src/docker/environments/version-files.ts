@@ -1,7 +1,7 @@
 import { fieldsIn } from "../../core/text/json-values.ts";
 import type { Toolchain } from "./recipe.ts";
 
-/** Which version of a language a project says that it wants. Digits only; null: it says nothing that binds. */
+/** The version of a language that a project asks for. Digits only; null: the project says nothing binding. */
 
 interface Wish {
   readonly toolchain: Toolchain;
@@ -30,7 +30,7 @@ const ASDF: Readonly<Record<string, Toolchain>> = {
   ruby: "ruby",
 };
 
-/** `nodejs 20.11.1` a line; of several versions the first counts. */
+/** `nodejs 20.11.1` on each line; of several versions the first counts. */
 const toolVersions: Reader = (text) =>
   text.split("\n").flatMap((line) => {
     const [name = "", first = ""] = line.replace(/#.*/, "").trim().split(/\s+/);
@@ -38,7 +38,7 @@ const toolVersions: Reader = (text) =>
     return toolchain === undefined || version === null ? [] : [{ toolchain, version }];
   });
 
-/** Its `go` line is the least that it needs, not what it is built with: a newer one does as well, and tests may want it. */
+/** Its `go` line names the oldest version that works, not the one to build with: a newer one may be needed by tests. */
 const goMod: Reader = (text) => {
   const version = numbersIn(/^toolchain\s+go(\d[\d.]*)/m.exec(text)?.[1] ?? "");
   return version === null ? [] : [{ toolchain: "go", version }];
@@ -59,7 +59,7 @@ const pomXml: Reader = (text) => {
   return named === undefined ? [] : [{ toolchain: "java", version: named }];
 };
 
-/** What fits to them as well is no wish: `>=18` is met by any later one. */
+/** An open range is no wish: any later version meets `>=18`. */
 const packageJson: Reader = (text) => {
   const { volta, engines } = fieldsIn(text) as {
     readonly volta?: { readonly node?: unknown };
@@ -70,7 +70,7 @@ const packageJson: Reader = (text) => {
   return version === null ? [] : [{ toolchain: "node", version }];
 };
 
-/** In the order in which they count. */
+/** In order of precedence. */
 export const VERSION_FILES: Readonly<Record<string, Reader>> = {
   ".tool-versions": toolVersions,
   ".nvmrc": plain("node"),
@@ -86,7 +86,7 @@ export const VERSION_FILES: Readonly<Record<string, Reader>> = {
   "package.json": packageJson,
 };
 
-/** `v20.11.1`, `ruby-3.2`, `go1.22`: the numbers; null for names such as `lts/*` and `system`. */
+/** The numbers of `v20.11.1`, `ruby-3.2`, `go1.22`; null for names such as `lts/*` and `system`. */
 export function numbersIn(text: string): string | null {
   return (
     /^(?:v|go|ruby-|python-|temurin-|openjdk-)?(\d{1,4}(?:\.\d{1,4}){0,2})/.exec(text.trim())?.[1] ?? null
@@ -99,7 +99,7 @@ const firstLine = (text: string): string =>
     .map((line) => line.replace(/#.*/, "").trim())
     .find((line) => line !== "") ?? "";
 
-/** The highest major version in a range that has an upper end; null for one that is open. */
+/** The highest major version in a range with an upper end; null for an open range. */
 export function lineOfRange(range: string): string | null {
   const lines = range.split("||").map((part) => {
     const text = part.trim();

@@ -10,13 +10,13 @@ export interface Archive {
   readonly sourcesList: string;
 }
 
-/** As little as makes a working system: what dpkg marks essential or required, and apt to add the rest. */
+/** The smallest working system: what dpkg marks essential or required, and apt to add the rest. */
 const WANTED = ["?essential", "?priority(required)", "apt", "ca-certificates"];
-/** Where a release has it, it spares the larger package that merges /usr on old systems. */
+/** In a release that has it, this package spares the larger one that merges /usr on old systems. */
 const MERGED = "usr-is-merged";
 
 /**
- * Downloads them with this machine's own apt, mirrors and keys, into a folder of ours: nothing is installed,
+ * Downloads the packages with this machine's own apt, mirrors and keys, into a folder of ours: nothing is installed,
  * apt's own state is only read, and no root is needed. Only archives that apt itself trusts are used.
  */
 export async function downloadSystem(work: string, system: System, request: BuildRequest): Promise<Archive> {
@@ -41,8 +41,9 @@ export async function downloadSystem(work: string, system: System, request: Buil
 }
 
 /**
- * The archives of this release among apt's indexes, `REPO_URI|RELEASE|CODENAME|COMPONENT|ORIGIN|TRUSTED` each.
- * Debian's may be named by an alias (`stable`), which its code name resolves; a file: archive is of no use in a container.
+ * The archives of this release among apt's indexes, each in the form
+ * `REPO_URI|RELEASE|CODENAME|COMPONENT|ORIGIN|TRUSTED`. Debian's may be named by an alias (`stable`), which its code
+ * name resolves; a file: archive is of no use in a container.
  */
 export function sourcesFor(
   { codename, distribution }: Pick<System, "codename" | "distribution">,
@@ -104,7 +105,7 @@ async function privateApt(work: string, request: BuildRequest): Promise<string> 
   return config;
 }
 
-/** This machine's ways of reaching its mirrors (proxies, certificates), and our folders for everything else. */
+/** This machine's settings for reaching its mirrors (proxies, certificates), and our folders for everything else. */
 async function configText(
   work: string,
   request: BuildRequest,

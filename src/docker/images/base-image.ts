@@ -19,7 +19,7 @@ export const BASE_REPOSITORY = "harness-base";
 
 const SILENCE_MS = 20_000;
 
-/** True when the base image is there, pulled now or before; false when no registry answers. */
+/** True if the base image is there, pulled now or before; false if no registry answers. */
 export async function pullBase(engine: Engine, request: BuildRequest): Promise<boolean> {
   const lack = await lackOfImage(engine.api, PULLED_BASE, {
     silenceMs: SILENCE_MS,
@@ -56,7 +56,7 @@ export async function localBase(engine: Engine, request: BuildRequest): Promise<
 
 const HOST_ARCH = process.arch === "x64" ? "amd64" : process.arch;
 
-/** A folder named by our pid; those of processes that were killed are removed on the way. */
+/** A folder named by our pid; folders of processes that were killed are removed as well. */
 async function freshFolder(cache: string): Promise<string> {
   makeFolder(cache);
   for (const name of await readdir(cache)) {
@@ -76,7 +76,7 @@ function noBase(why: string): HarnessError {
   return new HarnessError(EXIT.sandbox, message, remedy);
 }
 
-/** On what is made on the way: the pid of the process that makes it. */
+/** On intermediate images and containers: the pid of the process that makes them. */
 const STAGE_LABEL = "dev.harness.stage";
 
 interface Bootstrap {
@@ -91,8 +91,8 @@ interface Bootstrap {
 const FILES = 4096;
 
 /**
- * A base image from packages, without root on this machine and without installing anything on it: the packages are
- * unpacked here, and configured in a network-less container. The tag appears only when everything has worked.
+ * Makes a base image from packages, without root on this machine and without installing anything on it: the packages
+ * are unpacked here, and configured in a container without network. The tag appears only when everything has worked.
  */
 async function bootstrapBase({ engine, tag, system, work, request }: Bootstrap): Promise<void> {
   const root = await unpackSystem(work, system, request);
@@ -102,7 +102,7 @@ async function bootstrapBase({ engine, tag, system, work, request }: Bootstrap):
     Image: raw,
     Cmd: ["/bin/sh", "/.stage/configure"],
     Labels: { [STAGE_LABEL]: String(process.pid) },
-    // By itself Podman sets higher limits than a service without the right to may.
+    // Podman's own defaults are higher limits than a service without privileges may set.
     HostConfig: {
       NetworkMode: "none",
       Ulimits: [
@@ -126,7 +126,7 @@ async function bootstrapBase({ engine, tag, system, work, request }: Bootstrap):
   }
 }
 
-/** Removes what killed processes left on the way, on the engine that they shared with us. */
+/** Removes what killed processes left behind on the engine that they share with us. */
 async function sweepStages({ api }: Engine): Promise<void> {
   const filters = { label: [STAGE_LABEL] };
   const gone = (labels: Readonly<Record<string, string>> | undefined): boolean =>
@@ -145,7 +145,7 @@ async function sweepStages({ api }: Engine): Promise<void> {
         .catch(() => undefined);
 }
 
-/** Unpacks every package into one tree and answers the tar file of it, all owned by root. */
+/** Unpacks every package into one tree and returns the tree's tar file, with everything owned by root. */
 async function unpackSystem(work: string, system: System, request: BuildRequest): Promise<string> {
   request.onLine("downloading the packages of a minimal system");
   const { debs, sourcesList } = await downloadSystem(work, system, request);
@@ -169,7 +169,7 @@ async function unpackSystem(work: string, system: System, request: BuildRequest)
   return tar;
 }
 
-/** The dynamic loader of amd64 stands in /lib64. */
+/** The dynamic loader of amd64 is in /lib64. */
 const LOADER_FOLDERS = process.arch === "x64" ? ["lib64"] : [];
 
 const UNPACK = `for deb in "$1"/.stage/base/*.deb; do
@@ -205,7 +205,7 @@ const printable = (raw: string): string =>
     .trim()
     .replaceAll("\n", "; ");
 
-/** Imports a tar as an image and answers its id. */
+/** Imports a tar as an image and returns the image's id. */
 async function importTar(engine: Engine, tar: Readable, changes = 'CMD ["bash"]'): Promise<string> {
   const answer = await text(await engine.api.importImage(tar, { changes }));
   const id = /sha256:[0-9a-f]{64}/.exec(answer)?.[0];

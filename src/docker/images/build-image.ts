@@ -26,11 +26,11 @@ import { makeFolder } from "../../platform/folders.ts";
 
 interface BuiltImage {
   readonly tag: string;
-  /** What was done: `kept` when an image of these inputs was there. */
+  /** What was done: `kept` if an image of these inputs was there. */
   readonly how: "kept" | "built on a pulled base" | "built on the distribution's packages";
 }
 
-/** The tag this package wants on this engine, and whether an image has it. */
+/** The tag that this package needs on this engine, and whether an image has it. */
 export async function wantedImage(engine: Engine, root: string): Promise<{ tag: string; present: boolean }> {
   const tag = imageTag(await readImageInputs(root, engine.version.arch));
   return { tag, present: await imageExists(engine, tag) };
@@ -40,7 +40,7 @@ interface Modem {
   readonly dial: (options: object, done: (failure: Error | null) => void) => void;
 }
 
-/** The library's own inspect takes no signal. */
+/** Takes a signal, which the library's own inspect does not. */
 const askImage = ({ api }: Engine, name: string, abortSignal: AbortSignal): Promise<void> =>
   new Promise((resolve, reject) => {
     const path = `/images/${name}/json`;
@@ -61,7 +61,7 @@ export async function imageExists(engine: Engine, name: string): Promise<boolean
   }
 }
 
-/** Makes the sandbox image unless one of the same inputs is there. The tag appears only when all is done. */
+/** Makes the sandbox image unless one of the same inputs is there. The tag appears only when everything is done. */
 export async function ensureImage(
   engine: Engine,
   request: BuildRequest,
@@ -115,7 +115,7 @@ async function buildOn(
   }
 }
 
-/** The builder knows these arguments without the Dockerfile naming them. */
+/** The builder accepts these arguments even if the Dockerfile does not name them. */
 function proxyArgs(env: BuildRequest["env"]): Record<string, string> {
   const names = ["http_proxy", "https_proxy", "no_proxy"].flatMap((name) => [name, name.toUpperCase()]);
   return Object.fromEntries(names.flatMap((name) => (env[name] ? [[name, env[name]]] : [])));
@@ -137,7 +137,7 @@ function remedyFor(text: string): string {
   return "harness sandbox build shows every line of the build";
 }
 
-/** The build context as one tar stream: Dockerfile, Node for the engine's architecture, npm, what is compiled. */
+/** The build context as one tar stream: Dockerfile, Node for the engine's architecture, npm, sources to compile. */
 async function buildContext(
   root: string,
   inputs: ImageInputs,
@@ -166,10 +166,10 @@ async function buildContext(
   return Readable.from(stream, { objectMode: false });
 }
 
-/** Folders have no ending. */
+/** Folders have no extension. */
 const isNoSource = (name: string): boolean => path.extname(name) !== "" && !isSource(name);
 
-/** Owner and time are left out, so that the builder's cache goes by content alone. */
+/** Drops owner and time, so that the builder's cache depends on content alone. */
 const under =
   (folder: string) =>
   (header: Headers): Headers => ({
@@ -181,7 +181,7 @@ const under =
     mode: header.type === "directory" || (header.mode & 0o100) !== 0 ? 0o755 : 0o644,
   });
 
-/** Installed here when the engine's architecture is ours; else fetched once into the cache. */
+/** The installed Node if the engine's architecture is ours; otherwise fetched once into the cache. */
 async function nodeFolder(inputs: ImageInputs, npm: string, cache: string): Promise<string> {
   const name = nodePackage(inputs.arch);
   const installed = packageFolder(name);
@@ -203,7 +203,7 @@ async function nodeFolder(inputs: ImageInputs, npm: string, cache: string): Prom
   return kept;
 }
 
-/** Installed here in a checkout; in a package that was installed, unpacked once into the cache. */
+/** The installed npm in a checkout; in a package that was installed, unpacked once into the cache. */
 async function npmFolder(root: string, { npm: version }: ImageInputs, cache: string): Promise<string> {
   const installed = await installedNpm(version);
   if (installed !== undefined) return installed;
@@ -226,7 +226,7 @@ const exists = (file: string): Promise<boolean> =>
 
 const run = promisify(execFile);
 
-/** What is in the folder `package` of a packed package, at `target`: all of it or nothing. */
+/** Unpacks the folder `package` of a packed package as `target`: all of it or nothing. */
 async function unpackInto(target: string, packed: (work: string) => Promise<string>): Promise<void> {
   makeFolder(path.dirname(target), 0o777);
   const work = await mkdtemp(`${target}-`);

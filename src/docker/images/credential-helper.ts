@@ -5,31 +5,32 @@ import { visibleLine } from "../../core/text/visible.ts";
 import { hostProgram, safePath } from "../../platform/host-programs.ts";
 
 /**
- * Programs that keep passwords for docker (`docker-credential-NAME get`). The user's own docker config alone names one; it has
- * the user's environment and is bounded in time and in what it answers. Nothing of a good answer is told.
+ * Answers of programs that keep passwords for docker (`docker-credential-NAME get`). Only the user's own docker config
+ * names such a program; the program gets the user's environment, and its time and its output are limited. Nothing of a
+ * good answer is reported.
  */
 export type HelperAnswer =
   | { readonly kind: "login"; readonly username: string; readonly password: string }
   | { readonly kind: "token"; readonly token: string }
-  /** It has none for this registry. */
+  /** The helper has no login for this registry. */
   | { readonly kind: "none" }
-  /** Why nothing was had of it. */
+  /** Why the helper gave no login. */
   | { readonly kind: "failed"; readonly why: string };
 
 export interface HelperQuestion {
-  /** As the config has it: pass, osxkeychain, ecr-login. */
+  /** As written in the config: pass, osxkeychain, ecr-login. */
   readonly helper: string;
-  /** What the password is kept under. */
+  /** The name under which the password is kept. */
   readonly server: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** No program that lies in this folder is run. */
+  /** No program in this folder is run. */
   readonly apart: string;
   readonly signal: AbortSignal;
-  /** Left out: HELPER_MS. */
+  /** HELPER_MS when left out. */
   readonly ms?: number;
 }
 
-/** A person may have to open a keychain meanwhile. */
+/** A person may have to unlock a keychain meanwhile. */
 const HELPER_MS = 60_000;
 const MAX_BYTES = 64 * 1024;
 const LONGEST_SAID = 200;
@@ -46,7 +47,7 @@ export async function askCredentialHelper(question: HelperQuestion): Promise<Hel
   if (ending === "long") return failed(`${name} answers with more than ${MAX_BYTES} bytes`);
   if (ending === 0) return answerIn(stdout) ?? failed(`what ${name} answers is no login`);
   const said = visibleLine(stdout.trim().slice(0, LONGEST_SAID));
-  // The word of docker's own library for helpers.
+  // The words of docker's own library for helpers.
   if (/credentials not found in native keychain/i.test(said)) return { kind: "none" };
   return failed(
     `${name} ended with ${ending ?? "a signal"}${said === "" ? ", without a word" : `: ${said}`}`,
@@ -60,7 +61,7 @@ interface HelperRan {
   readonly ending: number | null | "late" | "long";
 }
 
-/** A group of its own, which has no terminal to ask on and of which nothing is left when it is late. */
+/** Runs the helper in a group of its own, which has no terminal to ask on and is ended as a whole when it is late. */
 async function ran(
   file: string,
   { server, env, apart, signal, ms = HELPER_MS }: HelperQuestion,
@@ -97,11 +98,11 @@ function endGroup(pid: number | undefined): void {
   try {
     if (pid !== undefined) process.kill(-pid, "SIGKILL");
   } catch {
-    // All of it has ended.
+    // The whole group has ended.
   }
 }
 
-/** Docker's library marks a token by a name that nobody has. */
+/** Docker's library marks a token by a user name that nobody has. */
 const TOKEN_NAME = "<token>";
 
 function answerIn(stdout: string): HelperAnswer | undefined {
@@ -114,7 +115,7 @@ function answerIn(stdout: string): HelperAnswer | undefined {
   if (typeof told !== "object" || told === null) return undefined;
   const { Username: username, Secret: secret } = told as Readonly<Record<string, unknown>>;
   if (typeof username !== "string" || typeof secret !== "string") return undefined;
-  // So older helpers say that they have none.
+  // This is how older helpers say that they have none.
   if (secret === "") return username === "" ? { kind: "none" } : undefined;
   if (username === TOKEN_NAME) return { kind: "token", token: secret };
   return username === "" ? undefined : { kind: "login", username, password: secret };

@@ -7,19 +7,19 @@ import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 /** What decides the sandbox image's content; the same inputs give the same tag. */
 export interface ImageInputs {
   readonly dockerfile: string;
-  /** The script that makes a base of packages, where none can be pulled. */
+  /** The script that makes a base of packages if none can be pulled. */
   readonly configure: string;
   readonly node: string;
   readonly npm: string;
-  /** What is compiled into the image, as one hash. */
+  /** One hash of everything that is compiled into the image. */
   readonly sources: string;
-  /** As the engine names it: amd64, arm64. */
+  /** In the engine's terms: amd64, arm64. */
   readonly arch: string;
 }
 
 export const SANDBOX_REPOSITORY = "harness-sandbox";
 
-/** Images with the lists of users of a box in them. */
+/** Images that have a box's user in their lists of users. */
 export const ACCOUNT_REPOSITORY = "harness-account";
 
 export function imageTag(inputs: ImageInputs): string {
@@ -31,7 +31,7 @@ export const shortHash = (text: string): string =>
   createHash("sha256").update(text).digest("hex").slice(0, 12);
 
 export const sandboxFolder = (root: string): string => path.join(root, "sandbox");
-/** The folders in it whose programs are compiled into the image. */
+/** The subfolders whose programs are compiled into the image. */
 export const COMPILED = ["runner", "bridge", "relay", "probe", "git"] as const;
 
 export const configureScript = (root: string): string => path.join(root, "sandbox", "base-configure.sh");
@@ -49,7 +49,7 @@ export async function readImageInputs(root: string, arch: string): Promise<Image
   };
 }
 
-/** What the compiler reads; nothing else of those folders counts. */
+/** Files that the compiler reads; nothing else in those folders counts. */
 export const isSource = (name: string): boolean => /\.[ch]$/.test(name);
 
 async function sourcesHash(folder: string): Promise<string> {
@@ -68,10 +68,10 @@ export function nodePackage(arch: string): string {
   throw new HarnessError(EXIT.sandbox, message, "bring an image that has Node: --image NAME");
 }
 
-/** The npm that the image gets, of a package that was built: nobody who only runs harness needs it installed. */
+/** The npm for the image, in a package that was built: people who only run harness need not have it installed. */
 export const packedNpm = (root: string): string => path.join(root, "dist", "npm.tgz");
 
-/** The folder of npm in a checkout. A global npm beside an installed harness is another version, or is not ours to use. */
+/** The folder of npm in a checkout. A global npm beside an installed harness is another version, or not ours to use. */
 export async function installedNpm(version: string): Promise<string | undefined> {
   const folder = packageFolder("npm");
   if (folder === undefined) return undefined;
@@ -79,7 +79,7 @@ export async function installedNpm(version: string): Promise<string | undefined>
   return manifest.version === version ? folder : undefined;
 }
 
-/** The folder of an installed package, or undefined when it is not installed here. */
+/** The folder of an installed package, or undefined if it is not installed here. */
 export function packageFolder(name: string): string | undefined {
   try {
     return path.dirname(createRequire(import.meta.url).resolve(`${name}/package.json`));
@@ -103,7 +103,7 @@ async function readManifest(file: string): Promise<Manifest> {
 }
 
 export interface BuildRequest {
-  /** The installed package: Dockerfile.sandbox and package.json stand here. */
+  /** The folder of the installed package, with Dockerfile.sandbox and package.json. */
   readonly root: string;
   readonly cache: string;
   readonly env: Readonly<Record<string, string | undefined>>;

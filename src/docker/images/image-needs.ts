@@ -1,9 +1,9 @@
 import type { Engine } from "../engine.ts";
 import { type Outcome, runOnce } from "../oneshot.ts";
 
-/** What every image must have; the runner itself is brought along and needs nothing. */
+/** What every image must have; the runner itself is mounted and needs nothing. */
 const NEEDS: readonly string[] = ["sh"];
-/** What our image promises on top, and what tools of the agent make use of. */
+/** What our image promises besides, and what the agent's tools use. */
 const CONTENTS: readonly string[] = [
   "bash",
   "git",
@@ -20,15 +20,15 @@ const CONTENTS: readonly string[] = [
 const SECONDS = 30;
 
 export interface ImageCheck {
-  /** Pieces without which no box works: empty for a usable image. */
+  /** Pieces without which no box works; empty for a usable image. */
   readonly missing: readonly string[];
   /** Pieces that some tools will miss. */
   readonly absent: readonly string[];
-  /** Its version; empty without one that runs. */
+  /** The version of Node; empty if there is none that runs. */
   readonly node: string;
 }
 
-/** Looks into an image from inside a locked container of it. */
+/** Checks an image from inside a locked container of it. */
 export async function checkImage(engine: Engine, root: string, image: string): Promise<ImageCheck> {
   const wanted = [...NEEDS, ...CONTENTS];
   const script = `for t in ${wanted.join(" ")}; do command -v $t >/dev/null 2>&1 || echo "no $t"; done; node --version; echo ready`;

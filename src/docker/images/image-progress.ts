@@ -30,8 +30,8 @@ export async function isImageThere(api: Docker, image: string): Promise<boolean>
 }
 
 /**
- * Sees to it that the image is here, pulling it if need be: undefined, or why it cannot be had. A pull without a step
- * forward for `silenceMs` is given up: an engine without a route to its registry can hang for minutes.
+ * Makes sure that the image is here, and pulls it if necessary: undefined, or why it cannot be had. A pull without
+ * progress for `silenceMs` is given up: an engine without a route to its registry can hang for minutes.
  */
 export async function lackOfImage(api: Docker, image: string, bounds: Bounded): Promise<string | undefined> {
   if (await isImageThere(api, image)) return undefined;
@@ -40,7 +40,7 @@ export async function lackOfImage(api: Docker, image: string, bounds: Bounded): 
   try {
     const abortSignal = AbortSignal.any([bounds.signal, silence.signal]);
     const onLine = (line: Progress): void => {
-      // Waiting for another try is no step forward: an engine may retry for ever.
+      // Waiting for another try is no progress: an engine may retry for ever.
       if (!/^(?:\w+ )?(?:Retrying|Waiting)\b/.test(line.text)) timer.refresh();
       bounds.onLine(line);
     };
@@ -56,7 +56,7 @@ export async function lackOfImage(api: Docker, image: string, bounds: Bounded): 
   }
 }
 
-/** Reads the engine's JSON lines to the end. A stream that says nothing for `silenceMs` is given up. */
+/** Reads the engine's JSON lines to the end. A stream that sends nothing for `silenceMs` is given up. */
 export async function followStream(stream: Readable, options: Bounded): Promise<void> {
   const silent = (): Error => new Error(`no progress for ${options.silenceMs / 1000} s`);
   const timer = setTimeout(() => stream.destroy(silent()), options.silenceMs);
@@ -67,7 +67,7 @@ export async function followStream(stream: Readable, options: Bounded): Promise<
   }
 }
 
-/** What the engine tells, until its stream ends; an error in it, or the signal, is thrown. */
+/** The engine's progress until its stream ends; an error in the stream, or the signal, is thrown. */
 export async function* progressOf(
   stream: Readable,
   signal: AbortSignal,
@@ -111,7 +111,7 @@ function readLine(line: string): Progress | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const { stream, status, id, error } = value as Record<string, unknown>;
   const said = [id, stream ?? status].filter((part) => typeof part === "string").join(" ");
-  // The builder colours what a step wrote to its error output.
+  // The builder colours the error output of a step.
   const text = stripVTControlCharacters(said).trim();
   return { text, ...(typeof error === "string" ? { error } : {}) };
 }

@@ -13,22 +13,22 @@ interface Push {
   readonly repository: string;
   readonly tag: string;
   readonly login: RegistryLogin;
-  /** Without a step forward for so long it is given up; left out: SILENT_PUSH_MS. */
+  /** A push without progress for so long is given up; SILENT_PUSH_MS when left out. */
   readonly silenceMs?: number;
   readonly onLine: (text: string) => void;
   readonly signal: AbortSignal;
 }
 
 export interface PushedImage {
-  /** What the registry answered: sha256:… */
+  /** The registry's answer: sha256:… */
   readonly digest: string;
-  /** Those that were sent: the registry had the others. */
+  /** The number of layers that were sent: the registry had the others. */
   readonly moved: number;
 }
 
 const SILENT_PUSH_MS = 5 * 60_000;
 
-/** Sends an image of the engine's to a registry. The name that it has for that is taken away again. */
+/** Pushes an image of the engine to a registry. The name that the image gets for this is removed again. */
 export async function pushImage(engine: Engine, push: Push): Promise<PushedImage> {
   const { image, repository, tag } = push;
   const name = `${repository}:${tag}`;
@@ -45,10 +45,10 @@ export async function pushImage(engine: Engine, push: Push): Promise<PushedImage
   }
 }
 
-/** The name of a layer's progress is its id's beginning. */
+/** The progress of a layer is named by the beginning of its id. */
 const MOVED = /^([0-9a-f]{12,64}) Pushed$/;
 const DIGEST = /\bdigest: (sha256:[0-9a-f]{64})\b/;
-/** An engine may try again for ever: that is no step forward. */
+/** An engine may retry for ever, which is no progress. */
 const WAITS = /^(?:\w+ )?(?:Retrying|Waiting)\b/;
 
 async function pushed(engine: Engine, push: Push): Promise<PushedImage> {
@@ -89,7 +89,7 @@ interface EngineLogin {
   readonly identitytoken?: string;
 }
 
-/** An engine wants to be told, even that there is nobody. */
+/** An engine wants credentials, even empty ones. */
 function authOf(login: RegistryLogin, repository: string): EngineLogin {
   const nobody = { username: "", password: "", serveraddress: registryOf(repository) };
   if (login.kind === "token") return { ...nobody, identitytoken: login.token };
@@ -105,7 +105,7 @@ type Word =
   | "a fault of the registry"
   | "failed";
 
-/** What engines say of a registry's no, the first that fits. */
+/** What engines say when a registry refuses; the first match counts. */
 const SIGNS: readonly (readonly [RegExp, Word])[] = [
   [/server gave HTTP response to HTTPS client/i, "plain http"],
   [/x509:|tls: failed to verify|certificate (?:is|has|signed)/i, "not trusted"],
@@ -126,7 +126,7 @@ interface Failed {
   readonly login: RegistryLogin;
 }
 
-/** The words of the registry, without the password if it repeats it. */
+/** Reports the words of the registry, without the password if they repeat it. */
 export function pushFailure(
   engine: Parameters<typeof isPodman>[0],
   { why, repository, login }: Failed,
@@ -167,7 +167,7 @@ interface Asked {
   readonly login: RegistryLogin;
 }
 
-/** Whether the registry has it, as far as the engine can tell: it is pushed again where it cannot. */
+/** Whether the registry has the image, as far as the engine can tell: if it cannot, the image is pushed again. */
 export const isInRegistry = ({ api }: Engine, { image, repository, login }: Asked): Promise<boolean> =>
   api
     .getImage(image)

@@ -6,14 +6,14 @@ import { dockerHome } from "../engine-endpoint.ts";
 import { askCredentialHelper, type HelperQuestion } from "./credential-helper.ts";
 
 /**
- * Who pushes, as `docker login` keeps it: with the helper that docker's own config.json names for the registry, or in an entry
- * of its `auths`.
+ * The login for a push, as `docker login` keeps it: with the helper that docker's own config.json names for the
+ * registry, or in an entry of its `auths`.
  */
 export type RegistryLogin =
   | { readonly kind: "login"; readonly username: string; readonly password: string }
-  /** What a registry gave in place of a password. */
+  /** What a registry issued in place of a password. */
   | { readonly kind: "token"; readonly token: string }
-  /** What else is kept there of it, which does not count; undefined: nothing. */
+  /** `instead`: what was found for the registry but does not count; undefined: nothing. */
   | { readonly kind: "none"; readonly instead?: string };
 
 const MAX_BYTES = 2 ** 20;
@@ -22,13 +22,13 @@ interface LoginQuestion extends Omit<HelperQuestion, "helper" | "server"> {
   readonly repository: string;
 }
 
-/** `apart` is the folder that is worked in: a config in it is no user's, and names no program. */
+/** `apart` is the working folder: a config in it is not the user's, and names no program. */
 export async function registryLogin(question: LoginQuestion): Promise<RegistryLogin> {
   const { repository, env, apart } = question;
   const file = path.join(dockerHome(env), "config.json");
   const read = await readRegular(file, { links: "follow", max: MAX_BYTES }).catch(() => undefined);
   const config = read === undefined ? {} : jsonIn(read);
-  // Nothing of the file is repeated: it holds passwords.
+  // Nothing of the file is repeated, because it holds passwords.
   if (config === undefined) return { kind: "none", instead: `${file} cannot be read as JSON` };
   const written = loginIn(config, repository);
   const kept = helperIn(config, repository);
@@ -56,14 +56,14 @@ async function liesIn(file: string, folder: string): Promise<boolean> {
   return way !== ".." && !way.startsWith(`..${path.sep}`) && !path.isAbsolute(way);
 }
 
-/** Of a repository such as registry.example:5000/team/box. */
+/** The registry of a repository such as registry.example:5000/team/box. */
 export const registryOf = (repository: string): string => repository.split("/", 1)[0] ?? "";
 
-/** The entry of a registry, and the name it has there. */
+/** The entry of a registry, with its name there. */
 const entryOf = (fields: unknown, registry: string): readonly [name: string, value: unknown] | undefined =>
   Object.entries(fieldsOf(fields)).find(([name]) => hostOf(name) === registry);
 
-/** Which helper is asked, and for what. One for the registry goes before one for all. */
+/** Which helper to ask, and for what. A helper for the registry takes precedence over one for all. */
 export function helperIn(
   config: Fields,
   repository: string,
@@ -77,7 +77,7 @@ export function helperIn(
   return { helper, server: written ?? usualName };
 }
 
-/** What the file itself holds. */
+/** The login in the file itself. */
 export function loginIn(config: Fields, repository: string): RegistryLogin {
   const [, entry] = entryOf(config["auths"], usual(registryOf(repository))) ?? [];
   const { auth, identitytoken: token } = fieldsOf(entry);
@@ -90,7 +90,7 @@ export function loginIn(config: Fields, repository: string): RegistryLogin {
     : { kind: "none", instead: "its entry under auths is not of the form NAME:PASSWORD" };
 }
 
-/** Entries may be addresses: https://index.docker.io/v1/. */
+/** Entries may be URLs: https://index.docker.io/v1/. */
 const hostOf = (name: string): string => usual(name.replace(/^https?:\/\//, "").replace(/\/.*$/s, ""));
 
 /** The same registry has three names. */

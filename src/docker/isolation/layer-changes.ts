@@ -20,14 +20,14 @@ import { notedImage, overlayVolume, requireCopy } from "./layer-volumes.ts";
 import { changesOfUpper } from "../../boxes/layers/upper-changes.ts";
 
 interface Reading {
-  /** Asked for only where a layer does not tell by itself. */
+  /** Called only if a layer cannot tell by itself. */
   readonly engine: () => Promise<Engine>;
   readonly uid: number;
-  /** That mounts the layers of an overlay already. */
+  /** A volume that already mounts the layers of an overlay. */
   readonly mounted?: string | undefined;
 }
 
-/** What a layer that nobody works on has other than the workspace has now. */
+/** How a layer that nobody works on differs from the current workspace. */
 export async function changesOfLayer(layer: Layer, { engine, uid, mounted }: Reading): Promise<LayerChanges> {
   if (layer.isolation === "copy") return copied(layer, { engine, uid });
   const { folder, workspace, made } = layer;
@@ -48,7 +48,7 @@ async function copied(layer: Layer, reading: Reading): Promise<LayerChanges> {
   return changesOfCopy(layer, await broughtCopy(layer, reading));
 }
 
-/** The tree of a copy, brought into its layer; the folder of it. */
+/** Brings the tree of a copy into its layer and returns its folder. */
 export async function broughtCopy(
   layer: Layer,
   { engine: find, uid, most }: Reading & { readonly most?: MostUnpacked },
@@ -85,7 +85,7 @@ async function bring(
     try {
       await unpack(archive, content, most);
     } finally {
-      // Behind the archive's end there may be more, and a connection that waits for its reader keeps the process alive.
+      // There may be more after the archive's end, and a connection that waits for its reader keeps the process alive.
       archive.destroy();
     }
   } catch (thrown) {
@@ -93,22 +93,22 @@ async function bring(
   }
 }
 
-/** Where the layers are in a container that never starts. */
+/** The place of the layers in a container that never starts. */
 const PLACE = "/layers";
 
 interface Shown extends AsyncDisposable {
-  /** Whether the layers together have this path. */
+  /** Whether the merged layers have this path. */
   readonly shows: (path: string) => Promise<boolean>;
 }
 
 interface Layers {
   readonly folder: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** That mounts them already. */
+  /** A volume that already mounts them. */
   readonly mounted?: string | undefined;
 }
 
-/** Asks the engine, which alone can lay the layers over each other; no program runs. Made when it is first asked. */
+/** Asks the engine, which alone can merge the layers; no program runs. The container is made for the first question. */
 function shownBy(engine: Engine, layers: Layers): Shown {
   const stack = new AsyncDisposableStack();
   const held: { container?: ReturnType<typeof mounted> } = {};
@@ -122,7 +122,7 @@ function shownBy(engine: Engine, layers: Layers): Shown {
         return true;
       } catch (thrown) {
         if (isMissing(thrown)) return false;
-        // A link that leads to itself is more than the engine can tell of by its path.
+        // The engine cannot look up a link that leads to itself.
         return isListed(container, path).catch(() => {
           throw engineFailure("looking into the layer", thrown);
         });
@@ -166,7 +166,7 @@ async function mounted(engine: Engine, { folder, labels, mounted: there, stack }
   return stack.use(await unstartedContainer(engine, { image, labels, volume })).container;
 }
 
-/** The one that was noted may have been removed since; nothing of it is run. */
+/** The noted image may have been removed since; nothing of the image is run. */
 async function anyImage(engine: Engine, noted: string | undefined): Promise<string> {
   const there =
     noted === undefined

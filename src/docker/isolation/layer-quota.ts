@@ -18,14 +18,14 @@ interface Leftover {
   readonly remove: () => Promise<unknown>;
 }
 
-/** Longer than any layer is being made. */
+/** Longer than making any layer takes. */
 const BEGUN_MS = 3_600_000;
 
 /** Layers that were given up, or never finished being made. */
 export async function layersToRemove(engine: Engine, { uid, stateDir }: Place): Promise<readonly Leftover[]> {
   const found = await allLayers(stateDir);
   const here = ({ at }: Found): boolean => at === undefined || at === engine.endpoint.host;
-  // The copy of another engine goes when that one is asked next: nothing else knows of it.
+  // A copy on another engine is removed when that engine is asked next: no other engine knows of it.
   return found
     .filter((each) => isDone(each) && here(each))
     .map((each) => ({
@@ -43,7 +43,7 @@ export async function clearGivenUp(engine: Engine, place: Place): Promise<void> 
 const isDone = ({ state, changed }: Found): boolean =>
   state === "given-up" || (state === "begun" && Date.now() - changed > BEGUN_MS);
 
-/** The folder last: it alone knows of the volume. */
+/** The folder goes last: only it knows of the volume. */
 async function removeLayer(
   engine: Engine,
   uid: number,
@@ -59,7 +59,7 @@ function unlessGone(thrown: unknown): void {
   if (!isMissing(thrown) && !isBeingRemoved(thrown)) throw thrown;
 }
 
-/** Copies of dead runs that no layer of this state folder knows of: they were killed before the copy was whole. */
+/** Copies of dead runs that no layer of this state folder knows: the runs were killed before the copy was complete. */
 export async function copiesToRemove(
   engine: Engine,
   volumes: readonly VolumeInspectInfo[],

@@ -10,16 +10,16 @@ import { makeFolder } from "../../platform/folders.ts";
 type Labels = Readonly<Record<string, string>>;
 
 export interface VolumeWanted {
-  /** Left out, the engine gives one. */
+  /** Left out, the engine chooses a name. */
   readonly name?: string;
   readonly labels: Labels;
-  /** The folder's part that is the lower layer. */
+  /** The name of the lower layer in the folder. */
   readonly lower: string;
 }
 
 /**
- * A volume that the engine mounts when a container with it starts, and unmounts at its end. Without redirects a
- * renamed folder is a new one with its content, so that the upper layer alone tells what changed.
+ * A volume that the engine mounts when a container with it starts, and unmounts when the container ends. Without
+ * redirects a renamed folder is a new one with its content, so that the upper layer alone tells what changed.
  */
 export async function overlayVolume(engine: Engine, folder: string, wanted: VolumeWanted): Promise<string> {
   const { name, labels, lower } = wanted;
@@ -37,7 +37,10 @@ export async function overlayVolume(engine: Engine, folder: string, wanted: Volu
   return volume.name;
 }
 
-/** Before a copy is mounted: the engine would make an empty one of that name, as if all of it had been deleted. */
+/**
+ * Called before a copy is mounted: for a missing copy the engine would make an empty one of that name, as if all of it
+ * had been deleted.
+ */
 export async function requireCopy(
   { api, endpoint }: Engine,
   { session, volume, at, context }: Pick<Layer, "session" | "at" | "context"> & { readonly volume: string },
@@ -62,18 +65,18 @@ export async function requireCopy(
   }
 }
 
-/** Notes which image a container could be made of, only to mount these layers again. */
+/** Notes an image for a container that only mounts these layers again. */
 export const noteImage = (folder: string, image: string): Promise<void> =>
   writeFile(path.join(folder, "image"), image, { mode: 0o600 });
 
 export const notedImage = (folder: string): Promise<string> => readFile(path.join(folder, "image"), "utf8");
 
-/** Where the layers are in a container that never starts. */
+/** The place of the layers in a container that never starts. */
 const PLACE = "/layers";
 
 /**
- * The kernel keeps a root-owned folder in `work`, and what is left in it after a deletion only root can remove. It
- * is emptied whenever the layers are mounted, so a mount is asked for, with nothing below; no program runs.
+ * The kernel keeps a root-owned folder in `work`, and only root can remove what a deletion leaves in it. The kernel
+ * empties that folder whenever the layers are mounted, so this asks for a mount, with nothing below; no program runs.
  */
 export async function emptyWork(engine: Engine, folder: string, labels: Labels): Promise<void> {
   const inner = path.join(folder, "work", "work");

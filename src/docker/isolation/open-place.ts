@@ -17,7 +17,7 @@ const NO_SOURCE =
   /bind source path does not exist|mounts denied|(statfs|stat) \S.*: no such file or directory/i;
 const NO_MOUNT = /failed to mount local volume|error while mounting volume|mount(ing)? .*\boverlay\b/i;
 
-/** What the engine says when it cannot give a box its workspace, with the way round it; undefined for all else. */
+/** The error if the engine cannot give a box its workspace, with the way round it; undefined for any other failure. */
 export function unseen(isolation: Isolation, workspace: string, thrown: unknown): HarnessError | undefined {
   const reason = reasonOf(thrown);
   const failure = (message: string): HarnessError =>
@@ -32,7 +32,7 @@ export function unseen(isolation: Isolation, workspace: string, thrown: unknown)
 /** In the container that fills the volume and never starts: the engine leaves the archive's own top folder as it is. */
 const TREE = "/harness-copy/tree";
 
-/** The workspace as a volume of the engine's, wherever that is, filled by a tar stream. */
+/** The workspace as a volume of the engine, wherever the engine is, filled by a tar stream. */
 async function makeCopy(request: VolumeRequest): Promise<Place> {
   const { engine, layer } = request;
   const kept = layer?.volume ?? undefined;
@@ -65,7 +65,7 @@ const removeVolume = async ({ engine, volume }: VolumeRequest): Promise<void> =>
   await engine.api.getVolume(volume).remove();
 };
 
-/** One that is to outlive its box is not labelled as a box's: what a session has goes when the session lets it. */
+/** A volume that outlives its box has no label of a box: what a session has is removed when the session gives it up. */
 function labelsOf({ labels, layer, stateDir }: VolumeRequest): Record<string, string> {
   if (layer === null) return { ...labels };
   const { [BOX_LABEL]: _, ...others } = labels;
@@ -101,7 +101,7 @@ async function upload(
 
 const STALLED_MS = 60_000;
 
-/** Fires when nothing more was taken for a while. */
+/** Fires if nothing more was taken for a while. */
 function whenStalled(size: { readonly bytes: number }): Disposable & { readonly signal: AbortSignal } {
   const controller = new AbortController();
   let seen = -1;
@@ -129,7 +129,7 @@ const told = (skipped: readonly Skipped[]): readonly string[] => [
   ...(skipped.length > TOLD ? [`not in the copy: ${skipped.length - TOLD} more`] : []),
 ];
 
-/** Makes what the box is to work on; for `bind` that is the workspace, which is there. */
+/** Makes what the box will work on; for `bind` that is the workspace itself. */
 export function placeOf(isolation: Isolation, request: VolumeRequest): Promise<Place> {
   return MAKERS[isolation](request);
 }

@@ -13,7 +13,7 @@ import { readMountinfo } from "../../boxes/runner/mountinfo.ts";
 
 const COPY = "work on a copy: --isolation copy";
 
-/** The workspace as lower layer. What the box writes goes to the upper one: its session's, or its own and then lost. */
+/** The workspace as the lower layer. The box writes to the upper layer: its session's, or its own, then lost. */
 export async function makeOverlay(request: VolumeRequest): Promise<Place> {
   const { engine, stateDir, session, owner, volume, labels } = request;
   const folder = request.layer?.folder ?? (await makeBoxFolder(stateDir, session, owner));
@@ -30,14 +30,14 @@ export async function makeOverlay(request: VolumeRequest): Promise<Place> {
   return overlayIn(folder, request);
 }
 
-/** One that is there already, and stands in a container that was frozen. */
+/** An existing overlay that is mounted in a frozen container. */
 export function overlayIn(folder: string, request: VolumeRequest): Place {
   const { workspace } = request;
   const upper = path.join(folder, "upper");
   return {
     disk: upper,
     snapshot: false,
-    // Read from the host, since what lies in the layer is not in the merged tree: whiteouts.
+    // Read from the host, because the merged tree does not show what lies in the layer: whiteouts.
     changes: (client) =>
       changesOfUpper({
         lower: workspace.path,
@@ -49,14 +49,14 @@ export function overlayIn(folder: string, request: VolumeRequest): Place {
   };
 }
 
-/** Mount options are separated by commas, layers by colons; the engine has no way to quote either. */
+/** Mount options are separated by commas, layers by colons; the engine cannot quote either. */
 async function refuseFolder(folder: string): Promise<void> {
   const why = /[,:\\]/.test(folder) ? "its path holds a comma, a colon or a backslash" : await unfit(folder);
   if (why === undefined) return;
   throw new HarnessError(EXIT.sandbox, `no overlay can be kept in ${folder}: ${why}`, COPY);
 }
 
-/** By the number that the kernel gives each kind of file system. */
+/** Keyed by the kernel's number for each kind of file system. */
 const NO_UPPER: ReadonlyMap<number, string> = new Map([
   [0x794c7630, "an overlay itself"],
   [0x6969, "NFS"],
@@ -74,7 +74,7 @@ async function unfit(folder: string): Promise<string | undefined> {
   return kind === undefined ? undefined : `its file system is ${kind}`;
 }
 
-/** The upper layer's own folder is what the box sees as the workspace, so it looks like it. */
+/** The box sees the upper layer's own folder as the workspace, so the folder gets the workspace's mode and owner. */
 async function prepareLayers(folder: string, request: VolumeRequest): Promise<void> {
   const { workspace, image, layer } = request;
   const [upper, work] = [path.join(folder, "upper"), path.join(folder, "work")];
@@ -101,7 +101,7 @@ async function isShown(client: RunnerClient, root: string, file: string): Promis
   }
 }
 
-/** A session's layer goes when the session lets it. */
+/** A session's layer is removed when the session gives it up. */
 async function removeOverlay(folder: string, request: VolumeRequest): Promise<void> {
   const { engine, volume, labels, layer, session } = request;
   await engine.api.getVolume(volume).remove();
@@ -110,7 +110,7 @@ async function removeOverlay(folder: string, request: VolumeRequest): Promise<vo
   await removeBoxFolder({ path: folder, id: session });
 }
 
-/** An engine that takes the volume's options for nothing would give the box an empty folder. */
+/** An engine that ignores the volume's options would give the box an empty folder. */
 function faultsOf(mountinfo: string, workspace: string, session: string): readonly string[] {
   const point = readMountinfo(mountinfo).points.find(({ path: at }) => at === workspace);
   const layer = point?.superOptions.find((option) => option.startsWith("upperdir="));

@@ -10,9 +10,9 @@ import { isAlive, thisProcess } from "../../boxes/life/owner.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
 /**
- * `<state>/parked/<session>.<expires>.parked` lets a frozen box be taken up until then: it holds the key, so only its
- * owner can read it. Whoever takes the box up renames it to `<session>.<owner>.taken` and empties it; that name says
- * who has the box now, which its container, made by another process, cannot.
+ * `<state>/parked/<session>.<expires>.parked` lets a frozen box be resumed until then: the file holds the key, so only
+ * its owner can read it. A process that resumes the box renames the file to `<session>.<owner>.taken` and empties it;
+ * the name says who has the box now, which the container's labels cannot, because another process made it.
  */
 export type Standing = {
   readonly session: string;
@@ -63,7 +63,7 @@ export async function holds(standing: Standing, now: number): Promise<boolean> {
   return standing.kind === "parked" ? now < standing.expires : isAlive(standing.owner);
 }
 
-/** Refuses a second process for a session that one has resumed, even where their locks would be compatible. */
+/** Refuses a second process for a session that another process has resumed, even if their locks would be compatible. */
 export async function refuseTaken(stateDir: string, session: string): Promise<void> {
   const taken = (await standingsOf(stateDir, session)).filter(({ kind }) => kind === "taken");
   if (!(await Promise.all(taken.map((each) => holds(each, 0)))).includes(true)) return;
@@ -81,8 +81,8 @@ interface Parking {
 }
 
 /**
- * The file and its name are on disk when this resolves. Earlier files of the session are removed, but for the one that
- * says that this process has the box: until it is frozen nothing else does (`letGoTaken`).
+ * The file and its name are on disk when this resolves. Earlier files of the session are removed, except the one that
+ * says that this process has the box: until the box is frozen, nothing else says so (`letGoTaken`).
  */
 export async function writeParked(
   stateDir: string,
@@ -118,7 +118,7 @@ export async function writeParked(
 const takenFile = (stateDir: string, session: string, owner: Owner): string =>
   path.join(parkedIn(stateDir), `${session}.${ownerText(owner)}.taken`);
 
-/** Says that this process has the box of the session no more. */
+/** Records that this process no longer has the box of the session. */
 export const letGoTaken = (stateDir: string, session: string, owner: Owner): Promise<void> =>
   rm(takenFile(stateDir, session, owner), { force: true });
 
@@ -128,7 +128,7 @@ interface Claimed {
   readonly letGo: () => Promise<void>;
 }
 
-/** One of several callers gets it; the others get undefined. The key is then no longer on disk. */
+/** Only one of several callers gets the claim; the others get undefined. The key is then no longer on disk. */
 export async function claimParked(
   stateDir: string,
   { session, file }: Standing,
@@ -156,7 +156,7 @@ export async function forget({ file }: Standing): Promise<void> {
   });
 }
 
-/** Names what is said of a session's box: where it is the same before and after a look at the box, the look was of that. */
+/** The records of a session's box as one text: a look at the box is valid if it is the same before and after. */
 export const sayingOf = async ({ parks }: Pick<BoxRecord, "parks">): Promise<string> =>
   parks === undefined
     ? ""
@@ -166,8 +166,9 @@ export const sayingOf = async ({ parks }: Pick<BoxRecord, "parks">): Promise<str
         .join("\n");
 
 /**
- * What keeps a box although its creator has ended: a pending answer of a person, or a process that resumed it. A box
- * that is not frozen is not kept for an answer: the process that would freeze or had thawed it was killed; its lease ends it.
+ * What keeps a box although its creator has ended: a pending answer of a person, or a process that resumed the box. A
+ * box that is not frozen is not kept for an answer: the process that would have frozen it, or had thawed it, was
+ * killed; the lease ends the box.
  */
 export async function holderOf(
   { parks }: Pick<BoxRecord, "parks">,
@@ -187,8 +188,8 @@ export interface OfSession {
 }
 
 /**
- * Removes the frozen box of a session and its record; the layer or copy stays. Resolves to whether there was one: what
- * somebody else has taken up meanwhile is theirs.
+ * Removes the frozen box of a session and its record; the layer or copy stays. Resolves to whether there was one: a box
+ * that another process has resumed meanwhile belongs to that process.
  */
 export async function discardParked(engine: Engine, of: OfSession): Promise<boolean> {
   const { stateDir, session } = of;

@@ -9,7 +9,7 @@ import type { PausedRunner } from "../../boxes/runner/runner-client.ts";
 import { KEY_BYTES } from "../../boxes/runner/runner-frames.ts";
 import type { OfSession } from "./parked-files.ts";
 
-/** The layers of a frozen box are mounted already, and bear no second mount: by this volume they can be looked into. */
+/** The layers of a frozen box are mounted already and cannot be mounted twice: this volume gives access to them. */
 export async function frozenVolume(
   engine: Engine,
   { uid, stateDir, session }: OfSession,
@@ -22,18 +22,18 @@ export async function frozenVolume(
   return own?.Name;
 }
 
-/** What it takes to take a frozen box up again. */
+/** What is needed to resume a frozen box. */
 export interface ParkedBox {
   readonly container: string;
-  /** All of the container's: they tell what it was made as, and who it belongs to. */
+  /** All labels of the container: they tell what it was made as, and whom it belongs to. */
   readonly labels: Readonly<Record<string, string>>;
-  /** In the workspace's stead. */
+  /** Mounted in place of the workspace. */
   readonly volume: string | null;
-  /** Whether it was made with lists of users of the host's. */
+  /** Whether the box was made with host files as its lists of users. */
   readonly named: boolean;
-  /** The folder of its network on the host; null where it has none. */
+  /** The folder of the box's network on the host; null if it has none. */
   readonly network: string | null;
-  /** What its mounts lay over when it was verified. */
+  /** The host files that its mounts covered when it was verified. */
   readonly files: readonly HostFile[];
   readonly runner: PausedRunner;
   readonly jobs: readonly KeptJob[];
@@ -57,7 +57,7 @@ const form = z.strictObject({
 
 const whole = z.strictObject({ seal: z.string(), box: z.unknown() });
 
-/** A word that was changed by mistake shows; against somebody who can read the key there is no seal. */
+/** Shows accidental changes; it is no seal against somebody who can read the key. */
 const sealOf = (key: string, box: string): string => createHmac("sha256", key).update(box).digest("hex");
 
 export function parkedText(parked: ParkedBox): string {
@@ -69,7 +69,7 @@ export function parkedText(parked: ParkedBox): string {
   return JSON.stringify({ seal: sealOf(key, JSON.stringify(box)), box });
 }
 
-/** Undefined for anything that is not, to the letter, what was written. */
+/** Undefined unless the text is exactly what was written. */
 export function readParked(text: string): ParkedBox | undefined {
   const outer = whole.safeParse(parsedJson(text));
   const inner = form.safeParse(outer.data?.box);

@@ -15,13 +15,13 @@ export interface TakingUp extends OfSession {
   readonly engine: Engine;
   readonly owner: Owner;
   readonly isolation: Isolation;
-  /** Of a box that would be made now. */
+  /** The plan of a box that would be made now. */
   readonly plan: BoxPlan;
   readonly place: VolumeRequest;
-  /** What an environment mounts into the box of this session, beside the plan. */
+  /** What an environment mounts into the box of this session, besides the plan. */
   readonly environment?: ((session: string) => BoxPlan["volumes"]) | undefined;
   readonly door: Door | undefined;
-  /** Opens the network of a box in its folder again; left out where nothing is granted now. */
+  /** Reopens the network of a box in its folder; left out if nothing is granted now. */
   readonly network: ((folder: string) => Promise<BoxNetwork | undefined>) | undefined;
   readonly onWarning: (text: string) => void;
 }
@@ -32,17 +32,17 @@ export interface TakenUp {
   readonly place: Place;
   readonly jobs: ParkedBox["jobs"];
   readonly network: BoxNetwork | undefined;
-  /** Says that nobody has it any more. */
+  /** Records that nobody has the box any more. */
   readonly letGo: () => Promise<void>;
 }
 
 export const NOT_THERE = "it was removed";
 
-/** The frozen box as it was, or why not; nothing is left of it then. */
+/** The frozen box as it was, or why it cannot be resumed; then nothing is left of it. */
 export async function takeUp(standing: Standing, taking: TakingUp): Promise<TakenUp | string> {
   const { stateDir, owner, engine } = taking;
   if (standing.kind !== "parked") return NOT_THERE;
-  // Before anything is removed: who has it may have thawed it by now.
+  // Before anything is removed: a process that has the box may have thawed it by now.
   const claimed = await claimParked(stateDir, standing, owner);
   const over =
     standing.expires <= Date.now()
@@ -50,7 +50,7 @@ export async function takeUp(standing: Standing, taking: TakingUp): Promise<Take
       : undefined;
   if (claimed === undefined) {
     await refuseTaken(stateDir, taking.session);
-    // Whoever looked for leftovers has found it over, too.
+    // A process that looked for leftovers has found the box expired too.
     if (over !== undefined) await removeLeased(engine, taking);
     return over ?? NOT_THERE;
   }
@@ -62,7 +62,7 @@ export async function takeUp(standing: Standing, taking: TakingUp): Promise<Take
     await letGo();
     return done;
   } catch (thrown) {
-    // Its key is used up, so that nobody goes on in it.
+    // The key is used up, so nobody can resume the box.
     await removeLeased(engine, taking).catch(() => undefined);
     await letGo();
     throw thrown;
@@ -77,7 +77,7 @@ async function thawed(
   if (!(await isThere(parked, taking))) return "the engine has it no more";
   const { engine, door, onWarning } = taking;
   const { container: id, runner, files, jobs } = parked;
-  // It runs on as soon as it is thawed, so that its way out is there before.
+  // The box runs on as soon as it is thawed, so its way out is opened before.
   const network = await networkOf(parked, taking);
   if (typeof network === "string") return network;
   try {
@@ -105,7 +105,7 @@ async function networkOf(
   return (await reopen(folder)) ?? "what it reached its network by is gone";
 }
 
-/** By its labels, too: no word in a file has another container touched. */
+/** Checks the labels too, so that no word in a file makes us touch another container. */
 async function isThere(
   { container }: ParkedBox,
   { engine, uid, stateDir, session }: TakingUp,
@@ -116,7 +116,7 @@ async function isThere(
   return found?.State === "paused" && parks?.session === session && parks.stateDir === stateDir;
 }
 
-/** What would be made now, but for what names the box that was. */
+/** The plan that would be made now, except for what names the old box. */
 async function planOf(
   { labels, volume, named, network }: ParkedBox,
   { engine, plan: fresh, environment }: TakingUp,

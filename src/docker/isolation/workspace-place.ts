@@ -2,7 +2,7 @@ import type { Owner } from "../../boxes/box-labels.ts";
 import type { Engine } from "../engine.ts";
 import type { Layer } from "../../boxes/layers/layer-record.ts";
 
-/** A volume in the workspace's stead. */
+/** A volume in place of the workspace. */
 export interface VolumeRequest {
   readonly engine: Engine;
   readonly workspace: { readonly path: string; readonly uid: number; readonly gid: number };
@@ -11,11 +11,11 @@ export interface VolumeRequest {
   readonly owner: Owner;
   readonly volume: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** Any image that is there; nothing of it is run. */
+  /** Any existing image; nothing of it is run. */
   readonly image: string;
-  /** Where the engine keeps its data, by its own word. */
+  /** The engine's data folder, as the engine reports it. */
   readonly engineRoot: string;
-  /** Where what is changed outlives the box; null: it does not. */
+  /** Where changes outlive the box; null: they do not. */
   readonly layer: Layer | null;
   readonly onWarning: (text: string) => void;
 }

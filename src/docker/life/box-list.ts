@@ -8,7 +8,7 @@ import { holderOf, type Standing } from "../isolation/parked-files.ts";
 import { removeUnthawed } from "./container-processes.ts";
 import { isOfAnother, liveness } from "../../boxes/life/owner.ts";
 
-/** As long as people see ids elsewhere. */
+/** The length of the ids that people see elsewhere. */
 export const SHORT_ID = 12;
 
 /** Every box of one user of this machine, running or not, the oldest first. */
@@ -48,7 +48,7 @@ const described = (container: ContainerInfo, record: BoxRecord): Omit<ListedBox,
   state: container.State,
 });
 
-/** Bytes that each running box uses, by id; a box that does not say is left out. */
+/** Bytes that each running box uses, by id; boxes that do not say are left out. */
 export async function memoryOf(
   engine: Engine,
   boxes: readonly ListedBox[],
@@ -62,14 +62,14 @@ export async function memoryOf(
   return new Map((await Promise.all(used)).flat());
 }
 
-/** Without the file cache that goes when room is needed; cgroup v1 and v2 call it by different names. */
+/** Without the file cache, which is freed when memory is needed; cgroup v1 and v2 name it differently. */
 function usedBytes({ memory_stats: memory }: ContainerStats): number | undefined {
   const details = memory?.stats as Readonly<Record<string, number>> | undefined;
   const cache = details?.["total_inactive_file"] ?? details?.["inactive_file"] ?? 0;
   return memory?.usage === undefined ? undefined : Math.max(0, memory.usage - cache);
 }
 
-/** The boxes that ids or their beginnings name; one that names none or several is a mistake. */
+/** The boxes with these ids or beginnings of ids; one that fits no box or several is a mistake. */
 export function pickBoxes(boxes: readonly ListedBox[], ids: readonly string[]): readonly ListedBox[] {
   const picked = ids.map((wanted) => {
     const fits = boxes.filter(({ id }) => wanted !== "" && id.startsWith(wanted));
@@ -87,7 +87,7 @@ export function pickBoxes(boxes: readonly ListedBox[], ids: readonly string[]): 
   return [...new Set(picked)];
 }
 
-/** False when it was gone already, or is being removed by somebody else. */
+/** False if the box was gone already, or if somebody else is removing it. */
 export async function removeBox(engine: Engine, id: string): Promise<boolean> {
   try {
     await removeUnthawed(engine.api.getContainer(id));

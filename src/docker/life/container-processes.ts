@@ -5,13 +5,13 @@ import { isGvisor } from "../box/box-report.ts";
 import type { BoxPlan } from "../container-spec.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** What can be seen and done about a container from outside, where its processes are this machine's. */
+/** What can be seen of a container and done to it from outside, if its processes run on this machine. */
 
 /**
- * Removes a container so that nothing in it runs once more. To end a frozen one, engines with version 1 of the cgroups
- * thaw it, and until its first process is gone the others go on: for some thousand writes to what may have lost its
- * protection meanwhile. A signal that each of them has before comes first. Where they cannot be seen (an engine in a
- * machine of its own), that moment stays.
+ * Removes a container so that nothing in it runs once more. To end a frozen container, engines with cgroups version 1
+ * thaw it, and until its first process is gone the others go on: long enough for some thousand writes to what may have
+ * lost its protection meanwhile. So each process is sent a signal first. If the processes cannot be seen (an engine in
+ * a machine of its own), that moment remains.
  */
 export async function removeUnthawed(container: Docker.Container, abortSignal?: AbortSignal): Promise<void> {
   const bound = abortSignal === undefined ? {} : { abortSignal };
@@ -38,29 +38,29 @@ async function endFrozen(
   }
 }
 
-/** Frozen, it cannot end, so that its number is nobody else's. */
+/** A frozen process cannot end, so its number belongs to no other process. */
 async function isIn(id: string, pid: number): Promise<boolean> {
   if (!Number.isInteger(pid) || pid < 2) return false;
   return (await readFile(`/proc/${pid}/cgroup`, "utf8").catch(() => "")).includes(id);
 }
 
-/** How the mounts of a container deviate from the plan, by this machine's word; none where it cannot tell. */
+/** How the mounts of a container deviate from the plan, according to this machine's kernel; empty if it cannot tell. */
 export async function mountsOutside(plan: BoxPlan, id: string, pid: unknown): Promise<readonly string[]> {
   if (isGvisor(plan) || typeof pid !== "number" || !(await isIn(id, pid))) return [];
   const text = await readFile(`/proc/${pid}/mountinfo`, "utf8").catch(() => "");
   return text === "" ? [] : mountLines(plan, text);
 }
 
-/** Resolves to whether nothing of it runs any more, once that is known or was waited for in vain. */
+/** Resolves to whether nothing of the container runs any more, once that is known or the wait was in vain. */
 export type EndWatch = () => Promise<boolean>;
 
 /**
- * Of a container that runs. The kernel ends a PID namespace with its first process: that one counts as ended only when
- * all others are gone, so that afterwards nothing can write any more. Undefined where this machine's kernel is not the
- * one that runs it, or it cannot tell: then only the engine knows.
+ * Watches a running container. The kernel ends a PID namespace with its first process, which counts as ended only when
+ * all others are gone, so that nothing can write afterwards. Undefined if another kernel than this machine's runs the
+ * container, or if this machine cannot tell: then only the engine knows.
  */
 export async function endWatch(plan: BoxPlan, container: Docker.Container): Promise<EndWatch | undefined> {
-  // Another runtime may stand between.
+  // Another runtime may run more than the container itself.
   if (plan.host.runtime !== null) return undefined;
   const { State } = await container.inspect();
   const { Pid: pid } = State;
@@ -74,17 +74,17 @@ export async function endWatch(plan: BoxPlan, container: Docker.Container): Prom
   };
 }
 
-/** Many processes of a busy machine's box, each to be given a processor once more before it is gone, take more than a second. */
+/** On a busy machine, the many processes of a box that each need a processor once more can take over a second to go. */
 const END_MS = 4000;
 const END_LOOK_MS = 2;
 
-/** Seen from here, where its number is another one. */
+/** The first process of its namespace, seen from outside, where it has another number. */
 async function isFirst(pid: number): Promise<boolean> {
   const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
   return /^NSpid:\s.*\s1$/m.test(status) && /^Threads:\s1$/m.test(status);
 }
 
-/** A number that is somebody else's by now is in no cgroup of the container's. */
+/** A number that now belongs to another process is in no cgroup of the container. */
 async function isRunning(id: string, pid: number): Promise<boolean> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
   const state = stat.slice(stat.lastIndexOf(")") + 2)[0];

@@ -11,15 +11,15 @@ import { isAlive } from "../../boxes/life/owner.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
 /**
- * `<state>/protected/<workspace's hash>.<owner>.json` says what of a workspace was protected when a box that can write to
- * it began, for as long as that box has not ended with a search of the whole tree. One whose owner is dead says what
- * the next start has to compare with: what is protected by then and was not at that time may be the dead run's. A file
- * appears whole (written aside, synced, renamed); whose it is, and over which workspace, its name alone tells.
+ * `<state>/protected/<workspace's hash>.<owner>.json` records what of a workspace was protected when a box that can
+ * write to it began. The file exists until that box has ended with a search of the whole tree. The next start compares
+ * with the records of dead owners: what is protected by then and was not at that time may be the dead run's. A file
+ * appears whole (written aside, synced, renamed); its name alone tells whose it is, and for which workspace.
  * Limit: a workspace that was moved meanwhile is not found.
  */
 export interface DeadRecord {
   readonly file: string;
-  /** Undefined where it cannot be read: damaged, or of another version. */
+  /** Undefined if the record cannot be read: damaged, or of another version. */
   readonly held: RecordedProtection | undefined;
 }
 
@@ -45,7 +45,7 @@ const folderIn = (stateDir: string): string => path.join(stateDir, "protected");
 const hashOf = (workspace: string): string =>
   createHash("sha256").update(workspace).digest("hex").slice(0, 32);
 
-/** On the disk when it resolves; what it gives takes it away again. */
+/** The record is on disk when this resolves; the returned function removes it. */
 export async function recordProtected(
   stateDir: string,
   { workspace, owner }: { readonly workspace: string; readonly owner: Owner },
@@ -76,7 +76,7 @@ export async function recordProtected(
   return () => rm(file, { force: true });
 }
 
-/** Of runs that are dead: those over this folder, over one above it and over one in it. */
+/** Records of dead runs: those over this folder, over a folder above it and over a folder in it. */
 export async function deadRecords(stateDir: string, given: string): Promise<readonly DeadRecord[]> {
   const folder = folderIn(stateDir);
   const names = await readdir(folder).catch((thrown: unknown) => {
@@ -85,7 +85,7 @@ export async function deadRecords(stateDir: string, given: string): Promise<read
     throw new HarnessError(EXIT.sandbox, message, `ls -ld ${folder}`, thrown);
   });
   if (names.length === 0) return [];
-  // A folder that is not there is somebody else's to refuse.
+  // A missing folder is refused elsewhere.
   const workspace = await realpath(given).catch(() => given);
   const found = await Promise.all(names.map((name) => deadIn(folder, name, workspace)));
   return found.flat();

@@ -36,7 +36,7 @@ export interface Reaped {
   readonly volumes: readonly string[];
   readonly folders: readonly string[];
   readonly locks: readonly string[];
-  /** Of dead runs, left on purpose: changes that were not applied. */
+  /** Left by dead runs and kept on purpose: changes that were not applied. */
   readonly kept: readonly Leftover[];
   /** Removal failed; the next start tries again. */
   readonly failed: readonly Leftover[];
@@ -47,14 +47,14 @@ export interface ReapRequest {
   readonly stateDir: string;
 }
 
-/** Something without owner labels (the container of one command) is a leftover once it is older than any such thing lives. */
+/** A thing without owner labels (the container of one command) is a leftover once it is older than any such thing. */
 const UNOWNED_MS = 3_600_000;
 
 interface Found {
   readonly id: string;
   readonly record: BoxRecord;
   readonly created: number;
-  /** Of a container. */
+  /** Set for containers. */
   readonly frozen?: boolean;
 }
 
@@ -114,9 +114,9 @@ export async function reap(engine: Engine, { uid, stateDir }: ReapRequest): Prom
 }
 
 /**
- * Without boxes that are frozen for a person's answer, and those that another process than their creator has resumed.
- * They are frozen and resumed while this looks: where what is said of one has changed since before the look, a question
- * that waits keeps it, however it was seen.
+ * Leaves out boxes that are frozen for a person's answer, and boxes that another process than their creator has
+ * resumed. Boxes are frozen and resumed while this looks: if the records of a box have changed since before the look, a
+ * question that waits keeps the box, whatever state was seen.
  */
 async function notWaiting(engine: Engine, uid: number, dead: readonly Found[]): Promise<readonly Found[]> {
   if (!dead.some(({ record }) => record.parks !== undefined)) return dead;
@@ -132,7 +132,7 @@ async function notWaiting(engine: Engine, uid: number, dead: readonly Found[]): 
 
 const GOING_MS = 5000;
 
-/** What another start is removing may still run: it is waited for, a moment, before this one makes a box of its own. */
+/** A container that another start is removing may still run: this waits for it briefly before a new box is made. */
 async function removedOr(container: Docker.Container): Promise<void> {
   try {
     await removeUnthawed(container);
@@ -231,10 +231,10 @@ interface Failed<K> {
 /** Removes many things; one failure does not stop the others. */
 class Removal<K extends string> {
   readonly failed: Failed<K>[] = [];
-  /** Being removed by another start or by the run itself, which also removes what depends on them. */
+  /** Things that another start or the run itself is removing; that process also removes what depends on them. */
   readonly going = new Set<string>();
 
-  /** Resolves to those that it removed. */
+  /** Resolves to the things that were removed. */
   async each(kind: K, things: readonly Thing[]): Promise<readonly string[]> {
     const gone = things.map(async ({ id, remove }) => {
       try {
@@ -249,7 +249,7 @@ class Removal<K extends string> {
     return (await Promise.all(gone)).flat();
   }
 
-  /** A list that cannot be read is recorded as a failure and is empty. */
+  /** A list that cannot be read is recorded as a failure and counts as empty. */
   async orNone<T>(kind: K, id: string, list: Promise<readonly T[]>): Promise<readonly T[]> {
     return list.catch((thrown: unknown) => {
       this.failed.push({ kind, id, reason: reasonOf(thrown) });

@@ -16,45 +16,45 @@ import { javaTrustStore } from "./java-trust-store.ts";
 import { aptSettings, NETWORK_FILES, networkVariables } from "./network-variables.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
-/** What a box may reach, and what its tools need for it. Without a grant there is no proxy until one is added. */
+/** What a box may reach, and what its tools need for that. Without a grant there is no proxy until one is added. */
 export interface NetworkRequest extends Omit<EgressOptions, "folder"> {
-  /** PEM of all whom the tools of the host trust; asked for once a box is made. */
+  /** PEM of all authorities that the tools of the host trust; called once a box is made. */
   readonly trust: () => Promise<string>;
-  /** For its commands, beside those that point tools at the proxy. */
+  /** Variables for its commands, besides those that point tools at the proxy. */
   readonly variables?: Readonly<Record<string, string>>;
-  /** Settings of tools that take them from files alone, by their names in the network's folder. */
+  /** Settings for tools that take them from files only, by their names in the network's folder. */
   readonly files?: Readonly<Record<string, string>>;
 }
 
-/** The way out of one box, from this side of its wall. */
+/** The way out of one box, on the host's side of its wall. */
 export interface BoxNetwork {
   /** Mounted into the box: the proxy's socket, certificates and settings. */
   readonly folder: string;
-  /** For commands that start now. */
+  /** Variables for commands that start now. */
   readonly env: () => Readonly<Record<string, string>>;
   readonly connections: () => readonly Connection[];
   readonly grant: GrantedNetwork["grant"];
-  /** For a box into which the folder cannot be mounted: a connection to the proxy, of which either half may end first. */
+  /** For a box that cannot mount the folder: a connection to the proxy; either half of it may end first. */
   readonly connect: () => Duplex;
-  /** Closes the proxy; whoever goes on with the box opens another one in the same folder. */
+  /** Closes the proxy; a process that resumes the box opens another one in the same folder. */
   readonly leave: () => Promise<void>;
-  /** Closes it and removes the folder. */
+  /** Closes the proxy and removes the folder. */
   readonly remove: () => Promise<void>;
 }
 
-/** As folders of boxes are kept (life/workspace-folders.ts), below this one. */
+/** Arranged like the folders of boxes (life/workspace-folders.ts), below this folder. */
 export const networksIn = (mounts: string): string => path.join(mounts, "net");
 
 export const networkFolder = (mounts: string, session: string): string =>
   path.join(networksIn(mounts), "boxes", session, "box");
 
-/** The same for a box that no engine here has: nothing of it is mounted, so it goes with whoever made it. */
+/** For a box that no engine here has: nothing of the folder is mounted, so it is removed with its maker. */
 export const farNetworkFolder = (mounts: string, name: string): string =>
   path.join(farNetworksIn(mounts), "boxes", name, "box");
 
 const farNetworksIn = (mounts: string): string => path.join(mounts, "far");
 
-/** Of those, what runs that are gone have left. */
+/** Removes such folders that ended runs have left. */
 export async function reapFarNetworks(mounts: string): Promise<void> {
   const alive = liveness();
   for (const folder of await boxFolders(farNetworksIn(mounts)))
@@ -62,7 +62,7 @@ export async function reapFarNetworks(mounts: string): Promise<void> {
       await removeBoxFolder(folder).catch(() => undefined);
 }
 
-/** Of a box that is planned. The proxy's socket is a file of this machine, which an engine elsewhere cannot mount. */
+/** For a planned box. The proxy's socket is a file of this machine, which an engine elsewhere cannot mount. */
 export async function networkPlace(
   { endpoint }: Engine,
   mounts: string,
@@ -73,7 +73,7 @@ export async function networkPlace(
   return { folder: farNetworkFolder(mounts, session), relayed: true };
 }
 
-/** For a box that is made now. The folder is there when this resolves, and the container can be made over it meanwhile. */
+/** For a box that is made now. The folder is there when this resolves; the container can be made meanwhile. */
 export async function openNetwork(
   request: NetworkRequest,
   { folder, owner }: { readonly folder: string; readonly owner: Owner },
@@ -98,7 +98,7 @@ export async function openNetwork(
 const removed = (above: string): Promise<void> =>
   removeBoxFolder({ path: above, id: path.basename(above) }).catch(() => undefined);
 
-/** For a box that was frozen with this folder; undefined where that is gone. */
+/** For a box that was frozen with this folder; undefined if the folder is gone. */
 export async function reopenNetwork(
   folder: string,
   request: NetworkRequest,
@@ -108,7 +108,7 @@ export async function reopenNetwork(
   return openIn(folder, request);
 }
 
-/** Beside what is granted, until it is taken back. */
+/** Variables that come with a grant, until it is withdrawn. */
 type Variables = NonNullable<NetworkRequest["variables"]>;
 
 async function openIn(folder: string, request: NetworkRequest): Promise<BoxNetwork> {
@@ -187,7 +187,7 @@ async function openWay(folder: string, request: NetworkRequest): Promise<OpenWay
     connections: () => egress.ledger().connections,
     grant: async (more) => {
       const withdraw = egress.grant(more);
-      // Where something of it has to be looked into, the proxy has an authority from then on.
+      // If the proxy must look into connections now, it has an authority from then on.
       if (egress.authority === written.authority) return withdraw;
       written.authority = egress.authority;
       await write();
@@ -205,7 +205,7 @@ const putAll = async (folder: string, files: Readonly<Record<string, string>>): 
   await Promise.all(written).catch(unwritten(folder));
 };
 
-/** What a strict umask took is given: the box's user is none of the host's. */
+/** Gives back the rights that a strict umask took: the box's user is no user of the host. */
 async function foldersFor(folder: string, name: string): Promise<void> {
   const parts = path.dirname(name).split("/");
   for (let depth = 1; depth <= parts.length; depth += 1) {
@@ -223,7 +223,7 @@ const unwritten =
     throw new HarnessError(EXIT.sandbox, message, "make that folder writable, with room in it", thrown);
   };
 
-/** Whole or not at all: commands of a box that is gone on with may be reading it. */
+/** Writes the file whole or not at all: commands of a resumed box may be reading it. */
 async function put(folder: string, inBox: string, content: string | Buffer): Promise<void> {
   const file = path.join(folder, path.relative(NETWORK_FOLDER, inBox));
   await writeFile(`${file}.new`, content);

@@ -3,11 +3,14 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import { errorCode, reasonOf } from "../../core/errors.ts";
 
-/** What the host's own tools verify servers against, as one bundle: in a company network that is more than is public. */
+/**
+ * The certificates that the host's own tools verify servers against, as one bundle: in a company network these are more
+ * than the public ones.
+ */
 export interface HostTrust {
-  /** Certificates alone, each once, whatever else stood in the files. */
+  /** Certificates only, each once, whatever else the files hold. */
   readonly pem: string;
-  /** Where they come from, and how many each added to those before it. */
+  /** Where the certificates come from, and how many each source added to those before it. */
   readonly sources: readonly { readonly from: string; readonly added: number }[];
   /** What was named and cannot be used, in words. */
   readonly troubles: readonly string[];
@@ -15,7 +18,7 @@ export interface HostTrust {
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Where systems keep the file that OpenSSL, GnuTLS and Go read; the first that is there counts. */
+/** Where systems keep the file that OpenSSL, GnuTLS and Go read; the first existing file counts. */
 const SYSTEM_FILES: readonly string[] = [
   "/etc/ssl/certs/ca-certificates.crt",
   "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
@@ -24,7 +27,7 @@ const SYSTEM_FILES: readonly string[] = [
   "/etc/ssl/cert.pem",
 ];
 
-/** Variables of tools that name a file of certificates, and those that name folders of such. */
+/** Variables of tools that name a file of certificates, and variables that name folders of such files. */
 const FILE_VARIABLES: readonly string[] = [
   "SSL_CERT_FILE",
   "NIX_SSL_CERT_FILE",
@@ -41,19 +44,19 @@ const FILE_VARIABLES: readonly string[] = [
 ];
 const FOLDER_VARIABLES: readonly string[] = ["SSL_CERT_DIR", "GIT_SSL_CAPATH"];
 
-/** Of all files together; a system's own bundle has a quarter of a megabyte. */
+/** For all files together; a system's own bundle has a quarter of a megabyte. */
 const MOST_BYTES = 16 * 2 ** 20;
 const MOST_FILES = 2000;
 const MOST_CERTIFICATES = 5000;
 
-/** The bundle alone; what of it cannot be used is told. */
+/** Returns only the bundle; warns about what cannot be used. */
 export async function hostTrust(env: Env, warn: (text: string) => void): Promise<string> {
   const { pem, troubles } = await readHostTrust(env);
   for (const trouble of troubles) warn(`not among those whom the box trusts: ${trouble}`);
   return pem;
 }
 
-/** `systemFiles` for tests. Nothing is asked of the network, and no key that stands beside a certificate is taken along. */
+/** `systemFiles` is for tests. Uses no network, and does not take along any key that stands beside a certificate. */
 export async function readHostTrust(
   env: Env,
   systemFiles: readonly string[] = SYSTEM_FILES,
@@ -77,11 +80,11 @@ class Gathering {
   readonly #blocks = new Set<string>();
   #bytes = 0;
 
-  /** The one file there is; where there is none, what the system tells by other ways, or what Node brings along. */
+  /** The first existing file; if there is none, what the system reports in other ways, or the roots of Node. */
   async system(files: readonly string[]): Promise<void> {
     for (const file of files)
       if ((await isFile(file)) && (await this.file(file, "the system's store")) > 0) return;
-    // Loaded here: every box knows of this module, and few come so far.
+    // Loaded here: every box loads this module, and few get this far.
     const { getCACertificates, rootCertificates } = await import("node:tls");
     const from = getCACertificates("system");
     if (from.length > 0) this.#add(from.join("\n"), "the system's store");
@@ -95,7 +98,7 @@ class Gathering {
     return text === undefined ? 0 : this.#add(text, `${from} (${file})`);
   }
 
-  /** Links of OpenSSL's (`a1b2c3d4.0`) and files that say what they are. */
+  /** Reads OpenSSL's links (`a1b2c3d4.0`) and files whose names say that they are certificates. */
   async folder(folder: string, from: string): Promise<void> {
     if (this.#read.has(folder)) return;
     this.#read.add(folder);
@@ -132,7 +135,7 @@ class Gathering {
     const blocks = text.match(BLOCK) ?? [];
     let unreadable = 0;
     for (const block of blocks) {
-      // The same file stands behind several names: to have each block read again would take longer than making a box.
+      // The same file stands behind several names: reading each block again would take longer than making a box.
       if (this.#blocks.has(block)) continue;
       const certificate = readCertificate(block);
       if (certificate !== undefined) this.#blocks.add(block);
@@ -155,7 +158,7 @@ class Gathering {
   }
 }
 
-/** What tells it from others, and the one way it is written. */
+/** The certificate's fingerprint, and its text in one canonical form. */
 function readCertificate(block: string): readonly [print: string, pem: string] | undefined {
   try {
     const certificate = new X509Certificate(block);

@@ -1,6 +1,6 @@
 /**
- * What makes installations from granted registries safer, as far as managers of packages take it from the environment. A
- * command may bring its own: the box holds what then runs, as it holds the project's tests.
+ * Rules that make installations from granted registries safer, as far as package managers take them from the
+ * environment. A command may set its own: the box contains what then runs, as it contains the project's tests.
  */
 
 interface InstallRules {
@@ -13,7 +13,7 @@ interface InstallRules {
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 
-/** `presets`: those that are granted. */
+/** `presets`: the granted ones. */
 export function installVariables(
   presets: ReadonlySet<string>,
   { install_scripts, min_release_age }: InstallRules,
@@ -21,7 +21,7 @@ export function installVariables(
 ): Readonly<Record<string, string>> {
   return {
     ...(presets.has("npm") ? NPM : {}),
-    // A source distribution is built by its own code, and pip takes no names of those that may.
+    // A source distribution is built by its own code, and pip takes no list of those that may.
     ...(presets.has("pip")
       ? install_scripts.length === 0
         ? { PIP_ONLY_BINARY: ":all:" }
@@ -32,8 +32,9 @@ export function installVariables(
 }
 
 /**
- * Only releases that are as old as that; those of managers that take no age are taken as ever (`withoutAge`). Yarns that do
- * not know their own variable refuse to do anything, so that one is set where the yarn is known (`yarnAge`).
+ * Allows only releases of at least this age; managers that take no age install new releases as usual (`withoutAge`).
+ * Yarns that do not know their own variable refuse to do anything, so it is set only if the version of yarn is known
+ * (`yarnAge`).
  */
 export function ageVariables(
   presets: ReadonlySet<string>,
@@ -43,7 +44,7 @@ export function ageVariables(
   if (age === 0) return {};
   const before = new Date(now - age).toISOString();
   const minutes = inMinutes(age);
-  // pnpm reads the first of its two until version 10, the second since 11.
+  // pnpm reads npm_config_minimum_release_age until version 10, and pnpm_config_minimum_release_age since 11.
   const npm = {
     npm_config_before: before,
     npm_config_minimum_release_age: minutes,
@@ -59,14 +60,14 @@ export function ageVariables(
 
 const inMinutes = (age: number): string => String(Math.ceil(age / MINUTE));
 
-/** For the yarn of this version. */
+/** For a yarn of this version. */
 export const yarnAge = (version: string | null, age: number): Readonly<Record<string, string>> =>
   age > 0 && takesAge("yarn", version) ? { YARN_NPM_MINIMAL_AGE_GATE: inMinutes(age) } : {};
 
-/** The first releases that can be told an age. */
+/** The first releases that take an age. */
 const FIRST = { pnpm: [10, 16], yarn: [4, 10], uv: [0, 1], poetry: [2, 4] } as const;
 
-/** `version` as it is wanted: of a part that it leaves out, the newest is had; null is the newest, or yarn 1. */
+/** `version` is the wanted one: for a part that it leaves out the newest is installed; null: the newest, or yarn 1. */
 function takesAge(manager: keyof typeof FIRST, version: string | null): boolean {
   if (version === null) return manager !== "yarn";
   const [major = 0, minor = Infinity] = version.split(".").map(Number);
@@ -74,7 +75,7 @@ function takesAge(manager: keyof typeof FIRST, version: string | null): boolean 
   return major > first || (major === first && minor >= second);
 }
 
-/** Of these managers, in these versions, what is new is taken as ever. */
+/** Those of these managers, in these versions, that install new releases as usual. */
 export const managersWithoutAge = (
   managers: Readonly<Partial<Record<keyof typeof FIRST, string | null | undefined>>>,
 ): readonly string[] =>
@@ -84,7 +85,7 @@ export const managersWithoutAge = (
     return [version === null ? `${name} 1` : `${name} ${version}`];
   });
 
-/** npm and pnpm, both yarns; scripts that stand before and behind one that is run by its name are off with them. */
+/** For npm, pnpm and both yarns; this also turns off the scripts before and after one that is run by its name. */
 const NPM = {
   npm_config_ignore_scripts: "true",
   pnpm_config_ignore_scripts: "true",
@@ -93,11 +94,11 @@ const NPM = {
   YARN_ENABLE_IMMUTABLE_INSTALLS: "true",
 } as const;
 
-/** Presets of which no manager can be told an age: what is new is taken as ever. */
+/** Presets whose managers take no age: they install new releases as usual. */
 export const withoutAge = (presets: readonly string[]): readonly string[] =>
   presets.filter((preset) => ["cargo", "go", "maven", "apt"].includes(preset));
 
-/** What is told of them; undefined where there are none. */
+/** The note about these names; undefined if there are none. */
 export const ageNote = (names: readonly string[]): string | undefined =>
   names.length === 0
     ? undefined

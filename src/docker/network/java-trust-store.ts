@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 
-/** Sun's format, which every Java reads; its password guards nothing, as trust stores hold nothing secret. */
+/** Sun's format, which every Java reads; its password guards nothing, because trust stores hold no secrets. */
 const [MAGIC, VERSION, TRUSTED] = [0xfe_ed_fe_ed, 2, 2];
 const PASSWORD = "changeit";
-/** What Sun hashes into the trailer. */
+/** The words that Sun hashes into the trailer. */
 const WORDS = "Mighty Aphrodite";
 
-/** The certificates of a PEM text as a Java key store. What stands there and is no certificate is left out. */
+/** The certificates of a PEM text as a Java key store. Anything in the text that is no certificate is left out. */
 export function javaTrustStore(pem: string): Buffer {
   const certificates = certificatesIn(pem);
   const body = Buffer.concat([
@@ -25,7 +25,7 @@ export function javaTrustStore(pem: string): Buffer {
   return Buffer.concat([body, seal]);
 }
 
-/** As DER, each once. One that is cut off would have Java refuse the whole store. */
+/** As DER, each once. A certificate that is cut off would make Java refuse the whole store. */
 const certificatesIn = (pem: string): readonly Buffer[] =>
   [...new Set(pem.match(CERTIFICATE) ?? [])]
     .map((block) => Buffer.from(block.split("-----")[2] ?? "", "base64"))
@@ -47,7 +47,7 @@ function date(value: number): Buffer {
   return bytes;
 }
 
-/** All of them ASCII here, so that Java's own form of UTF-8 is the same. */
+/** ASCII only, so that Java's own form of UTF-8 is the same. */
 function text(value: string): Buffer {
   const length = Buffer.alloc(2);
   length.writeUInt16BE(value.length);

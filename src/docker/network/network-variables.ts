@@ -2,13 +2,13 @@ import type { Grant } from "../../core/network.ts";
 import { NETWORK_FOLDER } from "../../boxes/network-relay.ts";
 import { MAVEN_CONF } from "../egress/registry-mirrors.ts";
 
-/** The bridge in the box: sandbox/runner/network.c opens it. */
+/** The address of the bridge in the box, which sandbox/runner/network.c opens. */
 const [HOST, PORT] = ["127.0.0.1", "3128"];
 const PROXY_URL = `http://${HOST}:${PORT}`;
 
-/** In the folder of the proxy's socket, as a box sees it. */
+/** Files in the folder of the proxy's socket, by their paths in the box. */
 export const NETWORK_FILES = {
-  /** Whom the host trusts, with the proxy's own authority; PEM. */
+  /** PEM of the authorities that the host trusts, and of the proxy's own. */
   bundle: `${NETWORK_FOLDER}/ca.pem`,
   /** The same for Java. */
   trustStore: `${NETWORK_FOLDER}/ca.jks`,
@@ -19,20 +19,20 @@ const { bundle, trustStore, apt } = NETWORK_FILES;
 
 type Variables = Readonly<Record<string, string>>;
 
-/** What no proxy is asked for: servers of the box's own. */
+/** Hosts that are reached without a proxy: the box's own servers. */
 const NEAR = "localhost,127.0.0.1,::1";
 
-/** Apache's client in Maven, of version 3 and of version 4, looks at what Java is told only where it is told so. */
+/** Apache's client in Maven, of version 3 and of version 4, follows Java's settings only if it is told to. */
 const JAVA = [
   `-Dhttp.proxyHost=${HOST} -Dhttp.proxyPort=${PORT} -Dhttps.proxyHost=${HOST} -Dhttps.proxyPort=${PORT}`,
   `-Djavax.net.ssl.trustStore=${trustStore} -Djavax.net.ssl.trustStoreType=JKS`,
   "-Daether.connector.http.useSystemProperties=true -Daether.transport.apache.useSystemProperties=true",
 ].join(" ");
 
-/** Where Maven finds the user's mirrors instead of settings of its own. */
+/** Also makes Maven find the user's mirrors in place of its own settings. */
 export const MAVEN_JAVA = `${JAVA} -Dmaven.conf=${NETWORK_FOLDER}/${MAVEN_CONF}`;
 
-/** By the tool that reads them first; most of the general ones are read by many more. */
+/** By the tool that reads them first; many more tools read most of the general ones. */
 export const TOOL_VARIABLES = {
   general: {
     HTTP_PROXY: PROXY_URL,
@@ -59,11 +59,11 @@ export const TOOL_VARIABLES = {
   apt: { APT_CONFIG: apt },
 } as const satisfies Readonly<Record<string, Variables>>;
 
-/** Where commands of a box find what they were granted. They are defaults: a command may bring its own. */
+/** How commands of a box find what they were granted. These are defaults: a command may set its own. */
 export const networkVariables = (grants: readonly Pick<Grant, "host">[]): Variables =>
   Object.assign({}, ...Object.values(TOOL_VARIABLES), gitVariables(grants)) as Variables;
 
-/** Settings as git's environment carries them; a key may stand there more than once. */
+/** Settings in the form of git's environment, in which a key may occur more than once. */
 function gitVariables(grants: readonly Pick<Grant, "host">[]): Variables {
   const settings = [["http.proxy", PROXY_URL] as const, ...insteadOf(grants)];
   const variables: Record<string, string> = { GIT_CONFIG_COUNT: String(settings.length) };
@@ -74,7 +74,7 @@ function gitVariables(grants: readonly Pick<Grant, "host">[]): Variables {
   return variables;
 }
 
-/** No ssh leaves the box: its addresses are read as https. `git@host:path` can be told of a host only by its name. */
+/** No ssh leaves the box: its addresses are read as https. `git@host:path` can only be rewritten for a host by name. */
 const insteadOf = (grants: readonly Pick<Grant, "host">[]): readonly (readonly [string, string])[] => [
   ["url.https://.insteadOf", "ssh://git@"],
   ["url.https://.insteadOf", "git+ssh://git@"],
@@ -84,7 +84,7 @@ const insteadOf = (grants: readonly Pick<Grant, "host">[]): readonly (readonly [
     .map((host) => [`url.https://${host}/.insteadOf`, `git@${host}:`] as const),
 ];
 
-/** For apt, which takes no authority from the environment. */
+/** For apt, which takes no certificate authority from the environment. */
 export const aptSettings = (): string =>
   [
     `Acquire::http::Proxy "${PROXY_URL}";`,

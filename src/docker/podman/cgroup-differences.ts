@@ -4,8 +4,8 @@ import { type BoxPlan, containerSpec } from "../container-spec.ts";
 import { PERIOD, quotaOf } from "./podman-spec.ts";
 
 /**
- * The limits of a process by the kernel's word, on this machine: an engine without rights over the cgroups asks for limits
- * and starts without them. One line for each that does not hold.
+ * Compares the limits that this machine's kernel reports for a process with the plan: an engine without rights over the
+ * cgroups asks for limits and starts without them. One line for each limit that does not hold.
  */
 export async function cgroupDifferences(
   plan: BoxPlan,
@@ -29,7 +29,7 @@ export async function cgroupDifferences(
 interface Limit {
   readonly name: string;
   readonly most: number;
-  /** The controller and its file, by version of the cgroups. */
+  /** The controller and its file, for each version of the cgroups. */
   readonly v1: readonly [controller: string, file: string];
   readonly v2: string;
 }
@@ -48,7 +48,7 @@ interface Places {
   readonly byController: ReadonlyMap<string, string>;
 }
 
-/** Lines of `hierarchy:controllers:path`; without controllers it is version 2. */
+/** Lines of `hierarchy:controllers:path`; a line without controllers is version 2. */
 function placesIn(text: string, root: string): Places {
   const lines = text
     .split("\n")
@@ -70,8 +70,8 @@ function placesIn(text: string, root: string): Places {
 }
 
 /**
- * `max` and a negative number are none, and one that is set at a folder above is not looked for: no box is had by it. A time
- * of the processor counts by what it is a part of, as the plan says it of the usual period.
+ * `max` and a negative number are no limits, and limits that are set on a folder above are not looked for: a box with
+ * these is refused. A processor quota is converted to the usual period, which the plan uses.
  */
 async function valueIn(
   { unified, byController }: Places,

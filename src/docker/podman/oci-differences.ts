@@ -5,8 +5,8 @@ import { quotaOf } from "./podman-spec.ts";
 import { ULIMITS } from "../../boxes/runner/runner-report.ts";
 
 /**
- * What the engine hands to its runtime (the bundle's config.json, by the OCI's form), against the plan: one line for each
- * deviation. What the plan does not name must be empty, and what is not known here is a deviation.
+ * Compares what the engine hands to its runtime (the bundle's config.json, in OCI's form) with the plan: one line for
+ * each deviation. Fields that the plan does not name must be empty, and unknown fields are deviations.
  */
 export function ociDifferences(plan: BoxPlan, config: unknown): readonly string[] {
   const { process, root, linux, mounts, annotations, ...others } = fieldsOf(config);
@@ -42,7 +42,7 @@ const unknownLines = (where: string, found: Fields, known: readonly string[]): r
     .filter(([name, value]) => !known.includes(name) && !isEmpty(value))
     .map(([name, value]) => `${where}${name} is ${shown(value)}, planned nothing`);
 
-/** Notes of the engine to itself; others are words to the runtime, as to keep the groups of whoever starts it. */
+/** Notes of the engine to itself; others instruct the runtime, for example to keep the groups of whoever starts it. */
 const NOTES =
   /^(?:io\.podman\.annotations\.|io\.container\.manager$|io\.kubernetes\.cri-o\.Created$|org\.opencontainers\.image\.)/;
 
@@ -52,7 +52,7 @@ const annotationLines = (found: Fields): readonly string[] =>
     .map((name) => `annotations has ${name}`);
 
 const PROCESS = "user args env cwd capabilities rlimits noNewPrivileges oomScoreAdj".split(" ");
-/** Walls that a machine may have more of: what they are called is the engine's. */
+/** Walls that a machine may have besides; the engine chooses their names. */
 const LABELS = ["selinuxLabel", "apparmorProfile"];
 
 function processLines(plan: BoxPlan, found: Fields): readonly string[] {
@@ -86,7 +86,7 @@ function capabilityLines({ makesImage }: BoxPlan, found: Fields): readonly strin
   );
 }
 
-/** The engine bounds the number of a user's processes on its own. */
+/** The engine itself limits the number of a user's processes. */
 function rlimitLines(found: readonly Fields[]): readonly string[] {
   const there = new Map(found.map(({ type, soft, hard }) => [String(type), { soft, hard }]));
   const wanted = Object.entries(ULIMITS).map(
@@ -132,7 +132,7 @@ function linuxLines(plan: BoxPlan, found: Fields): readonly string[] {
   ];
 }
 
-/** Of the box's own network, where nothing is: who may open a socket for echo requests. */
+/** Concerns only the box's own network, where nothing is: who may open a socket for echo requests. */
 const OWN_SYSCTL = "net.ipv4.ping_group_range";
 
 const sysctlLines = (planned: Fields, found: Fields): readonly string[] => [
@@ -169,7 +169,7 @@ interface Rule {
   readonly args?: readonly Fields[];
 }
 
-/** A rule without what has no meaning: its comment, and numbers that are zero where none is said. */
+/** A rule without the parts that have no meaning: its comment, and zeros in place of missing numbers. */
 const ruled = ({ names = [], action = "", errnoRet, args }: Rule): string =>
   JSON.stringify([
     names.toSorted(),
@@ -202,7 +202,7 @@ function seccompLines(profile: string, found: Fields): readonly string[] {
   ];
 }
 
-/** What is mounted in each container: kernel file systems, shared memory, and two files of its own. */
+/** Mounts of each container: kernel file systems, shared memory, and two files of its own. */
 const ENGINE_MOUNTS =
   "/proc /sys /dev /dev/pts /dev/mqueue /dev/shm /sys/fs/cgroup /etc/hostname /etc/resolv.conf".split(" ");
 
@@ -225,7 +225,7 @@ function mountLines(plan: BoxPlan, found: readonly Fields[]): readonly string[] 
         ...same(`${at}: type`, type, "bind"),
         ...same(`${at}: read-only`, words.includes("ro"), wanted.ReadOnly === true),
         ...words
-          // Below a volume, which is the engine's own, nothing else is mounted.
+          // A volume is the engine's own: nothing else is mounted below it.
           .filter((word) => word !== "rbind" || wanted.Type === "bind")
           .filter((word) => /^(?:rbind|r?shared|r?slave|copy|U|O|idmap.*)$/.test(word))
           .map((word) => `${at}: ${word}`),

@@ -12,9 +12,9 @@ import { ociDifferences } from "./oci-differences.ts";
 import { MOST_PROCESSES, podmanSpec } from "./podman-spec.ts";
 
 /**
- * Containers by Podman's own interface. Its report of a container leaves out and renames much of what was asked; so what is
- * compared is the configuration that it hands to its runtime, and the cgroup that came of it. Both are there once the
- * container is prepared, before anything of it runs.
+ * Containers through Podman's own interface. Its report of a container leaves out and renames much of what was asked;
+ * so the plan is compared with the configuration that Podman hands to its runtime, and with the resulting cgroup. Both
+ * exist once the container is prepared, before anything of it runs.
  */
 export async function createOnPodman(engine: Engine, plan: BoxPlan): Promise<Docker.Container> {
   refuseOpen(plan);
@@ -30,7 +30,7 @@ export async function createOnPodman(engine: Engine, plan: BoxPlan): Promise<Doc
   }
 }
 
-/** Its namespaces and mounts are made, and its first process waits to become what it is to run. */
+/** Makes the namespaces and mounts of the container; its first process waits to become the command. */
 export const prepareOnPodman = (engine: Engine, { id }: Docker.Container): Promise<unknown> =>
   ask(engine, { path: `/containers/${id}/init`, body: {} });
 
@@ -39,7 +39,7 @@ interface Own {
   readonly OCIRuntime?: unknown;
 }
 
-/** What the engine made of the plan; with what it says of the container in the words of Docker's interface. */
+/** The deviations of what the engine made from the plan, and the engine's report in the terms of Docker's interface. */
 export async function inspectOnPodman(
   engine: Engine,
   plan: BoxPlan,
@@ -75,7 +75,7 @@ async function configAt(file: unknown): Promise<unknown> {
 
 const KNOWN_RUNTIMES = ["runc", "crun", "runsc"];
 
-/** What stands in the engine's report alone. */
+/** Checks what only the engine's report tells. */
 function wordLines(
   plan: BoxPlan,
   { Image, Config, HostConfig, Mounts, ExecIDs }: Inspected,
@@ -106,7 +106,7 @@ function wordLines(
   ];
 }
 
-/** By the engine's default, the host's proxy is told to containers, with its password. */
+/** By default the engine passes the host's proxy on to containers, with its password. */
 function environmentOf(plan: BoxPlan, config: unknown): readonly string[] {
   const env = fieldsOf(fieldsOf(config)["process"])["env"];
   const names = asList(env).map((line) => String(line).split("=", 1)[0] ?? "");
@@ -122,7 +122,7 @@ function refuseOpen({ mode }: BoxPlan): void {
   throw new HarnessError(EXIT.sandbox, message, "leave out --mode danger-full-access, or use Docker");
 }
 
-/** This process's own bound, as an engine of this machine has the same or a higher one. */
+/** This process's own limit, because an engine of this machine has the same or a higher one. */
 async function mostProcesses(): Promise<number> {
   const text = await readFile("/proc/self/limits", "utf8").catch(() => "");
   const own = Number(/^Max processes\s+\S+\s+(\d+)/m.exec(text)?.[1] ?? MOST_PROCESSES);
@@ -131,7 +131,7 @@ async function mostProcesses(): Promise<number> {
 
 interface Asked {
   readonly path: string;
-  /** Sent up, where there is one. */
+  /** Sent with the request, if there is one. */
   readonly body?: Fields;
 }
 
@@ -139,7 +139,7 @@ interface Modem {
   readonly dial: (options: object, done: (failure: Error | null, answer: unknown) => void) => void;
 }
 
-/** The oldest version of the interface that has all of this; later ones answer to it. */
+/** The oldest version of the interface that has all of this; later versions answer to it. */
 const OWN_API = "/v4.0.0/libpod";
 
 const ask = ({ api }: Engine, { path: at, body }: Asked): Promise<unknown> =>

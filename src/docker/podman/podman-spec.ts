@@ -2,11 +2,14 @@ import { containerSpec, type BoxPlan } from "../container-spec.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What is asked of this machine rather than of the plan. */
+/** Values that depend on this machine rather than on the plan. */
 export interface PodmanWords {
-  /** A file that the engine reads the profile from, as it takes no text. */
+  /** A file that the engine reads the seccomp profile from, because it takes no text. */
   readonly seccompFile: string;
-  /** Processes of one user on the whole host: the engine sets this bound itself, to a number it may not be allowed to. */
+  /**
+   * The most processes of one user on the whole host: the engine sets this limit itself, to a number that it may not be
+   * allowed to set.
+   */
   readonly nproc: number;
 }
 
@@ -14,8 +17,8 @@ export interface PodmanWords {
 export const MOST_PROCESSES = 32_768;
 
 /**
- * The plan in the words of Podman's own interface. The one that it has in common with Docker takes no profile as text,
- * loses read-only and masked paths, and adds what nobody asked for.
+ * The plan in the terms of Podman's own interface. The interface that Podman shares with Docker takes no profile as
+ * text, loses read-only and masked paths, and adds what nobody asked for.
  */
 export function podmanSpec(plan: BoxPlan, { seccompFile, nproc }: PodmanWords): Fields {
   const { HostConfig: host, ...config } = containerSpec(plan);
@@ -35,13 +38,13 @@ export function podmanSpec(plan: BoxPlan, { seccompFile, nproc }: PodmanWords): 
     stop_timeout: config.StopTimeout,
     healthconfig: config.Healthcheck,
     log_configuration: { driver: "none" },
-    // What the engine would bring of the host, or of its own.
+    // Keeps out what the engine would bring from the host, or of its own.
     env_host: false,
     httpproxy: false,
     systemd: "false",
     manage_password: false,
     image_volume_mode: "ignore",
-    // Its own list of hosts has all of this machine's.
+    // The engine's own hosts file lists all hosts of this machine.
     use_image_hosts: true,
     ...namespaces(plan),
     privileged: false,
@@ -72,7 +75,7 @@ const pair = (line: string): readonly [string, string] => {
 
 const OWN = { nsmode: "private" };
 
-/** Rootless, the caller's uid is the same inside, as files of the workspace are the caller's. */
+/** With rootless Podman the caller has the same uid inside, because files of the workspace belong to the caller. */
 const namespaces = ({ host }: BoxPlan): Fields => ({
   netns: { nsmode: "none" },
   ipcns: OWN,
@@ -86,8 +89,8 @@ type HostConfig = ReturnType<typeof containerSpec>["HostConfig"];
 type Mount = NonNullable<HostConfig["Mounts"]>[number];
 
 /**
- * Number of files and owner are no words of the engine's: behind the size they go to the kernel as they are, and the box
- * reports whether they hold.
+ * The engine has no words for owner and number of files: appended to the size they go to the kernel unchanged, and the
+ * box reports whether they hold.
  */
 function scratch([destination, text]: [string, string]): Fields {
   const words = text.split(",");
@@ -117,7 +120,7 @@ const volume = ({ Source, Target, ReadOnly }: Mount): Fields => ({
   Options: [ReadOnly === true ? "ro" : "rw", "nocopy", "rprivate"],
 });
 
-/** Microseconds. */
+/** In microseconds. */
 export const PERIOD = 100_000;
 
 export const quotaOf = (nanoCpus: number): number => Math.round((nanoCpus / 1e9) * PERIOD);
