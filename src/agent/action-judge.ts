@@ -73,7 +73,7 @@ export function judgeIn(around: Surroundings): Judge {
         ...writes.map((file) => path(file, "write")),
         ...reads.map((file) => path(file, "read")),
       ];
-      const whole = together(decisions);
+      const whole = combined(decisions);
       const told = [
         ...effects.map(effectText),
         ...writes.map((file) => `writes ${file}`),
@@ -125,7 +125,7 @@ function grantsIn(wanted: readonly (readonly string[])[], decisions: readonly De
   return short ? [] : [...new Set(wanted.flat())];
 }
 
-function together(decisions: readonly Decision[]): Decision {
+function combined(decisions: readonly Decision[]): Decision {
   if (decisions.length === 0) return NOTHING;
   const decision = strictest(decisions.map((each) => each.decision));
   const ranked = decisions.toSorted((a, b) => rank(b, decision) - rank(a, decision));

@@ -13,7 +13,7 @@ import {
   type LoopEnd,
   NEW_BOX,
   outcomeOf,
-  type Proved,
+  type RunFacts,
   type Waiting,
 } from "./ending/outcome.ts";
 import { NOTHING_SEEN, preflight } from "./preflight.ts";
@@ -21,7 +21,7 @@ import { repetitionAtEnd } from "./repetition-guard.ts";
 import { saysChanged, saysTestsPass } from "./ending/claims.ts";
 import { checkNote } from "./ending/check-words.ts";
 import { NOTICE } from "./context/history.ts";
-import { seenWith, type ToldHandoff } from "./ending/run-changes.ts";
+import { withBoxLog, type HandoffReport } from "./ending/run-changes.ts";
 
 /** One request of the user. */
 export interface RunRequest {
@@ -58,7 +58,7 @@ export interface RunRequest {
 }
 
 /** What a request did to the workspace. */
-export interface WorkspaceOutcome extends ToldHandoff, Pick<Finished, "installed"> {
+export interface WorkspaceOutcome extends HandoffReport, Pick<Finished, "installed"> {
   /** Null when the changes cannot be determined. */
   readonly changes: RunChanges | null;
   /** Only caches and similar files that programs write for themselves have changed. */
@@ -141,7 +141,7 @@ export async function resumeRequest(
 }
 
 /** No background task outlives the loop: tasks are stored when the run is parked, and ended otherwise. */
-async function workWithTasks(agent: AgentContext, ...given: WorkGiven): Promise<LoopEnd> {
+async function workWithTasks(agent: AgentContext, ...given: LoopArguments): Promise<LoopEnd> {
   const { tasks } = agent;
   try {
     const end = await runLoop(agent, ...given);
@@ -153,7 +153,7 @@ async function workWithTasks(agent: AgentContext, ...given: WorkGiven): Promise<
   }
 }
 
-type WorkGiven = Parameters<typeof runLoop> extends [unknown, ...infer Given] ? Given : never;
+type LoopArguments = Parameters<typeof runLoop> extends [unknown, ...infer Given] ? Given : never;
 
 /** Emits the end of a request with its outcome. */
 export async function finish(
@@ -167,12 +167,12 @@ export async function finish(
     const kept = (await request.park?.()) ?? null;
     request.record({
       kind: "parked",
-      parked: { ...parkedOf(agent, request, ending.waiting), ...keptIn(kept) },
+      parked: { ...parkedOf(agent, request, ending.waiting), ...keptUntil(kept) },
     });
     for (const tell of agent.onceParked.splice(0)) tell();
   }
   const { untouched = false, ...seen } = changed ?? (await request.changes(true));
-  const left = await leftBehind(agent, request, ending);
+  const left = await leaveBox(agent, request, ending);
   const isSame = left.log.commits.length + left.log.staged.length === 0 && untouched;
   const said = ending.how === "answered" ? ending.text : "";
   const { proved, ...shown } = provedBy(agent, request, { isSame, said });
@@ -187,7 +187,7 @@ export async function finish(
     usage: agent.spent.whole,
     denials: denialsOf(agent.ended),
     ...seen,
-    ...seenWith(seen, left.log, request.workspace),
+    ...withBoxLog(seen, left.log, request.workspace),
     session: request.session,
     ...shown,
     ...(await request.recorded?.()),
@@ -203,7 +203,7 @@ function provedBy(
   { intent: { intent }, deeds, ends, limits }: AgentContext,
   { strict }: RunRequest,
   { isSame, said }: { readonly isSame: boolean; readonly said: string },
-): Required<Pick<Finished, "verified" | "grounded">> & { readonly proved: Proved } {
+): Required<Pick<Finished, "verified" | "grounded">> & { readonly proved: RunFacts } {
   const { verified = null, bent } = ends?.verification ?? {};
   // An answer may also report what was done before the run was parked, or for an earlier request.
   const idle = ends !== null && intent === "change" && isSame && !deeds.changedBefore;
@@ -211,22 +211,22 @@ function provedBy(
   const proved = {
     strict,
     grounded,
-    word: ends === null && limits.calls === 0 && isWord(intent, said),
+    word: ends === null && limits.calls === 0 && claimsDeed(intent, said),
     verifiedBy: verified?.exit_code === 0 ? verified.command : undefined,
     bent,
-    ...(idle ? idleWords(deeds, ends, said) : {}),
+    ...(idle ? idleProof(deeds, ends, said) : {}),
     redTests: ends !== null && verified === null ? redTests(deeds, said) : undefined,
-    ran: wasRun(ends, deeds),
+    ran: requestedRun(ends, deeds),
   };
   return { verified, grounded, proved };
 }
 
 /** For a change request that changed no file: any work would show in the workspace. */
-function idleWords(
+function idleProof(
   deeds: AgentContext["deeds"],
   ends: EndRules,
   said: string,
-): Pick<Proved, "onlyLooked" | "claims" | "doubted"> {
+): Pick<RunFacts, "onlyLooked" | "claims" | "doubted"> {
   const isAllSeen = !deeds.shownBefore && !deeds.actedBeside;
   const claims = isAllSeen && saysChanged(said);
   const { runs, looks } = ends.asked;
@@ -236,11 +236,11 @@ function idleWords(
   return { onlyLooked: deeds.looked, claims, doubted: mayDoubt && ends.doubts(said) };
 }
 
-const wasRun = (ends: EndRules | null, { ran }: AgentContext["deeds"]): Proved["ran"] =>
+const requestedRun = (ends: EndRules | null, { ran }: AgentContext["deeds"]): RunFacts["ran"] =>
   ends?.asked.runs === true ? ran : undefined;
 
 /** Whether an answer without any call claims a deed. A question may be about an earlier request. */
-const isWord = (intent: Intent, said: string): boolean =>
+const claimsDeed = (intent: Intent, said: string): boolean =>
   saysTestsPass(said) || (intent === "change" && saysChanged(said));
 
 const groundedBy = (intent: Intent, { isGrounded }: AgentContext["deeds"]): boolean | null =>
@@ -250,7 +250,7 @@ const redTests = (deeds: AgentContext["deeds"], said: string): string | undefine
   saysTestsPass(said) ? deeds.redTests : undefined;
 
 /** A file left behind that the host would obey decides the ending, unless a person cancelled the run. */
-async function leftBehind(
+async function leaveBox(
   agent: AgentContext,
   { leave }: RunRequest,
   ending: RequestEnd,
@@ -265,7 +265,7 @@ async function leftBehind(
   }
 }
 
-const keptIn = (kept: number | null): Pick<Parked, "kept"> => (kept === null ? {} : { kept });
+const keptUntil = (kept: number | null): Pick<Parked, "kept"> => (kept === null ? {} : { kept });
 
 const NO_WEB = `this asks for the web, and its tools are off; to turn them on: harness config set web '{"fetch": true}', and --allow-domain HOST for each host`;
 

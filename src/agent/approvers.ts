@@ -28,7 +28,7 @@ function answerTo({ mode, writes, decision }: Question, onAsk: OnAsk): Answer | 
 const refused = (reason: string): Answer => ({ runs: false, by: "nobody", reason });
 
 /** Answers that a person gave earlier. */
-export interface SaidBefore {
+export interface EarlierAnswers {
   /** Questions that were answered with a lasting yes. */
   readonly always: readonly Question[];
   /** The answer to the question that was waiting; it applies to that call alone. */
@@ -44,14 +44,14 @@ export interface SaidBefore {
 }
 
 /** A person's no, with their words for the model. */
-const noWith = (word?: string): Answer => ({
+const personsNo = (word?: string): Answer => ({
   runs: false,
   by: "person",
   reason: "",
   ...(word === undefined ? {} : { word }),
 });
 
-export function remembering({ always, once }: SaidBefore, approver: Approver): Approver {
+export function remembering({ always, once }: EarlierAnswers, approver: Approver): Approver {
   const open = { once, instead: once && insteadOf(once) };
   return {
     refuses: (question) => {
@@ -60,12 +60,12 @@ export function remembering({ always, once }: SaidBefore, approver: Approver): A
         open.instead = undefined;
         // Only the question about the edited command has an answer.
         if (once?.edited !== undefined) open.once = undefined;
-        return { ...noWith(), edited: instead.command };
+        return { ...personsNo(), edited: instead.command };
       }
       return once?.runs === false &&
         isSameCall(once.question, question) &&
         once.question.text === question.text
-        ? noWith(once.told)
+        ? personsNo(once.told)
         : undefined;
     },
     ask: (question, signal) => {
@@ -73,7 +73,7 @@ export function remembering({ always, once }: SaidBefore, approver: Approver): A
       if (waited !== undefined && isThatCall(waited.question, question)) {
         open.once = undefined;
         const { runs, grant, told } = waited;
-        if (!runs) return Promise.resolve(noWith(told));
+        if (!runs) return Promise.resolve(personsNo(told));
         return Promise.resolve({ runs, by: "person", reason: "", ...(grant === undefined ? {} : { grant }) });
       }
       return always.some((each) => isSameQuestion(each, question))
@@ -87,7 +87,7 @@ export function remembering({ always, once }: SaidBefore, approver: Approver): A
  * A resumed turn starts from the model's own call. If a person replaced its command, with this answer or before the
  * parked question was asked, the replacement is applied again.
  */
-function insteadOf({ question, edited }: NonNullable<SaidBefore["once"]>) {
+function insteadOf({ question, edited }: NonNullable<EarlierAnswers["once"]>) {
   const command = edited ?? (question.replaces === undefined ? undefined : question.args["command"]);
   const before = question.replaces ?? question.args["command"];
   if (typeof command !== "string") return undefined;

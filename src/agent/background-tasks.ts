@@ -10,7 +10,7 @@ import { Stopped } from "./ending/outcome.ts";
 
 const MAX_RUNNING = 3;
 
-export interface Beginning {
+export interface SubagentStart {
   /** The state to continue from. */
   readonly parked?: ParkedChild | undefined;
   /** Its id as a background task, and a signal that stops it between two turns without ending it. */
@@ -25,8 +25,8 @@ export interface Subagent extends Part {
   readonly kept: () => ParkedChild;
 }
 
-interface Parts {
-  readonly begin: (part: Part, how: Beginning) => Subagent;
+interface TaskDependencies {
+  readonly begin: (part: Part, how: SubagentStart) => Subagent;
   /** Tasks of an earlier process, as stored when its run was parked. */
   readonly parked: readonly ParkedChild[];
   readonly memory: TaskMemory;
@@ -51,7 +51,7 @@ interface Task extends Part {
 }
 
 /** Lines for the model with its next results. Calling `told` marks them as delivered, so that each is told once. */
-interface News {
+interface TaskNews {
   readonly lines: readonly string[];
   readonly told: () => void;
 }
@@ -62,21 +62,21 @@ interface News {
  * tasks.
  */
 export class BackgroundTasks implements Omit<Subagents, "run"> {
-  readonly #with: Parts;
+  readonly #dependencies: TaskDependencies;
   readonly #tasks = new Map<string, Task>();
   readonly #pause = new AbortController();
   #changed = Promise.withResolvers<void>();
   /** Tasks that were already named to the model as running when it gave its answer. */
   readonly #reminded = new Set<string>();
 
-  constructor(parts: Parts) {
-    this.#with = parts;
+  constructor(parts: TaskDependencies) {
+    this.#dependencies = parts;
   }
 
   begin(part: Part, signal: AbortSignal): ToolResult {
-    const running = this.#all("running");
+    const running = this.#inState("running");
     if (running.length >= MAX_RUNNING) return tooMany(running);
-    const id = this.#with.memory.begin(headOf(part.prompt));
+    const id = this.#dependencies.memory.begin(headOf(part.prompt));
     this.#start(part, { id, signal });
     const text = `[${id} runs. Its report is told to you when it has ended; {"task":"${id}","timeout":60} waits for it, {"task":"${id}","cancel":true} ends it]`;
     return { kind: "ok", text };
@@ -89,13 +89,13 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
     if (cancel && runs) {
       task.stop.abort(new Error("it was cancelled"));
       await task.over;
-    } else await this.#waited(task, waitMs, signal);
+    } else await this.#waitFor(task, waitMs, signal);
     const { state } = task;
     if (typeof state === "string") return { kind: "ok", text: `[${this.#progress(task)}]` };
     if (state instanceof Stopped)
       return { kind: "ok", text: `[${id} waits for a person, and the run with it]` };
     task.told = true;
-    this.#with.memory.told([id]);
+    this.#dependencies.memory.told([id]);
     if (state.kind === "cancelled" && cancel)
       return { kind: "ok", text: `[${id} was cancelled. What it has changed in files stays]` };
     return reported({ ...state, text: `[${id} has ended, ${this.#age(task)}]\n${state.text}` });
@@ -108,9 +108,9 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
   }
 
   /** The ends of tasks that the model has not been told, including tasks of an earlier run. */
-  news(): News {
+  news(): TaskNews {
     const ended = [...this.#tasks.values()].filter((task) => !task.told && isEnded(task));
-    const lost = this.#with.memory.open.filter(({ id }) => !this.#tasks.has(id) && !this.#isKept(id));
+    const lost = this.#dependencies.memory.open.filter(({ id }) => !this.#tasks.has(id) && !this.#isKept(id));
     const lines = [
       ...lost.map(({ id, prompt }) => lostText(id, prompt)),
       ...ended.map((task) => `${task.id} has ended. Its report:\n${this.#report(task)}`),
@@ -119,7 +119,7 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
       lines,
       told: () => {
         for (const task of ended) task.told = true;
-        this.#with.memory.told([...ended, ...lost].map(({ id }) => id));
+        this.#dependencies.memory.told([...ended, ...lost].map(({ id }) => id));
       },
     };
   }
@@ -127,7 +127,7 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
   /** What an answer has to wait for; each running task is named once. */
   beforeAnswer(): string | undefined {
     const news = this.news();
-    const running = this.#all("running").filter(({ id }) => !this.#reminded.has(id));
+    const running = this.#inState("running").filter(({ id }) => !this.#reminded.has(id));
     for (const { id } of running) this.#reminded.add(id);
     const named = running.map((task) => `${task.id} (${headOf(task.prompt)})`).join(", ");
     const still =
@@ -156,7 +156,7 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
     if (left.length === 0) return;
     for (const task of left) if (task.state instanceof Stopped) task.state = "paused";
     const named = left.map(({ id, prompt }) => `${id} (${headOf(prompt)})`).join(", ");
-    this.#with.notice(`Ended in the background, before it was done: ${named}`);
+    this.#dependencies.notice(`Ended in the background, before it was done: ${named}`);
   }
 
   /** Stops all tasks where a later process can continue them: a running call is finished first. */
@@ -164,16 +164,16 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
     this.#pause.abort();
     const tasks = [...this.#tasks.values()];
     await Promise.all(tasks.map(({ over }) => over));
-    return tasks.filter(({ told }) => !told).map(keptOf);
+    return tasks.filter(({ told }) => !told).map(parkedChildOf);
   }
 
   /** Continues the tasks that were parked with the run. */
   resume(signal: AbortSignal): void {
-    for (const parked of this.#with.parked) {
+    for (const parked of this.#dependencies.parked) {
       const { task: id, report, prompt, maxTurns } = parked;
       if (id === undefined) continue;
       if (report === undefined) this.#start({ prompt, maxTurns }, { id, signal, parked });
-      else this.#put({ ...this.#fresh({ prompt, maxTurns }, id), state: report });
+      else this.#addTask({ ...this.#newTask({ prompt, maxTurns }, id), state: report });
     }
   }
 
@@ -186,9 +186,9 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
     }: { readonly id: string; readonly signal: AbortSignal; readonly parked?: ParkedChild },
   ): void {
     const background = { task: id, pause: this.#pause.signal };
-    const subagent = this.#with.begin(part, { parked, background });
-    const task: Task = { ...this.#fresh(part, id), subagent };
-    this.#put(task);
+    const subagent = this.#dependencies.begin(part, { parked, background });
+    const task: Task = { ...this.#newTask(part, id), subagent };
+    this.#addTask(task);
     const end = (state: Task["state"]): void => {
       task.state = state;
       this.#changed.resolve();
@@ -199,26 +199,26 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
       .then(end, (thrown: unknown) => end(thrown instanceof Stopped ? thrown : broken(thrown)));
   }
 
-  #fresh(part: Part, id: string): Omit<Task, "subagent"> {
+  #newTask(part: Part, id: string): Omit<Task, "subagent"> {
     const stop = new AbortController();
-    const [begun, over] = [this.#with.now(), Promise.resolve()];
+    const [begun, over] = [this.#dependencies.now(), Promise.resolve()];
     return { ...part, id, begun, stop, over, state: "running", told: false };
   }
 
-  #put(task: Task): void {
+  #addTask(task: Task): void {
     this.#tasks.set(task.id, task);
   }
 
-  #all(state: Task["state"]): readonly Task[] {
+  #inState(state: Task["state"]): readonly Task[] {
     return [...this.#tasks.values()].filter((task) => task.state === state);
   }
 
   #isKept(id: string): boolean {
-    return this.#with.parked.some(({ task }) => task === id);
+    return this.#dependencies.parked.some(({ task }) => task === id);
   }
 
   /** Waits until the task has ended, the time is up, or another task stops the run. */
-  async #waited(task: Task, ms: number, signal: AbortSignal): Promise<void> {
+  async #waitFor(task: Task, ms: number, signal: AbortSignal): Promise<void> {
     if (ms <= 0 || signal.aborted) return;
     const { promise, resolve } = Promise.withResolvers<"over">();
     const over = (): void => resolve("over");
@@ -237,19 +237,19 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
   }
 
   #age({ begun }: Task): string {
-    return formatDuration(this.#with.now() - begun);
+    return formatDuration(this.#dependencies.now() - begun);
   }
 
   #report({ state }: Task): string {
     return typeof state === "string" || state instanceof Stopped
       ? ""
-      : this.#with.bounded(reported(state)).text;
+      : this.#dependencies.bounded(reported(state)).text;
   }
 
   #unknown(id: string): ToolResult {
-    const lost = this.#with.memory.open.find((each) => each.id === id);
+    const lost = this.#dependencies.memory.open.find((each) => each.id === id);
     if (lost !== undefined) {
-      this.#with.memory.told([id]);
+      this.#dependencies.memory.told([id]);
       return { kind: "failed", cause: "program", text: lostText(id, lost.prompt) };
     }
     const list = [...this.#tasks.values()].map((task) => `${task.id} (${stateOf(task)})`).join(", ");
@@ -278,7 +278,7 @@ const broken = (thrown: unknown): ToolResult => ({
 });
 
 /** A report that was not told is kept; a task that was cut off continues from its last whole turn. */
-function keptOf({ id, prompt, maxTurns, subagent, state }: Task): ParkedChild {
+function parkedChildOf({ id, prompt, maxTurns, subagent, state }: Task): ParkedChild {
   if (state instanceof Stopped && state.child !== undefined) return { ...state.child, task: id };
   const isOver = typeof state !== "string" && !(state instanceof Stopped) && state.kind !== "cancelled";
   if (isOver || subagent === undefined) {

@@ -69,7 +69,7 @@ export async function afterCall(
     result.kind === "cancelled"
       ? undefined
       : await agent.hooks.after(call, result, { emit: agent.emit, signal });
-  const noted = by === undefined ? "" : `\n[${by} replaced the arguments: ${told(call.args)}]`;
+  const noted = by === undefined ? "" : `\n[${by} replaced the arguments: ${argumentsText(call.args)}]`;
   const hooked = said === undefined && noted === "" ? {} : { hooked: true as const };
   const isKept = said === undefined || said === result.text;
   if (isKept && noted === "") return { ...(prepared.bounded ? result : bounded(agent, result)), ...hooked };
@@ -78,7 +78,7 @@ export async function afterCall(
   return bounded(agent, { ...whole, ...hooked, text: `${said ?? result.text}${noted}` });
 }
 
-function told(args: ToolCall["args"]): string {
+function argumentsText(args: ToolCall["args"]): string {
   const text = inertJson(args);
   return clipped(text, MAX_TOLD);
 }

@@ -9,7 +9,7 @@ import type { NextReply } from "./next-reply.ts";
 import { isIdle } from "./ending/deeds.ts";
 import { formatCount } from "../core/text/bounds.ts";
 
-interface Ending {
+interface CallEnd {
   readonly call: ToolCall;
   readonly judged: Judged;
   readonly result: ToolResult;
@@ -17,7 +17,7 @@ interface Ending {
 }
 
 /** Emits the end of a call and adds it to the account of the run. */
-export function endCall(agent: AgentContext, { call, judged, result, ms }: Ending): ToolResult {
+export function endCall(agent: AgentContext, { call, judged, result, ms }: CallEnd): ToolResult {
   const { kind, text, full = null, exitCode, peak } = result;
   const cause = "cause" in result ? result.cause : null;
   const exit = exitCode === undefined ? {} : { exit_code: exitCode };
@@ -30,12 +30,12 @@ export function endCall(agent: AgentContext, { call, judged, result, ms }: Endin
   const account = accountOf(call, judged, result);
   agent.ended.push(account);
   agent.deeds.take(account, exitCode, text);
-  showNext(agent.next, call, { result, changes: account.changes });
+  recordForNextReply(agent.next, call, { result, changes: account.changes });
   return result;
 }
 
 /** Records what the model now sees of files, for its next reply. */
-function showNext(
+function recordForNextReply(
   next: NextReply,
   call: ToolCall,
   { result, changes }: { readonly result: ToolResult; readonly changes: boolean },

@@ -79,13 +79,15 @@ export async function runCall(
   if (guarded === "stop") return "stop";
   if (guarded !== "run") agent.next.repeated(call.name);
   const result =
-    guarded === "run" ? await attempted(agent, read, signal) : endUnrun(agent, call, notRun(guarded.broken));
+    guarded === "run"
+      ? await runWithinLimits(agent, read, signal)
+      : endUnrun(agent, call, notRun(guarded.broken));
   if (result instanceof Stopped) return result;
   agent.guard.ended(call, result.text);
   return result;
 }
 
-async function attempted(
+async function runWithinLimits(
   agent: AgentContext,
   { call, prepared }: ReadCall,
   signal: AbortSignal,
@@ -134,17 +136,17 @@ async function judgedCall(
   if (agent.next.isBlind(call)) return endUnrun(agent, call, notRun(BLIND));
   const { replaces } = given;
   const asked = { call, facts, judged, shown, replaces };
-  const answer = veto === undefined ? await settle(agent, asked, signal) : VETOED;
+  const answer = veto === undefined ? await answerFor(agent, asked, signal) : VETOED;
   if (answer.edited !== undefined) return editedCall(agent, { call, replaces }, answer.edited, signal);
-  agent.emit({ ...decided(call, judged, answer), judged: { ...facts, hosts: judged.hosts } });
+  agent.emit({ ...decidedEvent(call, judged, answer), judged: { ...facts, hosts: judged.hosts } });
   // The time that a person takes to answer does not count.
   const began = agent.now();
   const result = answer.runs
-    ? await checkpointed(
+    ? await withCheckpoints(
         agent,
         { call, judged },
         () =>
-          granted(agent, answer, signal, () =>
+          runWithGrant(agent, answer, signal, () =>
             agent.writes.inOrder(facts.writes, () => run(agent, { call, work, judged }, signal)),
           ),
         signal,
@@ -193,7 +195,7 @@ const BLIND =
   "Not run: you read this file in the same reply, so you had not seen what it says when you wrote this. Look at it above, then make the call again with all that is to stay in it, or call edit_file for the part that changes.";
 
 /** Takes checkpoints of the workspace around a call, unless the call is known to write nothing there. */
-function checkpointed<T>(
+function withCheckpoints<T>(
   { checkpoints, limits }: AgentContext,
   { call: { id }, judged: { mayWrite, lasting } }: Pick<JudgedCall, "call" | "judged">,
   work: () => Promise<T>,
@@ -210,7 +212,7 @@ interface JudgedCall {
   readonly replaces: string | undefined;
 }
 
-async function settle(agent: AgentContext, asked: JudgedCall, signal: AbortSignal): Promise<Settled> {
+async function answerFor(agent: AgentContext, asked: JudgedCall, signal: AbortSignal): Promise<CallAnswer> {
   const { decision } = asked.judged;
   if (decision === "deny") return { runs: false, by: "policy", reason: "" };
   const question = questionOf(agent, asked);
@@ -262,14 +264,14 @@ function questionOf(agent: AgentContext, { call, facts, judged, shown, replaces 
   };
 }
 
-type Settled = Omit<Answer, "by"> & { readonly by: Answer["by"] | "policy" | "hook" };
+type CallAnswer = Omit<Answer, "by"> & { readonly by: Answer["by"] | "policy" | "hook" };
 
-const VETOED: Settled = { runs: false, by: "hook", reason: "" };
+const VETOED: CallAnswer = { runs: false, by: "hook", reason: "" };
 
-const decided = (
+const decidedEvent = (
   { id }: ToolCall,
   { decision, contained, rules }: Decision,
-  { runs, by, grant, word }: Settled,
+  { runs, by, grant, word }: CallAnswer,
 ): Extract<EventBody, { readonly type: "call.decided" }> => ({
   type: "call.decided",
   call: id,
@@ -283,9 +285,9 @@ const decided = (
 });
 
 /** Runs the call with the grant it was given; a grant for this call alone ends with it. */
-async function granted(
+async function runWithGrant(
   agent: AgentContext,
-  { grant }: Settled,
+  { grant }: CallAnswer,
   signal: AbortSignal,
   work: () => Promise<ToolResult>,
 ): Promise<ToolResult> {
@@ -353,7 +355,7 @@ export const cutOff = (signal: AbortSignal): ToolResult => ({
   ...cutOffBy(signal),
 });
 
-const REFUSED_BY: Readonly<Record<Settled["by"], string>> = {
+const REFUSED_BY: Readonly<Record<CallAnswer["by"], string>> = {
   policy: "Denied by the policy",
   person: "The user said no",
   hook: "Refused by a hook",
@@ -374,7 +376,7 @@ const nextStep = (rule: string | undefined, option: string, hint: string | undef
 const hintOf = ({ rules: [rule], contained, decision, network }: Judged): string | undefined =>
   rule && stepFor(rule.id, contained, decision === "deny" ? undefined : network);
 
-function refusal(judged: Judged, { by, reason, word }: Settled, veto: Veto | undefined): ToolResult {
+function refusal(judged: Judged, { by, reason, word }: CallAnswer, veto: Veto | undefined): ToolResult {
   const { rules, grants } = judged;
   const [rule] = rules;
   const why = rule === undefined ? "" : `${rule.reason}${by === "hook" ? "" : ` (rule ${rule.id})`}`;

@@ -5,7 +5,7 @@ import { counted } from "../core/text/short-lists.ts";
 import { costOf, NO_USAGE, sumUsage } from "../models/usage.ts";
 
 /** What a run may spend. A field that is left out sets no limit. */
-export interface LimitsGiven {
+export interface LimitValues {
   /** Requests of one loop. A subagent has its own count. */
   readonly turns?: number;
   readonly ms?: number;
@@ -15,21 +15,21 @@ export interface LimitsGiven {
   readonly calls?: number;
 }
 
-type LimitName = keyof LimitsGiven;
+type LimitName = keyof LimitValues;
 
-interface Reached {
+interface SpentLimit {
   readonly which: LimitName;
   /** For people: which limit is spent, and the flag that raises it. */
   readonly text: string;
 }
 
 /** Token counts estimated from the size of the request in bytes. */
-interface Estimated {
+interface TokenEstimate {
   readonly prompt: number;
   readonly completion: number;
 }
 
-interface LimitsFrom {
+interface LimitsOptions {
   /** Price of the model's tokens. */
   readonly price?: Price | undefined;
   /** The budget that this one shares: a subagent's whole run, or the run that this is one candidate of. */
@@ -61,7 +61,7 @@ const NAMES = Object.keys(FLAGS) as readonly LimitName[];
  * can wrap up. A limit may be used up fully: only what would exceed it is not started.
  */
 export class Limits {
-  readonly #limits: LimitsGiven;
+  readonly #limits: LimitValues;
   readonly #now: () => number;
   #begin: number;
   /** Spent by the run, including its subagents and all its candidates. */
@@ -71,17 +71,17 @@ export class Limits {
   readonly #price: Price | undefined;
   readonly #isPart: boolean;
   #turns = 0;
-  readonly #told = new Set<string>();
+  readonly #warned = new Set<string>();
 
-  get given(): LimitsGiven {
+  get given(): LimitValues {
     return this.#limits;
   }
 
   /** Time counts from this moment. `now` returns milliseconds and never goes back. */
   constructor(
-    limits: LimitsGiven,
+    limits: LimitValues,
     now: () => number,
-    { whole, isPart = whole !== undefined, price }: LimitsFrom = {},
+    { whole, isPart = whole !== undefined, price }: LimitsOptions = {},
   ) {
     this.#limits = limits;
     this.#now = now;
@@ -125,7 +125,7 @@ export class Limits {
     this.#begin = this.#now() - ms;
     Object.assign(this.#spent, { tokens, cost });
     this.#called.calls = calls;
-    for (const key of told) this.#told.add(key);
+    for (const key of told) this.#warned.add(key);
   }
 
   /** The state to pass to `resume` in a later process. */
@@ -135,14 +135,14 @@ export class Limits {
       ms: this.#spentOf("ms"),
       ...this.#spent,
       ...this.#called,
-      told: [...this.#told],
+      told: [...this.#warned],
     };
   }
 
   /**
    * Call after each request, including failed and side requests. The estimate replaces counts that the server omits.
    */
-  used(usage: Usage, { prompt, completion }: Estimated): void {
+  used(usage: Usage, { prompt, completion }: TokenEstimate): void {
     const whole = {
       ...usage,
       prompt_tokens: usage.prompt_tokens ?? prompt,
@@ -178,7 +178,7 @@ export class Limits {
    * The first limit that forbids starting a turn, a call, or a request beside the turns. When the calls are spent, the
    * model may still answer; when the turns are spent, its last calls may still run.
    */
-  reached(before: keyof typeof FREE): Reached | undefined {
+  reached(before: keyof typeof FREE): SpentLimit | undefined {
     for (const which of NAMES) {
       const limit = this.#limits[which];
       if (limit === undefined || FREE[before].includes(which) || this.#spentOf(which) < limit) continue;
@@ -215,8 +215,8 @@ export class Limits {
   }
 
   #once(key: string, text: string): string | undefined {
-    if (this.#told.has(key)) return undefined;
-    this.#told.add(key);
+    if (this.#warned.has(key)) return undefined;
+    this.#warned.add(key);
     return text;
   }
 

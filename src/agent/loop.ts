@@ -52,7 +52,9 @@ interface Turn {
 function newTurn(agent: AgentContext, signal: AbortSignal): Turn {
   const spent = agent.limits.reached("turn");
   const end =
-    spent === undefined ? (taskWaits(agent) ?? circled(agent)) : ({ how: "limit", ...spent } as const);
+    spent === undefined
+      ? (taskWaits(agent) ?? endOfRepeatingCandidate(agent))
+      : ({ how: "limit", ...spent } as const);
   return {
     mark: agent.history.count,
     run: () => (end === undefined ? turn(agent, signal) : Promise.resolve(end)),
@@ -66,7 +68,7 @@ function taskWaits({ tasks }: AgentContext): LoopEnd | undefined {
 }
 
 /** Gives up a candidate that repeats itself. */
-function circled({ ends, deeds, next }: AgentContext): LoopEnd | undefined {
+function endOfRepeatingCandidate({ ends, deeds, next }: AgentContext): LoopEnd | undefined {
   const reason = ends?.circled(deeds, next.standing);
   if (reason === undefined) return undefined;
   ends?.verification?.givenUp();
@@ -98,10 +100,10 @@ async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd |
   const asked = { building: building + compactor.askedMs, format };
   const apart = await askApart(agent, asked, either);
   if (apart === "nothing") return undefined;
-  if (apart === undefined) holdNext(agent);
+  if (apart === undefined) constrainNext(agent);
   const reply = apart ?? (await ask(agent, asked, either));
-  if (reply.kind === "failed") return failed(agent, reply, signal);
-  const circled = goesRound(agent, reply);
+  if (reply.kind === "failed") return afterFailure(agent, reply, signal);
+  const circled = repeatsItself(agent, reply);
   // A model that sees its repetitions goes on repeating.
   const message = circled ? { ...reply.message, text: withoutCircle(reply.message.text) } : reply.message;
   history.add(message);
@@ -118,13 +120,13 @@ async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd |
 }
 
 /** Whether a small model's reply was cut off because it repeated itself. */
-const goesRound = (
+const repeatsItself = (
   { isWeak }: AgentContext,
   { stop, message: { text } }: Extract<Reply, { readonly kind: "replied" }>,
 ): boolean => stop === "length" && isWeak && circleIn(text) !== undefined;
 
 /** Constrains the next reply by what was done and by what the model still sees. */
-function holdNext(agent: AgentContext): void {
+function constrainNext(agent: AgentContext): void {
   // A model answers a question better when it looks for itself.
   const isChange = agent.intent.intent === "change";
   if (agent.history.compaction !== undefined || !isChange) agent.next.nothingShown();
@@ -187,13 +189,13 @@ async function earnedEnd(
   if (ends === null || standingRefusal(agent.ended) !== undefined) return answer;
   const mayTell = !isLastTurn(agent);
   const earned = ends.earned(answer.text, agent, mayTell);
-  if (earned.kind !== "earned") return unearned(agent, earned);
+  if (earned.kind !== "earned") return endOrNudge(agent, earned);
   if (mayTell && ends.isIdleRepair(agent.ended.length)) return tellModelToCall(agent, REPAIR_NOW, "edit");
-  return proven(agent, { ends, answer }, signal);
+  return provenEnd(agent, { ends, answer }, signal);
 }
 
 /** The end of the run; undefined when the model is told what is missing. */
-const unearned = (
+const endOrNudge = (
   agent: AgentContext,
   earned: Exclude<Earned, { readonly kind: "earned" }>,
 ): LoopEnd | undefined =>
@@ -204,30 +206,30 @@ const unearned = (
     : { how: "nothing_done", reason: earned.reason };
 
 /** Checks the work itself: whether changed files parse, whether it was tried, and whether the check succeeds. */
-async function proven(
+async function provenEnd(
   agent: AgentContext,
   { ends, answer }: { readonly ends: EndRules; readonly answer: Answered },
   signal: AbortSignal,
 ): Promise<LoopEnd | undefined> {
   const isLast = isLastTurn(agent);
   const named = await ends.notAsNamed(agent, !isLast);
-  if (named.kind !== "earned") return unearned(agent, named);
+  if (named.kind !== "earned") return endOrNudge(agent, named);
   const broken = await ends.brokenIn(agent, signal);
   if (broken !== undefined && !isLast && ends.tellsBroken()) return tellModelToCall(agent, broken.text);
   const tried = await ends.tried(agent, !isLast, (messages) => asideText(agent, messages, signal));
-  if (tried.kind !== "earned") return unearned(agent, tried);
+  if (tried.kind !== "earned") return endOrNudge(agent, tried);
   const proof = await ends.verification?.after(agent, signal, isLast);
   if (signal.aborted) return { how: "cancelled" };
   if (proof?.kind === "repair") {
     ends.repairs(agent.ended.length);
     return tellModel(agent, proof.text);
   }
-  const reason = unprovenBy(proof, ends, broken);
+  const reason = whyUnproven(proof, ends, broken);
   return reason === undefined ? answer : { how: "unverified", reason };
 }
 
 /** Why the answer does not end the run. A successful check outweighs a parser's error. */
-function unprovenBy(
+function whyUnproven(
   proof: Proof | undefined,
   { asked, verification }: EndRules,
   broken: { readonly reason: string } | undefined,
@@ -269,7 +271,7 @@ function tellModel(agent: AgentContext, text: string): undefined {
 }
 
 /** When the server finds the request too long, the conversation is compacted further than our estimate required. */
-async function failed(
+async function afterFailure(
   agent: AgentContext,
   { failure: { kind, reason } }: Extract<Reply, { readonly kind: "failed" }>,
   signal: AbortSignal,

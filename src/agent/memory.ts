@@ -20,7 +20,7 @@ export class Memory {
   readonly seen: SeenState;
   readonly shell: ShellMemory;
   readonly tasks: TaskMemory;
-  readonly #plan: Placed<Plan>;
+  readonly #plan: RollbackValue<Plan>;
   readonly #record: (record: SessionRecord) => void;
   /** Tells its jobs from those of other agents in the same box; kept when the run is parked. */
   readonly name: string;
@@ -36,7 +36,7 @@ export class Memory {
     const count = (): number => this.history.count;
     this.seen = SeenState.from(records, count, record);
     this.shell = new ShellMemory(workspace, records, record);
-    this.#plan = Placed.from(records, [], (each) => (each.kind === "plan" ? each.plan : undefined));
+    this.#plan = RollbackValue.from(records, [], (each) => (each.kind === "plan" ? each.plan : undefined));
     this.tasks = new TaskMemory(records, count, record);
     this.#record = record;
   }
@@ -82,7 +82,7 @@ export class Memory {
 
 /** Background tasks whose end the model has not been told. A task whose call is rolled back is forgotten with it. */
 export class TaskMemory {
-  readonly #open: Placed<readonly OpenTask[]>;
+  readonly #open: RollbackValue<readonly OpenTask[]>;
   readonly #count: () => number;
   readonly #record: (record: SessionRecord) => void;
   #last: number;
@@ -92,7 +92,7 @@ export class TaskMemory {
     count: () => number,
     record: (record: SessionRecord) => void,
   ) {
-    this.#open = Placed.from(records, [], (each) => (each.kind === "tasks" ? each.open : undefined));
+    this.#open = RollbackValue.from(records, [], (each) => (each.kind === "tasks" ? each.open : undefined));
     this.#count = count;
     this.#record = record;
     const all = records.flatMap((each) => (each.kind === "tasks" ? each.open : []));
@@ -126,13 +126,13 @@ export class TaskMemory {
   }
 }
 
-interface Walker {
+interface RecordVisitor {
   readonly take: (record: SessionRecord, at: number) => void;
   readonly rollBack: (to: number) => void;
 }
 
 /** Visits records in order, each with the number of messages that preceded it. */
-function walk(records: readonly SessionRecord[], { take, rollBack }: Walker): void {
+function visitRecords(records: readonly SessionRecord[], { take, rollBack }: RecordVisitor): void {
   let at = 0;
   for (const each of records) {
     if (each.kind === "message") at += 1;
@@ -143,7 +143,7 @@ function walk(records: readonly SessionRecord[], { take, rollBack }: Walker): vo
 }
 
 /** A value that is rolled back together with the history. */
-class Placed<T> {
+class RollbackValue<T> {
   readonly #first: T;
   #values: readonly { readonly at: number; readonly value: T }[] = [];
 
@@ -155,9 +155,9 @@ class Placed<T> {
     records: readonly SessionRecord[],
     first: T,
     valueOf: (record: SessionRecord) => T | undefined,
-  ): Placed<T> {
-    const placed = new Placed(first);
-    walk(records, {
+  ): RollbackValue<T> {
+    const placed = new RollbackValue(first);
+    visitRecords(records, {
       take: (record, at) => {
         const value = valueOf(record);
         if (value !== undefined) placed.put(at, value);
@@ -180,7 +180,7 @@ class Placed<T> {
   }
 }
 
-interface Sight {
+interface SeenFile {
   /** The number of messages at which the file was known. */
   readonly at: number;
   readonly path: string;
@@ -189,7 +189,7 @@ interface Sight {
 
 /** Which files the model knows. Rolled back with the history: what the history no longer has is no longer known. */
 class SeenState implements SeenFiles {
-  #sights: Sight[] = [];
+  #sights: SeenFile[] = [];
   #hashes = new Map<string, string>();
   readonly #count: () => number;
   readonly #record: (record: SessionRecord) => void;
@@ -205,7 +205,7 @@ class SeenState implements SeenFiles {
     record: (record: SessionRecord) => void,
   ): SeenState {
     const state = new SeenState(count, record);
-    walk(records, {
+    visitRecords(records, {
       take: (each, at) => {
         if (each.kind === "seen") state.#take({ at, path: each.path, hash: each.hash });
       },
@@ -249,7 +249,7 @@ class SeenState implements SeenFiles {
     this.#take({ at: this.#count(), path, hash });
   }
 
-  #take(sight: Sight): void {
+  #take(sight: SeenFile): void {
     this.#sights.push(sight);
     if (sight.hash === null) this.#hashes.delete(sight.path);
     else this.#hashes.set(sight.path, sight.hash);

@@ -25,7 +25,7 @@ export type Reply =
 /** Sends one request of the main loop and emits what streams in. Retries when the server breaks off. */
 export async function ask(
   agent: AgentContext,
-  { building, format, instead }: AskedFor,
+  { building, format, instead }: AskOptions,
   signal: AbortSignal,
 ): Promise<Reply> {
   const names = agent.tools.map(({ name }) => name);
@@ -36,7 +36,7 @@ export async function ask(
   const build_ms = Math.max(0, agent.now() - building);
   const patience = new Patience(agent.limits.turns > 1);
   for (let attempt = 2; ; attempt += 1) {
-    const { reply, shown } = await attempted(agent, { request, build_ms, instead }, signal);
+    const { reply, shown } = await attemptRequest(agent, { request, build_ms, instead }, signal);
     if (reply.kind === "replied" || reply.failure.kind === "cancelled") return reply;
     const ms = patience.after(reply.failure, shown);
     if (ms === undefined) {
@@ -49,35 +49,35 @@ export async function ask(
 }
 
 /** A request sent in place of the conversation. Constraints that were set for the next reply do not apply to it. */
-export interface Instead {
+export interface ReplacementRequest {
   readonly request: Pick<ModelRequest, "messages" | "maxTokens" | "stop" | "temperature">;
   /** Converts the reply to the message that counts. */
   readonly read: (message: AssistantMessage, stop: Stop) => AssistantMessage;
 }
 
-interface AskedFor {
+interface AskOptions {
   readonly building: number;
   readonly format: JsonSchema | undefined;
-  readonly instead?: Instead;
+  readonly instead?: ReplacementRequest;
 }
 
-interface Attempted {
+interface AttemptResult {
   readonly reply: Reply;
   /** Whether part of a reply had arrived; none of it counts. */
   readonly shown: boolean;
 }
 
-interface AttemptedFor {
-  readonly instead: Instead | undefined;
+interface AttemptInput {
+  readonly instead: ReplacementRequest | undefined;
   readonly request: ModelRequest;
   readonly build_ms: number;
 }
 
-async function attempted(
+async function attemptRequest(
   agent: AgentContext,
-  { request, build_ms, instead }: AttemptedFor,
+  { request, build_ms, instead }: AttemptInput,
   signal: AbortSignal,
-): Promise<Attempted> {
+): Promise<AttemptResult> {
   const began = agent.now();
   const first = new FirstPiece(agent.now);
   let shown = false;
@@ -119,7 +119,7 @@ async function attempted(
   throw new Error("a provider's stream ended without an ending");
 }
 
-interface Aside {
+interface SideRequest {
   readonly messages: ModelRequest["messages"];
   /** Sends the same prefix with its tools, which must not be called. Left out, the question is sent by itself. */
   readonly format?: JsonSchema;
@@ -130,7 +130,7 @@ interface Aside {
 /** A side request. It counts against the budget; its reply is not shown, and calls in it are not run. */
 export async function askAside(
   agent: AgentContext,
-  { messages, format, maxTokens, purpose }: Aside,
+  { messages, format, maxTokens, purpose }: SideRequest,
   signal: AbortSignal,
 ): Promise<Reply> {
   const own = format === undefined ? { tools: [] } : {};

@@ -20,8 +20,8 @@ const BY_NAME = 1;
 /** A longer list of names is no longer a useful choice. */
 const MAX_PATHS = 200;
 /** Up to this many files are each checked for being text: build outputs mislead a small model. */
-const MAX_LOOKED_AT = 50;
-const LOOKED_AT = 512;
+const MAX_SAMPLED_FILES = 50;
+const SAMPLE_BYTES = 512;
 
 export interface Preflight {
   /** For the model, after its task. Empty when nothing could be listed. */
@@ -34,20 +34,24 @@ export interface Preflight {
 
 export const NOTHING_SEEN: Preflight = { text: "", paths: undefined, shown: [] };
 
-interface About {
+interface PreflightInput {
   readonly request: string;
   /** Result of the check on the unchanged workspace. */
   readonly checked?: { readonly text: string; readonly exit_code: number };
 }
 
 /** Rejects only when the box is lost. */
-export async function preflight(agent: AgentContext, about: About, signal: AbortSignal): Promise<Preflight> {
+export async function preflight(
+  agent: AgentContext,
+  about: PreflightInput,
+  signal: AbortSignal,
+): Promise<Preflight> {
   const clue = `${about.request}\n${about.checked?.text ?? ""}`;
-  const listing = await look(agent, "glob", { pattern: "**/*" }, signal);
+  const listing = await lookWithTool(agent, "glob", { pattern: "**/*" }, signal);
   if (listing === undefined) return NOTHING_SEEN;
   const lines = listing.split("\n");
   const listed = lines.filter((line) => line !== "" && !line.startsWith("[")).toSorted();
-  const names = listed.length <= MAX_LOOKED_AT ? await texts(agent, listed) : listed;
+  const names = listed.length <= MAX_SAMPLED_FILES ? await textFiles(agent, listed) : listed;
   const whole = lines.every((line) => !line.startsWith("[")) && names.length <= MAX_PATHS;
   const files = await shownFiles(agent, namedIn(clue, names), signal);
   return {
@@ -61,7 +65,11 @@ export async function preflight(agent: AgentContext, about: About, signal: Abort
  * When the check fails, a small model edits whatever comes first, even the check's own files. Limits its choice to the
  * program's files that the request or the check names.
  */
-function choices(names: readonly string[], { request, checked }: About, clue: string): readonly string[] {
+function choices(
+  names: readonly string[],
+  { request, checked }: PreflightInput,
+  clue: string,
+): readonly string[] {
   const isRed = checked !== undefined && checked.exit_code !== 0;
   const work = isRed ? mendable(names, request) : names;
   const named = work === names ? [] : namedIn(clue, work, BY_NAME);
@@ -69,10 +77,10 @@ function choices(names: readonly string[], { request, checked }: About, clue: st
 }
 
 /** Files that start like text. A file that cannot be read is kept, since it may be text. */
-async function texts(agent: AgentContext, names: readonly string[]): Promise<readonly string[]> {
+async function textFiles(agent: AgentContext, names: readonly string[]): Promise<readonly string[]> {
   const box = await agent.box();
   const begins = await Promise.all(
-    names.map((name) => box.read(`${box.workspace}/${name}`, { offset: 0, limit: LOOKED_AT })),
+    names.map((name) => box.read(`${box.workspace}/${name}`, { offset: 0, limit: SAMPLE_BYTES })),
   );
   return names.filter((_, at) => {
     const begin = begins[at];
@@ -107,7 +115,7 @@ async function shownFiles(
   let room = MAX_FILES;
   for (const name of names.slice(0, MAX_FILE_COUNT * 2)) {
     if (files.length >= MAX_FILE_COUNT) break;
-    const text = await look(agent, "read_file", { path: name }, signal, room);
+    const text = await lookWithTool(agent, "read_file", { path: name }, signal, room);
     if (text === undefined) continue;
     room -= Buffer.byteLength(text);
     files.push({ path: name, text });
@@ -142,7 +150,7 @@ export function namedIn(
 const trimmed = (word: string): string => word.replace(/^\.\/|[.\-/]+$/g, "");
 
 /** Looks through the model's own tool, where the policy allows it, so that what is shown is recorded as read. */
-async function look(
+async function lookWithTool(
   agent: AgentContext,
   name: string,
   args: Readonly<Record<string, unknown>>,

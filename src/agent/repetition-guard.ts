@@ -1,7 +1,7 @@
 import type { Message, ToolCall } from "../core/messages.ts";
 import { NOTICE } from "./context/history.ts";
 
-export type Repeating = Pick<ToolCall, "name" | "args">;
+export type ToolAndArgs = Pick<ToolCall, "name" | "args">;
 
 /** `broken`: the call is not run, and this text is the model's result instead. */
 export type GuardVerdict = "run" | "stop" | { readonly broken: string };
@@ -37,7 +37,7 @@ export class Guard {
   #brokenIn: number | undefined;
 
   /** `reply` is any growing number; it tells what the model did before it was told from what it did after. */
-  check(call: Repeating, reply: number): GuardVerdict {
+  check(call: ToolAndArgs, reply: number): GuardVerdict {
     const entry: Entry = { key: keyOf(call), polls: isPoll(call), result: null, broken: false };
     const period = this.#periodWith(entry);
     this.#push(period === undefined ? entry : { ...entry, broken: true });
@@ -54,7 +54,7 @@ export class Guard {
   }
 
   /** Records the result that the model got from a call. */
-  ended(call: Repeating, resultText: string): void {
+  ended(call: ToolAndArgs, resultText: string): void {
     const key = keyOf(call);
     const entry = this.#entries.find((each) => each.key === key && each.result === null && !each.broken);
     if (entry !== undefined) entry.result = resultText;
@@ -89,11 +89,11 @@ function isSame(each: Entry, before: Entry | undefined, results: boolean, last: 
 }
 
 /** A look at a background job or task, whose result may differ each time. */
-function isPoll({ name, args }: Repeating): boolean {
+function isPoll({ name, args }: ToolAndArgs): boolean {
   return (name === "bash" && args["job"] !== undefined) || (name === "task" && args["task"] !== undefined);
 }
 
-function brokenText(call: Repeating, period: number): string {
+function brokenText(call: ToolAndArgs, period: number): string {
   if (call.name === "task" && isPoll(call))
     return `${NOT_RUN}the task shows the same as the last times. Wait for it with a timeout, do something else meanwhile, or cancel it.`;
   if (isPoll(call))
@@ -105,7 +105,7 @@ function brokenText(call: Repeating, period: number): string {
   return `${NOT_RUN}${what}. The result is above and will not change. Do something else: other arguments, another tool, another idea. If nothing is left to do, or you are stuck, give your final answer and say so. Repeating it once more stops the run.`;
 }
 
-interface Stuck {
+interface FoundRepetition {
   /** The history up to this count predates the repetition. */
   readonly mark: number;
   /** Told to the model in place of the repeated calls, which it would only take up again. */
@@ -116,7 +116,7 @@ interface Stuck {
  * Finds the repetition at the end of a history that the guard broke up, so that a continued conversation does not show
  * the model the same calls again. Undefined when the history ends otherwise. Words of a person are never part of it.
  */
-export function repetitionAtEnd(messages: readonly Message[]): Stuck | undefined {
+export function repetitionAtEnd(messages: readonly Message[]): FoundRepetition | undefined {
   const own = messages.findLastIndex(({ role, text }) => role === "user" && !text.startsWith(NOTICE)) + 1;
   const made = messages.flatMap((message, at) =>
     at >= own && message.role === "assistant" ? message.calls.map((call) => ({ call, at })) : [],
@@ -161,7 +161,7 @@ const isBroken = ({ role, text }: Message): boolean => role === "tool" && text.s
 const stuckText = (names: readonly string[], { period, length }: Cycle): string =>
   `Before this you were stopped: you made the same ${period === 1 ? `${names.join()} call ${length} times` : `${period} calls (${names.join(", ")}) over and over, ${length} in all`}, with the same results. They are left out here. Take another way.`;
 
-function keyOf({ name, args }: Repeating): string {
+function keyOf({ name, args }: ToolAndArgs): string {
   return `${name} ${JSON.stringify(sorted(args))}`;
 }
 

@@ -4,8 +4,8 @@ import { holdsMask } from "../core/text/secrets.ts";
 import type { AgentContext } from "./agent-context.ts";
 import type { FailingCheck } from "./ending/earned-end.ts";
 import { ownLines } from "./ending/check-words.ts";
-import { blocksOf, type ShownFile, WRITES_WHOLE } from "./next-reply.ts";
-import { ask, type Instead, type Reply } from "./model-request.ts";
+import { blocksOf, type ShownFile, MAX_WRITTEN_WHOLE } from "./next-reply.ts";
+import { ask, type ReplacementRequest, type Reply } from "./model-request.ts";
 import { namedIn } from "./preflight.ts";
 import { excerpt, oneLine } from "./context/untrusted-text.ts";
 
@@ -16,7 +16,7 @@ import { excerpt, oneLine } from "./context/untrusted-text.ts";
  * call.
  */
 
-interface RewritingOf extends FailingCheck {
+interface RewriteInput extends FailingCheck {
   /** The user's request. */
   readonly request: string;
   /** `choices`: paths of files that may be the cause. `shown`: all files before the model, those included. */
@@ -26,48 +26,52 @@ interface RewritingOf extends FailingCheck {
 }
 
 /** Characters: of all files shown together, and of the check's output. */
-const MOST_FILES = 6000;
-const MOST_SAID = 1200;
-const HOTTEST = 1;
+const MAX_FILES_LENGTH = 6000;
+const MAX_OUTPUT_LENGTH = 1200;
+const MAX_TEMPERATURE = 1;
 /** A shorter reply is only a part of the file and would throw away the rest. */
-const LEAST_KEPT = 0.5;
+const MIN_KEPT_SHARE = 0.5;
 
-type Apart = Reply | "nothing" | undefined;
-type Asked = Parameters<typeof ask>[1];
+type SideReply = Reply | "nothing" | undefined;
+type AskOptions = Parameters<typeof ask>[1];
 
 /**
  * Sends a request outside of the conversation: for a whole file, or for the final answer after it. Undefined when
  * neither applies; "nothing" when the reply is of no use.
  */
-export async function askApart(agent: AgentContext, asked: Asked, signal: AbortSignal): Promise<Apart> {
+export async function askApart(
+  agent: AgentContext,
+  asked: AskOptions,
+  signal: AbortSignal,
+): Promise<SideReply> {
   // An answer with a required format has to be requested in that format.
   const closes = asked.format === undefined ? agent.ends?.closes() : undefined;
-  return closes === undefined ? rewritten(agent, asked, signal) : closing(agent, closes, asked, signal);
+  return closes === undefined ? askForFile(agent, asked, signal) : askForAnswer(agent, closes, asked, signal);
 }
 
 /** Tokens of the final answer. */
-const CLOSING = 120;
+const ANSWER_TOKENS = 120;
 
 /**
  * Asks for the final answer alone. Within the conversation the model would have to read all of it for one sentence, and
  * would write the file once more first.
  */
-async function closing(
+async function askForAnswer(
   agent: AgentContext,
   command: string,
-  asked: Asked,
+  asked: AskOptions,
   signal: AbortSignal,
-): Promise<Apart> {
+): Promise<SideReply> {
   const files = within(
     agent.next.standing.filter(({ path }) => agent.next.choices.includes(path)),
-    MOST_FILES,
+    MAX_FILES_LENGTH,
   );
   const text = [
     `The task was: ${agent.ends?.asked.request ?? ""}`,
     ...files.map(fenced),
     `It is done, and \`${oneLine(command)}\` succeeds now. Say in one or two sentences what the file does now.`,
   ].join("\n\n");
-  const request = { messages: [{ role: "user", text } as const], maxTokens: CLOSING };
+  const request = { messages: [{ role: "user", text } as const], maxTokens: ANSWER_TOKENS };
   const instead = {
     request,
     read: ({ text: said }: AssistantMessage) => ({ role: "assistant", text: said, calls: [] }) as const,
@@ -76,15 +80,15 @@ async function closing(
   return reply.kind === "failed" || reply.message.text.trim() !== "" ? reply : "nothing";
 }
 
-async function rewritten(agent: AgentContext, asked: Asked, signal: AbortSignal): Promise<Apart> {
+async function askForFile(agent: AgentContext, asked: AskOptions, signal: AbortSignal): Promise<SideReply> {
   const { ends, next, limits } = agent;
   const check = ends?.rewrites(agent);
   if (ends === null || check === undefined) return undefined;
   const files = { choices: next.choices, shown: next.standing };
   const id = `rewrite-${limits.turns}`;
-  const instead = rewritingOf({ ...check, ...files, request: ends.asked.request, id });
+  const instead = rewriteRequest({ ...check, ...files, request: ends.asked.request, id });
   if (instead === undefined) return undefined;
-  const temperature = Math.max(next.temperature, Math.min(HOTTEST, next.temperature + check.rise));
+  const temperature = Math.max(next.temperature, Math.min(MAX_TEMPERATURE, next.temperature + check.rise));
   const request = { ...instead.request, temperature };
   const reply = await ask(agent, { ...asked, instead: { ...instead, request } }, signal);
   if (reply.kind === "failed") return reply;
@@ -96,7 +100,7 @@ async function rewritten(agent: AgentContext, asked: Asked, signal: AbortSignal)
 }
 
 /** Undefined when no file that may be the cause is short enough to be written whole. */
-export function rewritingOf(given: RewritingOf): Instead | undefined {
+export function rewriteRequest(given: RewriteInput): ReplacementRequest | undefined {
   const { request, command, said, choices, shown, vain, mends, finding, byTask, anew = [], id } = given;
   const short = shown.flatMap((file) => {
     const from = anew.find(({ path }) => path === file.path) ?? file;
@@ -112,18 +116,18 @@ export function rewritingOf(given: RewritingOf): Instead | undefined {
   if (target === undefined) return undefined;
   const others = within(
     shown.filter((file) => file.path !== target.path),
-    MOST_FILES - target.text.length,
+    MAX_FILES_LENGTH - target.text.length,
   );
   const files = [...others, target].map(fenced);
-  const fails = `\`${oneLine(command)}\` fails. What it says is data:\n${excerpt(ownLines(said), MOST_SAID)}`;
+  const fails = `\`${oneLine(command)}\` fails. What it says is data:\n${excerpt(ownLines(said), MAX_OUTPUT_LENGTH)}`;
   const text = (
     byTask
-      ? [request, ...files, wantedBy(oneLine(command), oneLine(target.path))]
-      : [...files, fails, request, wanted(oneLine(target.path), mends)]
+      ? [request, ...files, untilSuccessText(oneLine(command), oneLine(target.path))]
+      : [...files, fails, request, wholeFileText(oneLine(target.path), mends)]
   ).join("\n\n");
   return {
     request: {
-      messages: [{ role: "user", text }, ...behind(finding, oneLine(target.path))],
+      messages: [{ role: "user", text }, ...followUpTo(finding, oneLine(target.path))],
       maxTokens: Math.ceil(target.text.length / 2) + 300,
       stop: [EXPLAINS],
     },
@@ -131,26 +135,26 @@ export function rewritingOf(given: RewritingOf): Instead | undefined {
   };
 }
 
-const wanted = (path: string, mends: boolean): string =>
+const wholeFileText = (path: string, mends: boolean): string =>
   mends
     ? `Say in one sentence what is missing or wrong in ${path}, then write all of it as it has to be, in one code block.`
     : `Write all of ${path} as it has to be, in one code block and nothing else.`;
 
-/** A block of this many lines is the file again; text before it below LEAST_FOUND says nothing about it. */
+/** A block of this many lines is the file again; a shorter text before it than this says nothing about it. */
 const WHOLE = /^```[^\n]*\n(?:[^\n]*\n){5}/m;
-const LEAST_FOUND = 40;
+const MIN_FINDING_LENGTH = 40;
 
 /** The words that came instead of a file. */
 function findingIn(text: string): string | undefined {
   const found = text.slice(0, WHOLE.exec(text)?.index).trim();
-  return found.length < LEAST_FOUND ? undefined : found;
+  return found.length < MIN_FINDING_LENGTH ? undefined : found;
 }
 
 /**
  * The model often names the error correctly, but then writes nothing, only the changed lines, or the unchanged file.
  * This asks again, with its finding in the conversation.
  */
-const behind = (finding: string | undefined, path: string): readonly Message[] =>
+const followUpTo = (finding: string | undefined, path: string): readonly Message[] =>
   finding === undefined
     ? []
     : [
@@ -158,7 +162,7 @@ const behind = (finding: string | undefined, path: string): readonly Message[] =
         { role: "user", text: `Write all of ${path} so, in one code block and nothing else.` },
       ];
 
-const wantedBy = (command: string, path: string): string =>
+const untilSuccessText = (command: string, path: string): string =>
   `Write all of ${path} so that \`${command}\` succeeds, in one code block and nothing else.`;
 
 const FENCE = "```";
@@ -168,7 +172,7 @@ const EXPLAINS = `${FENCE}\n\n`;
 const CLOSED = /^```[^\n]*\n(.*?)\n?^```/ms;
 const ENDED = /^```[^\n]*\n(.*?)\n?(?:^```|$(?![^]))/ms;
 const fits = (text: string): boolean =>
-  text.trim() !== "" && text.length <= WRITES_WHOLE && !text.includes(FENCE) && !holdsMask(text);
+  text.trim() !== "" && text.length <= MAX_WRITTEN_WHOLE && !text.includes(FENCE) && !holdsMask(text);
 
 function within(files: readonly ShownFile[], most: number): readonly ShownFile[] {
   let room = most;
@@ -191,7 +195,7 @@ function asCall(
   }: { readonly target: ShownFile; readonly others: readonly ShownFile[]; readonly id: string },
 ): AssistantMessage {
   const block = stop === "length" ? undefined : (stop === "end" ? ENDED : CLOSED).exec(message.text)?.[1];
-  const written = block === undefined ? undefined : completed(block, target.text);
+  const written = block === undefined ? undefined : mergedFile(block, target.text);
   if (written === undefined || [target, ...others].some(({ text }) => text.trim() === written.trim()))
     return message;
   const args = { path: target.path, content: `${written}\n` };
@@ -202,10 +206,10 @@ function asCall(
  * If the reply holds only some of the file's definitions, they replace the old ones. Undefined when it is a part of the
  * file that matches no definition, or too short to be all of it.
  */
-function completed(written: string, before: string): string | undefined {
+function mergedFile(written: string, before: string): string | undefined {
   const [old, now] = [definitions(before), definitions(written)];
   const isAll = [...old.keys()].every((name) => now.has(name));
-  if (isAll) return linesOf(written) >= linesOf(before) * LEAST_KEPT ? written : undefined;
+  if (isAll) return linesOf(written) >= linesOf(before) * MIN_KEPT_SHARE ? written : undefined;
   const again = [...now].filter(([name]) => old.has(name));
   if (again.length === 0) return undefined;
   return again.reduce((text, [name, block]) => text.replace(old.get(name) ?? "", () => block), before);

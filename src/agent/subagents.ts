@@ -11,7 +11,7 @@ import { runLoop } from "./loop.ts";
 import { type LoopEnd, NEW_BOX, Stopped } from "./ending/outcome.ts";
 import type { ChildMemory, Memory } from "./memory.ts";
 import type { AgentContext } from "./agent-context.ts";
-import { type Beginning, headOf, type Subagent } from "./background-tasks.ts";
+import { type SubagentStart, headOf, type Subagent } from "./background-tasks.ts";
 
 export interface SubagentOptions {
   readonly parent: AgentContext;
@@ -28,7 +28,11 @@ export interface SubagentOptions {
  * A part of the task, done by a separate agent. Its memory starts empty and is not kept; it shares its parent's policy,
  * budget and box. It has no `task` tool, so it cannot start subagents.
  */
-export function subagent(options: SubagentOptions, part: Part, { parked, background }: Beginning): Subagent {
+export function subagent(
+  options: SubagentOptions,
+  part: Part,
+  { parked, background }: SubagentStart,
+): Subagent {
   const { parent } = options;
   const { prompt, maxTurns } = part;
   const { memory, records } = options.memory(parked);
@@ -84,7 +88,7 @@ export function subagent(options: SubagentOptions, part: Part, { parked, backgro
 
 /** Runs subagents that the caller waits for. A parked subagent continues when its call does. */
 export function foreground(
-  begin: (part: Part, how: Beginning) => Subagent,
+  begin: (part: Part, how: SubagentStart) => Subagent,
   parked: readonly ParkedChild[],
 ): Subagents["run"] {
   const waiting = parked.filter(({ task }) => task === undefined);

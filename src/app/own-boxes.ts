@@ -107,12 +107,12 @@ export async function execAnswer(
   log: BoxLog,
   workspace: string,
 ) {
-  const [{ stillThere, toldOf }, { execJson }, { causeOf }] = await Promise.all([
+  const [{ stillThere, boxLogReport }, { execJson }, { causeOf }] = await Promise.all([
     import("../agent/ending/run-changes.ts"),
     import("../render/exec-json.ts"),
     import("../tools/shell/command-ending.ts"),
   ]);
-  const { handoff: _, ...told } = toldOf(log, workspace);
+  const { handoff: _, ...told } = boxLogReport(log, workspace);
   const plain = execJson(result, changes, told);
   // The cause as a run names it: the box itself notices neither a full disk nor a host name that does not resolve.
   const answer = isUnstarted(result)

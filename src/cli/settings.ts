@@ -1,5 +1,5 @@
 import { Flags } from "@oclif/core";
-import type { LimitsGiven } from "../agent/limits.ts";
+import type { LimitValues } from "../agent/limits.ts";
 import { type Host, hostFrom } from "../app/host.ts";
 import { settingsOnEngine } from "../app/named-engine.ts";
 import { projectText } from "../app/project/project-trust.ts";
@@ -274,7 +274,7 @@ export interface BudgetFlags {
 }
 
 /** The turns come from the settings, which already include the flag. */
-export function limitsFrom(flags: BudgetFlags, turns: number): LimitsGiven {
+export function limitsFrom(flags: BudgetFlags, turns: number): LimitValues {
   const time = flags["max-time"];
   const ms = time === undefined ? undefined : parseDuration(time);
   if (time !== undefined && (ms === undefined || ms === 0))

@@ -39,7 +39,7 @@ export async function setSettings(
   const document = parseConfigDocument(file, before);
   const edited = wanted.reduce((text, [dotted, said]) => {
     const key = settingPath(dotted);
-    const value = asTyped(`harness config set ${dotted} VALUE`, () => {
+    const value = withNextStep(`harness config set ${dotted} VALUE`, () => {
       const typed = valueFromText(key, said);
       readLayer(nested(key, typed), () => dotted);
       return typed;
@@ -54,7 +54,7 @@ export async function setSettings(
 }
 
 /** Runs `read`; if it fails, `next` becomes the error's next step, since the value was typed on a command line. */
-function asTyped<T>(next: string, read: () => T): T {
+function withNextStep<T>(next: string, read: () => T): T {
   try {
     return read();
   } catch (thrown) {
@@ -78,7 +78,7 @@ export async function addGrants(file: string, grants: readonly string[]): Promis
 
 /** Puts this MCP server into the user's file, replacing one with the same name. */
 export async function addServer(file: string, name: string, server: unknown): Promise<void> {
-  asTyped("harness mcp add --help", () => readLayer({ mcp: { [name]: server } }, () => name));
+  withNextStep("harness mcp add --help", () => readLayer({ mcp: { [name]: server } }, () => name));
   const before = (await readConfigText(file)) ?? "{}\n";
   const document = parseConfigDocument(file, before);
   const edited = withValue(before, ["mcp", name], server);
@@ -138,7 +138,7 @@ function inserted(text: string, holder: Node, key: string | null, value: unknown
   const last = holder.children?.at(-1);
   if (last === undefined) return undefined;
   const end = last.offset + last.length;
-  const { comma, lineEnd } = behind(text, end);
+  const { comma, lineEnd } = restOfLine(text, end);
   const indent = /(?<=^|\n)[ \t]*$/.exec(text.slice(0, last.offset))?.[0];
   const separator = indent === undefined ? " " : `${text.includes("\r\n") ? "\r\n" : "\n"}${indent}`;
   const shown = JSON.stringify(value, null, indent === undefined ? undefined : 2).replaceAll("\n", separator);
@@ -148,7 +148,7 @@ function inserted(text: string, holder: Node, key: string | null, value: unknown
 }
 
 /** Whether a comma follows, and where the commas and comments of this line end. */
-function behind(text: string, offset: number): { readonly comma: boolean; readonly lineEnd: number } {
+function restOfLine(text: string, offset: number): { readonly comma: boolean; readonly lineEnd: number } {
   const rest = /^(?:[ \t,]|\/\*[^]*?\*\/|\/\/[^\r\n]*)*/.exec(text.slice(offset))?.[0].trimEnd() ?? "";
   const comma = rest.replaceAll(/\/\*[^]*?\*\/|\/\/.*/g, "").includes(",");
   return { comma, lineEnd: offset + rest.length };

@@ -49,7 +49,7 @@ const SANDBOX_RESOURCE = ["auto", "never", "always"] as const;
 
 const PULL_POLICIES = ["IfNotPresent", "Always", "Never"] as const;
 
-interface Words {
+interface SharedRules {
   readonly image: z.ZodType<string>;
   readonly duration: (minimum: number, maximum: number) => z.ZodType<number>;
   readonly size: (minimum: number, maximum: number) => z.ZodType<number>;
@@ -59,7 +59,7 @@ const MINUTE = 60_000;
 const MiB = 2 ** 20;
 
 /** All keys may be left out. The rules of images, durations and sizes come from the settings. */
-export const kubernetesRule = ({ image, duration, size }: Words) =>
+export const kubernetesRule = ({ image, duration, size }: SharedRules) =>
   z.strictObject({
     /** Must contain the runner of the same version, and come from a registry that the nodes reach. */
     image: image.nullable().default(null),

@@ -97,7 +97,7 @@ async function projectSource({ file, text, trusted }: ProjectText, under: Settin
   }
   try {
     const layer = await layerOf(file, text);
-    const { counted, ignored } = countedOf(layer, under);
+    const { counted, ignored } = splitTightening(layer, under);
     return { file, trusted, ignored, source: [{ origin: file, layer: counted }] };
   } catch (thrown) {
     // A text made to break its parser counts as one that cannot be read.
@@ -106,7 +106,7 @@ async function projectSource({ file, text, trusted }: ProjectText, under: Settin
 }
 
 /** Splits a layer into settings that only tighten, and the others without those that change nothing. */
-function countedOf(
+function splitTightening(
   layer: Layer,
   under: Settings,
 ): { readonly counted: Layer; readonly ignored: readonly IgnoredSetting[] } {
@@ -135,14 +135,14 @@ function changesBy(layer: Layer, under: Settings): readonly SettingChange[] {
 }
 
 /** Checks a value. The rules of all settings are loaded only when there is something to check. */
-async function ruled(value: unknown, at: (keys: readonly PropertyKey[]) => string): Promise<Layer> {
+async function checkedLayer(value: unknown, at: (keys: readonly PropertyKey[]) => string): Promise<Layer> {
   const { readLayer } = await import("./config-layers.ts");
   return readLayer(value, at);
 }
 
 function layerOf(file: string, text: string): Promise<Layer> {
   const document = parseConfigDocument(file, text);
-  return ruled(document.value, document.at);
+  return checkedLayer(document.value, document.at);
 }
 
 async function fileSource(file: string): Promise<Source[]> {
@@ -164,7 +164,7 @@ async function envSources(env: Env): Promise<Source[]> {
     const text = env[origin];
     if (text === undefined || text === "") continue;
     const value = valueFromText(ALIASES[key] ?? key, text);
-    sources.push({ origin, layer: await ruled(nested(key, value), () => origin) });
+    sources.push({ origin, layer: await checkedLayer(nested(key, value), () => origin) });
   }
   return sources;
 }
@@ -173,7 +173,7 @@ async function flagSources(flags: ConfigRequest["flags"]): Promise<Source[]> {
   const sources: Source[] = [];
   for (const [origin, { key, value }] of flags) {
     const raw = typeof value === "string" ? valueFromText(key, value) : value;
-    sources.push({ origin, layer: await ruled({ [key]: raw }, () => origin) });
+    sources.push({ origin, layer: await checkedLayer({ [key]: raw }, () => origin) });
   }
   return sources;
 }
@@ -191,7 +191,7 @@ const mergeLayer = (settings: Settings, layer: Layer): Settings =>
     ...layer,
     search: { ...settings.search, ...layer.search },
     deny_domains: [...new Set([...settings.deny_domains, ...(layer.deny_domains ?? [])])],
-    secrets: layer.secrets === undefined ? settings.secrets : boundAs(settings, layer.secrets),
+    secrets: layer.secrets === undefined ? settings.secrets : withKnownHosts(settings, layer.secrets),
   }) as Settings;
 
 function merge(sources: readonly Source[]): Config {
@@ -205,7 +205,7 @@ function merge(sources: readonly Source[]): Config {
 }
 
 /** A secret given by name only keeps the hosts that were set for it before. */
-const boundAs = ({ secrets }: Settings, named: Settings["secrets"]): Settings["secrets"] =>
+const withKnownHosts = ({ secrets }: Settings, named: Settings["secrets"]): Settings["secrets"] =>
   Object.fromEntries(
     Object.entries(named).map(([name, hosts]) => [name, hosts.length === 0 ? (secrets[name] ?? []) : hosts]),
   );

@@ -30,10 +30,12 @@ export async function loadRules({ env, project }: RulesRequest): Promise<UserRul
 }
 
 const NAMES = ["policy.toml", "policy.json"] as const;
-const beside = (file: string): readonly string[] => NAMES.map((name) => path.join(path.dirname(file), name));
+const policyFilesBeside = (file: string): readonly string[] =>
+  NAMES.map((name) => path.join(path.dirname(file), name));
 
 /** Where a user's rules may be; the first is the place for new ones. */
-export const userPolicyFiles = (env: Env): readonly string[] => placesFrom(env).configFiles.flatMap(beside);
+export const userPolicyFiles = (env: Env): readonly string[] =>
+  placesFrom(env).configFiles.flatMap(policyFilesBeside);
 
 export interface PolicyText {
   readonly file: string;

@@ -22,7 +22,7 @@ export async function triedRules(
   { file, text, origin }: PolicyText & { readonly origin: Origin },
   home: string,
 ): Promise<readonly Examples[]> {
-  const { list, key, at } = await written(file, text);
+  const { list, key, at } = await rulesDocument(file, text);
   const { examples, problems } = readRules(list, origin);
   const wrong = problems.length > 0 ? problems : failedExamples(examples, new CommandPolicy(), home);
   const [first, ...more] = wrong;
@@ -50,10 +50,10 @@ export async function tighteningRules(file: PolicyText, home: string): Promise<U
 /** The rules of a project as written. Throws if they contain a mistake. */
 export async function writtenRules(file: PolicyText, home: string): Promise<readonly RuleForm[]> {
   await rulesOf({ ...file, origin: "project" }, home);
-  return (await written(file.file, file.text)).list.map((rule) => ruleForm.parse(rule));
+  return (await rulesDocument(file.file, file.text)).list.map((rule) => ruleForm.parse(rule));
 }
 
-interface Written {
+interface RulesDocument {
   readonly list: readonly unknown[];
   readonly key: string;
   readonly at: ConfigDocument["at"];
@@ -61,7 +61,7 @@ interface Written {
 
 const MAX_RULES = 1000;
 
-async function written(file: string, text: string): Promise<Written> {
+async function rulesDocument(file: string, text: string): Promise<RulesDocument> {
   const key = file.endsWith(".toml") ? "rule" : "rules";
   const { value, at } = await document(file, text, key);
   const entries = typeof value === "object" && value !== null ? Object.entries(value) : [];
@@ -102,14 +102,14 @@ export async function addRules(env: Env, rules: readonly RuleForm[]): Promise<st
   const edited = file.endsWith(".json")
     ? rules.reduce((before, rule) => withItem(before, "rules", rule), text)
     : withRules(text, rules);
-  await readable({ file, text: edited }, placesFrom(env).home);
+  await refuseUnreadable({ file, text: edited }, placesFrom(env).home);
   await replaceFile(file, edited);
   return file;
 }
 
 const HEAD = "# What may run: docs/policy-rules.md\n";
 
-async function readable(
+async function refuseUnreadable(
   { file, text }: { readonly file: string; readonly text: string },
   home: string,
 ): Promise<void> {

@@ -7,9 +7,9 @@ import type { STORES } from "./setting-words.ts";
 const MINUTE = 60_000;
 const MiB = 2 ** 20;
 
-type Given = { readonly [Key in keyof Layer]-?: Exclude<Layer[Key], undefined> };
+type AllSettings = { readonly [Key in keyof Layer]-?: Exclude<Layer[Key], undefined> };
 
-export type Settings = Omit<Given, "search"> & {
+export type Settings = Omit<AllSettings, "search"> & {
   readonly search: {
     readonly store: (typeof STORES)[number];
     readonly url: string;

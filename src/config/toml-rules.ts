@@ -39,7 +39,7 @@ function tomlLines(text: string, table: string): TomlLines {
   const headers: number[] = [];
   const keys = new Map<string, number>();
   const header = new RegExp(String.raw`^\s*\[\[\s*["']?${table}["']?\s*\]\]`);
-  let open: Open = NOTHING;
+  let open: OpenState = NOTHING;
   for (const [index, line] of text.split("\n").entries()) {
     if (open.quote === "" && open.depth === 0) {
       if (header.test(line)) headers.push(index + 1);
@@ -52,14 +52,14 @@ function tomlLines(text: string, table: string): TomlLines {
 }
 
 /** What is still open at the end of a line: a multi-line text, and a number of brackets. */
-interface Open {
+interface OpenState {
   readonly quote: string;
   readonly depth: number;
 }
 
-const NOTHING: Open = { quote: "", depth: 0 };
+const NOTHING: OpenState = { quote: "", depth: 0 };
 
-function openAfter(line: string, before: Open): Open {
+function openAfter(line: string, before: OpenState): OpenState {
   let { quote, depth } = before;
   const tokens = new RegExp(TOKEN, "y");
   for (let at = 0; at < line.length;) {

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { commitForm, peakForm, quarantinedForm } from "./box-log.ts";
 import { MODES, PROGRAM_PLACES, VERDICTS } from "./decision.ts";
 import { handoffForm } from "./handoff.ts";
-import { hookTold } from "./hook-form.ts";
+import { hookFields } from "./hook-form.ts";
 import { CAUSES, STATUSES } from "./errors.ts";
 import { installedForm } from "./installed.ts";
 import { priceForm, promptForm, usageForm } from "./messages.ts";
@@ -119,7 +119,7 @@ const grantForm = z.strictObject({
   for: z.enum(GRANT_TERMS).describe("For that call, for what is left of the session, or always."),
 });
 
-const asked = { call: text, tool: text, text: text.describe("The whole command, or the path.") };
+const waitingCall = { call: text, tool: text, text: text.describe("The whole command, or the path.") };
 
 /** One type of event: its stamp, then its own fields. */
 const event = <const T extends string, F extends z.core.$ZodShape>(type: T, says: string, own: F) =>
@@ -309,7 +309,7 @@ export const eventForm = z.discriminatedUnion("type", [
   }),
   event("call.edited", "A person wants it with other arguments.", { call: text, args: argsForm }),
   event("call.parked", "A call waits for a person's word, and the run stops at it.", {
-    ...asked,
+    ...waitingCall,
     folder: text.describe("Where it starts; the workspace when left out.").exactOptional(),
     mode: z.enum(MODES),
     contained: z.boolean(),
@@ -321,7 +321,7 @@ export const eventForm = z.discriminatedUnion("type", [
       .describe("With which it would be contained (`--allow-domain`); left out where no grant makes it so."),
   }),
   event("approval", "What a person said to a call that waited.", {
-    ...asked,
+    ...waitingCall,
     said: z.enum(["once", "session", "always", "deny"]),
     by: text.describe("The name of the user."),
     from: z.enum(["terminal", "flag"]),
@@ -347,7 +347,7 @@ export const eventForm = z.discriminatedUnion("type", [
       .describe("Why, in one line. Left out where it went well, or the exit code is all that is known."),
   }),
   event("hook", "A hook of the user or of the project was asked.", {
-    ...hookTold(),
+    ...hookFields(),
     rules: z.array(ruleForm).readonly().exactOptional(),
     ms,
   }),
@@ -423,9 +423,9 @@ export const eventForm = z.discriminatedUnion("type", [
   }),
 ]);
 
-type Known = z.infer<typeof eventForm>;
+type StampedEvent = z.infer<typeof eventForm>;
 type WithoutStamp<E> = E extends unknown ? Omit<E, keyof Stamp> : never;
-export type EventBody = WithoutStamp<Known>;
+export type EventBody = WithoutStamp<StampedEvent>;
 export type AgentEvent = EventBody & Readonly<Stamp>;
 /** Called in order. A subscriber must not throw, and is finished when it returns. */
 export type Emit = (event: EventBody) => void;

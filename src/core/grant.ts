@@ -28,7 +28,7 @@ export type GrantReading =
   | { readonly kind: "wrong"; readonly message: string };
 
 /** A problem, and its offset in the text. */
-class Wrong extends Error {
+class GrantProblem extends Error {
   readonly at: number;
   constructor(at: number, message: string) {
     super(message);
@@ -45,7 +45,7 @@ export function readGrant(text: string, origin = text): GrantReading {
     if (start === 0) return { kind: "grant", grant: { ...grant, origin } };
     return { kind: "grant", grant: { ...grant, methods: grant.methods ?? readsOf(word), origin: word } };
   } catch (thrown) {
-    if (!(thrown instanceof Wrong)) throw thrown;
+    if (!(thrown instanceof GrantProblem)) throw thrown;
     return { kind: "wrong", message: `${thrown.message}, at character ${thrown.at + start + 1}` };
   }
 }
@@ -94,16 +94,19 @@ export function splitGrants(text: string): readonly string[] {
 }
 
 function grantIn(text: string): Omit<Grant, "origin"> {
-  if (text.length > MAX_LENGTH) throw new Wrong(MAX_LENGTH, `more than ${MAX_LENGTH} characters`);
+  if (text.length > MAX_LENGTH) throw new GrantProblem(MAX_LENGTH, `more than ${MAX_LENGTH} characters`);
   const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(text)?.[0];
   if (scheme !== undefined)
-    throw new Wrong(0, `an address, where only a host's name is wanted, such as ${nameIn(text, scheme)}`);
+    throw new GrantProblem(
+      0,
+      `an address, where only a host's name is wanted, such as ${nameIn(text, scheme)}`,
+    );
   const bad = /[^\p{L}\p{M}\p{N}.*_,:[\]-]/u.exec(text);
-  if (bad !== null) throw new Wrong(bad.index, `${JSON.stringify(bad[0])} cannot stand in a grant`);
+  if (bad !== null) throw new GrantProblem(bad.index, `${JSON.stringify(bad[0])} cannot stand in a grant`);
   const end = hostEnd(text);
   const host = hostOf(text.slice(0, end), end < text.length);
   let at = end;
-  const found: Found = { ports: null, methods: null, private: false };
+  const found: GrantParts = { ports: null, methods: null, private: false };
   for (const part of text.slice(end).split(":").slice(1)) {
     at += 1;
     readPart(part, at, found);
@@ -124,15 +127,16 @@ const nameIn = (text: string, scheme: string): string => {
 function hostEnd(text: string): number {
   if (text.startsWith("[")) {
     const close = text.indexOf("]");
-    if (close === -1) throw new Wrong(0, "[ has no ], as in [2001:db8::1]:443");
+    if (close === -1) throw new GrantProblem(0, "[ has no ], as in [2001:db8::1]:443");
     if (![undefined, ":"].includes(text[close + 1]))
-      throw new Wrong(close + 1, "only a port can follow ], as in [2001:db8::1]:443");
+      throw new GrantProblem(close + 1, "only a port can follow ], as in [2001:db8::1]:443");
     return close + 1;
   }
   const bracket = text.search(/[[\]]/);
-  if (bracket !== -1) throw new Wrong(bracket, "[ ] stand around an IPv6 address, as in [2001:db8::1]:443");
+  if (bracket !== -1)
+    throw new GrantProblem(bracket, "[ ] stand around an IPv6 address, as in [2001:db8::1]:443");
   if (/^[0-9a-f]*:[0-9a-f]*:[0-9a-f:.]*$/i.test(text) && !/^\d+:\d+:\d+$/.test(text))
-    throw new Wrong(0, `an IPv6 address stands in brackets, as in [${text}]:443`);
+    throw new GrantProblem(0, `an IPv6 address stands in brackets, as in [${text}]:443`);
   const colon = text.indexOf(":");
   return colon === -1 ? text.length : colon;
 }
@@ -142,24 +146,28 @@ function hostOf(text: string, more: boolean): string {
   if (text.startsWith("[")) return addressOf(text);
   const below = text.startsWith("*.");
   const name = below ? text.slice(2) : text;
-  if (name === "") throw new Wrong(0, `a host's name is missing, as in ${EXAMPLE}`);
+  if (name === "") throw new GrantProblem(0, `a host's name is missing, as in ${EXAMPLE}`);
   const offset = below ? 2 : 0;
   const odd = name.search(/[*,]/);
   if (odd !== -1)
-    throw new Wrong(odd + offset, `${name[odd]} cannot stand here; hosts below a name are *.example.org`);
+    throw new GrantProblem(
+      odd + offset,
+      `${name[odd]} cannot stand here; hosts below a name are *.example.org`,
+    );
   const ascii = asciiOf(name, offset);
   const isNumber = /^(?:\d+|0x[0-9a-f]*)$/i.test(name.split(".").at(-1) ?? "");
   if (isNumber && (below || ascii !== name))
-    throw new Wrong(0, `a number that is no plain address; is ${ascii} meant?`);
+    throw new GrantProblem(0, `a number that is no plain address; is ${ascii} meant?`);
   if (!ascii.includes(".")) refuseShort(ascii, { below, more });
   return `${below ? "*." : ""}${ascii}`;
 }
 
 /** A misspelt preset is not a host. */
 function refuseShort(name: string, { below, more }: Readonly<Record<"below" | "more", boolean>>): void {
-  if (below) throw new Wrong(0, `*.${name} is too much; name what lies below, as in *.example.${name}`);
+  if (below)
+    throw new GrantProblem(0, `*.${name} is too much; name what lies below, as in *.example.${name}`);
   if (name === "localhost" || more) return;
-  throw new Wrong(
+  throw new GrantProblem(
     0,
     `no preset (${PRESETS.join(", ")}) and no full name; a host of your own network is written with its port, as in ${name}:443`,
   );
@@ -167,17 +175,18 @@ function refuseShort(name: string, { below, more }: Readonly<Record<"below" | "m
 
 function asciiOf(name: string, offset: number): string {
   const ascii = hostnameOf(name);
-  if (ascii === undefined) throw new Wrong(offset, "no host's name, such as example.org or *.example.org");
+  if (ascii === undefined)
+    throw new GrantProblem(offset, "no host's name, such as example.org or *.example.org");
   const labels = ascii.split(".");
   const wrong = labels.find((label) => !/^(?!-)[a-z0-9_-]{1,63}(?<!-)$/.test(label));
   if (wrong === undefined && ascii.length <= 253) return ascii;
   const at = wrong === undefined ? 0 : Math.max(0, name.toLowerCase().indexOf(wrong));
-  throw new Wrong(offset + at, "no host's name, such as example.org or *.example.org");
+  throw new GrantProblem(offset + at, "no host's name, such as example.org or *.example.org");
 }
 
 function addressOf(text: string): string {
   const host = hostnameOf(text);
-  if (host === undefined) throw new Wrong(0, "no IPv6 address, as in [2001:db8::1]:443");
+  if (host === undefined) throw new GrantProblem(0, "no IPv6 address, as in [2001:db8::1]:443");
   return host.slice(1, -1);
 }
 
@@ -187,25 +196,25 @@ function hostnameOf(text: string): string | undefined {
   return url === null ? undefined : url.hostname;
 }
 
-interface Found {
+interface GrantParts {
   ports: readonly number[] | null;
   methods: readonly string[] | null;
   private: boolean;
 }
 
-function readPart(part: string, at: number, found: Found): void {
-  if (part === "") throw new Wrong(at, "a port, a method or private is missing behind :");
+function readPart(part: string, at: number, found: GrantParts): void {
+  if (part === "") throw new GrantProblem(at, "a port, a method or private is missing behind :");
   if (/^\d/.test(part)) {
-    if (found.ports !== null) throw new Wrong(at, "ports stand here twice; several are 443,8443");
+    if (found.ports !== null) throw new GrantProblem(at, "ports stand here twice; several are 443,8443");
     found.ports = unique(eachOf(part, at, portOf));
     return;
   }
   if (part.toLowerCase() === "private") {
-    if (found.private) throw new Wrong(at, "private stands here twice");
+    if (found.private) throw new GrantProblem(at, "private stands here twice");
     found.private = true;
     return;
   }
-  if (found.methods !== null) throw new Wrong(at, "methods stand here twice; several are GET,POST");
+  if (found.methods !== null) throw new GrantProblem(at, "methods stand here twice; several are GET,POST");
   found.methods = part.toLowerCase() === "read" ? READS : unique(eachOf(part, at, methodOf));
 }
 
@@ -223,13 +232,13 @@ function eachOf<T>(part: string, at: number, read: (text: string, at: number) =>
 function portOf(text: string, at: number): number {
   const port = /^[1-9]\d{0,4}$/.test(text) ? Number(text) : 0;
   if (port >= 1 && port <= 65_535) return port;
-  throw new Wrong(at, `${JSON.stringify(text)} is no port from 1 to 65535`);
+  throw new GrantProblem(at, `${JSON.stringify(text)} is no port from 1 to 65535`);
 }
 
 function methodOf(text: string, at: number): string {
   const method = text.toUpperCase();
   if (METHODS.has(method)) return method;
-  throw new Wrong(
+  throw new GrantProblem(
     at,
     `${JSON.stringify(text)} is no port, no method (${[...METHODS].join(", ")}), nor read or private`,
   );

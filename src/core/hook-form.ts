@@ -86,7 +86,7 @@ export const isForTool = ({ tools = "*" }: HookGiven, tool: string): boolean =>
   [tools].flat().some((each) => fitsWildcard(readWildcard(each), tool));
 
 /** The fields of the event for a hook that ran. */
-export const hookTold = () => ({
+export const hookFields = () => ({
   event: z.enum(HOOK_EVENTS),
   hook: z.string().describe("Its name, or how it is started."),
   owner: z.enum(HOOK_OWNERS).describe("The user's runs on the host, the project's in the box."),
@@ -104,7 +104,7 @@ export const hookTold = () => ({
   reason: z.string().exactOptional().describe("Of a call that is skipped, or why it failed."),
 });
 
-interface HookTold {
+interface HookFields {
   readonly event: HookEvent;
   readonly hook: string;
   readonly owner: HookOwner;
@@ -125,7 +125,7 @@ const CHANGED: Readonly<Record<HookEvent, string>> = {
 };
 
 /** For a person; empty when the call's own events say it, or when nothing was done. */
-export function hookWords({ event, hook, owner, did, tool = "", reason = "", args }: HookTold): string {
+export function hookWords({ event, hook, owner, did, tool = "", reason = "", args }: HookFields): string {
   const who = `the ${owner === "user" ? "user's" : "project's"} hook ${hook}`;
   switch (did) {
     case "passed":

@@ -6,7 +6,7 @@ import type { JsonSchema } from "./model-provider.ts";
 import { clipped } from "./text/short-lists.ts";
 import { nearest } from "./text/spelling.ts";
 
-interface Ended {
+interface ResultFields {
   /** The tool's whole text; the caller limits what goes to the model. */
   readonly text: string;
   /** Where the full output is kept, when the text is not all of it. */
@@ -27,12 +27,12 @@ interface Ended {
 
 /** Every way a tool call can end. Nothing throws into the loop. `blocked` is a refusal by the tool or the box. */
 export type ToolResult =
-  | (Ended & { readonly kind: "ok" })
-  | (Ended & { readonly kind: "failed" | "blocked" | "denied"; readonly cause: Cause })
-  | (Ended & { readonly kind: "invalid"; readonly issues: readonly string[] })
-  | (Ended & { readonly kind: "timed_out"; readonly cause: "timeout" })
+  | (ResultFields & { readonly kind: "ok" })
+  | (ResultFields & { readonly kind: "failed" | "blocked" | "denied"; readonly cause: Cause })
+  | (ResultFields & { readonly kind: "invalid"; readonly issues: readonly string[] })
+  | (ResultFields & { readonly kind: "timed_out"; readonly cause: "timeout" })
   /** Tools say `user`; the caller knows what aborted their signal. */
-  | (Ended & { readonly kind: "cancelled"; readonly cause: Cause | null });
+  | (ResultFields & { readonly kind: "cancelled"; readonly cause: Cause | null });
 
 /** What a call will touch, stated before it runs, for the policy to judge. */
 export interface Facts {
@@ -54,7 +54,7 @@ export interface Facts {
 
 export const NO_FACTS: Facts = { commands: [], reads: [], writes: [], hosts: [] };
 
-interface ToolWords<I> {
+interface ToolFields<I> {
   readonly name: string;
   readonly description: string;
   readonly input: z.ZodType<I>;
@@ -69,7 +69,7 @@ interface ToolWords<I> {
 }
 
 /** What the model can do. The input is frozen. `run` throws only if the box is lost or a part waits for a person. */
-export type Tool<I> = ToolWords<I> &
+export type Tool<I> = ToolFields<I> &
   (
     | {
         readonly where: "box";
@@ -128,7 +128,7 @@ export function anyTool<I>(tool: Tool<I>): AnyTool {
       const given = frozen(parsed.data);
       return {
         kind: "prepared",
-        state: () => stated(tool, given),
+        state: () => statedCall(tool, given),
         concurrent: typeof concurrent === "function" ? concurrent(given) : concurrent,
         bounded,
       };
@@ -137,7 +137,7 @@ export function anyTool<I>(tool: Tool<I>): AnyTool {
 }
 
 /** Opens the box only for a tool that works in one. */
-function stated<I>(tool: Tool<I>, given: I): StatedCall<() => Promise<Box>> {
+function statedCall<I>(tool: Tool<I>, given: I): StatedCall<() => Promise<Box>> {
   const { shown } = tool;
   const work = workOf(tool, given);
   return shown === undefined ? work : { ...work, shown: () => shown(given) };
@@ -160,7 +160,7 @@ function workOf<I>(tool: Tool<I>, given: I): StatedCall<() => Promise<Box>> {
 }
 
 /** Limits are told only when they are exceeded. */
-const UNSAID: ReadonlySet<string> = new Set([
+const LEFT_OUT_OF_SCHEMA: ReadonlySet<string> = new Set([
   "minimum",
   "maximum",
   "minLength",
@@ -178,7 +178,8 @@ function schemaOf(input: z.ZodType): JsonSchema {
   } = z.toJSONSchema(input, {
     io: "input",
     override: ({ jsonSchema }) => {
-      for (const key of Object.keys(jsonSchema)) if (UNSAID.has(key)) Reflect.deleteProperty(jsonSchema, key);
+      for (const key of Object.keys(jsonSchema))
+        if (LEFT_OUT_OF_SCHEMA.has(key)) Reflect.deleteProperty(jsonSchema, key);
     },
   });
   return schema;

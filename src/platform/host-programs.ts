@@ -5,7 +5,7 @@ import path from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 
-interface Ran {
+interface ProgramResult {
   readonly code: number | null;
   /** The last lines it printed, on either stream. */
   readonly tail: readonly string[];
@@ -20,7 +20,7 @@ export async function runHost(
     readonly onLine?: (line: string) => void;
     readonly cwd?: string;
   },
-): Promise<Ran> {
+): Promise<ProgramResult> {
   const tail: string[] = [];
   const [program, ...args] = argv;
   const { env, signal, cwd } = options;
@@ -129,7 +129,7 @@ export async function runOnTerminal(
   const [program, ...args] = argv;
   const file = await programOfHost(program, env, apart);
   if (file === null) return null;
-  process.on("SIGINT", unmoved);
+  process.on("SIGINT", ignoreSignal);
   try {
     const child = spawn(file, args, { env, cwd, stdio });
     const code = await new Promise<number | null>((resolve) => {
@@ -138,11 +138,11 @@ export async function runOnTerminal(
     });
     return { code };
   } finally {
-    process.off("SIGINT", unmoved);
+    process.off("SIGINT", ignoreSignal);
   }
 }
 
-const unmoved = (): void => undefined;
+const ignoreSignal = (): void => undefined;
 
 /** The path of the program's file; its real path must not lie inside `apart`. */
 export async function hostProgram(

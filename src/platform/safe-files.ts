@@ -48,14 +48,14 @@ export class TooLargeError extends Error {
   }
 }
 
-interface Opened extends AsyncDisposable {
+interface OpenedFile extends AsyncDisposable {
   readonly handle: FileHandle;
   /** Stats of the opened file, which may have another name by now. */
   readonly stats: Stats;
 }
 
 /** Opens a regular file for reading, without waiting for anybody. Rejects like the system, or NotRegularError. */
-export async function openRegular(file: PathLike, links: Links): Promise<Opened> {
+export async function openRegular(file: PathLike, links: Links): Promise<OpenedFile> {
   const handle = await open(file, flagsFor(links));
   try {
     const stats = await handle.stat();
@@ -116,7 +116,7 @@ interface Replacement {
 const PRIVATE = 0o600;
 
 /** Loaded when a file is written: Node's crypto module takes longer to load than a whole command that only reads. */
-const beside = (): string => process.getBuiltinModule("node:crypto").randomUUID();
+const randomSuffix = (): string => process.getBuiltinModule("node:crypto").randomUUID();
 
 /** Replaces a file as a whole, or leaves it unchanged; a kill leaves either the old or the new file. */
 export async function replaceFile(
@@ -124,7 +124,7 @@ export async function replaceFile(
   content: string | Uint8Array,
   { mode = PRIVATE, aside, lasts }: Replacement,
 ): Promise<void> {
-  const written = aside ?? `${file}.${beside()}`;
+  const written = aside ?? `${file}.${randomSuffix()}`;
   try {
     {
       await using handle = await open(written, aside === undefined ? "wx" : "w", PRIVATE);
@@ -142,7 +142,7 @@ export async function replaceFile(
 
 /** Creates a private file; rejects with EEXIST if the name is taken. A kill leaves a whole file or none. */
 export async function newFile(file: string, content: string | Uint8Array): Promise<void> {
-  const written = `${file}.${beside()}`;
+  const written = `${file}.${randomSuffix()}`;
   try {
     {
       await using handle = await open(written, "wx", PRIVATE);
@@ -165,7 +165,7 @@ export function replaceFileSync(
   content: string | Uint8Array | ((descriptor: number) => void),
   { mode = PRIVATE, aside, lasts }: Replacement,
 ): void {
-  const written = aside ?? `${file}.${beside()}`;
+  const written = aside ?? `${file}.${randomSuffix()}`;
   try {
     const descriptor = openSync(written, aside === undefined ? "wx" : "w", PRIVATE);
     try {

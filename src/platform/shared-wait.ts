@@ -23,7 +23,7 @@ export class SharedWait {
   }
 
   readonly pending = (): number => {
-    const left = Math.max(this.#own, this.#told()) - this.#now();
+    const left = Math.max(this.#own, this.#storedTime()) - this.#now();
     return left > 0 && left <= this.#longestMs ? left : 0;
   };
 
@@ -37,11 +37,11 @@ export class SharedWait {
       writeFileSync(written, String(until), { mode: 0o600 });
       renameSync(written, this.#file);
     } catch {
-      removed(written);
+      removeQuietly(written);
     }
   };
 
-  #told(): number {
+  #storedTime(): number {
     try {
       const text = readFileSync(this.#file, "utf8");
       return /^\d{1,16}$/.test(text) ? Number(text) : 0;
@@ -51,7 +51,7 @@ export class SharedWait {
   }
 }
 
-function removed(file: string): void {
+function removeQuietly(file: string): void {
   try {
     rmSync(file, { force: true });
   } catch {

@@ -116,14 +116,14 @@ export class Connection implements Disposable {
 export function privateFile(file: string): string {
   const there = statSync(file, { throwIfNoEntry: false });
   // An existing file is never opened here: closing it again would free SQLite's locks on it.
-  if (there === undefined) return made(file);
+  if (there === undefined) return makePrivate(file);
   if (!there.isFile()) throw Object.assign(new Error(`${file} is no file`), { code: "EISDIR" });
   if ((there.mode & 0o077) !== 0) chmodSync(file, 0o600);
   return file;
 }
 
 /** Two processes may get here at once; the second finds the file made. */
-function made(file: string): string {
+function makePrivate(file: string): string {
   try {
     closeSync(openSync(file, "wx", 0o600));
     return file;

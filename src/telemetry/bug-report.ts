@@ -5,7 +5,7 @@ import { entryText, type Fields, type KeptLog } from "./diagnostics-log.ts";
 
 /** The file for a bug report: what helps to find a bug, without private data. Pure. */
 
-export interface Private {
+export interface PrivateData {
   /** Folders that are the user's home, by every path that leads there. */
   readonly homes: readonly string[];
   readonly users: readonly string[];
@@ -15,13 +15,13 @@ export interface Private {
 }
 
 /** Names that reveal nothing about a person. */
-const EVERYBODYS: ReadonlySet<string> = new Set(["", "root", "localhost"]);
+const COMMON_NAMES: ReadonlySet<string> = new Set(["", "root", "localhost"]);
 
 const quoted = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 
 /** Matches any of these names as a whole word; undefined when none of them reveals anything. */
 function wordOf(names: readonly string[]): RegExp | undefined {
-  const telling = names.filter((name) => name.length > 1 && !EVERYBODYS.has(name.toLowerCase()));
+  const telling = names.filter((name) => name.length > 1 && !COMMON_NAMES.has(name.toLowerCase()));
   if (telling.length === 0) return undefined;
   return new RegExp(`(?<![\\p{L}\\p{N}])(?:${telling.map(quoted).join("|")})(?![\\p{L}\\p{N}])`, "giu");
 }
@@ -32,7 +32,7 @@ const QUERY =
   /(:\/\/(?:\[secret: [^\]]{0,40}\]|[^\s"'`<>?#]){1,1000}\?)(?:\[secret: [^\]]{0,40}\]|[^\s"'`<>])+/g;
 
 /** Removes what others may not read from a text. Idempotent. */
-export function redactor({ homes, users, hosts, values }: Private): (text: string) => string {
+export function redactor({ homes, users, hosts, values }: PrivateData): (text: string) => string {
   const masks = secretMasks(values.map((value) => ({ name: "*", value })));
   const folders = [...new Set(homes.map((home) => home.replace(/\/+$/, "")))]
     .filter((home) => home.length > 1)
@@ -95,7 +95,7 @@ export function bugReportText(report: BugReport, redact: (text: string) => strin
     [
       "settings that are not the default",
       report.settings.map(
-        ({ key, value, origin }) => `${key} = ${JSON.stringify(deeply(value, redact))}  (${origin})`,
+        ({ key, value, origin }) => `${key} = ${JSON.stringify(redactDeeply(value, redact))}  (${origin})`,
       ),
     ],
     ["environment variables that are set", [report.variables.join(" ")]],
@@ -116,11 +116,13 @@ export function bugReportText(report: BugReport, redact: (text: string) => strin
 }
 
 /** Redacts value by value: in JSON text, escapes could hide where a secret begins. */
-function deeply(value: unknown, redact: (text: string) => string): unknown {
+function redactDeeply(value: unknown, redact: (text: string) => string): unknown {
   if (typeof value === "string") return redact(value);
-  if (Array.isArray(value)) return value.map((each) => deeply(each, redact));
+  if (Array.isArray(value)) return value.map((each) => redactDeeply(each, redact));
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [redact(key), deeply(each, redact)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => [redact(key), redactDeeply(each, redact)]),
+  );
 }
 
 function logLines(logs: readonly KeptLog[], redact: (text: string) => string): readonly string[] {
@@ -130,7 +132,9 @@ function logLines(logs: readonly KeptLog[], redact: (text: string) => string): r
     const own = [
       "",
       `-- ${name}`,
-      ...entries.map((entry) => entryText({ ...entry, fields: deeply(entry.fields, redact) as Fields })),
+      ...entries.map((entry) =>
+        entryText({ ...entry, fields: redactDeeply(entry.fields, redact) as Fields }),
+      ),
     ];
     left -= own.reduce((sum, line) => sum + line.length + 1, 0);
     if (left < 0) return [...lines, "", "-- older ones are left out for their length"];

@@ -45,11 +45,11 @@ export interface SpanOptions {
   readonly measure: (metric: Metric, value: number, attributes: Attributes) => void;
 }
 
-type Of<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }>;
+type EventOf<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }>;
 type Value = Attributes[string] | null | undefined;
 
 /** A span that has not ended. */
-interface Open {
+interface OpenSpan {
   readonly id: string;
   readonly parent: string | null;
   readonly name: string;
@@ -61,8 +61,8 @@ interface Open {
 
 /** The run itself, or one of its subagents. */
 interface Agent {
-  readonly span: Open;
-  chat?: Open | undefined;
+  readonly span: OpenSpan;
+  chat?: OpenSpan | undefined;
   /** The time of its last event. */
   last: number;
 }
@@ -75,10 +75,10 @@ const FINE: ReadonlySet<RunStatus> = new Set(["done", "parked", "interrupted"]);
 export class RunSpans {
   readonly #options: SpanOptions;
   readonly #agents = new Map<string, Agent>();
-  readonly #calls = new Map<string, Open>();
+  readonly #calls = new Map<string, OpenSpan>();
   /** Calls of `task` whose subagent has not appeared yet. */
-  readonly #tasks = new Map<string, { readonly span: Open; readonly prompt: string }>();
-  #check: Open | undefined;
+  readonly #tasks = new Map<string, { readonly span: OpenSpan; readonly prompt: string }>();
+  #check: OpenSpan | undefined;
   #about: Attributes = {};
   #model = "";
 
@@ -114,7 +114,7 @@ export class RunSpans {
       case "box.ready":
         return this.#end(this.#open("start_box", agent.span, at - event.ms), at);
       default:
-        if (!this.#model_(agent, event, at)) noted(agent.span, event, at);
+        if (!this.#takeModelEvent(agent, event, at)) addEvent(agent.span, event, at);
     }
   }
 
@@ -132,7 +132,7 @@ export class RunSpans {
     this.#agents.clear();
   }
 
-  #begin(event: Of<"run.started">, at: number): void {
+  #begin(event: EventOf<"run.started">, at: number): void {
     this.close(at);
     const { provider, session, run, mode, resumed, candidate, task } = event;
     // A scripted model is named by its file, whose location is private.
@@ -147,7 +147,7 @@ export class RunSpans {
       "harness.mode": mode,
       "harness.resumed": resumed,
       "harness.candidate": candidate,
-      "gen_ai.input.messages": this.#said("user", task),
+      "gen_ai.input.messages": this.#messageJson("user", task),
     });
     this.#agents.set(ROOT, { span, last: at });
   }
@@ -181,7 +181,7 @@ export class RunSpans {
   }
 
   /** Handles an event about a request to the model; returns whether it was one. */
-  #model_(agent: Agent, event: AgentEvent, at: number): boolean {
+  #takeModelEvent(agent: Agent, event: AgentEvent, at: number): boolean {
     switch (event.type) {
       case "turn.started":
         if (agent.chat !== undefined) this.#unfinished(agent.chat, at);
@@ -206,11 +206,11 @@ export class RunSpans {
         return true;
       }
       case "model.finished":
-        this.#replied(agent.chat ?? this.#chat(agent, at - event.ms), event, at);
+        this.#endReply(agent.chat ?? this.#chat(agent, at - event.ms), event, at);
         agent.chat = undefined;
         return true;
       case "model.aside":
-        this.#replied(this.#chat(agent, at - event.ms), event, at);
+        this.#endReply(this.#chat(agent, at - event.ms), event, at);
         if (agent.chat !== undefined) agent.chat.start = at;
         return true;
       default:
@@ -218,13 +218,13 @@ export class RunSpans {
     }
   }
 
-  #chat({ span }: Agent, at: number): Open {
+  #chat({ span }: Agent, at: number): OpenSpan {
     const chat = this.#open(`chat ${this.#model}`, span, at, "client");
     put(chat, { "gen_ai.operation.name": "chat", ...this.#about });
     return chat;
   }
 
-  #replied(chat: Open, event: Of<"model.finished"> | Of<"model.aside">, at: number): void {
+  #endReply(chat: OpenSpan, event: EventOf<"model.finished"> | EventOf<"model.aside">, at: number): void {
     const { usage, first_token_ms, prompt } = event;
     const first = first_token_ms === undefined ? undefined : first_token_ms / 1000;
     const parts = Object.entries(prompt ?? {}).map(
@@ -239,7 +239,7 @@ export class RunSpans {
         : {
             "harness.calls": event.calls,
             "harness.build_time": event.build_ms === undefined ? undefined : event.build_ms / 1000,
-            "gen_ai.output.messages": this.#said("assistant", event.text),
+            "gen_ai.output.messages": this.#messageJson("assistant", event.text),
           }),
     });
     const { measure } = this.#options;
@@ -253,7 +253,7 @@ export class RunSpans {
     this.#endChat(chat, at, failed ? "failed" : undefined);
   }
 
-  #endChat(chat: Open, at: number, error?: string): void {
+  #endChat(chat: OpenSpan, at: number, error?: string): void {
     const failed = error === undefined ? {} : { "error.type": error };
     put(chat, failed);
     this.#options.measure("gen_ai.client.operation.duration", secondsOf(chat, at), {
@@ -266,7 +266,11 @@ export class RunSpans {
 
   #call(
     agent: Agent,
-    event: Of<"call.proposed"> | Of<"call.decided"> | Of<"call.parked"> | Of<"call.ended">,
+    event:
+      | EventOf<"call.proposed">
+      | EventOf<"call.decided">
+      | EventOf<"call.parked">
+      | EventOf<"call.ended">,
     at: number,
   ): void {
     const key = JSON.stringify([event.agent ?? ROOT, event.call]);
@@ -303,11 +307,11 @@ export class RunSpans {
     else {
       this.#calls.delete(key);
       this.#tasks.delete(event.call);
-      this.#ended(open, event, at);
+      this.#endCall(open, event, at);
     }
   }
 
-  #ended(open: Open, { kind, cause, exit_code, text }: Of<"call.ended">, at: number): void {
+  #endCall(open: OpenSpan, { kind, cause, exit_code, text }: EventOf<"call.ended">, at: number): void {
     const error = kind === "ok" ? undefined : kind === "failed" ? (cause ?? kind) : kind;
     put(open, {
       "harness.call.kind": kind,
@@ -324,7 +328,7 @@ export class RunSpans {
     this.#end(open, at);
   }
 
-  #checked({ span }: Agent, event: Of<"check.started"> | Of<"check.ended">, at: number): void {
+  #checked({ span }: Agent, event: EventOf<"check.started"> | EventOf<"check.ended">, at: number): void {
     const check = this.#check ?? this.#open("check", span, event.type === "check.ended" ? at - event.ms : at);
     put(check, { "harness.check.when": event.when, "harness.check.round": event.round });
     this.#check = check;
@@ -335,7 +339,7 @@ export class RunSpans {
     this.#check = undefined;
   }
 
-  #finish(event: Of<"run.finished"> | Of<"candidate.finished">, at: number): void {
+  #finish(event: EventOf<"run.finished"> | EventOf<"candidate.finished">, at: number): void {
     const root = this.#agents.get(ROOT);
     if (root === undefined) return;
     const { status, exit_code, turns, tool_calls, usage, denials, verified, grounded, answer } = event;
@@ -351,7 +355,7 @@ export class RunSpans {
       "harness.verified": verified ? verified.exit_code === 0 : undefined,
       "harness.grounded": grounded,
       "error.type": error,
-      "gen_ai.output.messages": answer === null ? undefined : this.#said("assistant", answer),
+      "gen_ai.output.messages": answer === null ? undefined : this.#messageJson("assistant", answer),
     });
     this.#options.measure("gen_ai.invoke_agent.duration", secondsOf(root.span, at), {
       "gen_ai.operation.name": "invoke_agent",
@@ -362,17 +366,17 @@ export class RunSpans {
     this.close(at);
   }
 
-  #open(name: string, parent: Open | null, start: number, kind: Span["kind"] = "internal"): Open {
+  #open(name: string, parent: OpenSpan | null, start: number, kind: Span["kind"] = "internal"): OpenSpan {
     const id = this.#options.newId();
     return { id, parent: parent?.id ?? null, name, kind, start, attributes: {}, events: [] };
   }
 
-  #unfinished(open: Open, at: number): void {
+  #unfinished(open: OpenSpan, at: number): void {
     put(open, { "harness.unfinished": true });
     this.#end(open, at);
   }
 
-  #end({ id, parent, name, kind, start, attributes, events }: Open, at: number): void {
+  #end({ id, parent, name, kind, start, attributes, events }: OpenSpan, at: number): void {
     // An interrupted wait ends before its next attempt would have begun.
     const begun = Math.min(start, at);
     const failed = "error.type" in attributes;
@@ -384,7 +388,7 @@ export class RunSpans {
   }
 
   /** In the form of the convention's message schema. */
-  #said(role: "user" | "assistant", text: string): string | undefined {
+  #messageJson(role: "user" | "assistant", text: string): string | undefined {
     const content = this.#text(text);
     if (content === undefined) return undefined;
     const end = role === "assistant" ? { finish_reason: "stop" } : {};
@@ -400,12 +404,12 @@ const headOf = (text: string): string =>
     .slice(0, 40) ?? "";
 
 /** Leaves out null and undefined: a count that nobody reported is not zero. */
-function put(span: Open, attributes: Readonly<Record<string, Value>>): void {
+function put(span: OpenSpan, attributes: Readonly<Record<string, Value>>): void {
   for (const [key, value] of Object.entries(attributes))
     if (value !== undefined && value !== null) span.attributes[key] = value;
 }
 
-const secondsOf = ({ start }: Open, at: number): number => Math.max(0, at - start) / 1000;
+const secondsOf = ({ start }: OpenSpan, at: number): number => Math.max(0, at - start) / 1000;
 
 const usageOf = ({
   prompt_tokens,
@@ -421,7 +425,7 @@ const usageOf = ({
 const MAX_EVENTS = 128;
 
 /** Adds an event to a span, without any words of the run itself. */
-function noted(span: Open, event: AgentEvent, at: number): void {
+function addEvent(span: OpenSpan, event: AgentEvent, at: number): void {
   const attributes = aboutEvent(event);
   if (attributes === undefined || span.events.length >= MAX_EVENTS) return;
   span.events.push({ name: `harness.${event.type.replace(".", "_")}`, at, attributes });

@@ -36,7 +36,7 @@ const END_MS = 2000;
 const PASSING: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
 const MAX_PAUSE_MS = 30_000;
 
-type Sent = "taken" | "later" | "lost";
+type SendResult = "taken" | "later" | "lost";
 
 /**
  * Sends spans and metrics while a run goes on. It only waits at the end, for two seconds at most. Problems of an
@@ -136,12 +136,12 @@ export class OtlpExport implements AsyncDisposable {
     await this.#send(metrics, "metrics", json);
   }
 
-  async #send(to: Destination, what: string, json: string): Promise<Sent> {
+  async #send(to: Destination, what: string, json: string): Promise<SendResult> {
     const { post, settings } = this.#options;
     const signal = AbortSignal.any([this.#over.signal, AbortSignal.timeout(settings.timeoutMs)]);
     try {
       const { status, body, retryAfter } = await unlessAborted(post(to, json, signal), signal);
-      if (status >= 200 && status < 300) return this.#taken(to, what, body);
+      if (status >= 200 && status < 300) return this.#accepted(to, what, body);
       this.#warn(
         `${placeOf(to)} answers ${what} with ${status}${isRedirect(status) ? ", and no redirect is followed" : ""}`,
       );
@@ -157,7 +157,7 @@ export class OtlpExport implements AsyncDisposable {
   }
 
   /** The endpoint may have accepted only a part; what it refused once it would refuse again. */
-  #taken(to: Destination, what: string, body: string): Sent {
+  #accepted(to: Destination, what: string, body: string): SendResult {
     const refused = /"rejected(?:Spans|DataPoints)"\s*:\s*"?([1-9]\d{0,9})/.exec(body)?.[1];
     if (refused !== undefined) this.#warn(`${placeOf(to)} refused ${refused} of the ${what}`);
     return "taken";

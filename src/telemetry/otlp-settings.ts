@@ -32,9 +32,9 @@ export function otlpSettings(env: Env): OtlpSettings {
   const problems: string[] = [];
   const traces = destination(env, "TRACES", problems);
   const metrics = destination(env, "METRICS", problems);
-  const timeout = Number(said(env, "OTEL_EXPORTER_OTLP_TIMEOUT") ?? TIMEOUT_MS);
-  const preference = said(env, "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE")?.toLowerCase();
-  const named = said(env, "OTEL_SERVICE_NAME");
+  const timeout = Number(variable(env, "OTEL_EXPORTER_OTLP_TIMEOUT") ?? TIMEOUT_MS);
+  const preference = variable(env, "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE")?.toLowerCase();
+  const named = variable(env, "OTEL_SERVICE_NAME");
   return {
     traces,
     metrics,
@@ -44,11 +44,11 @@ export function otlpSettings(env: Env): OtlpSettings {
       ...(named === undefined ? {} : { "service.name": named }),
     },
     content: CONTENT.has(
-      said(env, "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT")?.toLowerCase() ?? "",
+      variable(env, "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT")?.toLowerCase() ?? "",
     ),
     timeoutMs: timeout > 0 ? timeout : TIMEOUT_MS,
     temporality: preference === "delta" || preference === "lowmemory" ? "delta" : "cumulative",
-    parent: parentIn(said(env, "TRACEPARENT")),
+    parent: parentIn(variable(env, "TRACEPARENT")),
     problems,
   };
 }
@@ -56,18 +56,20 @@ export function otlpSettings(env: Env): OtlpSettings {
 /** Values of the variable that include spans; `event_only` means log events, which are not sent. */
 const CONTENT: ReadonlySet<string> = new Set(["true", "1", "span_only", "span_and_event"]);
 
-function said(env: Env, name: string): string | undefined {
+function variable(env: Env, name: string): string | undefined {
   const value = env[name]?.trim();
   return value === "" ? undefined : value;
 }
 
 function destination(env: Env, signal: Signal, problems: string[]): Destination | undefined {
-  const own = said(env, `OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`);
-  const base = said(env, "OTEL_EXPORTER_OTLP_ENDPOINT");
-  const exporter = said(env, `OTEL_${signal}_EXPORTER`)?.toLowerCase() ?? "otlp";
+  const own = variable(env, `OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`);
+  const base = variable(env, "OTEL_EXPORTER_OTLP_ENDPOINT");
+  const exporter = variable(env, `OTEL_${signal}_EXPORTER`)?.toLowerCase() ?? "otlp";
   if (exporter === "none" || (own ?? base) === undefined) return undefined;
   const protocol =
-    said(env, `OTEL_EXPORTER_OTLP_${signal}_PROTOCOL`) ?? said(env, "OTEL_EXPORTER_OTLP_PROTOCOL") ?? "";
+    variable(env, `OTEL_EXPORTER_OTLP_${signal}_PROTOCOL`) ??
+    variable(env, "OTEL_EXPORTER_OTLP_PROTOCOL") ??
+    "";
   const name = own === undefined ? "OTEL_EXPORTER_OTLP_ENDPOINT" : `OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`;
   if (exporter !== "otlp") return unusable(problems, `OTEL_${signal}_EXPORTER is neither otlp nor none`);
   if (protocol === "grpc") return unusable(problems, "the OTLP protocol grpc is not spoken: set http/json");
@@ -100,7 +102,7 @@ const MAX_PAIRS = 64;
 /** `a=b,c=d`, percent-encoded. Other parts are left out, and reported without their value. */
 function pairs(env: Env, name: string, problems: string[]): Readonly<Record<string, string>> {
   const found: Record<string, string> = {};
-  for (const part of (said(env, name) ?? "").split(",").slice(0, MAX_PAIRS)) {
+  for (const part of (variable(env, name) ?? "").split(",").slice(0, MAX_PAIRS)) {
     if (part.trim() === "") continue;
     const at = part.indexOf("=");
     const key = decoded(part.slice(0, Math.max(0, at)).trim());

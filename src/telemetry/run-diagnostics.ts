@@ -14,11 +14,11 @@ export interface Diagnosed {
 /** Most characters of our own texts, which may quote a server or a program. */
 const MAX_WORDS = 300;
 /** Shorter lines of a task may occur in other texts, too. */
-const TELLING = 12;
+const MIN_LINE = 12;
 
 export class RunDiagnostics {
   /** Lines of the request. A server that refuses a request may quote them. */
-  readonly #asked = new Set<string>();
+  readonly #requestLines = new Set<string>();
   readonly #tools = new Map<string, string>();
 
   /** Undefined for events that are not recorded. */
@@ -36,7 +36,7 @@ export class RunDiagnostics {
   #diagnosed(event: AgentEvent): Diagnosed | undefined {
     switch (event.type) {
       case "run.started":
-        this.#ask(event.task);
+        this.#addRequest(event.task);
         return info("run started", {
           run: event.run,
           mode: event.mode,
@@ -52,14 +52,14 @@ export class RunDiagnostics {
       case "compaction": {
         const { status, trigger, before, after, reason } = event;
         const level = status === "failed" ? warn : info;
-        return level("compaction", { status, trigger, before, after, reason: this.#words(reason) });
+        return level("compaction", { status, trigger, before, after, reason: this.#withoutRequest(reason) });
       }
       case "plan":
         return debug("plan", { steps: event.steps.length });
       case "task":
         return info("subagent", { task: event.task, status: event.status });
       case "notice":
-        return warn("notice", { text: this.#words(event.text) });
+        return warn("notice", { text: this.#withoutRequest(event.text) });
       case "canary":
         return error("canary touched", { canary: event.canary });
       case "rolled_back":
@@ -94,13 +94,13 @@ export class RunDiagnostics {
         return warn("model asked again", {
           attempt: event.attempt,
           ms: event.ms,
-          reason: this.#words(event.reason),
+          reason: this.#withoutRequest(event.reason),
         });
       case "model.failed":
         return error("model failed", {
           kind: event.kind,
-          reason: this.#words(event.reason),
-          remedy: this.#words(event.remedy),
+          reason: this.#withoutRequest(event.reason),
+          remedy: this.#withoutRequest(event.remedy),
         });
       default:
         return undefined;
@@ -150,7 +150,7 @@ export class RunDiagnostics {
     return (exit_code === 0 ? info : error)("run finished", {
       status,
       exit_code,
-      reason: this.#words(reason),
+      reason: this.#withoutRequest(reason),
       turns,
       tool_calls,
       denials: denials.length,
@@ -159,22 +159,22 @@ export class RunDiagnostics {
     });
   }
 
-  #ask(task: string): void {
+  #addRequest(task: string): void {
     for (const line of [task, ...task.split("\n")].map((each) => each.trim()))
-      if (line.length >= TELLING) this.#asked.add(line);
+      if (line.length >= MIN_LINE) this.#requestLines.add(line);
   }
 
-  #words(text: string): string {
+  #withoutRequest(text: string): string {
     let words = text;
-    for (const line of this.#asked) words = words.replaceAll(line, "[what was asked]");
+    for (const line of this.#requestLines) words = words.replaceAll(line, "[what was asked]");
     return clipped(words, MAX_WORDS);
   }
 }
 
-const as =
+const atLevel =
   (level: Level) =>
   (what: string, fields: Fields): Diagnosed => ({ level, what, fields });
-const [debug, info, warn, error] = [as("debug"), as("info"), as("warn"), as("error")];
+const [debug, info, warn, error] = [atLevel("debug"), atLevel("info"), atLevel("warn"), atLevel("error")];
 
 const MAX_CAUSES = 5;
 const MAX_STACK = 3000;

@@ -7,7 +7,7 @@ import { readPatch } from "./edits/patch-reader.ts";
 import { boundedDiff, compactDiff } from "./edits/text-edit.ts";
 import { type FilePatch, PatchMistake } from "./edits/unified-patch.ts";
 import { forgiving } from "./forgiving-input.ts";
-import { knownContent, readsUnseen, wrote } from "./seen-content.ts";
+import { knownContent, unreadPaths, markWritten } from "./seen-content.ts";
 import { absolute, type ToolContext, shown } from "./tool-context.ts";
 import { failed, type FileRefusal, ok, refusal } from "./tool-results.ts";
 
@@ -28,21 +28,26 @@ export const applyPatchTool = (context: ToolContext): AnyTool =>
     },
   });
 
-type Read = ReturnType<typeof readPatch>;
+type PatchReading = ReturnType<typeof readPatch>;
 
 /** A patch that cannot be read changes nothing. */
-function factsOf(context: ToolContext, read: Read): Facts {
+function factsOf(context: ToolContext, read: PatchReading): Facts {
   if (read.kind === "mistake") return NO_FACTS;
   const pathOf = (path: string): string => absolute(context.workspace, path);
   const paths = read.files.flatMap(({ path, to }) => (to === undefined ? [path] : [path, to]));
   const there = read.files.filter(({ what }) => what !== "add").map(({ path }) => pathOf(path));
-  const reads = readsUnseen(context, [...new Set(there)]);
+  const reads = unreadPaths(context, [...new Set(there)]);
   return { ...NO_FACTS, reads, writes: [...new Set(paths.map(pathOf))] };
 }
 
 const NOTHING = "Nothing was changed.";
 
-async function apply(context: ToolContext, box: Box, read: Read, signal: AbortSignal): Promise<ToolResult> {
+async function apply(
+  context: ToolContext,
+  box: Box,
+  read: PatchReading,
+  signal: AbortSignal,
+): Promise<ToolResult> {
   if (read.kind === "mistake") return failed(`${read.why}. ${NOTHING}`);
   const plan = await planOf(context, box, read.files);
   if (plan.kind === "refused") return plan.result;
@@ -56,8 +61,8 @@ async function apply(context: ToolContext, box: Box, read: Read, signal: AbortSi
   }
   for (const { path, after } of plan.steps)
     if (after === undefined) context.seen.forget(path);
-    else await wrote(context, box, path, after.content);
-  return ok(stepsTold(plan.steps, (path) => shown(context.workspace, path)));
+    else await markWritten(context, box, path, after.content);
+  return ok(stepsReport(plan.steps, (path) => shown(context.workspace, path)));
 }
 
 type Plan =
@@ -88,13 +93,13 @@ async function modeOf(box: Box, path: string): Promise<number> {
   return found.kind === "ok" && found.value.kind === "file" ? found.value.mode : 0o644;
 }
 
-type Committed =
+type CommitResult =
   | { readonly kind: "made" }
   /** The patch left no change behind, except at the paths in `stuck`. */
   | { readonly kind: "refused"; readonly refused: FileRefusal; readonly stuck: readonly string[] };
 
 /** Writes every file, or restores those already written when one is refused. */
-async function commit(box: Box, steps: readonly Step[]): Promise<Committed> {
+async function commit(box: Box, steps: readonly Step[]): Promise<CommitResult> {
   const done: Step[] = [];
   // New files are written first, so that a moved file always exists somewhere.
   for (const step of steps.toSorted((one, other) => Number(!one.after) - Number(!other.after))) {
@@ -159,20 +164,20 @@ function refusalOf({ stderr, reason }: ExecResult, path: string): FileRefusal {
 
 const NO_DIFF = { added: 0, removed: 0, lines: [] };
 
-interface Told {
+interface StepReport {
   readonly head: string;
   /** Undefined for a file that is new or removed. */
   readonly lines: readonly string[];
 }
 
 /** The outcome for each file, then the changes in files that existed before. */
-function stepsTold(steps: readonly Step[], nameOf: (path: string) => string): string {
+function stepsReport(steps: readonly Step[], nameOf: (path: string) => string): string {
   const moved = new Map(
     steps.flatMap(({ from }) => (from === undefined ? [] : [[from, stateBefore(steps, from)]])),
   );
   const told = steps
     .filter(({ path, after }) => after !== undefined || !moved.has(path))
-    .map((step) => stepTold(step, nameOf, step.from === undefined ? step.before : moved.get(step.from)));
+    .map((step) => stepReport(step, nameOf, step.from === undefined ? step.before : moved.get(step.from)));
   const [only] = told;
   if (told.length === 1 && only !== undefined) return boundedDiff([only.head, ...only.lines]);
   const diffs = told.flatMap(({ head, lines }) => (lines.length === 0 ? [] : [head, ...lines]));
@@ -183,11 +188,11 @@ function stepsTold(steps: readonly Step[], nameOf: (path: string) => string): st
 const stateBefore = (steps: readonly Step[], path: string): FileState | undefined =>
   steps.find((step) => step.path === path)?.before;
 
-function stepTold(
+function stepReport(
   { path, from, after }: Step,
   nameOf: (path: string) => string,
   before: FileState | undefined,
-): Told {
+): StepReport {
   const name = nameOf(path);
   if (after === undefined) return { head: `${name}: deleted`, lines: [] };
   const same = after.content === before?.content;

@@ -77,7 +77,7 @@ async function run(
         };
   const input = once(Buffer.from(`${JSON.stringify(args)}\n`));
   const result = await box.exec({ words, folder, timeoutMs, keep: KEEP, input, ...kept }, signal);
-  const notes = values === undefined ? [] : await keep(values, result.keptFile);
+  const notes = values === undefined ? [] : await storeValues(values, result.keptFile);
   const said = wordsOf(result);
   const ending = endingOf(result, said);
   // stderr of a success is chatter; stderr of a failure is the reason.
@@ -99,7 +99,7 @@ const NOTHING: ExecResult["stderr"] = {
 };
 
 /** Stores what the command left in its file; returns why nothing was stored. */
-async function keep(
+async function storeValues(
   values: NonNullable<CustomTool["values"]>,
   left: ExecResult["keptFile"],
 ): Promise<readonly string[]> {

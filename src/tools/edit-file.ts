@@ -6,9 +6,9 @@ import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.t
 import { type ToolContext, absolute, shown } from "./tool-context.ts";
 import { failed, ok, refusal } from "./tool-results.ts";
 import { flag, forgiving, listOf } from "./forgiving-input.ts";
-import { knownContent, readsUnseen, wrote } from "./seen-content.ts";
+import { knownContent, unreadPaths, markWritten } from "./seen-content.ts";
 import { boundedDiff, compactDiff, type Edit, linesOf, replaced } from "./edits/text-edit.ts";
-const one = forgiving(z.strictObject({ old: z.string(), new: z.string(), all: flag.optional() }));
+const editForm = forgiving(z.strictObject({ old: z.string(), new: z.string(), all: flag.optional() }));
 
 const input = forgiving(
   z
@@ -17,7 +17,7 @@ const input = forgiving(
       old: z.string().optional(),
       new: z.string().optional(),
       all: flag.describe("every occurrence").optional(),
-      edits: listOf(one).describe("several at once, instead of old and new").optional(),
+      edits: listOf(editForm).describe("several at once, instead of old and new").optional(),
     })
     .refine(
       ({ old, new: young, edits = [] }) =>
@@ -38,17 +38,17 @@ export const editFileTool = (context: ToolContext): AnyTool =>
     where: "box",
     facts: ({ path }) => {
       const writes = [absolute(context.workspace, path)];
-      return { ...NO_FACTS, reads: readsUnseen(context, writes), writes };
+      return { ...NO_FACTS, reads: unreadPaths(context, writes), writes };
     },
     shown: (given) => editsOf(given).map(editLines).join("\n"),
     run: ({ path, ...given }, box) =>
       edit({ context, box }, absolute(context.workspace, path), editsOf(given)),
   });
 
-type Given = Omit<z.infer<typeof input>, "path">;
+type EditInput = Omit<z.infer<typeof input>, "path">;
 
 /** A lone surrogate stands for a byte that is not UTF-8; only the file itself may contain one. */
-function editsOf({ old, new: young, all = false, edits = [] }: Given): readonly Edit[] {
+function editsOf({ old, new: young, all = false, edits = [] }: EditInput): readonly Edit[] {
   const flat = old === undefined || young === undefined ? [] : [{ old, new: young, all }];
   return [...flat, ...edits].map(({ old, new: young, all = false }) => ({
     old: old.toWellFormed(),
@@ -60,12 +60,12 @@ function editsOf({ old, new: young, all = false, edits = [] }: Given): readonly 
 const editLines = ({ old, new: young, all }: Edit): string =>
   `@@ ${all ? "every occurrence" : "one place"} @@\n${linesOf(old, young)}`;
 
-interface At {
+interface EditTarget {
   readonly context: ToolContext;
   readonly box: Box;
 }
 
-async function edit({ context, box }: At, path: string, edits: readonly Edit[]): Promise<ToolResult> {
+async function edit({ context, box }: EditTarget, path: string, edits: readonly Edit[]): Promise<ToolResult> {
   const known = await knownContent(context, box, path, "shows");
   const name = shown(context.workspace, path);
   if (known.kind === "refused") return known.result;
@@ -79,7 +79,7 @@ async function edit({ context, box }: At, path: string, edits: readonly Edit[]):
   const content = bytesOfText(done.text);
   const written = await box.write(path, content);
   if (written.kind !== "ok") return refusal(context, written);
-  await wrote(context, box, path, content);
+  await markWritten(context, box, path, content);
   const { lines } = compactDiff(before, done.text);
   return ok(`${name}: ${counted(done.places, "place")} changed\n${boundedDiff(lines)}`);
 }

@@ -106,14 +106,14 @@ const MAX_FORMS = 200;
 function alternatives(pattern: string): readonly string[] {
   let forms = [pattern];
   for (;;) {
-    const next = forms.flatMap(spelt);
+    const next = forms.flatMap(expandBraces);
     if (next.length === forms.length || next.length > MAX_FORMS) return forms;
     forms = next;
   }
 }
 
 /** Innermost braces come first. */
-function spelt(pattern: string): readonly string[] {
+function expandBraces(pattern: string): readonly string[] {
   const braces = /\{([^{}]*,[^{}]*)\}/.exec(pattern);
   if (braces === null) return [pattern];
   const [all, inner = ""] = braces;

@@ -29,14 +29,19 @@ export const grepTool = (context: ToolContext): AnyTool =>
     facts: ({ path = "." }) => ({ ...NO_FACTS, reads: [absolute(context.workspace, path)] }),
     run: async ({ path = ".", ...wanted }, box, signal) => {
       const place = absolute(context.workspace, path);
-      const found = await ripgrep(box, [...wordsOf(wanted), "--", place], signal);
-      return found.kind === "found" ? ok(told(context, found)) : found;
+      const found = await ripgrep(box, [...ripgrepOptions(wanted), "--", place], signal);
+      return found.kind === "found" ? ok(resultText(context, found)) : found;
     },
   });
 
-type Wanted = Omit<z.infer<typeof input>, "path">;
+type SearchInput = Omit<z.infer<typeof input>, "path">;
 
-const wordsOf = ({ pattern, glob = "", ignore_case = false, context = 0 }: Wanted): readonly string[] => [
+const ripgrepOptions = ({
+  pattern,
+  glob = "",
+  ignore_case = false,
+  context = 0,
+}: SearchInput): readonly string[] => [
   "--line-number",
   "--with-filename",
   "--no-heading",
@@ -61,7 +66,7 @@ interface Line {
 /** A line of ripgrep's output with --null: path, NUL, number, `:` for a match or `-` for context. */
 const LINE = /^([^\0]*)\0(\d+)([:-])([\s\S]*)$/;
 
-function told(context: ToolContext, { out, lost, trouble }: Found): string {
+function resultText(context: ToolContext, { out, lost, trouble }: Found): string {
   const lines = out.split("\n").flatMap((text): readonly Line[] => {
     const [all, file = "", number, mark, rest = ""] = LINE.exec(text) ?? [];
     if (all === undefined) return [];

@@ -70,14 +70,14 @@ interface Lines {
   readonly most: number;
 }
 
-interface Paged {
+interface PageFacts {
   readonly first: number;
   readonly shown: number;
   readonly total: number;
   readonly notes: readonly string[];
 }
 
-function pageNote({ first, shown, total, notes }: Paged): string {
+function pageNote({ first, shown, total, notes }: PageFacts): string {
   const last = first + shown - 1;
   const which =
     shown === total ? (total === 1 ? "1 line" : `all ${total} lines`) : `lines ${first}-${last} of ${total}`;

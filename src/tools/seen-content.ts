@@ -26,12 +26,12 @@ async function largeToken(box: Box, path: string): Promise<string> {
 }
 
 /** A file that may be changed: the model knows its current content. */
-export type Known =
+export type KnownContent =
   | { readonly kind: "known"; readonly content: Uint8Array }
   | { readonly kind: "absent" }
   | { readonly kind: "refused"; readonly result: ToolResult };
 
-const refused = (result: ToolResult): Known => ({ kind: "refused", result });
+const refused = (result: ToolResult): KnownContent => ({ kind: "refused", result });
 
 /**
  * Reads a file that a call wants to change. `shows`: the call declared that it may read the file, so the content of an
@@ -42,7 +42,7 @@ export async function knownContent(
   box: Box,
   path: string,
   shows: "shows" | "keeps",
-): Promise<Known> {
+): Promise<KnownContent> {
   const read = await box.read(path);
   if (read.kind !== "ok")
     return read.code === "ENOENT" ? { kind: "absent" } : refused(refusal(context, read));
@@ -50,7 +50,7 @@ export async function knownContent(
   const { content, size } = read.value;
   if (size > content.length) return refused(failed(`${name}: too large for this tool; change it with bash`));
   const seen = context.seen.hashOf(path);
-  if (seen === undefined) return refused(await unread(context, box, { path, read: read.value, shows }));
+  if (seen === undefined) return refused(await unreadResult(context, box, { path, read: read.value, shows }));
   return seen === (await tokenOf(box, path, read.value))
     ? { kind: "known", content }
     : refused(failed(`${name}: it has changed since you read it: read it again. Nothing was changed.`));
@@ -60,14 +60,18 @@ export async function knownContent(
 const MAX_BYTES = 16_000;
 const MAX_LINES = 400;
 
-interface Unread {
+interface UnreadFile {
   readonly path: string;
   readonly read: FileContent;
   readonly shows: "shows" | "keeps";
 }
 
 /** A small file comes with the refusal, as `read_file` shows it, and counts as read: the next call can be right. */
-async function unread(context: ToolContext, box: Box, { path, read, shows }: Unread): Promise<ToolResult> {
+async function unreadResult(
+  context: ToolContext,
+  box: Box,
+  { path, read, shows }: UnreadFile,
+): Promise<ToolResult> {
   const name = shown(context.workspace, path);
   const { lines, notes } = textAbout(read.content);
   const fits = read.content.length <= MAX_BYTES && lines.length > 0 && lines.length <= MAX_LINES;
@@ -80,11 +84,11 @@ async function unread(context: ToolContext, box: Box, { path, read, shows }: Unr
 }
 
 /** Files that the call reads because it changes them before the model knows them. */
-export const readsUnseen = ({ seen }: ToolContext, paths: readonly string[]): readonly string[] =>
+export const unreadPaths = ({ seen }: ToolContext, paths: readonly string[]): readonly string[] =>
   paths.filter((path) => seen.hashOf(path) === undefined);
 
 /** Call after a write: the model knows what it has just written. */
-export async function wrote(
+export async function markWritten(
   context: ToolContext,
   box: Box,
   path: string,

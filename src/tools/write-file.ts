@@ -6,14 +6,14 @@ import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.t
 import { type ToolContext, absolute, shown } from "./tool-context.ts";
 import { failed, ok, refusal } from "./tool-results.ts";
 import { forgiving } from "./forgiving-input.ts";
-import { knownContent, wrote } from "./seen-content.ts";
+import { knownContent, markWritten } from "./seen-content.ts";
 import { BOM, CRLF, textAbout, WITH_BOM } from "./edits/file-text.ts";
 import { boundedDiff, compactDiff, linesOf } from "./edits/text-edit.ts";
 
 const input = forgiving(z.strictObject({ path: z.string(), content: z.string() }));
 
 /** Losing this many lines of a file matters if at most half of the file remains. */
-const A_LOSS = 10;
+const MIN_LOSS = 10;
 
 export function writeFileTool(context: ToolContext): AnyTool {
   const questioned = new Set<string>();
@@ -30,18 +30,22 @@ export function writeFileTool(context: ToolContext): AnyTool {
   });
 }
 
-interface At {
+interface WriteTarget {
   readonly context: ToolContext;
   readonly box: Box;
   /** Paths whose content would mostly be lost. The model is asked once for each whether it wants that. */
   readonly questioned: Set<string>;
 }
 
-async function write({ context, box, questioned }: At, path: string, given: string): Promise<ToolResult> {
+async function write(
+  { context, box, questioned }: WriteTarget,
+  path: string,
+  given: string,
+): Promise<ToolResult> {
   const known = await knownContent(context, box, path, "keeps");
   if (known.kind === "refused") return known.result;
   const name = shown(context.workspace, path);
-  const { text, kept, lost } = known.kind === "known" ? asBefore(known.content, given) : { text: given };
+  const { text, kept, lost } = known.kind === "known" ? adapted(known.content, given) : { text: given };
   if (lost === true) return failed(`${name}: ${LOST_BYTES}`);
   const content = Buffer.from(text, "utf8");
   // Nothing is written, so the modification time stays, too: it shows what a run changed.
@@ -57,7 +61,7 @@ async function write({ context, box, questioned }: At, path: string, given: stri
   }
   const written = await box.write(path, content);
   if (written.kind !== "ok") return refusal(context, written);
-  await wrote(context, box, path, content);
+  await markWritten(context, box, path, content);
   const count = linesIn(text);
   if (known.kind === "absent") return ok(`${name}: made, ${counted(count, "line")}`);
   if (known.content.includes(0)) return ok(`${name}: replaced; it was a binary file`);
@@ -70,7 +74,7 @@ async function write({ context, box, questioned }: At, path: string, given: stri
 const LOST_BYTES =
   "some of its bytes are not UTF-8 and are shown as \uFFFD: with \uFFFD in their place they would be lost. Change the other lines with edit_file. Nothing was changed.";
 
-interface AsBefore {
+interface AdaptedText {
   readonly text: string;
   /** Properties of the file that were kept although the new text lacks them. */
   readonly kept?: string;
@@ -81,7 +85,7 @@ interface AsBefore {
  * A model sees neither carriage returns nor a byte order mark, so the file keeps those it has. For bytes that are not
  * UTF-8 the model sees replacement characters.
  */
-function asBefore(content: Uint8Array, given: string): AsBefore {
+function adapted(content: Uint8Array, given: string): AdaptedText {
   if (content.includes(0) || given === "") return { text: given };
   const { notes } = textAbout(content);
   if (given.includes("\uFFFD") && !textOfBytes(content).isWellFormed()) return { text: given, lost: true };
@@ -98,7 +102,7 @@ function lossOf(content: Uint8Array, text: string): string | undefined {
   const before = textOfBytes(content);
   const { added, removed } = compactDiff(before, text);
   const lines = linesIn(before);
-  return removed - added >= A_LOSS && linesIn(text) * 2 <= lines
+  return removed - added >= MIN_LOSS && linesIn(text) * 2 <= lines
     ? `${removed} of its ${lines} lines`
     : undefined;
 }

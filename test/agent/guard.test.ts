@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Guard, type GuardVerdict, Malformed, type Repeating } from "../../src/agent/repetition-guard.ts";
+import { Guard, type GuardVerdict, Malformed, type ToolAndArgs } from "../../src/agent/repetition-guard.ts";
 
-const call = (name: string, args: Readonly<Record<string, unknown>> = {}): Repeating => ({ name, args });
+const call = (name: string, args: Readonly<Record<string, unknown>> = {}): ToolAndArgs => ({ name, args });
 const [A, B, C] = [call("read_file", { path: "a" }), call("bash", { command: "make" }), call("glob")];
 const poll = call("bash", { job: "j1" });
 
@@ -11,7 +11,7 @@ const word = (verdict: GuardVerdict): string => (typeof verdict === "string" ? v
 /** One call a reply; what runs gives the text. */
 function play(
   guard: Guard,
-  calls: readonly Repeating[],
+  calls: readonly ToolAndArgs[],
   result: (at: number) => string = () => "same",
 ): string {
   return calls

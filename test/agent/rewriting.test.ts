@@ -5,7 +5,7 @@ import { EndRules } from "../../src/agent/ending/earned-end.ts";
 import { Verification } from "../../src/agent/ending/verification.ts";
 import { Limits } from "../../src/agent/limits.ts";
 import { runLoop } from "../../src/agent/loop.ts";
-import { rewritingOf } from "../../src/agent/rewriting.ts";
+import { rewriteRequest } from "../../src/agent/rewriting.ts";
 import type { AssistantMessage, Stop } from "../../src/core/model-provider.ts";
 import { anyTool, NO_FACTS, type ToolResult } from "../../src/core/tool.ts";
 import { fakeAgent, type Line } from "../fakes/agent.ts";
@@ -33,10 +33,10 @@ const fenced = (text: string, word = "python"): string =>
   `Here it is:\n\`\`\`${word}\n${text}\n\`\`\`\nDone.`;
 const said = (text: string): AssistantMessage => ({ role: "assistant", text, calls: [] });
 const callsOf = (text: string, given: Partial<typeof GIVEN> = {}, stop: Stop = "end") =>
-  rewritingOf({ ...GIVEN, ...given })?.read(said(text), stop).calls;
+  rewriteRequest({ ...GIVEN, ...given })?.read(said(text), stop).calls;
 
 test("a whole file is asked for with what the check says, and the file itself last of the files", () => {
-  const { messages = [], maxTokens, stop } = rewritingOf(GIVEN)?.request ?? {};
+  const { messages = [], maxTokens, stop } = rewriteRequest(GIVEN)?.request ?? {};
   assert.equal(messages.length, 1);
   assert.equal(
     messages[0]?.text,
@@ -54,7 +54,7 @@ test("the file is taken that the request or the check names, and another where o
   };
   const asked = (over: Partial<typeof GIVEN>): string =>
     /Write all of (\S+)/.exec(
-      rewritingOf({ ...GIVEN, ...several, ...over })?.request.messages[0]?.text ?? "",
+      rewriteRequest({ ...GIVEN, ...several, ...over })?.request.messages[0]?.text ?? "",
     )?.[1] ?? "";
   assert.equal(asked({}), "a.py");
   assert.equal(asked({ request: "b.py is wrong" }), "b.py");
@@ -67,9 +67,9 @@ test("the file is taken that the request or the check names, and another where o
 
 test("a file that is long, empty, masked, holds a fence of its own or is none of the choices is not asked for", () => {
   for (const text of ["x".repeat(4097), "  \n", "a\n```\nb\n```", "key = [secret: aws]"])
-    assert.equal(rewritingOf({ ...GIVEN, shown: [{ path: "sum.py", text }] }), undefined);
-  assert.equal(rewritingOf({ ...GIVEN, choices: [] }), undefined);
-  assert.ok(rewritingOf({ ...GIVEN, shown: [{ path: "sum.py", text: "x".repeat(4096) }] }));
+    assert.equal(rewriteRequest({ ...GIVEN, shown: [{ path: "sum.py", text }] }), undefined);
+  assert.equal(rewriteRequest({ ...GIVEN, choices: [] }), undefined);
+  assert.ok(rewriteRequest({ ...GIVEN, shown: [{ path: "sum.py", text: "x".repeat(4096) }] }));
 });
 
 test("a reply with a whole file is a call that writes it, and any other is none", () => {
@@ -396,7 +396,7 @@ test("what it said is a turn of the request, without a file that it copied behin
 });
 
 test("by the task alone the task stands first, and nothing of what the check says", () => {
-  const { messages = [] } = rewritingOf({ ...GIVEN, byTask: true })?.request ?? {};
+  const { messages = [] } = rewriteRequest({ ...GIVEN, byTask: true })?.request ?? {};
   assert.equal(
     messages[0]?.text,
     `the test fails; fix it\n\ntest_sum.py\n\`\`\`\n${TESTS}\n\`\`\`\n\nsum.py\n\`\`\`\n${SUM}\n\`\`\`\n\nWrite all of sum.py so that \`python3 -m unittest\` succeeds, in one code block and nothing else.`,
@@ -404,7 +404,7 @@ test("by the task alone the task stands first, and nothing of what the check say
 });
 
 test("of a file that it wrote and copied a candidate has to say first what is wrong with it", () => {
-  const asked = rewritingOf({ ...GIVEN, mends: true })?.request.messages[0]?.text ?? "";
+  const asked = rewriteRequest({ ...GIVEN, mends: true })?.request.messages[0]?.text ?? "";
   assert.match(asked, /\n\nSay in one sentence what is missing or wrong in sum\.py, then write all of it/);
 });
 
@@ -430,7 +430,7 @@ test("in any other run the usual request has its turn behind two replies in vain
 
 test("what is begun anew is the file as it was, with what the check said then", () => {
   const anew = [{ path: "sum.py", text: MENDED }];
-  const { messages = [] } = rewritingOf({ ...GIVEN, anew })?.request ?? {};
+  const { messages = [] } = rewriteRequest({ ...GIVEN, anew })?.request ?? {};
   assert.match(messages[0]?.text ?? "", /return a \+ b/);
   assert.doesNotMatch(messages[0]?.text ?? "", /return a - b/);
 });

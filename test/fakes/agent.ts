@@ -1,6 +1,6 @@
 import { PlainAnswer } from "../../src/agent/ending/final-answer.ts";
 import { unattended } from "../../src/agent/approvers.ts";
-import { Compactor, type Means } from "../../src/agent/context/compaction.ts";
+import { Compactor, type CompactorOptions } from "../../src/agent/context/compaction.ts";
 import { PromptSize } from "../../src/agent/context/prompt-size.ts";
 import { Guard, Malformed } from "../../src/agent/repetition-guard.ts";
 import { judgeIn } from "../../src/agent/action-judge.ts";
@@ -103,7 +103,7 @@ interface AgentOptions {
   readonly tools: readonly AnyTool[];
   readonly over?: Partial<AgentContext>;
   readonly box?: Box;
-  readonly window?: Partial<Means>;
+  readonly window?: Partial<CompactorOptions>;
   /** What an earlier process has recorded. */
   readonly earlier?: readonly SessionRecord[];
 }

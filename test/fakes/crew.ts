@@ -1,5 +1,5 @@
 import type { AgentContext } from "../../src/agent/agent-context.ts";
-import { BackgroundTasks, type Beginning } from "../../src/agent/background-tasks.ts";
+import { BackgroundTasks, type SubagentStart } from "../../src/agent/background-tasks.ts";
 import { bounded } from "../../src/agent/call-result.ts";
 import { Compactor } from "../../src/agent/context/compaction.ts";
 import type { Memory } from "../../src/agent/memory.ts";
@@ -50,7 +50,7 @@ export function crew(options: CrewOptions): Crew {
   const parent = fakeAgent({ lines, tools: [], box, earlier });
   const { memory } = parent;
   const toolsOf = options.tools ?? (() => []);
-  const begin = (part: Part, how: Beginning) => {
+  const begin = (part: Part, how: SubagentStart) => {
     count.children += 1;
     const agent = `a${count.children}`;
     return subagent(

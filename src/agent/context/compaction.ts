@@ -16,7 +16,7 @@ const BACK_OFF = 0.05;
 const REFUSED = 0.8;
 const MAX_PASSES = 8;
 
-export interface Means {
+export interface CompactorOptions {
   /** Most tokens of a prompt. */
   readonly window: number;
   /** The window is stated by the server, a probe or the user. A guessed window never blocks a request. */
@@ -33,7 +33,7 @@ export interface Means {
   readonly keep?: (trigger: string, signal: AbortSignal) => Promise<string>;
 }
 
-type Fitted =
+type FitResult =
   | { readonly kind: "fits" }
   /** Only for a known window; nothing is left to shorten. */
   | { readonly kind: "too_long"; readonly tokens: number; readonly window: number };
@@ -41,7 +41,7 @@ type Fitted =
 type Trigger = Extract<EventBody, { readonly type: "compaction" }>["trigger"];
 type Pass = "shorter" | "nothing" | "failed";
 
-interface Aim {
+interface CompactionAim {
   readonly trigger: Trigger;
   readonly window: number;
   /** Compacts even if that saves little. */
@@ -51,29 +51,29 @@ interface Aim {
 /** Keeps the requests of one history within the window. A failed compaction changes nothing. */
 export class Compactor {
   readonly #history: History;
-  readonly #means: Means;
+  readonly #options: CompactorOptions;
   /** Tokens of the request at the last failure. */
   #failedAt: number | undefined;
   /** The window learned from a refusal. Requests are planned by it, but never blocked, because it is our own count. */
-  #taught = Number.POSITIVE_INFINITY;
+  #learnedWindow = Number.POSITIVE_INFINITY;
   /** Total time spent waiting for summaries. */
   askedMs = 0;
 
-  constructor(history: History, means: Means) {
+  constructor(history: History, means: CompactorOptions) {
     this.#history = history;
-    this.#means = means;
+    this.#options = means;
   }
 
   /** Call before each request of the loop. */
-  async fit(signal: AbortSignal): Promise<Fitted> {
-    const { known } = this.#means;
-    const window = Math.min(this.#means.window, this.#taught);
-    const tooLong = (): boolean => known && this.#tokens() > this.#means.window;
+  async fit(signal: AbortSignal): Promise<FitResult> {
+    const { known } = this.#options;
+    const window = Math.min(this.#options.window, this.#learnedWindow);
+    const tooLong = (): boolean => known && this.#tokens() > this.#options.window;
     if (tooLong() || !this.#backsOff())
       await this.#shorten({ trigger: "pressure", window, forced: tooLong() }, signal);
     if (tooLong() && !signal.aborted) this.#pruneRecent({ trigger: "pressure", window, forced: true });
     return tooLong()
-      ? { kind: "too_long", tokens: this.#tokens(), window: this.#means.window }
+      ? { kind: "too_long", tokens: this.#tokens(), window: this.#options.window }
       : { kind: "fits" };
   }
 
@@ -83,9 +83,10 @@ export class Compactor {
    */
   async now(trigger: "manual" | "refused", signal: AbortSignal): Promise<boolean> {
     const before = this.#tokens();
-    const window = trigger === "manual" ? this.#means.window : Math.min(this.#means.window, before) * REFUSED;
-    if (trigger === "refused") this.#taught = Math.min(this.#taught, window);
-    const aim: Aim = { trigger, window, forced: true };
+    const window =
+      trigger === "manual" ? this.#options.window : Math.min(this.#options.window, before) * REFUSED;
+    if (trigger === "refused") this.#learnedWindow = Math.min(this.#learnedWindow, window);
+    const aim: CompactionAim = { trigger, window, forced: true };
     const last = await (trigger === "manual" ? this.#summarise(aim, signal) : this.#shorten(aim, signal));
     if (trigger === "refused" && this.#tokens() > window && !signal.aborted) this.#pruneRecent(aim);
     const shorter = this.#tokens() < before;
@@ -96,14 +97,14 @@ export class Compactor {
 
   #backsOff(): boolean {
     const since = this.#tokens() - (this.#failedAt ?? -Infinity);
-    return Math.abs(since) < BACK_OFF * this.#means.window;
+    return Math.abs(since) < BACK_OFF * this.#options.window;
   }
 
   /** Returns how the last pass ended. */
-  async #shorten(aim: Aim, signal: AbortSignal): Promise<Pass> {
+  async #shorten(aim: CompactionAim, signal: AbortSignal): Promise<Pass> {
     let last: Pass = "shorter";
     for (let pass = 0; pass < MAX_PASSES && this.#tokens() > TRIGGER * aim.window; pass += 1) {
-      if (this.#tryPrune(pruneSteps(this.#history, this.#means, "old"), aim, GOAL)) return "shorter";
+      if (this.#tryPrune(pruneSteps(this.#history, this.#options, "old"), aim, GOAL)) return "shorter";
       last = await this.#summarise(aim, signal);
       if (last !== "shorter") break;
     }
@@ -111,12 +112,12 @@ export class Compactor {
   }
 
   /** Also prunes results that the model may not have read yet: better than a request that cannot be sent. */
-  #pruneRecent(aim: Aim): void {
-    this.#tryPrune(pruneSteps(this.#history, this.#means, "all"), aim, 1);
+  #pruneRecent(aim: CompactionAim): void {
+    this.#tryPrune(pruneSteps(this.#history, this.#options, "all"), aim, 1);
   }
 
   /** Applies the first of the steps that brings the request below this share of the window. */
-  #tryPrune(steps: readonly number[], aim: Aim, part: number): boolean {
+  #tryPrune(steps: readonly number[], aim: CompactionAim, part: number): boolean {
     const before = this.#tokens();
     for (const pruneBefore of steps) {
       const next = { ...this.#next(), pruneBefore };
@@ -129,16 +130,17 @@ export class Compactor {
     return false;
   }
 
-  async #summarise(aim: Aim, signal: AbortSignal): Promise<Pass> {
+  async #summarise(aim: CompactionAim, signal: AbortSignal): Promise<Pass> {
     const before = this.#tokens();
-    const part = olderPart(this.#history, this.#means, aim);
+    const part = olderPart(this.#history, this.#options, aim);
     if (part === undefined) return "nothing";
     this.#emit("started", aim, before);
-    const keep = (await this.#means.keep?.(aim.trigger, signal)) ?? "";
-    const asked = this.#means.now();
-    const reply = await this.#means.summarise(part.messages, signal);
-    this.askedMs += this.#means.now() - asked;
-    const made = typeof reply === "string" ? this.#made(reply, keep, part.keepFrom, before) : reply.reason;
+    const keep = (await this.#options.keep?.(aim.trigger, signal)) ?? "";
+    const asked = this.#options.now();
+    const reply = await this.#options.summarise(part.messages, signal);
+    this.askedMs += this.#options.now() - asked;
+    const made =
+      typeof reply === "string" ? this.#compactionFrom(reply, keep, part.keepFrom, before) : reply.reason;
     if (typeof made === "string" || signal.aborted) {
       if (!signal.aborted) this.#failedAt = before;
       this.#emit("failed", aim, before, { reason: typeof made === "string" ? made : "cancelled" });
@@ -151,11 +153,11 @@ export class Compactor {
   }
 
   /** The compaction, or why there is none. */
-  #made(reply: string, keep: string, keepFrom: number, before: number): Compaction | string {
+  #compactionFrom(reply: string, keep: string, keepFrom: number, before: number): Compaction | string {
     const read = readArtifact(reply);
     if (read === undefined) return "the summary is empty";
     const summary = renderArtifact(mergeArtifacts(this.#next().artifact, read));
-    const artifact = keep === "" ? summary : `${summary}\n${cited(keep)}`;
+    const artifact = keep === "" ? summary : `${summary}\n${quotedLines(keep)}`;
     const made = { ...this.#next(), keepFrom, artifact };
     return this.#tokens(made) < before ? made : "the summary is no shorter than what it would replace";
   }
@@ -163,26 +165,26 @@ export class Compactor {
   /** The current compaction, as it would be made again now. */
   #next(): Compaction {
     const { kept: _, ...now } = this.#history.compaction ?? { pruneBefore: 0, keepFrom: 0, artifact: "" };
-    const kept = this.#means.kept?.() ?? "";
+    const kept = this.#options.kept?.() ?? "";
     return { ...now, at: this.#history.count, ...(kept === "" ? {} : { kept }) };
   }
 
   #tokens(under?: Compaction): number {
-    return this.#means.tokens(viewOf(this.#history, under ?? this.#history.compaction));
+    return this.#options.tokens(viewOf(this.#history, under ?? this.#history.compaction));
   }
 
   #emit(
     status: "pruned" | "started" | "succeeded" | "failed",
-    { trigger }: Aim,
+    { trigger }: CompactionAim,
     before: number,
     { after = null, reason = "" }: { readonly after?: number | null; readonly reason?: string } = {},
   ): void {
-    this.#means.emit({ type: "compaction", status, trigger, before, after, reason });
+    this.#options.emit({ type: "compaction", status, trigger, before, after, reason });
   }
 }
 
 /** Quotes the text, so that the next summary does not take its lines for entries. */
-const cited = (text: string): string =>
+const quotedLines = (text: string): string =>
   untagged(text)
     .split("\n")
     .map((line) => `> ${line}`)
@@ -193,7 +195,7 @@ const PROTECTED = 0.25;
 /** The model is still working with the results of this many replies. */
 const REPLIES = 2;
 
-interface Weighing {
+interface TokenCounter {
   readonly window: number;
   tokens(messages: readonly Message[]): number;
 }
@@ -202,7 +204,7 @@ interface Weighing {
  * Message counts before which results could be shown as marks, smallest first. "old": the one count that spares recent
  * results. "all": a count after each long result that is still shown.
  */
-function pruneSteps(history: History, means: Weighing, which: "old" | "all"): readonly number[] {
+function pruneSteps(history: History, means: TokenCounter, which: "old" | "all"): readonly number[] {
   const { messages, compaction } = history;
   const from = Math.max(compaction?.pruneBefore ?? 0, compaction?.keepFrom ?? 0);
   const long = [...messages.entries()].flatMap(([at, message]) =>
@@ -213,7 +215,7 @@ function pruneSteps(history: History, means: Weighing, which: "old" | "all"): re
   return long.some((at) => at < border) ? [border] : [];
 }
 
-function protectedFrom(messages: readonly Message[], means: Weighing): number {
+function protectedFrom(messages: readonly Message[], means: TokenCounter): number {
   const nothing = means.tokens([]);
   let left = PROTECTED * means.window;
   let replies = 0;
@@ -271,13 +273,16 @@ function olderPart(
   if (cut === undefined || (!forced && weight(shown.slice(0, cut - start)) < WORTH * window))
     return undefined;
   for (const keepFrom of borders.filter((at) => at <= cut).toReversed()) {
-    const asked = asking(view.slice(0, keepFrom + shift), (messages) => means.tokens(messages) <= window);
+    const asked = summaryRequest(
+      view.slice(0, keepFrom + shift),
+      (messages) => means.tokens(messages) <= window,
+    );
     if (asked !== undefined) return { keepFrom, messages: asked };
   }
   return undefined;
 }
 
-function asking(
+function summaryRequest(
   older: readonly Message[],
   fits: (messages: readonly Message[]) => boolean,
 ): Message[] | undefined {

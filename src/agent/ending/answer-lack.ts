@@ -4,7 +4,7 @@ import type { Intent } from "../../core/messages.ts";
 import type { EndedCall } from "../../core/session.ts";
 import type { Demand } from "../next-reply.ts";
 import { saysTestsPass } from "./claims.ts";
-import type { Deeds, Tried } from "./deeds.ts";
+import type { Deeds, EndedCommand } from "./deeds.ts";
 import { type NoAnswer, noAnswerIn, noAnswerNudge, noAnswerReason, saysOnlyDone } from "./no-answer.ts";
 
 /** Finds what an answer lacks, what the model is told about it, and how the run ends if it stays so. Pure. */
@@ -19,7 +19,7 @@ export type Earned =
 export const EARNED: Earned = { kind: "earned" };
 
 /** The request, and the kind of model that answers it. */
-export interface Asked {
+export interface RequestFacts {
   readonly intent: Intent;
   readonly request: string;
   /** A model with few parameters: it often takes a look for the deed, and words for the answer. */
@@ -39,8 +39,8 @@ export type Lack = "work" | NoAnswer | "change" | "trial" | "success" | "run" | 
 /** If a call was refused, the refusal is the cause. A person can lift it, and a nudge would hide it. */
 export function lackOf(
   answer: string,
-  asked: Asked,
-  deeds: Done,
+  asked: RequestFacts,
+  deeds: DeedFacts,
   calls: readonly Pick<EndedCall, "refused">[],
 ): Lack | undefined {
   const isRefused = calls.some(({ refused }) => refused);
@@ -60,15 +60,20 @@ const NAMES_A_LOOK = /\b(?:ls|cat|head|tail|grep|rg|find|tree|pwd|echo|printf|wc
 
 /** The command that counts as run for a request to run something. */
 export function ranFor(
-  { request, isWeak }: Pick<Asked, "request" | "isWeak">,
+  { request, isWeak }: Pick<RequestFacts, "request" | "isWeak">,
   { ran, ranTests, triedSince }: Pick<Deeds, "ran" | "ranTests" | "triedSince">,
-): Tried | undefined {
+): EndedCommand | undefined {
   const look = NAMES_A_LOOK.test(request) && triedSince !== "nothing" ? triedSince : undefined;
   return (isWeak && OF_TESTS.test(request) ? ranTests : ran) ?? look;
 }
 
 /** That the command failed is an answer, too; that it succeeded is one only if it did. */
-function lackOfRun(answer: string, asked: Asked, deeds: Done, isRefused: boolean): Lack | undefined {
+function lackOfRun(
+  answer: string,
+  asked: RequestFacts,
+  deeds: DeedFacts,
+  isRefused: boolean,
+): Lack | undefined {
   const { worked, greenTests } = deeds;
   if (isRefused) return undefined;
   const ran = ranFor(asked, deeds);
@@ -79,8 +84,8 @@ function lackOfRun(answer: string, asked: Asked, deeds: Done, isRefused: boolean
 
 function lackOfChange(
   answer: string,
-  { request, isWeak }: Asked,
-  { worked, changed, acted, actedBeside }: Done,
+  { request, isWeak }: RequestFacts,
+  { worked, changed, acted, actedBeside }: DeedFacts,
   isRefused: boolean,
 ): Lack | undefined {
   if (isWeak ? acted : changed) return undefined;
@@ -89,7 +94,7 @@ function lackOfChange(
   return none ?? (isWeak ? "change" : undefined);
 }
 
-type Done = Pick<
+type DeedFacts = Pick<
   Deeds,
   | "worked"
   | "isGrounded"
@@ -162,7 +167,7 @@ const notRun = ({ ran, worked }: Deeds): string =>
 const failedTrial = ({ triedSince }: Deeds): string =>
   triedSince === "nothing" ? "nothing was tried" : failedRun(triedSince);
 
-const failedRun = (ran: Tried | undefined): string =>
+const failedRun = (ran: EndedCommand | undefined): string =>
   ran === undefined
     ? "nothing was run"
     : `the last command that the model ran failed (exit ${ran.exitCode}): \`${visibleLine(headWithin(ran.command, NAMED))}\``;

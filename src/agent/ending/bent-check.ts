@@ -20,12 +20,12 @@ export interface Bent {
 }
 
 /** The content of a file before the run and now; undefined when there is no such file or its content is unknown. */
-export interface Texts {
+export interface FileVersions {
   readonly before: (path: string) => Promise<string | undefined>;
   readonly now: (path: string) => Promise<string | undefined>;
 }
 
-export interface Checked {
+export interface CheckFacts {
   readonly command: string;
   /** The request, in its own words. */
   readonly request: string;
@@ -40,8 +40,8 @@ export const MAX_CHARACTERS = 32 * 2 ** 20;
 
 export async function bentBy(
   changes: Omit<RunChanges, "ignored">,
-  texts: Texts,
-  checked: Checked,
+  texts: FileVersions,
+  checked: CheckFacts,
 ): Promise<Bent | undefined> {
   const { added, modified, deleted } = changes;
   const all = [...modified, ...deleted, ...added];
@@ -50,7 +50,7 @@ export async function bentBy(
   const reading = new Reading(texts, added.filter(isOfTests).slice(0, MAX_COMPARED));
   const touched = [...modified, ...added.filter(isRunnerFile)];
   const plain = [...added, ...deleted].filter((path) => !isOfTests(path));
-  const found: Found = { weak: [], slight: [], others: [...plain, ...touched.slice(MAX_COMPARED)] };
+  const found: CheckChanges = { weak: [], slight: [], others: [...plain, ...touched.slice(MAX_COMPARED)] };
   if (!MOVES.test(checked.request))
     for (const path of deleted.filter(isOfTests).slice(0, MAX_COMPARED))
       if (!(await isMoved(path, added, reading))) found.weak.push(`${path} was deleted`);
@@ -63,19 +63,19 @@ export async function bentBy(
   return alone && others.length > 0 ? { deeds: others, only: false } : undefined;
 }
 
-interface Both {
+interface BothTexts {
   readonly known: string | undefined;
   readonly now: string | undefined;
 }
 
 /** Reads files of a run one after the other, until the allowed amount is used up. */
 class Reading {
-  readonly #texts: Texts;
+  readonly #texts: FileVersions;
   readonly #news: readonly string[];
   #left = MAX_CHARACTERS;
   #cases: number | undefined;
 
-  constructor(texts: Texts, news: readonly string[]) {
+  constructor(texts: FileVersions, news: readonly string[]) {
     this.#texts = texts;
     this.#news = news;
   }
@@ -93,13 +93,13 @@ class Reading {
   }
 
   /** "no room" when the first text used up all that was left. */
-  async both(path: string): Promise<Both | "no room"> {
+  async both(path: string): Promise<BothTexts | "no room"> {
     if (this.isOver) return "no room";
     const known = await this.before(path);
     return this.isOver ? "no room" : { known, now: await this.now(path) };
   }
 
-  async #read(from: Texts["now"], path: string): Promise<string | undefined> {
+  async #read(from: FileVersions["now"], path: string): Promise<string | undefined> {
     if (this.isOver) return undefined;
     const text = await from(path);
     this.#left -= text?.length ?? 0;
@@ -115,7 +115,7 @@ class Reading {
   }
 }
 
-interface Found {
+interface CheckChanges {
   readonly weak: string[];
   readonly slight: string[];
   /** Changed paths that do not belong to the check. */
@@ -126,7 +126,7 @@ async function compare(
   { path, isNew }: { readonly path: string; readonly isNew: boolean },
   reading: Reading,
   command: string,
-  found: Found,
+  found: CheckChanges,
 ): Promise<void> {
   const texts = await reading.both(path);
   if (texts === "no room") return void found.others.push(path);

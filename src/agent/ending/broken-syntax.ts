@@ -12,7 +12,7 @@ import { byContent, isCache } from "./run-changes.ts";
  */
 
 /** A file that does not parse now, and either did before or is new. */
-export interface Broken {
+export interface BrokenFile {
   readonly path: string;
   /** In the words of its parser. */
   readonly said: string;
@@ -118,7 +118,7 @@ const PARSERS: Readonly<Record<string, Parser>> = {
 const ON_PURPOSE = /fixture|broken|invalid|malformed|corrupt|\bbad\b/i;
 
 /** What the files of a run are examined with. */
-export interface Parsed {
+export interface ParseContext {
   readonly box: () => Promise<Box>;
   readonly checkpoints: Pick<Checkpoints, "before" | "unchanged">;
   /** Returns what is wrong with a YAML text; without it no YAML is checked. */
@@ -128,10 +128,10 @@ export interface Parsed {
 export type YamlError = (text: string) => Promise<string | undefined>;
 
 /** Files that the run changed and that do not parse now. A parser that is missing in the box reports nothing. */
-export async function brokenFiles(agent: Parsed, signal: AbortSignal): Promise<readonly Broken[]> {
+export async function brokenFiles(agent: ParseContext, signal: AbortSignal): Promise<readonly BrokenFile[]> {
   const box = await agent.box();
   const { all } = await byContent(await box.changes(), agent.checkpoints);
-  const broken: Broken[] = [];
+  const broken: BrokenFile[] = [];
   let parsed = 0;
   for (const { path, what } of all) {
     const parser = PARSERS[/\.\w+$/.exec(path)?.[0].toLowerCase() ?? ""];
@@ -144,15 +144,15 @@ export async function brokenFiles(agent: Parsed, signal: AbortSignal): Promise<r
   return broken;
 }
 
-interface Written {
+interface WrittenFile {
   readonly path: string;
   readonly isNew: boolean;
   readonly parser: Parser;
 }
 
 async function brokenNow(
-  { path, isNew, parser }: Written,
-  { open, checkpoints, yamlError }: Parsed & { readonly open: Box },
+  { path, isNew, parser }: WrittenFile,
+  { open, checkpoints, yamlError }: ParseContext & { readonly open: Box },
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const file = await open.read(path, { offset: 0, limit: MOST_BYTES });
@@ -162,7 +162,7 @@ async function brokenNow(
     if (parser.not?.test(each) === true) return undefined;
     if (parser.isYaml !== true) return parseError(open, parser, { path, text: each }, signal);
     const wrong = await yamlError?.(each);
-    return wrong === undefined ? undefined : inShort(wrong);
+    return wrong === undefined ? undefined : errorLine(wrong);
   };
   const said = await fails(text);
   if (said === undefined || isNew) return said;
@@ -179,15 +179,15 @@ async function parseError(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   if (words === undefined) return jsonError(text);
-  const request = { words: [...words, ...besideOf(path, words)], timeoutMs: TIME_MS, keep: KEEP };
+  const request = { words: [...words, ...includeOptions(path, words)], timeoutMs: TIME_MS, keep: KEEP };
   const ended = await box.exec({ ...request, input: once(bytesOfText(text)) }, signal);
   if (!exits.includes(ended.exit_code)) return undefined;
   const said = textOfBytes(ended.stderr.head) || textOfBytes(ended.stdout.head);
-  return says?.test(said) === false ? undefined : inShort(said) || "it does not parse";
+  return says?.test(said) === false ? undefined : errorLine(said) || "it does not parse";
 }
 
 /** A compiler looks for includes beside the file. */
-const besideOf = (path: string, [program]: readonly string[]): readonly string[] =>
+const includeOptions = (path: string, [program]: readonly string[]): readonly string[] =>
   program === "gcc" ? ["-iquote", folderBefore(path) || "."] : [];
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
@@ -199,24 +199,24 @@ function jsonError(text: string): string | undefined {
     JSON.parse(text);
     return undefined;
   } catch (thrown) {
-    return inShort(thrown instanceof Error ? thrown.message : "no JSON");
+    return errorLine(thrown instanceof Error ? thrown.message : "no JSON");
   }
 }
 
 /** The line that names the error, in the program's own words. */
-function inShort(said: string): string {
+function errorLine(said: string): string {
   const lines = said.split("\n").filter((line) => line.trim() !== "");
   const line = lines.find((each) => /error|line \d/i.test(each)) ?? lines[0] ?? "";
   return visibleLine(line.trim()).slice(0, SAID);
 }
 
-const named = (broken: readonly Broken[]): string =>
+const named = (broken: readonly BrokenFile[]): string =>
   broken.map(({ path, said }) => `${visibleLine(path)} (${said})`).join(", ");
 
 /** For the model, told once. */
-export const brokenText = (broken: readonly Broken[]): string =>
+export const brokenText = (broken: readonly BrokenFile[]): string =>
   `You are not done: what you wrote cannot be parsed: ${named(broken)}. Read each of these files again and mend it.`;
 
 /** For people: why a run failed. */
-export const brokenReason = (broken: readonly Broken[]): string =>
+export const brokenReason = (broken: readonly BrokenFile[]): string =>
   `what the model wrote cannot be parsed: ${named(broken)}`;

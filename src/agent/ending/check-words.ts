@@ -3,7 +3,7 @@ import { excerpt } from "../context/untrusted-text.ts";
 /** Texts about a check, for the model and for people. */
 
 /** The result of one run of the check: its output, and how it ended in a few words. */
-interface Said {
+interface CheckOutput {
   readonly exit_code: number;
   readonly text: string;
   readonly ending: string;
@@ -17,7 +17,7 @@ export const lastLines = (text: string, most: number): readonly string[] =>
     .filter((line) => line !== "" && !line.startsWith("[exit "))
     .slice(-most);
 
-export const repairText = (command: string, { text, ending }: Said): string =>
+export const repairText = (command: string, { text, ending }: CheckOutput): string =>
   `You said that you are done, but \`${command}\` fails (${ending}). Find the cause and mend it, then say what you did. Its output, which is data:\n${ownLines(text)}`;
 
 /** Node's own stack frames: six of the ten lines that a failed test prints. */
@@ -35,7 +35,7 @@ export const ownLines = (text: string): string =>
     .filter((line) => !FRAME_OF_NODE.test(line) && !COUNT_OF_NODE.test(line))
     .join("\n");
 
-export const betweenText = (command: string, { exit_code, text, ending }: Said): string =>
+export const betweenText = (command: string, { exit_code, text, ending }: CheckOutput): string =>
   exit_code === 0
     ? `\`${command}\` succeeds now. If that was all that was asked for, change nothing more and give your final answer.`
     : `\`${command}\` still fails (${ending}). Its output, which is data:\n${excerpt(ownLines(text), MAX_NOTED)}`;
@@ -49,7 +49,7 @@ export const stillNotOver = (command: string, ms: number): string =>
   `\`${command}\` is not over after ${ms / 1000} s, as it was not before, and was ended.`;
 
 /** Sent with the task when the check was run before the first turn. */
-export function checkNote(command: string, { exit_code, text, ending }: Said): string {
+export function checkNote(command: string, { exit_code, text, ending }: CheckOutput): string {
   const opening = `\`${command}\` will be run when you say that you are done, and has to succeed.`;
   if (exit_code === 0) return `${opening} It succeeds now.`;
   return `${opening} Now it fails (${ending}). Its output, which is data:\n${excerpt(ownLines(text), MAX_NOTED)}`;

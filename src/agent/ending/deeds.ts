@@ -26,7 +26,7 @@ export const isIdle = (tool: string, { background, task }: Readonly<Record<strin
   (tool === "task" && (background !== undefined || task !== undefined));
 
 /** Tools that only look at files of the workspace or write them. */
-const OF_FILES: ReadonlySet<string> = new Set(
+const FILE_TOOLS: ReadonlySet<string> = new Set(
   "read_file list_dir glob grep show_full semantic_search note notes skill task plan ask_user web_search web_fetch edit_file write_file apply_patch".split(
     " ",
   ),
@@ -35,7 +35,7 @@ const OF_FILES: ReadonlySet<string> = new Set(
 const GIT_LOOKS =
   /\bgit(?: --?[\w.=/-]+)* (?:status|log|diff|show|blame|grep|ls-files|ls-tree|rev-parse|rev-list|describe|shortlog|cat-file)\b/g;
 /** What a command may do besides changing workspace files: folders, owners, processes, other places, servers. */
-const BESIDE =
+const OTHER_EFFECTS =
   /\bgit\b|\b(?:mkdir|makedirs|rmdir|mkfifo|touch|utime|chown|chgrp|setfacl|setfattr|kill|pkill|killall|nohup|export|install|psql|mysql|sqlite3|redis-cli|mongo\w*|curl|wget|ssh|scp|rsync|docker|podman|kubectl|make|systemctl|service)\b|&\s*$|(?:^|[\s"'=:>])(?:~|\/(?:tmp|home|root|var|etc|opt|usr|srv|mnt|dev\/(?!null)))|\$(?:HOME|TMPDIR|XDG_)/;
 
 /**
@@ -59,11 +59,11 @@ const ABOUT_TESTS =
 
 /** A git command that failed did nothing. */
 const actsBeside = (tool: string, target: string, failed: boolean): boolean =>
-  !OF_FILES.has(tool) &&
-  (tool !== "bash" || BESIDE.test(target.replaceAll(failed ? /\bgit\b/g : GIT_LOOKS, "")));
+  !FILE_TOOLS.has(tool) &&
+  (tool !== "bash" || OTHER_EFFECTS.test(target.replaceAll(failed ? /\bgit\b/g : GIT_LOOKS, "")));
 
 /** A command that ran to its end. */
-export interface Tried {
+export interface EndedCommand {
   readonly command: string;
   readonly exitCode: number;
   /** Its result, as given to the model. */
@@ -75,19 +75,19 @@ export class Deeds {
   #worked: boolean;
   #changed = false;
   #acted = false;
-  #beside = false;
+  #actedElsewhere = false;
   /** Something was changed before the run was parked, in a box that may be gone: current changes do not show it. */
   readonly changedBefore: boolean;
   readonly #looked = new Set<string>();
   readonly #shown = new Set<string>();
   #redTests: string | undefined;
   #greenTests = false;
-  #triedSince: Tried | "nothing" = "nothing";
-  #ran: Tried | undefined;
-  #ranTests: Tried | undefined;
+  #triedSince: EndedCommand | "nothing" = "nothing";
+  #ran: EndedCommand | undefined;
+  #ranTests: EndedCommand | undefined;
   #stale = 0;
   #looks = 0;
-  #told = new Set<string>();
+  #notesGiven = new Set<string>();
 
   /** `before`: the calls up to the point where the run was parked. */
   constructor(before: readonly EndedCall[] = []) {
@@ -131,7 +131,7 @@ export class Deeds {
   #takeAct({ tool, target, changes }: EndedCall, exitCode: number | undefined): void {
     const isBeside = actsBeside(tool, target, exitCode !== undefined && exitCode !== 0);
     const isTests = tool === "bash" && RUNS_TESTS.test(target);
-    this.#beside ||= isBeside;
+    this.#actedElsewhere ||= isBeside;
     this.#acted ||= (changes || isBeside) && !isTests;
     if (!isTests || exitCode === undefined) return;
     this.#redTests = exitCode === 0 ? undefined : target;
@@ -143,7 +143,7 @@ export class Deeds {
     if (tool !== "bash") {
       if (changes && kind === "ok") this.#triedSince = "nothing";
       // An added tool may run anything.
-      if (kind === "ok" && !OF_FILES.has(tool)) this.#ran = { command: tool, exitCode: 0, text };
+      if (kind === "ok" && !FILE_TOOLS.has(tool)) this.#ran = { command: tool, exitCode: 0, text };
     } else if (exitCode !== undefined && RAN.has(kind)) {
       this.#triedSince = { command: target, exitCode, text };
       if (ONLY_LOOKS.test(target) || DOES_NOTHING.test(target)) return;
@@ -174,7 +174,7 @@ export class Deeds {
 
   /** Something may have been done that does not show as a change of the workspace's files. */
   get actedBeside(): boolean {
-    return this.#beside;
+    return this.#actedElsewhere;
   }
 
   /** The last test run, if it failed. */
@@ -188,17 +188,17 @@ export class Deeds {
   }
 
   /** The last command since the last edit. */
-  get triedSince(): Tried | "nothing" {
+  get triedSince(): EndedCommand | "nothing" {
     return this.#triedSince;
   }
 
   /** The last command that did more than look at files; a missing program counts as an outcome, too. */
-  get ran(): Tried | undefined {
+  get ran(): EndedCommand | undefined {
     return this.#ran;
   }
 
   /** The last such command with words about tests. */
-  get ranTests(): Tried | undefined {
+  get ranTests(): EndedCommand | undefined {
     return this.#ranTests;
   }
 
@@ -213,8 +213,8 @@ export class Deeds {
       this.#stale = 0;
       return ACT_NOW;
     }
-    if (intent !== "change" || this.#looks < MANY_LOOKS || this.#told.has(ACT_SOON)) return undefined;
-    this.#told.add(ACT_SOON);
+    if (intent !== "change" || this.#looks < MANY_LOOKS || this.#notesGiven.has(ACT_SOON)) return undefined;
+    this.#notesGiven.add(ACT_SOON);
     return ACT_SOON;
   }
 }

@@ -1,4 +1,4 @@
-import { brokenFiles, brokenReason, brokenText, type Parsed, type YamlError } from "./broken-syntax.ts";
+import { brokenFiles, brokenReason, brokenText, type ParseContext, type YamlError } from "./broken-syntax.ts";
 import type { Mode } from "../../core/decision.ts";
 import { headWithin } from "../../core/text/bytes.ts";
 import { visibleLine } from "../../core/text/visible.ts";
@@ -7,7 +7,7 @@ import type { Intent } from "../../core/messages.ts";
 import type { EndedCall } from "../../core/session.ts";
 import { asksOnCondition, saysNotNeeded } from "./no-answer.ts";
 import {
-  type Asked,
+  type RequestFacts,
   demandOf,
   type Earned,
   EARNED,
@@ -76,38 +76,38 @@ const MOST_FRUITLESS = 3;
  * Most whole files of a candidate from the same beginning: a small model is more likely to write another file that is
  * right than to find the error in its own. Each new beginning is requested at a higher temperature.
  */
-const MOST_OF_A_START = 3;
+const MAX_FILES_PER_START = 3;
 /** Added to the temperature when the likeliest file is the existing one, and with each new beginning. */
 const RISE_AGAIN = 0.5;
 const RISE_ANEW = 0.3;
 
 /** What a run without a person demands of an answer before it may end. A chat and a subagent have no such rules. */
 export class EndRules {
-  asked: Omit<Asked, "intent"> = { request: "", isWeak: false };
+  asked: Omit<RequestFacts, "intent"> = { request: "", isWeak: false };
   /** Number of this candidate, from 1 on. When it goes in circles, another one is of more use than its next reply. */
   candidate: number | undefined;
   /** The files before the task, if they were shown with it. */
   filesBefore: readonly ShownFile[] = [];
   readonly verification: Verification | null;
   readonly #yamlError: YamlError | undefined;
-  readonly #told = new Set<string>();
+  readonly #toldKinds = new Set<string>();
   #repairFrom: number | undefined;
   #demanded = 0;
-  #mends = 0;
+  #repairDemands = 0;
   /** The files that the model has before it, recorded each time that the check failed on them. */
   readonly #failedOn = new Set<string>();
   #fruitless = 0;
   #rewritings = 0;
-  #inVain = 0;
-  #vain = 0;
+  #failedInARow = 0;
+  #givenUp = 0;
   #starts = 0;
-  #ofStart = 0;
+  #filesOfStart = 0;
   #wrote = false;
   /** The last file was requested together with what is wrong in it. */
   #mending = false;
   #finding: string | undefined;
   /** The last trial's output, if it was not what the model expects. */
-  #wrong: Unexpected | undefined;
+  #unexpectedOutput: Unexpected | undefined;
   readonly #expected = new Map<string, Promise<string | undefined>>();
 
   constructor(verification: Verification | null, yamlError?: YamlError) {
@@ -118,7 +118,7 @@ export class EndRules {
   /** Judges by the answer and by what was done for it. */
   earned(answer: string, { intent, deeds, ended }: RunSoFar, mayTell: boolean): Earned {
     const asked = { ...this.asked, intent: intent.intent };
-    return this.#met(lackOf(answer, asked, deeds, ended), { intent, deeds, ended }, mayTell);
+    return this.#verdictOn(lackOf(answer, asked, deeds, ended), { intent, deeds, ended }, mayTell);
   }
 
   /** When nothing checks a weak model's changes, the model has to try them itself, and to see what it expects. */
@@ -126,26 +126,26 @@ export class EndRules {
     const { changed, triedSince } = run.deeds;
     const isChecked = this.verification?.checks === true;
     if (!this.asked.isWeak || run.intent.intent !== "change" || !changed || isChecked) return EARNED;
-    if (triedSince === "nothing") return this.#untried(run, mayTell);
+    if (triedSince === "nothing") return this.#verdictUntried(run, mayTell);
     const { exitCode, command, text } = triedSince;
-    if (exitCode !== 0) return this.#met(ANSWERS.test(command) ? undefined : "success", run, mayTell);
-    this.#wrong = await this.#unexpected(command, printedIn(text), ask);
-    if (this.#wrong === undefined) return EARNED;
-    return mayTell && this.#tell("expectation")
-      ? { kind: "nudge", text: unexpectedText(this.#wrong), demand: "edit" }
-      : { kind: "nothing_done", reason: unexpectedReason(this.#wrong) };
+    if (exitCode !== 0) return this.#verdictOn(ANSWERS.test(command) ? undefined : "success", run, mayTell);
+    this.#unexpectedOutput = await this.#checkOutput(command, printedIn(text), ask);
+    if (this.#unexpectedOutput === undefined) return EARNED;
+    return mayTell && this.#tellOnce("expectation")
+      ? { kind: "nudge", text: unexpectedText(this.#unexpectedOutput), demand: "edit" }
+      : { kind: "nothing_done", reason: unexpectedReason(this.#unexpectedOutput) };
   }
 
   /** A model that was told is let off, unless its last trial did not print what it expects. */
-  #untried(run: RunSoFar, mayTell: boolean): Earned {
-    if (this.#wrong === undefined) return this.#met("trial", run, mayTell);
-    return mayTell && this.#tell("another trial")
+  #verdictUntried(run: RunSoFar, mayTell: boolean): Earned {
+    if (this.#unexpectedOutput === undefined) return this.#verdictOn("trial", run, mayTell);
+    return mayTell && this.#tellOnce("another trial")
       ? { kind: "nudge", text: TRY_IT, demand: "run" }
-      : { kind: "nothing_done", reason: unexpectedReason(this.#wrong) };
+      : { kind: "nothing_done", reason: unexpectedReason(this.#unexpectedOutput) };
   }
 
   /** Asked once for each command. */
-  async #unexpected(command: string, printed: string, ask: AskAnew): Promise<Unexpected | undefined> {
+  async #checkOutput(command: string, printed: string, ask: AskAnew): Promise<Unexpected | undefined> {
     if (!isComparable(printed)) return undefined;
     const about = { request: this.asked.request, files: this.filesBefore };
     const asked = this.#expected.get(command) ?? expectedOf(ask, about, command);
@@ -157,10 +157,10 @@ export class EndRules {
   }
 
   /** Each kind of lack is told once, if there is a turn left for it; what is still lacking then decides the end. */
-  #met(lack: Lack | undefined, { intent: { intent }, deeds }: RunSoFar, mayTell: boolean): Earned {
+  #verdictOn(lack: Lack | undefined, { intent: { intent }, deeds }: RunSoFar, mayTell: boolean): Earned {
     if (lack === undefined) return EARNED;
     const kind = LACKS.has(lack) ? lack : "answer";
-    if (mayTell && this.#tell(kind))
+    if (mayTell && this.#tellOnce(kind))
       return { kind: "nudge", text: nudgeOf(lack, intent), demand: demandOf(lack, intent) };
     return endWith(lack, { intent, runs: this.asked.runs === true }, deeds);
   }
@@ -174,22 +174,22 @@ export class EndRules {
   demandOn({ intent, deeds, mode }: RunSoFar & { readonly mode: Mode }): Demand | undefined {
     const { isWeak, looks } = this.asked;
     if (!isWeak || looks === true || intent.intent !== "change" || mode === "read-only") return undefined;
-    if (this.asked.runs === true) return this.#run(deeds);
-    if (deeds.acted) return this.#mend(deeds);
+    if (this.asked.runs === true) return this.#runDemand(deeds);
+    if (deeds.acted) return this.#repairDemand(deeds);
     this.#demanded += 1;
     if (this.#demanded <= LOOKS_FIRST) return "call";
     return this.#demanded <= MOST_DEMANDS ? "act" : undefined;
   }
 
-  #run(deeds: Deeds): Demand | undefined {
+  #runDemand(deeds: Deeds): Demand | undefined {
     if (ranFor(this.asked, deeds) !== undefined || this.#demanded >= LOOKS_FIRST) return undefined;
     this.#demanded += 1;
     return "run";
   }
 
-  #mend(deeds: Deeds): Demand | undefined {
-    if (!this.#fails(deeds) || this.#mends >= MOST_MENDS) return undefined;
-    this.#mends += 1;
+  #repairDemand(deeds: Deeds): Demand | undefined {
+    if (!this.#fails(deeds) || this.#repairDemands >= MOST_MENDS) return undefined;
+    this.#repairDemands += 1;
     return "call";
   }
 
@@ -229,24 +229,24 @@ export class EndRules {
     if (verification === null || !mayWrite || this.#rewritings >= MOST_MENDS) return undefined;
     const isDue = this.#isCandidate || this.#fruitless > 0;
     if (!isDue || !(deeds.acted ? this.#fails(deeds) : verification.wasRed)) return undefined;
-    return this.#another(verification);
+    return this.#nextFile(verification);
   }
 
-  #another(verification: Verification): FailingCheck | undefined {
+  #nextFile(verification: Verification): FailingCheck | undefined {
     const finding = this.#finding;
     this.#finding = undefined;
     this.#mending = false;
     if (finding !== undefined) return this.#failing(verification, { rise: 0, mends: true, finding });
-    const isVain = this.#inVain > 1;
-    const isAgain = this.#inVain === 1;
+    const isVain = this.#failedInARow > 1;
+    const isAgain = this.#failedInARow === 1;
     if (isVain) {
-      this.#inVain = 0;
-      this.#vain += 1;
+      this.#failedInARow = 0;
+      this.#givenUp += 1;
       if (!this.#isCandidate) return undefined;
     }
-    if (this.#isCandidate && (isVain || this.#ofStart >= MOST_OF_A_START)) {
+    if (this.#isCandidate && (isVain || this.#filesOfStart >= MAX_FILES_PER_START)) {
       this.#starts += 1;
-      this.#ofStart = 0;
+      this.#filesOfStart = 0;
       this.#wrote = false;
     }
     const mends = this.#isCandidate && this.#wrote && isAgain;
@@ -259,7 +259,7 @@ export class EndRules {
     { command, said, saidBefore }: Verification,
     how: Pick<FailingCheck, "rise" | "mends" | "finding">,
   ): FailingCheck {
-    const about = { command, vain: this.#vain, byTask: !this.#wrote && this.#beginsByTask(), ...how };
+    const about = { command, vain: this.#givenUp, byTask: !this.#wrote && this.#beginsByTask(), ...how };
     if (this.#starts === 0 || this.#wrote) return { ...about, said };
     const anew = this.filesBefore.map(({ path, text }) => ({ path, text: ownText(text) }));
     return { ...about, said: saidBefore, anew };
@@ -281,9 +281,9 @@ export class EndRules {
     if (!isNew && this.#mending) this.#finding = finding;
     // Rewritings have their own limit, within which a new beginning needs its turns.
     if (this.#isCandidate) this.#fruitless = 0;
-    this.#ofStart += 1;
+    this.#filesOfStart += 1;
     this.#rewritings += 1;
-    this.#inVain = isNew ? 0 : this.#inVain + 1;
+    this.#failedInARow = isNew ? 0 : this.#failedInARow + 1;
     if (isNew) this.#wrote = true;
   }
 
@@ -291,12 +291,12 @@ export class EndRules {
   closes(): string | undefined {
     const { verification } = this;
     if (verification?.isGreen !== true || !this.#isCandidate || this.#rewritings === 0) return undefined;
-    return this.#tell("closing") ? verification.command : undefined;
+    return this.#tellOnce("closing") ? verification.command : undefined;
   }
 
   /** A weak model's changes that no longer parse, in words for the model and for people. */
   async brokenIn(
-    agent: Parsed & { readonly deeds: Pick<Deeds, "changed"> },
+    agent: ParseContext & { readonly deeds: Pick<Deeds, "changed"> },
     signal: AbortSignal,
   ): Promise<{ readonly text: string; readonly reason: string } | undefined> {
     if (!this.asked.isWeak || !agent.deeds.changed) return undefined;
@@ -306,7 +306,7 @@ export class EndRules {
 
   /** What the request states by name and is not so: about files, and for a weak model about their contents, too. */
   async notAsNamed(
-    agent: RunSoFar & Pick<Parsed, "box"> & { readonly mode: Mode },
+    agent: RunSoFar & Pick<ParseContext, "box"> & { readonly mode: Mode },
     mayTell: boolean,
   ): Promise<Earned> {
     const { changed, acted } = agent.deeds;
@@ -320,7 +320,7 @@ export class EndRules {
       : [];
     if (files === undefined && things.length === 0) return EARNED;
     const wrong = [...(files === undefined ? [] : [files]), ...things].join(", ");
-    return mayTell && this.#tell("named files")
+    return mayTell && this.#tellOnce("named files")
       ? {
           kind: "nudge",
           text: namedText(wrong, files === undefined ? renamingOf(request) : FILES_HINT),
@@ -331,16 +331,16 @@ export class EndRules {
 
   /** Whether the model is told about it: once. */
   tellsBroken(): boolean {
-    return this.#tell("syntax");
+    return this.#tellOnce("syntax");
   }
 
   get #isCandidate(): boolean {
     return this.candidate !== undefined;
   }
 
-  #tell(kind: string): boolean {
-    if (this.#told.has(kind)) return false;
-    this.#told.add(kind);
+  #tellOnce(kind: string): boolean {
+    if (this.#toldKinds.has(kind)) return false;
+    this.#toldKinds.add(kind);
     return true;
   }
 

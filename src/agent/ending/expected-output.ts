@@ -37,7 +37,7 @@ const withoutFence = (reply: string): string =>
 const NOTHING = /^\W*(?:no output|nothing|none|empty)\b.{0,80}$/i;
 
 /** The text in which all replies to the same question agree. */
-export function agreed(replies: readonly string[]): string | undefined {
+export function commonReply(replies: readonly string[]): string | undefined {
   const [first = "", ...others] = replies.map(withoutFence);
   const isOne = others.length > 0 && others.every((other) => letters(other) === letters(first));
   return isOne && isComparable(first) && !NOTHING.test(first) ? first : undefined;
@@ -65,7 +65,7 @@ const QUESTION =
   "When the task is done, somebody types this command:\n$ COMMAND\n\nWhat exactly does it print then? Answer with the printed text alone.";
 
 /** The beginning that tells these questions from any other conversation about the task. */
-export const beginsAside = (request: string): string => `The task: ${request}\n\n`;
+export const questionOpening = (request: string): string => `The task: ${request}\n\n`;
 
 /** The same question in other words, for when there are no files to vary it: repeating one proves nothing. */
 const AGAIN =
@@ -74,11 +74,12 @@ const AGAIN =
 /** One question without the earlier files, one with them. */
 function questions(request: string, command: string, files: readonly ShownFile[]): readonly string[] {
   const [asked = "", again = ""] = [QUESTION, AGAIN].map((text) => text.replace("COMMAND", () => command));
-  if (files.length === 0) return [`${beginsAside(request)}${asked}`, `${beginsAside(request)}${again}`];
+  if (files.length === 0)
+    return [`${questionOpening(request)}${asked}`, `${questionOpening(request)}${again}`];
   const before = files.map(({ path, text }) => `[${path}, before the task]\n${ownText(text)}\n`).join("\n");
   return [
-    `${beginsAside(request)}${asked}`,
-    `${beginsAside(request)}${headWithin(before, MOST_FILES)}\n${asked}`,
+    `${questionOpening(request)}${asked}`,
+    `${questionOpening(request)}${headWithin(before, MOST_FILES)}\n${asked}`,
   ];
 }
 
@@ -99,7 +100,7 @@ export async function expectedOf(
     if (reply === undefined) return undefined;
     replies.push(reply);
   }
-  return agreed(replies);
+  return commonReply(replies);
 }
 
 /** Most bytes of a quoted text. */

@@ -22,7 +22,7 @@ const brokenOff = (times: number): LoopEnd => ({
 });
 
 /** Handles replies that repeat themselves. They are not continued: that would be the circle again. */
-class Rounds {
+class RepeatedReplies {
   #inARow = 0;
 
   over(): void {
@@ -45,7 +45,7 @@ class Rounds {
 
 export class PlainAnswer implements AnswerGate {
   readonly #parts: string[] = [];
-  readonly #rounds = new Rounds();
+  readonly #rounds = new RepeatedReplies();
 
   format(): undefined {
     return undefined;
@@ -82,7 +82,7 @@ const MAX_REPAIRS = 3;
 /** The answer has to be JSON that fits a schema; the model is told what is wrong, a few times. */
 export class FittedAnswer implements AnswerGate {
   #repairs = 0;
-  readonly #rounds = new Rounds();
+  readonly #rounds = new RepeatedReplies();
   readonly #schema: JsonSchema;
   readonly #check: CheckAnswer;
 

@@ -91,22 +91,22 @@ const LOOK_UP =
 const GENERAL =
   /^(?=.*\d)[\d\s+*/().^%x=?-]+$|^(?:what(?:'s| is)|how much is|calculate)? ?\d+(?:\.\d+)? ?[-+*/^x%]|\b(?:stand|short) for\b|\bmean(?:ing)?\b|\bdifferences? between\b|\bpros and cons\b|\b(?:dis)?advantages of\b|\bversus\b|\bvs\b|^(?:what|who)(?:'s| is| are|'re) (?!the |it\b|wrong|missing)[^?]{1,40}\??$|^(?:what|which)(?:'s| is| are)? the (?:best|fastest|most|easiest|biggest|largest|oldest|first|capital|population|boiling|speed|plural|tallest|longest|square root|time complexity) |^(?:who|when) (?:\w+ed|wrote|made|was|were|is|did|won)\b|^how (?:to|do you|far|old|tall)\b|\w+er than\b|^which is \w+er\b|^what does (?!it\b|the |this |that )\S+(?: \S+)? do\b|^(?:explain|describe|define|compare|tell me|teach me|give me|what|how|why|when|should i)\b.* an? |^(?:explain|describe|define|compare) (?!how|why|where|the )/;
 
-interface Opened {
+interface Sentence {
   readonly text: string;
   readonly written: string;
 }
 
 /** The sentences without greetings and fillers; empty ones are left out. */
-function sentencesOf(text: string): readonly Opened[] {
+function sentencesOf(text: string): readonly Sentence[] {
   return text
     .replaceAll(/```[\s\S]*?(?:```|$)/g, " `code` ")
     .replaceAll("’", "'")
     .split(/(?<=[.!?;:])\s+|\n+/)
-    .map((part) => ({ text: opened(part.trim().toLowerCase()), written: part.trim() }))
+    .map((part) => ({ text: withoutOpening(part.trim().toLowerCase()), written: part.trim() }))
     .filter(({ text }) => text !== "");
 }
 
-function opened(sentence: string): string {
+function withoutOpening(sentence: string): string {
   let text = sentence.replace(/^(?:[-*+>#]+|\d+[.)])\s+/, "");
   for (;;) {
     const before = text;
@@ -124,7 +124,7 @@ function opened(sentence: string): string {
   }
 }
 
-function isDeed({ text }: Opened): boolean {
+function isDeed({ text }: Sentence): boolean {
   const asked = text.replace(REQUEST, "");
   if (DEMAND.test(asked))
     return !/^(?:how|what|why|should|does|is)\b/.test(asked) || /\bplease\b/.test(asked);
@@ -158,7 +158,7 @@ export const asksToLook = (request: string): boolean => asksOnly(request, isLook
 function asksOnly(request: string, isThis: (clause: string) => boolean): boolean {
   if (request.length > MAX_CHARACTERS) return false;
   const clauses = sentencesOf(request.replaceAll(QUOTED, "x")).flatMap(({ text }) =>
-    text.replace(REQUEST, "").split(CLAUSES).map(opened),
+    text.replace(REQUEST, "").split(CLAUSES).map(withoutOpening),
   );
   if (clauses.some((clause) => MORE_THAN_A_RUN.test(clause) && !isLook(clause))) return false;
   return (
@@ -188,7 +188,7 @@ const OPEN_QUESTION =
  * A question whose words do not tell whether it is about the project. Either way it wants an answer and no change. Two
  * words refer to what was said before.
  */
-const isOpenQuestion = ({ text }: Opened): boolean =>
+const isOpenQuestion = ({ text }: Sentence): boolean =>
   OPEN_QUESTION.test(text) &&
   text.split(" ").length > 2 &&
   ![DEED, NEEDS_A_RUN, MORE_THAN_A_RUN, DEMAND, /\b(?:can|could|would|will) you\b/].some((wanted) =>
@@ -202,7 +202,7 @@ const isRun = (clause: string): boolean => RUNS.test(clause) || RESULT_OF_A_RUN.
 /** Asks for the result. */
 const TELLS = /^(?:give|list|load|look|output|print|report|say|show|wait)\b/;
 
-const looksUp = ({ text }: Opened): boolean => LOOK_UP.test(text) && !DEMAND.test(text);
+const looksUp = ({ text }: Sentence): boolean => LOOK_UP.test(text) && !DEMAND.test(text);
 
 /**
  * The intent that the words express. A question that may be about anything counts as one about the repository. If the
@@ -223,7 +223,7 @@ export function guessIntent(text: string, mode: Mode): Intent {
 }
 
 /** What the questions and the text around them are about; undefined when they do not say, or there are none. */
-function topicOf(matter: readonly Opened[]): Intent | undefined {
+function topicOf(matter: readonly Sentence[]): Intent | undefined {
   const asked = matter
     .map(({ text }) => ({ text, bare: text.replace(REQUEST, "") }))
     .filter(({ text, bare }) => QUESTION.test(text) || ASKING.test(bare));

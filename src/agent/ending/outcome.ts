@@ -1,6 +1,6 @@
 import { ONLY_LOOKED, PLAIN_ENDING } from "../../core/plain-ending.ts";
 import { firstOf } from "../../core/text/short-lists.ts";
-import type { Tried } from "./deeds.ts";
+import type { EndedCommand } from "./deeds.ts";
 import { headWithin } from "../../core/text/bytes.ts";
 import { EXIT, type ExitCode, type Signal } from "../../core/errors.ts";
 import type { Denial, RunStatus } from "../../core/events.ts";
@@ -39,7 +39,7 @@ export type Ending =
   | { readonly how: "parked"; readonly reason: string };
 
 /** What is known about an answered run besides its calls. */
-export interface Proved {
+export interface RunFacts {
   readonly strict: boolean;
   /** Null when the request is not a question about the repository. */
   readonly grounded?: boolean | null;
@@ -58,7 +58,7 @@ export interface Proved {
   /** A person reads the answer, no call was made for it, and it says what was done. */
   readonly word?: boolean;
   /** Only a run of something was requested: the last such run. */
-  readonly ran?: Tried | undefined;
+  readonly ran?: EndedCommand | undefined;
 }
 
 export interface Outcome {
@@ -92,7 +92,7 @@ const SIGNALS: Readonly<Record<Signal, readonly [ExitCode, string]>> = {
  *    changed, or passing tests whose last run failed.
  * Refusals are listed by `denialsOf` in any case.
  */
-export function outcomeOf(ending: Ending, calls: readonly EndedCall[], proved: Proved): Outcome {
+export function outcomeOf(ending: Ending, calls: readonly EndedCall[], proved: RunFacts): Outcome {
   const { strict } = proved;
   const broken = brokenOff(ending);
   if (broken !== undefined) return broken;
@@ -107,7 +107,7 @@ export function outcomeOf(ending: Ending, calls: readonly EndedCall[], proved: P
 }
 
 /** What `strict` does not accept as an end. */
-function unproved({ grounded, claims, redTests }: Proved): string | undefined {
+function unproved({ grounded, claims, redTests }: RunFacts): string | undefined {
   if (grounded === false) return "The answer was given without a look at the repository.";
   if (claims === true) return `${CLAIMED}.`;
   return redTests === undefined ? undefined : `The model's answer says that tests pass, ${redRun(redTests)}.`;
@@ -123,7 +123,7 @@ function failedBy(ending: Ending): string | undefined {
   return how === "nothing_done" || how === "misfit" || how === "unverified" ? ending.reason : undefined;
 }
 
-function doubtedBy({ doubted, claims, onlyLooked = [] }: Proved): string | undefined {
+function doubtedBy({ doubted, claims, onlyLooked = [] }: RunFacts): string | undefined {
   if (doubted !== true) return undefined;
   if (claims === true) return `${CLAIMED}.`;
   return `The model changed nothing. It looked at ${listed(onlyLooked)}; a change was asked for, and the word of a small model that none is needed is no proof (--check CMD names one).`;
@@ -138,7 +138,7 @@ function doneBecause({
   redTests,
   ran,
   word,
-}: Proved): string {
+}: RunFacts): string {
   const proof = verifiedBy === undefined ? bent : `verified by \`${verifiedBy}\``;
   const red = redTests === undefined ? "" : `; it says that tests pass, ${redRun(redTests)}`;
   const verified = `${proof === undefined ? "" : `; ${proof}`}${red}`;
@@ -204,7 +204,7 @@ function cutShort(ending: Ending, calls: readonly EndedCall[]): Outcome | undefi
     case "too_long":
       return { status: "failed", exit_code: EXIT.failed, reason: ending.reason };
     case "repeated": {
-      const refusal = wentRound(calls);
+      const refusal = repeatedRefusal(calls);
       return refusal === undefined
         ? { status: "budget", exit_code: EXIT.budget, reason: "The model kept repeating the same calls." }
         : refusedBy(refusal);
@@ -215,7 +215,7 @@ function cutShort(ending: Ending, calls: readonly EndedCall[]): Outcome | undefi
 }
 
 /** The refusal among the last calls, as many as a cycle can have; calls that were broken up never ran. */
-function wentRound(calls: readonly EndedCall[]): EndedCall | undefined {
+function repeatedRefusal(calls: readonly EndedCall[]): EndedCall | undefined {
   const last = calls.filter(({ kind }) => kind !== "invalid").slice(-4);
   return last.some(({ changes }) => changes) ? undefined : last.findLast(({ refused }) => refused);
 }

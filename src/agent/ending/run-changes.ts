@@ -15,7 +15,7 @@ export const NO_CHANGES: RunChanges = { added: [], modified: [], deleted: [], ig
 
 const LIMIT_MS = 20_000;
 /** Most bytes of paths that are looked up; paths beyond that count as not ignored. */
-const ASKED = 48 * 2 ** 20;
+const MAX_ASKED_BYTES = 48 * 2 ** 20;
 const PIECE = 64 * 1024;
 
 /**
@@ -23,7 +23,7 @@ const PIECE = 64 * 1024;
  * not the workspace is a repository, and obeys none of its configuration. The box user's global rules do not count:
  * commands of this run wrote them.
  */
-const ASK = `d=$(mktemp -d) && git init -q --bare --template= "$d" && \
+const CHECK_IGNORE_SCRIPT = `d=$(mktemp -d) && git init -q --bare --template= "$d" && \
 GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null git -c core.excludesFile=/dev/null --git-dir="$d" --work-tree=. \
 check-ignore -z --no-index --stdin; code=$?; rm -rf "$d"; exit $code`;
 
@@ -83,15 +83,15 @@ export async function changesIn(box: Box, changes: Changes, signal: AbortSignal)
 /** Empty when git cannot tell: then all paths are listed. */
 async function ignoredAmong(box: Box, all: Changes["all"], signal: AbortSignal): Promise<Set<string>> {
   const found = new Set<string>();
-  if (!some(all)) return found;
-  const names = new Names((name) => found.add(name));
+  if (!hasAny(all)) return found;
+  const names = new NameReader((name) => found.add(name));
   const { exit_code } = await box.exec(
     {
-      words: ["bash", "-c", ASK],
+      words: ["bash", "-c", CHECK_IGNORE_SCRIPT],
       timeoutMs: LIMIT_MS,
       // All output is processed as it comes, and none is kept.
-      keep: { head: 2 * ASKED, tail: 0 },
-      input: asked(all),
+      keep: { head: 2 * MAX_ASKED_BYTES, tail: 0 },
+      input: pathChunks(all),
       onOutput: (stream, bytes) => (stream === "stdout" ? names.push(bytes) : undefined),
     },
     signal,
@@ -100,7 +100,7 @@ async function ignoredAmong(box: Box, all: Changes["all"], signal: AbortSignal):
   return exit_code === 0 ? found : new Set();
 }
 
-function some(all: Changes["all"]): boolean {
+function hasAny(all: Changes["all"]): boolean {
   for (const _ of all) return true;
   return false;
 }
@@ -108,10 +108,10 @@ function some(all: Changes["all"]): boolean {
 /** Changed ignore rules are always shown, whatever they say; ignore rules do not apply to a repository's own files. */
 const isShown = (path: string): boolean => /(?:^|\/)(?:\.gitignore$|\.git(?:\/|$))/i.test(path);
 
-async function* asked(all: Changes["all"]): AsyncGenerator<Uint8Array> {
+async function* pathChunks(all: Changes["all"]): AsyncGenerator<Uint8Array> {
   let piece: Buffer[] = [];
   let size = 0;
-  let room = ASKED;
+  let room = MAX_ASKED_BYTES;
   for (const { path } of all) {
     if (isShown(path)) continue;
     const name = bytesOfText(`${path}\0`);
@@ -127,7 +127,7 @@ async function* asked(all: Changes["all"]): AsyncGenerator<Uint8Array> {
 }
 
 /** Splits incoming pieces into names that each end with a NUL. */
-class Names {
+class NameReader {
   readonly #take: (name: string) => void;
   #begun: Buffer[] = [];
 
@@ -153,18 +153,18 @@ const HANDOFF_LIMIT_MS = 20_000;
 const MAX_COUNT = 20_000;
 const MAX_BYTES = 4 * 2 ** 20;
 /** Most characters of JSON that are reported for each tier. */
-const TOLD = 2 ** 18;
+const MAX_TIER_JSON = 2 ** 18;
 
 /** Prints, for each incoming path, its link target and the path. */
-const LOOK = String.raw`xargs -0 -r sh -c 'exec find "$@" -maxdepth 0 -printf "%l\0%p\0"' find`;
+const LINK_SCRIPT = String.raw`xargs -0 -r sh -c 'exec find "$@" -maxdepth 0 -printf "%l\0%p\0"' find`;
 
-export type ToldHandoff = Pick<
+export type HandoffReport = Pick<
   Extract<EventBody, { readonly type: "run.finished" }>,
   "handoff" | "handoff_left_out"
 >;
 
-export async function handoffIn(box: Box, { all }: Changes, signal: AbortSignal): Promise<ToldHandoff> {
-  const targets = await look(box, linksIn(all), signal);
+export async function handoffIn(box: Box, { all }: Changes, signal: AbortSignal): Promise<HandoffReport> {
+  const targets = await linkTargets(box, linksIn(all), signal);
   const changed = {
     *[Symbol.iterator](): Generator<ChangedPath> {
       for (const { what, kind, mode, path } of all) {
@@ -174,7 +174,7 @@ export async function handoffIn(box: Box, { all }: Changes, signal: AbortSignal)
       }
     },
   };
-  const { handoff, left } = handoffWithin(changed, box.workspace, TOLD);
+  const { handoff, left } = handoffWithin(changed, box.workspace, MAX_TIER_JSON);
   return left.dangerous + left.look === 0 ? { handoff } : { handoff, handoff_left_out: left };
 }
 
@@ -195,16 +195,16 @@ function linksIn(all: Changes["all"]): readonly string[] {
   return links;
 }
 
-async function look(
+async function linkTargets(
   box: Box,
   paths: readonly string[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, string>> {
   if (paths.length === 0) return new Map();
-  const words = ["sh", "-c", LOOK];
+  const words = ["sh", "-c", LINK_SCRIPT];
   const keep = { head: 32 * 2 ** 20, tail: 0 };
   const { stdout } = await box.exec(
-    { words, timeoutMs: HANDOFF_LIMIT_MS, keep, input: given(paths) },
+    { words, timeoutMs: HANDOFF_LIMIT_MS, keep, input: linkPaths(paths) },
     signal,
   );
   const fields = textOfBytes(stdout.head).split("\0");
@@ -216,7 +216,7 @@ async function look(
   return targets;
 }
 
-async function* given(paths: readonly string[]): AsyncGenerator<Uint8Array> {
+async function* linkPaths(paths: readonly string[]): AsyncGenerator<Uint8Array> {
   yield await Promise.resolve(bytesOfText(paths.map((path) => `./${path}\0`).join("")));
 }
 
@@ -224,7 +224,7 @@ async function* given(paths: readonly string[]): AsyncGenerator<Uint8Array> {
 
 type Finished = Extract<EventBody, { readonly type: "run.finished" }>;
 
-interface Told extends Required<
+interface BoxLogReport extends Required<
   Pick<Finished, "quarantined" | "quarantined_total" | "commits" | "commits_total" | "staged">
 > {
   readonly handoff: readonly Handoff[];
@@ -233,7 +233,7 @@ interface Told extends Required<
 /** Most paths of one commit. */
 const MAX_PATHS = 100;
 
-export function toldOf(log: BoxLog, workspace: string): Told {
+export function boxLogReport(log: BoxLog, workspace: string): BoxLogReport {
   const commits = log.commits.map((commit) => ({ commit, handoff: handoffOfCommit(commit, workspace) }));
   const staged = stagedHandoff(log, workspace);
   return {
@@ -291,14 +291,18 @@ function movedHandoff({ from, to, earlier }: MovedAway, workspace: string): Hand
   return { path: asSeenFrom(workspace, from), tier: "look", reason: `${made}, and ${done}` };
 }
 
-interface Seen {
+interface SeenWorkspace {
   readonly changes: RunChanges | null;
   readonly handoff: readonly Handoff[];
 }
 
 /** The workspace as seen before the last search, without what that moved out, plus what is reported about it. */
-export function seenWith({ changes, handoff }: Seen, log: BoxLog, workspace: string): Seen & Told {
-  const told = toldOf(log, workspace);
+export function withBoxLog(
+  { changes, handoff }: SeenWorkspace,
+  log: BoxLog,
+  workspace: string,
+): SeenWorkspace & BoxLogReport {
+  const told = boxLogReport(log, workspace);
   const stays = staysBeside(log, workspace);
   const left = changes && stillThere(changes, log, workspace);
   const looks = mergedHandoff(

@@ -43,7 +43,7 @@ export interface CheckContext {
   readonly emit: Emit;
 }
 
-interface Asked {
+interface CheckOptions {
   /** The request, in its own words. */
   readonly request: string;
   /** A weakened check proves nothing, whatever else was done. */
@@ -106,20 +106,20 @@ export class Verification {
   #rounds = 0;
   #runs = 0;
   #tookMs = 0;
-  #isNone = false;
+  #isUnused = false;
   #before: CheckRun | undefined;
   /** How often a project's check that had no end before the first turn has not ended since; else undefined. */
-  #unended: number | undefined;
+  #runsWithoutEnd: number | undefined;
   #last: Verified | null = null;
-  #told = false;
+  #toldWeakened = false;
   #isRed = false;
   #isGreen = false;
   #exitCode = 1;
-  #said = "";
+  #output = "";
   #bent: string | undefined;
-  readonly #asked: Asked;
+  readonly #asked: CheckOptions;
 
-  constructor(check: Check, timeoutMs: number, asked: Asked = { request: "", strict: false }) {
+  constructor(check: Check, timeoutMs: number, asked: CheckOptions = { request: "", strict: false }) {
     this.#check = check;
     this.#asked = asked;
     this.#timeoutMs = timeoutMs;
@@ -141,12 +141,12 @@ export class Verification {
 
   /** The check failed before the first turn. */
   get wasRed(): boolean {
-    return !this.#isNone && this.#before !== undefined && this.#before.exit_code !== 0;
+    return !this.#isUnused && this.#before !== undefined && this.#before.exit_code !== 0;
   }
 
   /** The output of the last run of the check. */
   get said(): string {
-    return this.#said;
+    return this.#output;
   }
 
   /** The output before the first turn. */
@@ -161,7 +161,7 @@ export class Verification {
 
   /** The check runs, if that is known. */
   get checks(): boolean {
-    return !this.#isNone;
+    return !this.#isUnused;
   }
 
   /** The user's own check succeeds: no further proof is needed. A project's tests may not cover the request. */
@@ -200,24 +200,24 @@ export class Verification {
     this.#runs += 1;
     this.#tookMs = ms;
     this.#exitCode = exit_code;
-    this.#said = text;
+    this.#output = text;
     this.#isRed = when !== "before" && exit_code !== 0;
     // The result after a change says nothing about how it was before.
     if (when === "between") return;
     this.#before = run;
     const isProjects = this.#check.by === "project";
-    this.#isNone = isProjects && cannotRun(run) !== undefined;
-    if (when === "before" && isProjects && run.isCut) this.#unended = 0;
+    this.#isUnused = isProjects && cannotRun(run) !== undefined;
+    if (when === "before" && isProjects && run.isCut) this.#runsWithoutEnd = 0;
   }
 
   /** Runs the check before the first turn. Undefined when a project's check cannot run, and so can prove nothing. */
   async before(agent: CheckContext, signal: AbortSignal): Promise<CheckRun | undefined> {
-    if (!(await this.#mayRun(agent, signal))) return this.#none(agent, NOT_ASKED);
+    if (!(await this.#mayRun(agent, signal))) return this.#useNoCheck(agent, NOT_ASKED);
     const run = await this.#run(agent, "before", signal);
     const isProjects = this.#check.by === "project";
     if (isProjects && run.cannot !== undefined)
-      return this.#none(agent, run.cannot, await this.#asked.remedy?.());
-    if (isProjects && run.isCut) this.#unended = 0;
+      return this.#useNoCheck(agent, run.cannot, await this.#asked.remedy?.());
+    if (isProjects && run.isCut) this.#runsWithoutEnd = 0;
     this.#before = run;
     return run;
   }
@@ -228,7 +228,7 @@ export class Verification {
   }
 
   #unknown(agent: CheckContext, { ending }: CheckRun): Proof {
-    this.#none(agent, ending);
+    this.#useNoCheck(agent, ending);
     return {
       kind: "unknown",
       reason: `\`${visible(this.command)}\` is not over (${ending}), so that nothing shows that it is done.`,
@@ -236,12 +236,12 @@ export class Verification {
   }
 
   #leftOut(agent: CheckContext, why: string): Proof {
-    this.#none(agent, why);
+    this.#useNoCheck(agent, why);
     return { kind: "green" };
   }
 
-  #none(agent: CheckContext, why: string, remedy = ""): undefined {
-    this.#isNone = true;
+  #useNoCheck(agent: CheckContext, why: string, remedy = ""): undefined {
+    this.#isUnused = true;
     const next = [remedy, "--check CMD names another."].filter(Boolean).join(" ");
     const text = `No check: \`${visible(this.command)}\` is not run in the box (${why}). ${next}`;
     agent.emit({ type: "notice", text });
@@ -255,21 +255,22 @@ export class Verification {
   async between(agent: CheckContext, signal: AbortSignal): Promise<string | undefined> {
     this.#isRed = false;
     this.#isGreen = false;
-    const isLong = this.#unended === undefined ? this.#tookMs >= MOMENT_MS : this.#unended >= MOST_UNENDED;
+    const isLong =
+      this.#runsWithoutEnd === undefined ? this.#tookMs >= MOMENT_MS : this.#runsWithoutEnd >= MOST_UNENDED;
     if (!this.wasRed || isLong) return undefined;
     const run = await this.#run(agent, "between", signal);
     if (signal.aborted) return undefined;
     const isOver = !run.isCut;
-    if (isOver) this.#unended = undefined;
-    if (this.#unended === undefined)
+    if (isOver) this.#runsWithoutEnd = undefined;
+    if (this.#runsWithoutEnd === undefined)
       return isOver ? betweenText(this.command, run) : notOver(this.command, MOMENT_MS);
-    this.#unended += 1;
+    this.#runsWithoutEnd += 1;
     return stillNotOver(this.command, MOMENT_MS);
   }
 
   /** Runs the check after the model said that it is done. `last`: no turn is left for a repair. */
   async after(agent: CheckContext, signal: AbortSignal, last: boolean): Promise<Proof> {
-    if (this.#isNone) return { kind: "green" };
+    if (this.#isUnused) return { kind: "green" };
     // A run that was parked continues without a check before its first turn.
     const isFirst = this.#runs === 0;
     if (isFirst && !(await this.#mayRun(agent, signal))) return this.#leftOut(agent, NOT_ASKED);
@@ -278,12 +279,12 @@ export class Verification {
     if (cannot !== undefined) return this.#leftOut(agent, cannot);
     const { exit_code } = run;
     if (signal.aborted) return { kind: "green" };
-    const mayHaveNoEnd = this.#unended !== undefined || (isFirst && this.#check.by === "project");
+    const mayHaveNoEnd = this.#runsWithoutEnd !== undefined || (isFirst && this.#check.by === "project");
     if (run.isCut && mayHaveNoEnd) return this.#unknown(agent, run);
-    this.#unended = undefined;
+    this.#runsWithoutEnd = undefined;
     this.#last = { command: this.command, exit_code, rounds: this.#rounds };
     this.#bent = undefined;
-    if (exit_code === 0) return this.#believed(agent, signal, last);
+    if (exit_code === 0) return this.#proofOfSuccess(agent, signal, last);
     if (last || this.#rounds >= MAX_REPAIRS) return { kind: "red", reason: this.#redReason(run) };
     this.#rounds += 1;
     return { kind: "repair", text: repairText(this.command, run) };
@@ -294,7 +295,7 @@ export class Verification {
    * told once in a round of repair, and then the run has failed. If code was changed, too, a notice says so, and
    * nothing is verified.
    */
-  async #believed(agent: CheckContext, signal: AbortSignal, last: boolean): Promise<Proof> {
+  async #proofOfSuccess(agent: CheckContext, signal: AbortSignal, last: boolean): Promise<Proof> {
     const bent = await this.#bentIn(agent, signal);
     if (bent === undefined) return { kind: "green" };
     this.#last = null;
@@ -304,8 +305,8 @@ export class Verification {
       agent.emit({ type: "notice", text: words });
       return { kind: "green" };
     }
-    if (last || this.#told || this.#rounds >= MAX_REPAIRS) return { kind: "red", reason: words };
-    this.#told = true;
+    if (last || this.#toldWeakened || this.#rounds >= MAX_REPAIRS) return { kind: "red", reason: words };
+    this.#toldWeakened = true;
     this.#rounds += 1;
     return { kind: "repair", text: bentText(this.command, bent) };
   }
@@ -352,7 +353,7 @@ export class Verification {
       await this.#hooked(agent, { id: writing.call, text, exit_code }, signal),
       MAX_SHOWN,
     );
-    this.#said = shown;
+    this.#output = shown;
     this.#isGreen = when !== "before" && exit_code === 0;
     agent.emit({ type: "check.ended", ...about, exit_code, ms, text: shown });
     return { exit_code, text: shown, ending, isCut: timed_out, cannot };

@@ -1,8 +1,13 @@
 import type { AgentContext } from "../../agent/agent-context.ts";
-import { BackgroundTasks, type Beginning, type Subagent, WriteOrder } from "../../agent/background-tasks.ts";
+import {
+  BackgroundTasks,
+  type SubagentStart,
+  type Subagent,
+  WriteOrder,
+} from "../../agent/background-tasks.ts";
 import { bounded } from "../../agent/call-result.ts";
 import { ARTIFACT_SCHEMA } from "../../agent/context/compaction-artifact.ts";
-import { Compactor, type Means } from "../../agent/context/compaction.ts";
+import { Compactor, type CompactorOptions } from "../../agent/context/compaction.ts";
 import type { History } from "../../agent/context/history.ts";
 import type { PromptSize } from "../../agent/context/prompt-size.ts";
 import type { AnswerGate } from "../../agent/ending/final-answer.ts";
@@ -137,9 +142,9 @@ function childrenOf(
   { state, sink, workspace, parked }: AgentParts,
   context: () => AgentContext,
   capabilities: Capabilities,
-): { readonly begin: (part: Part, how: Beginning) => Subagent; readonly tasks: BackgroundTasks } {
+): { readonly begin: (part: Part, how: SubagentStart) => Subagent; readonly tasks: BackgroundTasks } {
   const { memory } = state;
-  const begin = (part: Part, how: Beginning): Subagent =>
+  const begin = (part: Part, how: SubagentStart): Subagent =>
     subagent(
       {
         parent: context(),
@@ -186,7 +191,7 @@ const CUT = { kind: "cut", reason: "the summary was cut at its length limit", re
 function compactorFor(
   agent: () => AgentContext,
   history: History,
-  { context, origin, kept }: Pick<Capabilities, "context" | "origin"> & Pick<Means, "kept">,
+  { context, origin, kept }: Pick<Capabilities, "context" | "origin"> & Pick<CompactorOptions, "kept">,
 ): Compactor {
   return new Compactor(history, {
     window: context - Math.min(MAX_REPLY_TOKENS, Math.floor(context / 4)),

@@ -1,4 +1,4 @@
-import { beginsAside } from "../../agent/ending/expected-output.ts";
+import { questionOpening } from "../../agent/ending/expected-output.ts";
 import type { Mode } from "../../core/decision.ts";
 import type { AgentEvent, ResultKind } from "../../core/events.ts";
 import type { Intent } from "../../core/messages.ts";
@@ -274,7 +274,7 @@ export function scenarioOf({ task, replies, asides }: RecordedRequest): string {
         : [{ fail: failureOf(failed.kind), reason: failed.reason }],
   }));
   const beside = [...asides, null].map((aside) => ({
-    to: beginsAside(task),
+    to: questionOpening(task),
     reply: aside === null ? [UNSAID] : [...inert(aside.text), ...usageOf(aside.usage)],
   }));
   const capabilities = { context: WIDE, tools: true };

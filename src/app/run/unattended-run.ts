@@ -1,4 +1,4 @@
-import { Limits, type LimitsGiven } from "../../agent/limits.ts";
+import { Limits, type LimitValues } from "../../agent/limits.ts";
 import type { Finished } from "../../agent/agent-run.ts";
 import type { Config } from "../../config/load-config.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
@@ -26,7 +26,7 @@ import { answerFor, GO_ON, runTask, type TaskFlags } from "./run-task.ts";
 export interface UnattendedRun {
   readonly host: Host;
   readonly config: Config;
-  readonly limits: LimitsGiven;
+  readonly limits: LimitValues;
   /** The folder of the run, unless the run continues a session of another folder. */
   readonly folder: string;
   /** The folder was named, so it takes precedence over the session's. */

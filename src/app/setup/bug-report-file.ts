@@ -11,7 +11,7 @@ import {
   bugReportText,
   holdsOf,
   LEFT_OUT,
-  type Private,
+  type PrivateData,
   redactor,
 } from "../../telemetry/bug-report.ts";
 import { keptLogs } from "../../telemetry/diagnostics-log.ts";
@@ -73,7 +73,7 @@ const TELLING =
   /^(?:HARNESS_|OTEL_|DOCKER_|OLLAMA_|OPENAI_|ANTHROPIC_|QDRANT_|XDG_|NODE_|LC_|LANG$|TERM$|CI$|NO_COLOR$|FORCE_COLOR$|TMPDIR$|(?:HTTPS?|NO|ALL)_PROXY$)/i;
 const SECRET_NAME = /key|token|secret|passw|pwd|credential|auth|cookie|session|headers|dsn|connection/i;
 
-async function privateOf(host: Host, config: Config | undefined): Promise<Private> {
+async function privateOf(host: Host, config: Config | undefined): Promise<PrivateData> {
   const { env, places } = host;
   const homes = [places.home, homedir(), env["HOME"] ?? ""].filter((home) => path.isAbsolute(home));
   const real = await Promise.all(homes.map((home) => realpath(home).catch(() => home)));

@@ -4,10 +4,10 @@
  */
 
 /** Least characters at the end of a text that have to repeat; there must be three rounds. */
-const LEAST = 1500;
+const MIN_REPEATED = 1500;
 const ROUNDS = 3;
 /** Characters that are examined; the longest round is a third of them. */
-const SEEN = 6000;
+const EXAMINED = 6000;
 
 export interface Circle {
   /** Where the first round begins. */
@@ -18,7 +18,7 @@ export interface Circle {
 
 /** The repetition that a text ends in. */
 export function circleIn(text: string): Circle | undefined {
-  const period = periodOf(text.slice(-SEEN));
+  const period = periodOf(text.slice(-EXAMINED));
   if (period === undefined) return undefined;
   let from = text.length - period;
   while (from > 0 && text[from - 1] === text[from - 1 + period]) from -= 1;
@@ -42,7 +42,7 @@ function periodOf(end: string): number | undefined {
     while (period + count < length && at(count) === at(period + count)) count += 1;
     same[period] = count;
     if (period + count > right) [left, right] = [period, period + count];
-    if (period + count >= Math.max(LEAST, ROUNDS * period)) return period;
+    if (period + count >= Math.max(MIN_REPEATED, ROUNDS * period)) return period;
   }
   return undefined;
 }
@@ -56,9 +56,9 @@ export class Circles {
   #unseen = 0;
 
   push(text: string): boolean {
-    this.#end = (this.#end + text).slice(-SEEN);
+    this.#end = (this.#end + text).slice(-EXAMINED);
     this.#unseen += text.length;
-    if (this.#unseen < LOOK_AFTER || this.#end.length < LEAST) return false;
+    if (this.#unseen < LOOK_AFTER || this.#end.length < MIN_REPEATED) return false;
     this.#unseen = 0;
     return periodOf(this.#end) !== undefined;
   }

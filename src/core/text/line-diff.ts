@@ -10,7 +10,7 @@ export interface Change {
 export const splitLines = (text: string): readonly string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 
 /** What differs in two lists of lines: numbers stand for lines, without those common at the start and end. */
-interface Differing {
+interface DifferingLines {
   readonly before: number[];
   readonly after: number[];
   /** How many lines both lists begin with. */
@@ -23,7 +23,7 @@ interface Differing {
  * Reads every line once, so that comparing lines costs a diff nothing, however long they are. `least` shows that two
  * texts are too different before a diff has tried all its steps on them.
  */
-export function differing(before: readonly string[], after: readonly string[]): Differing {
+export function differing(before: readonly string[], after: readonly string[]): DifferingLines {
   let start = 0;
   const shorter = Math.min(before.length, after.length);
   while (start < shorter && before[start] === after[start]) start += 1;
@@ -53,7 +53,7 @@ interface Run {
 /**
  * What turns one list of lines into the other, in order. Without runs, because a diff would be too long, one change.
  */
-export function changesOf(runs: readonly Run[] | undefined, of: Differing): readonly Change[] {
+export function changesOf(runs: readonly Run[] | undefined, of: DifferingLines): readonly Change[] {
   const whole = [
     { count: of.before.length, added: false, removed: true },
     { count: of.after.length, added: true, removed: false },

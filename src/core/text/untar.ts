@@ -47,7 +47,7 @@ export async function* untar(stream: AsyncIterable<Buffer>): AsyncGenerator<TarE
     more = {};
     yield entry;
     for (let left = entry.size; left > 0;) {
-      const piece = await source.some(left);
+      const piece = await source.atMost(left);
       if (piece === undefined) throw new Error("the archive ends in the middle of a file");
       left -= piece.length;
       yield piece;
@@ -137,7 +137,7 @@ class Bytes {
   async take(length: number): Promise<Buffer | undefined> {
     const parts: Buffer[] = [];
     for (let left = length; left > 0;) {
-      const piece = await this.some(left);
+      const piece = await this.atMost(left);
       if (piece === undefined) return undefined;
       parts.push(piece);
       left -= piece.length;
@@ -146,7 +146,7 @@ class Bytes {
   }
 
   /** At least one byte and at most `most`; undefined at the end. */
-  async some(most: number): Promise<Buffer | undefined> {
+  async atMost(most: number): Promise<Buffer | undefined> {
     while (this.#rest.length === 0) {
       const next = await this.#chunks.next();
       if (next.done === true) return undefined;

@@ -30,7 +30,7 @@ const NEW = 0o644;
 /** The result of the patch for all files. Throws the first mistake; nothing is written. */
 export async function planned(files: readonly FilePatch[], sources: Sources): Promise<readonly Step[]> {
   const plan = new Plan(sources);
-  for (const file of files) await take(plan, file, sources);
+  for (const file of files) await planFile(plan, file, sources);
   return plan.steps();
 }
 
@@ -56,7 +56,7 @@ class Plan {
   }
 }
 
-async function take(plan: Plan, file: FilePatch, { pathOf, nameOf }: Sources): Promise<void> {
+async function planFile(plan: Plan, file: FilePatch, { pathOf, nameOf }: Sources): Promise<void> {
   const [path, to] = [pathOf(file.path), pathOf(file.to ?? file.path)];
   const name = nameOf(path);
   const state = await plan.now(path);
@@ -84,9 +84,9 @@ function patched(name: string, { content }: FileState, { hunks }: FilePatch): Ui
   return bytesOfText(applyHunks(name, textOfBytes(content), hunks));
 }
 
-interface Placed {
+interface PlacedHunk {
   readonly hunk: Hunk;
-  readonly found: Found;
+  readonly found: HunkPosition;
   /** Position after the hunk's last old line. */
   readonly end: number;
 }
@@ -108,8 +108,8 @@ export function applyHunks(name: string, text: string, hunks: readonly Hunk[]): 
   return fileText({ ...file, lines, newline: newlineOf(file, placed.at(-1)) });
 }
 
-function placesOf(name: string, lines: readonly string[], hunks: readonly Hunk[]): readonly Placed[] {
-  const placed: Placed[] = [];
+function placesOf(name: string, lines: readonly string[], hunks: readonly Hunk[]): readonly PlacedHunk[] {
+  const placed: PlacedHunk[] = [];
   let [after, drift] = [0, 0];
   for (const [index, hunk] of hunks.entries()) {
     const which = hunks.length > 1 ? `${name}: hunk ${index + 1} of ${hunks.length}` : name;
@@ -123,7 +123,7 @@ function placesOf(name: string, lines: readonly string[], hunks: readonly Hunk[]
 }
 
 /** Unchanged lines keep the file's bytes; a new line takes a carriage return if the line next to it has one. */
-function madeBy({ lines }: Hunk, { at, loose }: Found, old: readonly string[]): readonly string[] {
+function madeBy({ lines }: Hunk, { at, loose }: HunkPosition, old: readonly string[]): readonly string[] {
   let next = at;
   return lines.flatMap(({ mark, text }) => {
     if (mark === "+") {
@@ -140,7 +140,7 @@ function madeBy({ lines }: Hunk, { at, loose }: Found, old: readonly string[]): 
  * The patch decides about the final newline if its last hunk reaches the end of the file; otherwise the newline is
  * kept. A formerly empty file gets one.
  */
-function newlineOf({ lines, newline }: FileLines, last: Placed | undefined): boolean {
+function newlineOf({ lines, newline }: FileLines, last: PlacedHunk | undefined): boolean {
   if (lines.length === 0) return last?.hunk.newline?.young ?? true;
   if (last === undefined || last.end < lines.length) return newline;
   const said = last.hunk.newline;
@@ -176,14 +176,14 @@ function fileText({ bom, lines, eol, newline }: FileLines): string {
   return (bom ? BOM : "") + lines.join(eol) + end;
 }
 
-interface Found {
+interface HunkPosition {
   /** Counted from 0. */
   readonly at: number;
   /** The lines match except for spaces at their ends. */
   readonly loose: boolean;
 }
 
-interface Where {
+interface HunkContext {
   readonly lines: readonly string[];
   /** Position after the hunk's lines. */
   readonly after: number;
@@ -194,18 +194,18 @@ interface Where {
 }
 
 /** The only position where a hunk's old lines are found. Without one, or with several, throws what to send instead. */
-function locate(hunk: Hunk, where: Where): Found {
+function locate(hunk: Hunk, where: HunkContext): HunkPosition {
   const wanted = hunk.lines.flatMap(({ mark, text }) => (mark === "+" ? [] : [text]));
   if (wanted.length === 0) return { at: insertionPoint(hunk, where), loose: false };
   for (const loose of [false, true]) {
     const found = chosen(candidates(wanted, where.lines, loose), hunk, where, wanted.length);
     if (found !== undefined) return { at: found, loose };
   }
-  throw new PatchMistake(`${where.name}: ${missed(hunk, wanted, where.lines)}`);
+  throw new PatchMistake(`${where.name}: ${notFoundText(hunk, wanted, where.lines)}`);
 }
 
 /** Ignores spaces at the end, and compares bytes that are not UTF-8 in the form in which they are shown. */
-function bare(line: string): string {
+function comparable(line: string): string {
   let end = line.length;
   while (end > 0 && " \t\r".includes(line[end - 1] ?? "x")) end -= 1;
   return line.slice(0, end).toWellFormed();
@@ -213,7 +213,7 @@ function bare(line: string): string {
 
 function candidates(wanted: readonly string[], lines: readonly string[], loose: boolean): readonly number[] {
   const same = loose
-    ? (one = "", other = "") => bare(one) === bare(other)
+    ? (one = "", other = "") => comparable(one) === comparable(other)
     : (one = "", other = "") => one === other;
   const starts: number[] = [];
   for (let at = 0; at + wanted.length <= lines.length; at += 1)
@@ -224,7 +224,7 @@ function candidates(wanted: readonly string[], lines: readonly string[], loose: 
 function chosen(
   all: readonly number[],
   hunk: Hunk,
-  { lines, after, drift, name }: Where,
+  { lines, after, drift, name }: HunkContext,
   length: number,
 ): number | undefined {
   const fitting = anchored(hunk.atEnd ? all.filter((at) => at + length === lines.length) : all, hunk, lines);
@@ -260,7 +260,7 @@ function anchorLines(anchors: readonly string[], lines: readonly string[]): read
 }
 
 /** Where a hunk without old lines is inserted. */
-function insertionPoint({ at, anchors, atEnd }: Hunk, { lines, drift, name }: Where): number {
+function insertionPoint({ at, anchors, atEnd }: Hunk, { lines, drift, name }: HunkContext): number {
   if (at !== undefined) return Math.min(lines.length, Math.max(0, at + drift));
   if (anchors.length === 0 || atEnd) return lines.length;
   const places = anchorLines(anchors, lines);
@@ -271,7 +271,7 @@ function insertionPoint({ at, anchors, atEnd }: Hunk, { lines, drift, name }: Wh
   );
 }
 
-function missed(hunk: Hunk, wanted: readonly string[], lines: readonly string[]): string {
+function notFoundText(hunk: Hunk, wanted: readonly string[], lines: readonly string[]): string {
   const made = hunk.lines.flatMap(({ mark, text }) => (mark === "-" ? [] : [text]));
   const [done] =
     made.length > 0 && hunk.lines.some(({ mark }) => mark !== " ") ? candidates(made, lines, false) : [];

@@ -8,7 +8,7 @@ export interface Edit {
   readonly all: boolean;
 }
 
-type Replaced =
+type ReplaceResult =
   | { readonly kind: "replaced"; readonly text: string; readonly places: number }
   | { readonly kind: "not"; readonly why: string };
 
@@ -25,7 +25,7 @@ const marked = (mark: string, text: string): readonly string[] =>
         .map((line) => mark + line);
 
 /** Makes all edits, each on the result of the previous ones, or none. */
-export function replaced(text: string, edits: readonly Edit[]): Replaced {
+export function replaced(text: string, edits: readonly Edit[]): ReplaceResult {
   let now = text;
   let places = 0;
   for (const [index, edit] of edits.entries()) {
@@ -38,18 +38,18 @@ export function replaced(text: string, edits: readonly Edit[]): Replaced {
   return { kind: "replaced", text: now, places };
 }
 
-const not = (why: string): Replaced => ({ kind: "not", why });
+const notReplaced = (why: string): ReplaceResult => ({ kind: "not", why });
 
-function replaceOne(text: string, edit: Edit): Replaced {
-  if (edit.old === "") return not("old is empty: give the text that is to be replaced");
-  if (edit.old === edit.new) return not("old and new are the same: nothing would change");
+function replaceOne(text: string, edit: Edit): ReplaceResult {
+  if (edit.old === "") return notReplaced("old is empty: give the text that is to be replaced");
+  if (edit.old === edit.new) return notReplaced("old and new are the same: nothing would change");
   for (const form of formsFor(text, edit)) {
     const starts = startsOf(text, form.old);
-    if (starts.length > 1 && !edit.all) return not(ambiguous(text, starts));
+    if (starts.length > 1 && !edit.all) return notReplaced(ambiguous(text, starts));
     if (starts.length > 0)
       return { kind: "replaced", text: spliced(text, starts, form), places: starts.length };
   }
-  return not(miss(text, edit));
+  return notReplaced(notFoundText(text, edit));
 }
 
 /** The edit with the file's line ends, which the model may leave out; also unchanged if the file mixes them. */
@@ -91,7 +91,7 @@ function ambiguous(text: string, starts: readonly number[]): string {
 const lineAt = (text: string, at: number): number => text.slice(0, at).split("\n").length;
 
 /** The message for a text that is not found. */
-function miss(text: string, { old, new: young }: Edit): string {
+function notFoundText(text: string, { old, new: young }: Edit): string {
   const there = young.trim() === "" ? -1 : text.indexOf(young);
   if (there >= 0)
     return `old is not in the file, and new already is, at line ${lineAt(text, there)}: it seems to be done`;

@@ -56,7 +56,7 @@ export function endingOf(result: ExecResult, output: string): Ending {
   };
 }
 
-interface Met {
+interface FoundCause {
   readonly cause: Cause | null;
   readonly reason: string;
 }
@@ -65,7 +65,7 @@ interface Met {
 export function causeOf(
   { cause, reason, blocked, blocked_connections: refused }: ExecResult,
   output: string,
-): Met {
+): FoundCause {
   if (cause !== "program") return { cause, reason };
   const [way] = refused ?? [];
   if (way !== undefined && blocked.length === 0 && tellsOf(way.host, output))
@@ -89,7 +89,7 @@ function kindOf(cause: Cause | null): Ending["kind"] {
   return cause === "user" ? "cancelled" : "failed";
 }
 
-function endLine({ exit_code, duration_ms }: ExecResult, { cause, reason }: Met): string | undefined {
+function endLine({ exit_code, duration_ms }: ExecResult, { cause, reason }: FoundCause): string | undefined {
   const time = formatDuration(duration_ms);
   switch (cause) {
     case null:

@@ -25,7 +25,7 @@ export interface Jobs {
 
 /** The jobs of one agent. They end with the box; a box that was parked still has them. */
 export function jobBook(agent: string, advise: Advise): Jobs {
-  const known = new Map<string, Known>();
+  const known = new Map<string, KnownJob>();
   const find = (box: Box): void => {
     if (known.size > 0) return;
     for (const [id, job] of oldJobs(box, agent)) known.set(id, knownJob(id, job, job.noted));
@@ -38,9 +38,13 @@ export function jobBook(agent: string, advise: Advise): Jobs {
       const id = `j${known.size + 1}`;
       const job = knownJob(id, box.start({ ...request, keep: KEEP, name: `${agent}/${id}` }));
       known.set(id, job);
-      await waited(job, FIRST_LOOK_MS, signal);
+      await waitForEnd(job, FIRST_LOOK_MS, signal);
       if (signal.aborted) job.kill();
-      return told(job, advise, `; {"job":"${id}"} shows its new output, {"job":"${id}","kill":true} ends it`);
+      return jobReport(
+        job,
+        advise,
+        `; {"job":"${id}"} shows its new output, {"job":"${id}","kill":true} ends it`,
+      );
     },
     look: async (box, { id, kill, waitMs }, signal) => {
       find(box);
@@ -48,13 +52,13 @@ export function jobBook(agent: string, advise: Advise): Jobs {
       if (job === undefined) return unknown(id, known);
       if (kill) job.kill();
       if (kill) await job.result;
-      else await waited(job, waitMs, signal);
-      return told(job, advise);
+      else await waitForEnd(job, waitMs, signal);
+      return jobReport(job, advise);
     },
   };
 }
 
-interface Known {
+interface KnownJob {
   readonly id: string;
   readonly result: Promise<ExecResult>;
   readonly kill: () => void;
@@ -81,13 +85,13 @@ const noteForm = z.object({
   killed: z.boolean(),
 });
 
-function knownJob(id: string, job: Job, noted?: string): Known {
+function knownJob(id: string, job: Job, noted?: string): KnownJob {
   const earlier = noted === undefined || noted === "" ? undefined : noteForm.parse(JSON.parse(noted));
   const begun = earlier?.begun ?? Date.now();
-  const [out, err] = [new Unread(earlier?.out), new Unread(earlier?.err)];
+  const [out, err] = [new OutputReader(earlier?.out), new OutputReader(earlier?.err)];
   const note = (): void =>
     job.note?.(JSON.stringify({ begun, out: out.whole, err: err.whole, killed: known.killed }));
-  const known: Known = {
+  const known: KnownJob = {
     id,
     result: job.result.then((result) => (known.ended = result)),
     kill: () => {
@@ -113,7 +117,7 @@ function knownJob(id: string, job: Job, noted?: string): Known {
 }
 
 /** Decodes a stream piece by piece without splitting a character. */
-class Unread {
+class OutputReader {
   readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   seen: number;
   /** Bytes in `seen`, without the start of a character whose end has not arrived. */
@@ -142,7 +146,7 @@ function partial(bytes: Uint8Array): number {
   return 0;
 }
 
-async function waited({ result }: Known, ms: number, signal: AbortSignal): Promise<void> {
+async function waitForEnd({ result }: KnownJob, ms: number, signal: AbortSignal): Promise<void> {
   if (ms <= 0 || signal.aborted) return;
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, ms);
@@ -150,7 +154,7 @@ async function waited({ result }: Known, ms: number, signal: AbortSignal): Promi
   await Promise.race([promise, result]).finally(() => clearTimeout(timer));
 }
 
-function told(job: Known, advise: Advise, more = ""): ToolResult {
+function jobReport(job: KnownJob, advise: Advise, more = ""): ToolResult {
   const said = job.fresh();
   const { id, ended } = job;
   if (ended === undefined) {
@@ -171,15 +175,15 @@ function told(job: Known, advise: Advise, more = ""): ToolResult {
 const lines = (said: string, notes: readonly string[]): string =>
   (said === "" ? notes : [said, ...notes]).join("\n");
 
-const stateOf = ({ id, ended }: Known): string => `${id} (${ended === undefined ? "running" : "ended"})`;
+const stateOf = ({ id, ended }: KnownJob): string => `${id} (${ended === undefined ? "running" : "ended"})`;
 
-function unknown(id: string, known: ReadonlyMap<string, Known>): ToolResult {
+function unknown(id: string, known: ReadonlyMap<string, KnownJob>): ToolResult {
   const list = [...known.values()].map(stateOf).join(", ");
   const issue = `no job ${JSON.stringify(id)}; ${list === "" ? "none was started" : `there are ${list}`}`;
   return { kind: "invalid", issues: [issue], text: issue };
 }
 
-const tooMany = (known: ReadonlyMap<string, Known>): ToolResult => ({
+const tooMany = (known: ReadonlyMap<string, KnownJob>): ToolResult => ({
   kind: "failed",
   cause: "pids",
   text: `${MAX_RUNNING} jobs are running; end one first: ${[...known.values()]

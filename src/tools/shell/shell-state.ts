@@ -10,7 +10,7 @@ interface KeptCall {
 }
 
 /** State that is kept for a box. */
-interface Place {
+interface BoxState {
   /**
    * Every call writes this file. No call removes it, because that would cost as much as a call. Another process in the
    * box may change it before it is read, and so set the folder and exported variables of later commands. This is no
@@ -24,7 +24,7 @@ interface Place {
 export type Keeper = (box: Box) => KeptCall;
 
 export function keeperOf(context: Pick<ToolContext, "shell" | "refused">): Keeper {
-  const places = new WeakMap<Box, Place>();
+  const places = new WeakMap<Box, BoxState>();
   const told = new Set<string>();
   return (box) => {
     const place = places.get(box) ?? { file: `/run/.harness-${crypto.randomUUID()}`, own: undefined };
@@ -38,7 +38,7 @@ export function keeperOf(context: Pick<ToolContext, "shell" | "refused">): Keepe
       take: async ({ keptFile, killed }) => {
         // The file of a killed shell may be incomplete.
         if (killed || keptFile === undefined) return [];
-        const refused = await take(context, { box, place, token, keptFile });
+        const refused = await takeState(context, { box, place, token, keptFile });
         if (typeof refused === "string")
           return [`[folder and exported variables stay as before the call: ${refused}]`];
         const fresh = refused.filter((name) => !told.has(name));
@@ -55,20 +55,20 @@ async function* lineOf(text: string): AsyncGenerator<Uint8Array> {
   yield new TextEncoder().encode(text);
 }
 
-interface Taken {
+interface ShellResult {
   readonly box: Box;
-  readonly place: Place;
+  readonly place: BoxState;
   readonly token: string;
   readonly keptFile: NonNullable<ExecResult["keptFile"]>;
 }
 
 /** Names that were not kept, or why nothing was. */
-async function take(
+async function takeState(
   context: Pick<ToolContext, "shell" | "refused">,
-  { box, place, token, keptFile }: Taken,
+  { box, place, token, keptFile }: ShellResult,
 ): Promise<readonly string[] | string> {
-  if (keptFile.kind !== "ok") return unread(keptFile);
-  const left = leftIn(keptFile.value, token);
+  if (keptFile.kind !== "ok") return whyUnread(keptFile);
+  const left = stateIn(keptFile.value, token);
   if (left === undefined) return [];
   if (typeof left === "string") return left;
   place.own ??= await ownOf(box);
@@ -80,7 +80,13 @@ async function take(
 }
 
 /** A shell that was replaced by another program (`exec`) has written no state. */
-function unread({ code, reason }: { readonly code: string; readonly reason: string }): readonly [] | string {
+function whyUnread({
+  code,
+  reason,
+}: {
+  readonly code: string;
+  readonly reason: string;
+}): readonly [] | string {
   if (code === "ENOENT") return [];
   return code === "EFBIG" ? "they are more than 64 KiB" : reason;
 }
@@ -106,7 +112,7 @@ const OWN = /^(?:PWD|OLDPWD|SHLVL|_|SHELLOPTS|BASHOPTS|BASH|BASH_.*|__h_.*)$/;
 type State = Pick<ShellState, "folder" | "env">;
 
 /** The state that this call's shell left; undefined for another call's; otherwise why it cannot be read. */
-export function leftIn(
+export function stateIn(
   content: Uint8Array,
   token: string,
 ): { readonly folder: string; readonly exported: Exported } | string | undefined {

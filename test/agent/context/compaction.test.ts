@@ -5,7 +5,7 @@ import type { Message } from "../../../src/core/messages.ts";
 import type { ModelFailure } from "../../../src/core/model-provider.ts";
 import type { SessionRecord } from "../../../src/core/session.ts";
 import { ARTIFACT_REQUEST } from "../../../src/agent/context/compaction-artifact.ts";
-import { Compactor, type Means } from "../../../src/agent/context/compaction.ts";
+import { Compactor, type CompactorOptions } from "../../../src/agent/context/compaction.ts";
 import { History } from "../../../src/agent/context/history.ts";
 
 const never = new AbortController().signal;
@@ -17,7 +17,7 @@ const tokens = (messages: readonly Message[]): number =>
 
 type Reply = string | ModelFailure | ((messages: readonly Message[]) => string | ModelFailure);
 
-function compacting(reply: Reply, means: Partial<Means> = {}) {
+function compacting(reply: Reply, means: Partial<CompactorOptions> = {}) {
   const records: SessionRecord[] = [];
   const events: Extract<EventBody, { type: "compaction" }>[] = [];
   const asked: (readonly Message[])[] = [];

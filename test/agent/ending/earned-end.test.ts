@@ -3,9 +3,9 @@ import test from "node:test";
 import { ACT_NOW, ACT_SOON, Deeds } from "../../../src/agent/ending/deeds.ts";
 import { lackOf } from "../../../src/agent/ending/answer-lack.ts";
 import { EndRules } from "../../../src/agent/ending/earned-end.ts";
-import { agreed, isAsExpected, printedIn } from "../../../src/agent/ending/expected-output.ts";
+import { commonReply, isAsExpected, printedIn } from "../../../src/agent/ending/expected-output.ts";
 import type { Verification } from "../../../src/agent/ending/verification.ts";
-import { Limits, type LimitsGiven } from "../../../src/agent/limits.ts";
+import { Limits, type LimitValues } from "../../../src/agent/limits.ts";
 import { runLoop } from "../../../src/agent/loop.ts";
 import type { Intent } from "../../../src/core/messages.ts";
 import type { EndedCall } from "../../../src/core/session.ts";
@@ -498,7 +498,7 @@ async function tried(
   lines: readonly Line[],
   isWeak = true,
   verification: Verification | null = null,
-  limits: LimitsGiven = { turns: 40 },
+  limits: LimitValues = { turns: 40 },
 ) {
   const ends = new EndRules(verification);
   ends.asked = { request: "make the greeting upper case", isWeak };
@@ -615,11 +615,11 @@ test("replies agree by their letters, capitals and all, and what is long is not 
     [["a".repeat(401), "a".repeat(401)], undefined],
     [["a\n".repeat(13), "a\n".repeat(13)], undefined],
   ] as const)
-    assert.equal(agreed(replies), one, JSON.stringify(replies));
+    assert.equal(commonReply(replies), one, JSON.stringify(replies));
   assert.ok(isAsExpected("false", '{"debug": false}'));
   assert.ok(!isAsExpected("HELLO ADA", "HELLO, Ada"));
   for (const nothing of ["(No output)", "Nothing is printed.", "`None`"])
-    assert.equal(agreed([nothing, nothing]), undefined, nothing);
+    assert.equal(commonReply([nothing, nothing]), undefined, nothing);
 });
 
 test("of a result its notes are not printed, and brackets of a program are", () => {
@@ -667,7 +667,7 @@ test("questions of a task without files are two, and a reply that was cut is non
 
 test("with a limit spent nothing is asked beside the turns, which themselves are no such limit", async () => {
   const other: readonly Line[] = [{ text: "FINE" }, { text: "FINE" }];
-  const asked = async (limits: LimitsGiven) =>
+  const asked = async (limits: LimitValues) =>
     (await tried([EDITS, runs(0), SAYS, ...other], true, null, limits)).asked.length;
   assert.equal(await asked({ tokens: 330 }), 3);
   assert.equal(await asked({ tokens: 440 }), 4);

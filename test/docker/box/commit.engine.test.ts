@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { chmod, lstat, rm } from "node:fs/promises";
 import test from "node:test";
-import { toldOf } from "../../../src/agent/ending/run-changes.ts";
+import { boxLogReport } from "../../../src/agent/ending/run-changes.ts";
 import { type BoxLog, EMPTY_LOG, notesOf } from "../../../src/core/box-log.ts";
 import type { Mode } from "../../../src/core/decision.ts";
 import type { ExecResult } from "../../../src/core/ports.ts";
@@ -353,7 +353,7 @@ test("of more that is staged than is looked at it is said that it is not all", {
   assert.match(notesOf(log).join("\n"), /not all of its paths were looked at/);
   const unseen = { path: ".git", tier: "dangerous", reason: "staged: not all of its paths were looked at" };
   assert.deepEqual(
-    toldOf(log, place.at("w")).handoff.find(({ path }) => path === ".git"),
+    boxLogReport(log, place.at("w")).handoff.find(({ path }) => path === ".git"),
     unseen,
   );
 });

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { envOver, exportedIn, leftIn } from "../../../src/tools/shell/shell-state.ts";
+import { envOver, exportedIn, stateIn } from "../../../src/tools/shell/shell-state.ts";
 import { fakeToolContext } from "../../fakes/tool-context.ts";
 import { anyText, fc } from "../../fixtures/property.ts";
 
 const written = (...fields: readonly string[]): Buffer =>
   Buffer.from(fields.map((field) => `${field}\0`).join(""));
-const read = (...fields: readonly string[]): ReturnType<typeof leftIn> =>
-  leftIn(written("token", ...fields), "token");
+const read = (...fields: readonly string[]): ReturnType<typeof stateIn> =>
+  stateIn(written("token", ...fields), "token");
 
 test("what a shell left is its folder and what it exported", () => {
   assert.deepEqual(read("/repo/a", "NEW=a=b\nc", "EMPTY=", "END"), {
@@ -20,8 +20,8 @@ test("what a shell left is its folder and what it exported", () => {
 });
 
 test("what another call left is nothing", () => {
-  assert.equal(leftIn(written("other", "/repo/a", "END"), "token"), undefined);
-  assert.equal(leftIn(written("", "/repo/a", "END"), "token"), undefined);
+  assert.equal(stateIn(written("other", "/repo/a", "END"), "token"), undefined);
+  assert.equal(stateIn(written("", "/repo/a", "END"), "token"), undefined);
 });
 
 test("names that are no identifiers, functions, and what bash sets itself are dropped", () => {
@@ -46,12 +46,12 @@ for (const [fields, why] of REFUSED)
   });
 
 test("nothing is kept of a list of names that nothing was written after", () => {
-  assert.equal(leftIn(Buffer.from("HOME\nPATH\n"), "token"), "it was not written whole");
-  assert.equal(leftIn(Buffer.from(""), "token"), "it was not written whole");
+  assert.equal(stateIn(Buffer.from("HOME\nPATH\n"), "token"), "it was not written whole");
+  assert.equal(stateIn(Buffer.from(""), "token"), "it was not written whole");
 });
 
 test("nothing is kept of what is no UTF-8", () => {
-  assert.equal(leftIn(Buffer.from("token\0/repo/\xFF\0END\0", "latin1"), "token"), "it is no UTF-8");
+  assert.equal(stateIn(Buffer.from("token\0/repo/\xFF\0END\0", "latin1"), "token"), "it is no UTF-8");
 });
 
 test("kept is what differs from the box's own, and of that what is unchanged or may be kept", async () => {
@@ -69,7 +69,7 @@ test("whatever the bytes are, the answer is a state within its bounds, or a reas
   const field = fc.oneof(anyText(), fc.constantFrom("/a", "A=1", "END", "token", "\0"));
   fc.assert(
     fc.property(fc.array(field, { maxLength: 6 }), (fields) => {
-      const state = leftIn(Buffer.from(fields.join("\0")), "token");
+      const state = stateIn(Buffer.from(fields.join("\0")), "token");
       if (typeof state !== "object") return;
       assert.ok(state.folder.startsWith("/"));
       for (const name of state.exported.keys()) assert.match(name, /^[A-Za-z_]\w*$/);
