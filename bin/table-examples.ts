@@ -3,7 +3,7 @@ import { UNCARRIED } from "../src/policy/carried-protocols.generated.ts";
 import { codeObjection } from "../src/policy/containment.ts";
 import { isTame } from "../src/policy/effects/environment.ts";
 import { isLocalTool } from "../src/policy/effects/local-tools.ts";
-import { leavesOrOrders, placesOfNames, printsNumber } from "../src/policy/effects/printed.ts";
+import { filtersLines, placesOfNames, printsNumber } from "../src/policy/effects/printed.ts";
 import { knownName } from "../src/policy/handoff-names.ts";
 import { startupInHome, startupOfSystem } from "../src/policy/paths/path-place.ts";
 import { secretAt } from "../src/policy/paths/secret-paths.ts";
@@ -42,7 +42,7 @@ const ANSWERS: Readonly<Record<string, (given: string, row: string) => boolean>>
     const [name, ...args] = argsOf(line);
     return placesOfNames(name?.value ?? "", args) !== null;
   },
-  filters: (line) => leavesOrOrders(line.split(" ")),
+  filters: (line) => filtersLines(line.split(" ")),
   REACHING: (text) =>
     codeObjection(text, {
       workspace,

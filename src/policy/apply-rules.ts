@@ -32,8 +32,8 @@ export function applyRules(rules: UserRules, judged: Judged): readonly Ruling[] 
   for (const rule of rules) {
     if (rule.tool !== null) continue;
     if (asksForCommand(rule) && !judged.calls.some((called) => fitsCommand(rule, called))) continue;
-    if (rule.decision === "allow") extra.push(...allowed(rule, judged, rulings));
-    else extra.push(...tightened(rule, judged));
+    if (rule.decision === "allow") extra.push(...applyAllow(rule, judged, rulings));
+    else extra.push(...applyTightening(rule, judged));
   }
   const covered = rulings.filter((ruling, index) => ruling !== judged.rulings[index]);
   const others = rulings.filter((ruling, index) => ruling === judged.rulings[index]);
@@ -50,7 +50,7 @@ const rulingBy = ({ id, reason, decision }: UserRule, span: Span): Ruling => ({
   contained: "always",
 });
 
-function tightened(rule: UserRule, { calls, effects, places }: Judged): readonly Ruling[] {
+function applyTightening(rule: UserRule, { calls, effects, places }: Judged): readonly Ruling[] {
   const fitting = asksForCommand(rule) ? calls.map((called) => fitsCommand(rule, called)) : null;
   if (!asksForEffect(rule))
     return calls.filter((_, index) => fitting?.[index] === true).map(({ span }) => rulingBy(rule, span));
@@ -65,13 +65,16 @@ function tightened(rule: UserRule, { calls, effects, places }: Judged): readonly
  * Replaces the rulings that the rule vouches for. Returns the rule itself for commands that match it and need no
  * rule.
  */
-function allowed(rule: UserRule, judged: Judged, rulings: Ruling[]): readonly Ruling[] {
+function applyAllow(rule: UserRule, judged: Judged, rulings: Ruling[]): readonly Ruling[] {
   const { calls, effects, places } = judged;
   const covering = { rule, judged, rulings };
   if (!asksForCommand(rule)) {
     for (const index of effects.keys()) cover(covering, index);
     return effects
-      .filter((effect, index) => judged.rulings[index]?.verdict === "allow" && names(rule, judged, effect))
+      .filter(
+        (effect, index) =>
+          judged.rulings[index]?.verdict === "allow" && vouchesForEffect(rule, judged, effect),
+      )
       .map(({ span }) => rulingBy(rule, span));
   }
   const own = effectsOf(calls.length, effects);
@@ -87,7 +90,7 @@ function allowed(rule: UserRule, judged: Judged, rulings: Ruling[]): readonly Ru
   });
 }
 
-const names = (rule: UserRule, { places }: Judged, effect: Effect): boolean =>
+const vouchesForEffect = (rule: UserRule, { places }: Judged, effect: Effect): boolean =>
   vouches(rule, { effect, called: undefined, places });
 
 /** Indices of each command's effects. */

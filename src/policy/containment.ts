@@ -59,9 +59,9 @@ const TEMPORARY = /(["'])\/tmp\/(?!\.\.)(?=[\w.-]*(?:\/(?!\.\.)[\w.-]+)*\1)/g;
 
 /** Going by its words, the program (in any language) only works on files of the workspace. */
 export function staysInside(text: string, { workspace }: Pick<Around, "workspace">): boolean {
-  const told = text.includes("sqlite3") ? text.replaceAll(STATEMENT, ".") : text;
-  if (told === "" || REACHES.test(told)) return false;
-  const rest = told
+  const code = text.includes("sqlite3") ? text.replaceAll(STATEMENT, ".") : text;
+  if (code === "" || REACHES.test(code)) return false;
+  const rest = code
     .replaceAll(TEMPORARY, "$1")
     .replaceAll(`"${workspace}/`, '"')
     .replaceAll(`'${workspace}/`, "'");
@@ -151,7 +151,7 @@ function callObjection({ words }: Called, around: Around, use: Use): boolean {
   return all.some((word) => KEPT_WORD.test(word)) || textObjection(all.join(" "), around, use);
 }
 
-interface Looked {
+interface CommandFacts {
   readonly text: string;
   readonly calls: readonly Called[];
   readonly effects: readonly Effect[];
@@ -162,7 +162,7 @@ interface Looked {
 /** Turns `offline` into `never` for each ruling that something speaks against. The order is kept. */
 export function withObjections(
   rulings: readonly Ruling[],
-  { text, calls, effects, knows }: Looked,
+  { text, calls, effects, knows }: CommandFacts,
   around: Around,
 ): readonly Ruling[] {
   if (!rulings.some(({ contained }) => contained === "offline")) return rulings;

@@ -46,15 +46,15 @@ export function decideTool(deed: ToolDeed, context: ToolContext): ToolDecision |
   const { mode, rules = [] } = context;
   const found = findingsOf(deed, context);
   const names = [...deed.hosts, ...(deed.services ?? [])].map((host) => placeOf(host).name);
-  const told = rules.filter(
+  const matching = rules.filter(
     (rule) => rule.tool?.some((each) => fitsWildcard(each, deed.tool)) === true || tightensHosts(rule, names),
   );
-  if (found.length === 0 && told.every(({ decision }) => decision === "allow")) return undefined;
-  const tight = told.filter(({ decision }) => decision !== "allow").map(findingOf);
-  const allow = told.find(({ decision }) => decision === "allow");
-  const left =
-    allow === undefined ? found : found.map((each) => (each.coverable ? covered(allow, each) : each));
-  const findings = [...tight, ...left];
+  if (found.length === 0 && matching.every(({ decision }) => decision === "allow")) return undefined;
+  const tightening = matching.filter(({ decision }) => decision !== "allow").map(findingOf);
+  const allow = matching.find(({ decision }) => decision === "allow");
+  const remaining =
+    allow === undefined ? found : found.map((each) => (each.coverable ? coveredBy(allow, each) : each));
+  const findings = [...tightening, ...remaining];
   const verdict = strictest(findings.map((each) => each.verdict));
   const span = [0, deed.tool.length] as const;
   return {
@@ -63,7 +63,7 @@ export function decideTool(deed: ToolDeed, context: ToolContext): ToolDecision |
     rules: findings
       .toSorted((a, b) => Number(b.verdict === verdict) - Number(a.verdict === verdict))
       .map(({ id, reason }): MatchedRule => ({ id, reason, span })),
-    grants: verdict === "ask" && deed.program === undefined ? wanted(deed.hosts, context) : [],
+    grants: verdict === "ask" && deed.program === undefined ? grantsToAsk(deed.hosts, context) : [],
   };
 }
 
@@ -103,7 +103,7 @@ function findingsOf(
       id: "tool.network",
       reason: `${tool} reaches ${hosts.join(", ")}`,
       verdict: "ask",
-      contained: granted(hosts, context),
+      contained: allGranted(hosts, context),
       coverable: true,
     });
   if (services.length > 0)
@@ -121,7 +121,7 @@ function findingsOf(
  * Whether each host is granted at its port. A grant without ports is for those of the web; a host without a port is
  * covered by any grant of its name.
  */
-const granted = (hosts: readonly string[], { granted: names = [], denied = [] }: ToolContext): boolean =>
+const allGranted = (hosts: readonly string[], { granted: names = [], denied = [] }: ToolContext): boolean =>
   hosts.every((host) => {
     const { name, port } = placeOf(host);
     const open = hostGrants(names).filter(
@@ -144,13 +144,13 @@ function placeOf(host: string): { readonly name: string; readonly port: number |
 }
 
 /** The grants to ask for. None for a denied host, or for a text that is no host: a grant would gain nothing. */
-function wanted(hosts: readonly string[], context: ToolContext): readonly string[] {
-  if (hosts.length === 0 || granted(hosts, context)) return [];
+function grantsToAsk(hosts: readonly string[], context: ToolContext): readonly string[] {
+  if (hosts.length === 0 || allGranted(hosts, context)) return [];
   const read = hosts.map((host) => readGrant(host));
   const texts = read.flatMap((each) => (each.kind === "grant" ? [grantText(each.grant)] : []));
   if (texts.length < hosts.length) return [];
   const more = [...new Set([...(context.granted ?? []), ...texts])];
-  return granted(hosts, { ...context, granted: more }) ? texts : [];
+  return allGranted(hosts, { ...context, granted: more }) ? texts : [];
 }
 
 const findingOf = ({ id, reason, decision }: UserRule): Finding => ({
@@ -161,7 +161,7 @@ const findingOf = ({ id, reason, decision }: UserRule): Finding => ({
   coverable: false,
 });
 
-const covered = ({ id, reason }: UserRule, { contained }: Finding): Finding => ({
+const coveredBy = ({ id, reason }: UserRule, { contained }: Finding): Finding => ({
   id,
   reason,
   verdict: "allow",

@@ -70,7 +70,7 @@ export interface Explained {
   readonly standings: readonly Standing[];
 }
 
-export interface Looked {
+export interface TextEffects {
   readonly flaws: readonly Ruling[];
   readonly calls: readonly Called[];
   readonly effects: readonly Effect[];
@@ -95,14 +95,14 @@ export class CommandPolicy {
   /** The same decision with one standing per rule, for display. */
   explain(text: string, context: CommandContext): Explained {
     const { rulings, decision } = this.judge(text, context);
-    const holds = holderOf(context);
+    const contains = containsIn(context);
     const standings = decision.rules.map((rule) => {
       const same = rulings.filter((ruling) => isSame(ruling, rule));
       const verdicts = same.map((ruling) => verdictIn(context.mode, ruling));
       return {
         // No ruling belongs to the rule `harmless`.
         verdict: verdicts.length === 0 ? "allow" : strictest(verdicts),
-        contained: decision.contained || same.every(holds),
+        contained: decision.contained || same.every(contains),
       };
     });
     return { decision, standings };
@@ -113,23 +113,23 @@ export class CommandPolicy {
     const judged = { text, places: placesFor(context), context };
     const looked = this.walked(read, context, false);
     const rulings = this.ruled(looked, judged);
-    const holds = holderOf(context);
-    const decision = decisionOf(rulings, { holds, mode: context.mode, length: text.length });
+    const contains = containsIn(context);
+    const decision = decisionOf(rulings, { contains, mode: context.mode, length: text.length });
     const again =
       looked.assumable &&
       text.length <= MAX_ASSUMED_LENGTH &&
       rulings.some(({ contained }) => contained !== "always");
     // The second walk only answers containment; the decision is not changed.
     const contained = again
-      ? rulings.every((ruling) => holds(ruling) || isOpen(ruling)) &&
-        this.ruled(this.walked(read, context, true), judged).every(holds)
+      ? rulings.every((ruling) => contains(ruling) || isOpen(ruling)) &&
+        this.ruled(this.walked(read, context, true), judged).every(contains)
       : decision.contained;
     const { effects, flaws } = looked;
     const asks = decision.decision === "ask" ? askingOf(decision.rules, rulings, context.mode) : [];
     return { rulings, asks, decision: { ...decision, contained, effects }, flawed: flaws.length > 0 };
   }
 
-  private ruled(looked: Looked, { text, places, context }: Judged): readonly Ruling[] {
+  private ruled(looked: TextEffects, { text, places, context }: Judged): readonly Ruling[] {
     const { flaws, calls, effects } = looked;
     const knows = (name: string): boolean => this.models.find(programOf(name)[0]) !== undefined;
     const known = effects.map((effect) => rulingOf(effect, places));
@@ -140,15 +140,15 @@ export class CommandPolicy {
   }
 
   /** The effects of the text and the flaws of the text, without a decision. */
-  look(text: string, context: Omit<CommandContext, "mode">): Looked {
+  look(text: string, context: Omit<CommandContext, "mode">): TextEffects {
     return this.walked(readShell(text), context, false);
   }
 
   private walked(
     { tree, doubts }: ShellText,
-    { workspace, home, folder = workspace, installed = nowhere }: Omit<CommandContext, "mode">,
+    { workspace, home, folder = workspace, installed = notInstalled }: Omit<CommandContext, "mode">,
     assumes: boolean,
-  ): Looked & { readonly assumable: boolean } {
+  ): TextEffects & { readonly assumable: boolean } {
     const assumptions = assumes ? new Assumptions(tree, workspace) : null;
     const { models } = this;
     const walk = new EffectWalk({ models, home, workspace, installed, assumptions, readShell: readInner });
@@ -163,15 +163,15 @@ export class CommandPolicy {
   }
 }
 
-const nowhere = (): boolean => false;
+const notInstalled = (): boolean => false;
 
 /** The scope at the start of a text. Scopes are never changed, so all texts share it. */
 const NOTHING_SET: Pick<Scope, "variables" | "functions"> = { variables: new Map(), functions: new Set() };
 
-type Holds = (ruling: Ruling) => boolean;
+type Contains = (ruling: Ruling) => boolean;
 
 /** Whether the box alone contains what a ruling is about. */
-const holderOf = ({ granted = [] }: CommandContext): Holds =>
+const containsIn = ({ granted = [] }: CommandContext): Contains =>
   granted.length === 0 ? ({ contained }) => contained !== "never" : ({ contained }) => contained === "always";
 
 /** Longest text, in characters, that is walked a second time for containment. */
@@ -189,21 +189,21 @@ const STRICTEST_FIRST = VERDICTS.toReversed();
 const MAX_RULES = 200;
 
 interface Deciding {
-  readonly holds: Holds;
+  readonly contains: Contains;
   readonly mode: Mode;
   readonly length: number;
 }
 
-function decisionOf(rulings: readonly Ruling[], { holds, mode, length }: Deciding): Decision {
+function decisionOf(rulings: readonly Ruling[], { contains, mode, length }: Deciding): Decision {
   const verdicts = rulings.map((ruling) => verdictIn(mode, ruling));
   const [only] = verdicts;
-  const rules = distinct(worstFirst(rulings, verdicts, holds));
+  const rules = distinct(worstFirst(rulings, verdicts, contains));
   return {
     decision:
       verdicts.length === 1 && only !== undefined
         ? only
         : (STRICTEST_FIRST.find((verdict) => verdicts.includes(verdict)) ?? "allow"),
-    contained: rulings.every(holds),
+    contained: rulings.every(contains),
     rules: rules.length > 0 ? rules : [{ id: "harmless", reason: "it only prints", span: [0, length] }],
   };
 }
@@ -215,11 +215,11 @@ function decisionOf(rulings: readonly Ruling[], { holds, mode, length }: Decidin
 function worstFirst(
   rulings: readonly Ruling[],
   verdicts: readonly Verdict[],
-  holds: Holds,
+  contains: Contains,
 ): readonly Ruling[] {
   if (rulings.length < 2) return rulings;
   const ranks = rulings.map((ruling, at) => {
-    const milder = holds(ruling) ? (ruling.contained === "always" ? 2 : 1) : 0;
+    const milder = contains(ruling) ? (ruling.contained === "always" ? 2 : 1) : 0;
     return milder - 3 * VERDICTS.indexOf(verdicts[at] as Verdict);
   });
   const order = rulings.map((_, at) => at).toSorted((a, b) => (ranks[a] ?? 0) - (ranks[b] ?? 0));

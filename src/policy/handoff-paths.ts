@@ -35,28 +35,28 @@ export function handoffWithin(
   workspace: string,
   bytes: number,
 ): BoundedHandoff {
-  const made = new Set<string>();
+  const newRepositories = new Set<string>();
   const bare = new BareRepositories();
   for (const { what, path } of changes) {
     if (what !== "added") continue;
     const [, directory] = GIT.exec(path) ?? [];
-    if (directory !== undefined && made.size < MAX_MADE) made.add(own(directory));
-    bare.head(path);
+    if (directory !== undefined && newRepositories.size < MAX_MADE) newRepositories.add(copied(directory));
+    bare.noteHead(path);
   }
-  const told = new Told(bytes);
+  const findings = new BoundedFindings(bytes);
   for (const change of changes) {
-    for (const one of ofPath(change, made, workspace)) told.note(one);
-    if (change.what === "added") bare.beside(change.path);
+    for (const one of pathHandoff(change, newRepositories, workspace)) findings.note(one);
+    if (change.what === "added") bare.noteEntry(change.path);
   }
-  for (const one of bare.found()) told.note(one);
-  return { handoff: told.ordered(), left: told.left };
+  for (const one of bare.found()) findings.note(one);
+  return { handoff: findings.ordered(), left: findings.left };
 }
 
 /** How many new git directories are reported as a whole; files of further ones are reported one by one. */
 const MAX_MADE = 10_000;
 
 /** Findings by path, each once with its worst tier; those beyond the bound are only counted. */
-class Told {
+class BoundedFindings {
   readonly #found = new Map<string, Handoff>();
   readonly #bytesLeft: Record<Tier, number>;
   readonly left: Record<Tier, number> = { dangerous: 0, look: 0 };
@@ -91,14 +91,14 @@ const GIT = /^((?:.*\/)?\.git)(?:\/HEAD)?$/is;
 
 const rank = ({ tier }: Handoff): number => TIERS.indexOf(tier);
 
-function ofPath(change: ChangedPath, made: ReadonlySet<string>, workspace: string): readonly Handoff[] {
+function pathHandoff(change: ChangedPath, made: ReadonlySet<string>, workspace: string): readonly Handoff[] {
   const { path, what, kind } = change;
   const names = path.split("/");
   const dangerous = (reason: string): Handoff => ({ path, tier: "dangerous", reason });
   const git = inGit(names);
   if (git !== undefined) return what === "deleted" ? [] : [gitHandoff(path, git, made)];
   const installed = names.findIndex(isDependencies);
-  if (what === "deleted") return gone(path, names);
+  if (what === "deleted") return removedHandoff(path, names);
   const odd = oddReason(change, workspace);
   if (odd !== undefined) return [dangerous(odd)];
   if (installed !== -1) {
@@ -113,7 +113,7 @@ function ofPath(change: ChangedPath, made: ReadonlySet<string>, workspace: strin
 }
 
 /** A removed file is not run, but one that restrained something else may matter by its absence. */
-function gone(path: string, names: readonly string[]): readonly Handoff[] {
+function removedHandoff(path: string, names: readonly string[]): readonly Handoff[] {
   const [first = ""] = names;
   const entry = protectedName(first, true);
   if (entry === undefined || !/^\.harness/i.test(first)) return [];
@@ -121,14 +121,14 @@ function gone(path: string, names: readonly string[]): readonly Handoff[] {
 }
 
 const SPECIAL = 0o6000;
-const RUNS = 0o111;
+const EXECUTABLE = 0o111;
 
 function oddReason({ kind, mode = 0, path, target }: ChangedPath, workspace: string): string | undefined {
   if (kind === "odd") return "neither file, folder nor link: who opens it waits, or speaks with what made it";
   if (kind === "file" && (mode & SPECIAL) !== 0) return "it runs with the rights of its owner or group";
   if (kind !== "link" || target === undefined) return undefined;
   if (target === null) return "a link that was not looked at: there are too many";
-  const leads = ledTo(path, target, workspace);
+  const leads = linkedNames(path, target, workspace);
   if (leads === undefined) return "a link that leads out of the workspace";
   const guarded = leads.some((name, at) => protectedName(name, at === 0) !== undefined);
   return guarded ? "a link to what the host obeys" : undefined;
@@ -138,7 +138,7 @@ function oddReason({ kind, mode = 0, path, target }: ChangedPath, workspace: str
  * Names below the workspace that a link leads to, without following links on the way; undefined when it leads
  * outside.
  */
-function ledTo(path: string, target: string, workspace: string): readonly string[] | undefined {
+function linkedNames(path: string, target: string, workspace: string): readonly string[] | undefined {
   if (!target.startsWith("/")) return namesFrom(path.split("/").slice(0, -1), target);
   return isInside(workspace, target) ? namesFrom([], target.slice(workspace.length)) : undefined;
 }
@@ -156,8 +156,8 @@ function byName(change: ChangedPath, names: readonly string[]): readonly Handoff
         : packageReason(text.before, text.after);
     if (reason !== undefined) return [{ path, tier: "look", reason }];
   }
-  const runs = kind === "file" && mode !== undefined && (mode & RUNS) !== 0;
-  const ran = what === "modified" && (oldMode === undefined || (oldMode & RUNS) !== 0);
+  const runs = kind === "file" && mode !== undefined && (mode & EXECUTABLE) !== 0;
+  const ran = what === "modified" && (oldMode === undefined || (oldMode & EXECUTABLE) !== 0);
   return runs && !ran ? [{ path, tier: "look", reason: "it can be run as a program now" }] : [];
 }
 
@@ -214,7 +214,7 @@ function gitHandoff(path: string, { directory, inner }: InGit, made: ReadonlySet
 const MAX_COUNT = 10_000;
 
 /** Entries that a git directory has beside its HEAD. */
-const BESIDE = /(?<=^|\/)(?:config|objects|refs)(?=\/|$)/g;
+const REPOSITORY_ENTRIES = /(?<=^|\/)(?:config|objects|refs)(?=\/|$)/g;
 
 /**
  * Finds folders with other names that git takes for repositories. All additions go through `head` first, then through
@@ -225,18 +225,18 @@ class BareRepositories {
   readonly #folders = new Map<string, { readonly folder: string; readonly has: Set<string> }>();
   readonly #others: string[] = [];
 
-  head(added: string): void {
+  noteHead(added: string): void {
     if (!/(?:^|\/)head$/i.test(added) || inGit(added.split("/")) !== undefined) return;
-    const folder = own(added.slice(0, -"head".length));
+    const folder = copied(added.slice(0, -"head".length));
     if (this.#folders.size < MAX_COUNT) this.#folders.set(folder.toLowerCase(), { folder, has: new Set() });
     else if (this.#others.length < MAX_COUNT) this.#others.push(folder);
   }
 
   /** Takes the files below an entry for the entry: folders are not always reported. */
-  beside(added: string): void {
+  noteEntry(added: string): void {
     if (this.#folders.size === 0) return;
     const path = added.toLowerCase();
-    for (const { 0: name, index } of path.matchAll(BESIDE))
+    for (const { 0: name, index } of path.matchAll(REPOSITORY_ENTRIES))
       this.#folders.get(path.slice(0, index))?.has.add(name);
   }
 
@@ -254,7 +254,7 @@ class BareRepositories {
 }
 
 /** Copies the text: a slice of a longer one would keep the whole of it in memory. */
-const own = (text: string): string => JSON.parse(JSON.stringify(text)) as string;
+const copied = (text: string): string => JSON.parse(JSON.stringify(text)) as string;
 
 /** Paths in a commit or the index that the host would run or obey once git checks them out. */
 export function commitHandoff(entries: readonly GitEntry[], workspace: string): readonly Handoff[] {

@@ -251,7 +251,7 @@ const SYSTEM =
  * folder.
  */
 export function isBroad(path: string, { workspace, home }: Pick<Places, "workspace" | "home">): boolean {
-  const folder = wholeOf(path);
+  const folder = folderOfPattern(path);
   const holds = (inner: string): boolean => isInside(folder, inner);
   return (
     holds(workspace) ||
@@ -268,14 +268,14 @@ export function isBroad(path: string, { workspace, home }: Pick<Places, "workspa
 function namesAll(path: string, places: Places): boolean {
   const { kind } = places.facts(path, "write");
   if (kind !== "outside" && kind !== "system") return false;
-  return wholeOf(path) !== path || path === "/" || path === places.home;
+  return folderOfPattern(path) !== path || path === "/" || path === places.home;
 }
 
 /** Any folder directly below the root, except temporary ones. */
 const isTop = (folder: string): boolean => /^\/[^/]+$/.test(folder) && folder !== "/tmp";
 
 /** `/a/*`, `/a/.*`, `/a/[a-z]*`: the path without the last names that are only a pattern. */
-function wholeOf(path: string): string {
+function folderOfPattern(path: string): string {
   let folder = path;
   for (;;) {
     const slash = folder.lastIndexOf("/");

@@ -1,5 +1,5 @@
 import { below, isInside } from "../core/text/file-paths.ts";
-import type { CommandContext, CommandPolicy, Looked } from "./decide.ts";
+import type { CommandContext, CommandPolicy, TextEffects } from "./decide.ts";
 import { isAside } from "./effects/call-effects.ts";
 import type { Called } from "./effects/walk.ts";
 import type { Effect } from "./effects/effect.ts";
@@ -31,7 +31,7 @@ export function ruleFor(
   if (flaw !== undefined) return refused(`no rule can allow it: ${flaw.reason} (${flaw.id})`);
   const drafts = draftsFor(text, looked, placesFor(context));
   if (typeof drafts === "string") return refused(drafts);
-  return tried(drafts, { text, context, policy });
+  return verifiedRules(drafts, { text, context, policy });
 }
 
 const refused = (reason: string): Remembered => ({ kind: "refused", reason });
@@ -43,22 +43,22 @@ interface Trial {
 }
 
 /** Tries rules by words alone first, then rules with paths. */
-function tried(drafts: readonly Draft[], trial: Trial): Remembered {
+function verifiedRules(drafts: readonly Draft[], trial: Trial): Remembered {
   let result: Remembered = refused("no rule can hold exactly this");
   for (const level of [0, 1, 2]) {
-    result = triedAs(drafts, level, trial);
+    result = verifiedAtLevel(drafts, level, trial);
     if (result.kind === "rules") break;
   }
   return result;
 }
 
-function triedAs(drafts: readonly Draft[], level: number, trial: Trial): Remembered {
+function verifiedAtLevel(drafts: readonly Draft[], level: number, trial: Trial): Remembered {
   const { text, context, policy } = trial;
   const rules: RuleForm[] = [];
   const compiled: UserRule[] = [];
   for (const { rules: ways, example } of drafts) {
     const rule = ways[Math.min(level, ways.length - 1)] ?? ways[0];
-    const made = finished(rule, text, trial) ?? finished(rule, example, trial);
+    const made = withExample(rule, text, trial) ?? withExample(rule, example, trial);
     if (made === undefined)
       return refused(
         `no rule can hold exactly this in every workspace: ${example}; name paths from ~ or from /`,
@@ -75,7 +75,7 @@ function triedAs(drafts: readonly Draft[], level: number, trial: Trial): Remembe
 }
 
 /** The rule with its example, if that example passes. */
-function finished(
+function withExample(
   draft: DraftRule,
   match: string,
   { context, policy }: Trial,
@@ -99,7 +99,7 @@ interface Draft {
 }
 
 /** One draft for each command or redirect that is asked about, or why there is none. */
-function draftsFor(text: string, { calls, effects }: Looked, places: Places): readonly Draft[] | string {
+function draftsFor(text: string, { calls, effects }: TextEffects, places: Places): readonly Draft[] | string {
   const drafts = new Map<string, Draft>();
   const asked = new Map<Called, Effect[]>();
   for (const effect of effects) {

@@ -48,7 +48,8 @@ function readRule(written: unknown, index: number, origin: Origin): Examples | R
     return parsed.error.issues.map((issue): RuleProblem => {
       const [key = ""] = issue.code === "unrecognized_keys" ? issue.keys : [];
       const keys = key === "" ? issue.path : [...issue.path, key];
-      const message = key === "" ? found(issue.message, issue.path, written) : `unknown key; ${hint(key)}`;
+      const message =
+        key === "" ? withFinding(issue.message, issue.path, written) : `unknown key; ${hint(key)}`;
       return {
         keys: [index, ...keys],
         message: [keys.map(String).join("."), message].filter(Boolean).join(": "),
@@ -67,7 +68,7 @@ function readRule(written: unknown, index: number, origin: Origin): Examples | R
 }
 
 /** Adds the found value where the message only names the expected one. */
-function found(message: string, path: readonly PropertyKey[], written: unknown): string {
+function withFinding(message: string, path: readonly PropertyKey[], written: unknown): string {
   const [key] = path;
   const missing =
     path.length === 1 &&

@@ -12,7 +12,7 @@ import type { NetworkStep } from "./ruling.ts";
  * or in words.
  */
 
-type Reaching = Extract<Effect, { readonly kind: "network" }>;
+type NetworkEffect = Extract<Effect, { readonly kind: "network" }>;
 
 /**
  * Grants with which this command would be contained: hosts by name, installations by their preset. Empty if the command
@@ -61,15 +61,15 @@ export function uncarried(by: string, shown: string): string | undefined {
   return UNCARRIED.find((kind) => schemes.some((scheme) => kind.schemes.includes(scheme)))?.says;
 }
 
-const whyUncarried = ({ by, span }: Reaching, text: string): string | undefined =>
+const whyUncarried = ({ by, span }: NetworkEffect, text: string): string | undefined =>
   uncarried(by, text.slice(...span));
 
 /** The grants for the hosts that the effect names, or why no grant would do. */
-export const grantsNaming = (effect: Reaching, text: string): readonly string[] | string =>
+export const grantsNaming = (effect: NetworkEffect, text: string): readonly string[] | string =>
   whyUncarried(effect, text) ?? grantsFor(effect, text) ?? "it names no host that could be granted";
 
 /** Undefined if a host is not known or cannot be granted. */
-function grantsFor({ hosts, span, by }: Reaching, text: string): readonly string[] | undefined {
+function grantsFor({ hosts, span, by }: NetworkEffect, text: string): readonly string[] | undefined {
   const shown = text.slice(...span);
   const read = hosts
     .filter((host) => !isOwnHost(host))
@@ -107,7 +107,7 @@ export function networkStep(
 ): NetworkStep | undefined {
   const grants = hostGrants(granted);
   const closed = effects.filter(
-    (effect): effect is Reaching =>
+    (effect): effect is NetworkEffect =>
       effect.kind === "network" &&
       effect.inside !== true &&
       !(isOpen(effect, grants, denied) && whyUncarried(effect, text) === undefined),
@@ -144,12 +144,12 @@ const A_REMOTE =
   "grant the remote's host, --allow-domain HOST, or all remotes for fetching, --allow-domain git; or do it before or after the run";
 const A_HOST = "grant the host, --allow-domain HOST, or do it before or after the run";
 
-const isOpen = ({ hosts }: Reaching, granted: readonly Grant[], denied: readonly string[]): boolean =>
+const isOpen = ({ hosts }: NetworkEffect, granted: readonly Grant[], denied: readonly string[]): boolean =>
   (hosts.length > 0 && hosts.every(isOwnHost)) || areGranted(hosts, granted, denied);
 
 /** Whether the same command has a word that only the shell will know. */
-const isOpenWord = (effect: Effect, { call }: Reaching): boolean =>
+const isOpenWord = (effect: Effect, { call }: NetworkEffect): boolean =>
   effect.kind === "unknown" && effect.doubt === "word.dynamic" && effect.call === call;
 
-const isOtherProtocol = ({ by, span }: Reaching, text: string): boolean =>
+const isOtherProtocol = ({ by, span }: NetworkEffect, text: string): boolean =>
   by === "git" && /(?:^|[\s'"=])(?:(?:ssh|git):\/\/|[\w.-]+@[\w.-]+:)/i.test(text.slice(...span));

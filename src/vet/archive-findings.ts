@@ -61,9 +61,9 @@ const LEFT_OUT: Readonly<Record<string, readonly [rule: ArchiveRule, words: stri
 /** Only archives made for the purpose unpack to this many times their own size. */
 const BOMB = 100;
 
-export function archiveFindings(told: Unpacked): readonly Finding[] {
-  const ending = endingOf(told);
-  const left = told.left_out.map(([name, why]) => {
+export function archiveFindings(unpacked: Unpacked): readonly Finding[] {
+  const ending = endingOf(unpacked);
+  const left = unpacked.left_out.map(([name, why]) => {
     const [rule, words] = LEFT_OUT[why] ?? ["unpack.odd", why];
     return found(rule, `${visibleLine(name)} ${words}`, visibleLine(name));
   });

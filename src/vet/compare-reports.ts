@@ -19,10 +19,10 @@ export function compareReports(
   more: readonly Finding[] = [],
 ): VetComparison {
   const [was, is] = [keysOf(before.findings), keysOf(after.findings)];
-  const told = new Set(more.map(exactly));
+  const known = new Set(more.map(exactly));
   const fresh = [
     ...more,
-    ...after.findings.filter((finding) => !was.has(keyOf(finding)) && !told.has(exactly(finding))),
+    ...after.findings.filter((finding) => !was.has(keyOf(finding)) && !known.has(exactly(finding))),
   ]
     .map((finding) => withCommand(finding, after.steps))
     .toSorted((one, other) => WEIGHTS.indexOf(one.weight) - WEIGHTS.indexOf(other.weight));
@@ -54,28 +54,30 @@ function withCommand({ step, ...finding }: Finding, steps: readonly VetStep[]): 
 
 const keysOf = (findings: readonly Finding[]): ReadonlySet<string> => new Set(findings.map(keyOf));
 
-const TOLD = 20;
+const MAX_LINES = 20;
 
 const commands = (report: VetReport): ReadonlySet<string> =>
   new Set(report.steps.map(({ what, command }) => `${what} command ${command}`));
 
 function changesIn(before: VetReport, after: VetReport): readonly string[] {
-  const kinds = SEES.map(([does, what]) => {
+  const kinds = KINDS_OF_DEEDS.map(([does, what]) => {
     const all = (report: VetReport): ReadonlySet<string> => new Set(report.steps.flatMap(what));
     return [does, all(before), all(after)] as const;
   });
   return [["has the", commands(before), commands(after)] as const, ...kinds].flatMap(([does, was, is]) => [
-    ...told(`now ${does}`, without(is, was)),
-    ...told(`no longer ${does}`, without(was, is)),
+    ...changeLines(`now ${does}`, without(is, was)),
+    ...changeLines(`no longer ${does}`, without(was, is)),
   ]);
 }
 
 const without = (all: ReadonlySet<string>, known: ReadonlySet<string>): ReadonlySet<string> =>
   new Set([...all].filter((each) => !known.has(each)));
 
-function told(does: string, what: ReadonlySet<string>): readonly string[] {
+function changeLines(does: string, what: ReadonlySet<string>): readonly string[] {
   const all = [...what].map((each) => `${does} ${visibleLine(each)}`);
-  return all.length <= TOLD ? all : [...all.slice(0, TOLD), `${does} ${all.length - TOLD} more`];
+  return all.length <= MAX_LINES
+    ? all
+    : [...all.slice(0, MAX_LINES), `${does} ${all.length - MAX_LINES} more`];
 }
 
 function contacted({ connections, observed }: VetStep): readonly string[] {
@@ -115,7 +117,7 @@ const pathsOf = (acts: VetStep["observed"]["acts"], kinds: ReadonlySet<string>):
 
 const isPersonal = (path: string): boolean => /^\/(?:home\/box|root|etc|opt|usr\/local|var|srv)\//.test(path);
 
-const SEES: readonly (readonly [does: string, what: (step: VetStep) => readonly string[]])[] = [
+const KINDS_OF_DEEDS: readonly (readonly [does: string, what: (step: VetStep) => readonly string[]])[] = [
   ["contacts", contacted],
   ["runs", programs],
   ["writes", written],

@@ -11,7 +11,7 @@ import { isCallAct, isPathAct, SeenChains } from "./acts/process-chain.ts";
 
 /** Rules on what a command was seen doing. Pure: the findings follow from the observation alone. */
 
-export interface Behaved {
+export interface ObservedStep {
   /** The number of the step. */
   readonly number: number;
   readonly what: VetStep["what"];
@@ -34,7 +34,7 @@ export interface JudgedAround extends AroundActs {
   readonly files: number;
 }
 
-export function judgeActs(step: Behaved, around: JudgedAround): readonly Finding[] {
+export function judgeActs(step: ObservedStep, around: JudgedAround): readonly Finding[] {
   const { observed } = step;
   const chains = new SeenChains(observed.processes, around.workspace);
   const found = new ActFindings(step, chains);
@@ -68,20 +68,24 @@ const BUILT =
   /^(?:dist|build|out|target|coverage|\.?cache|node_modules|\.next|\.nuxt|__pycache__|[\w.-]*\.egg-info|public|tmp)\//;
 const MANY_DELETED = 20;
 const FEW = 3;
-const TOLD = 5;
+const MAX_SHOWN = 5;
 
 /** Judges changes of the tree, also those that no process was seen making. */
-function judgeChanges({ changes, observed, what }: Behaved, around: JudgedAround, found: ActFindings): void {
+function judgeChanges(
+  { changes, observed, what }: ObservedStep,
+  around: JudgedAround,
+  found: ActFindings,
+): void {
   const { added, modified, deleted, more } = changes;
   const gone = deleted.filter((path) => !BUILT.test(path));
   if (gone.length >= FEW && gone.length >= around.files / 2)
     found.add("run.wipe", `removes ${gone.length} of the repository's ${around.files} files`, null);
   else if (gone.length + more > MANY_DELETED && gone.length > 0)
-    found.add("run.deletes", `removes ${gone.length} files: ${gone.slice(0, TOLD).join(", ")}`, null);
+    found.add("run.deletes", `removes ${gone.length} files: ${gone.slice(0, MAX_SHOWN).join(", ")}`, null);
   const own = modified.filter(
     (path) => (!BUILT.test(path) || path.startsWith("lib/")) && !path.startsWith(".git/"),
   );
-  if (own.length > 0) found.add("run.sources", `changes ${firstOf(own, TOLD)}`, null);
+  if (own.length > 0) found.add("run.sources", `changes ${firstOf(own, MAX_SHOWN)}`, null);
   if (observed.by === "calls" || what === "given") return;
   const [first] = observed.processes;
   const [pid, at] = [first?.pid ?? 0, 0];
@@ -96,7 +100,7 @@ function judgeChanges({ changes, observed, what }: Behaved, around: JudgedAround
 
 const FLOOD = 16 * 2 ** 20;
 
-function judgeEnding(step: Behaved, found: ActFindings): void {
+function judgeEnding(step: ObservedStep, found: ActFindings): void {
   const { what, cause, reason, timed_out, printed, observed } = step;
   const watched = what === "install" || what === "build";
   if (timed_out || cause === "timeout")
@@ -123,7 +127,7 @@ const LIMITS: Readonly<Record<string, RunRule>> = {
 };
 
 function judgeLeftovers(
-  { leftovers, observed, timed_out }: Behaved,
+  { leftovers, observed, timed_out }: ObservedStep,
   watched: boolean,
   found: ActFindings,
 ): void {

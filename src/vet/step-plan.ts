@@ -151,7 +151,7 @@ const python: Reader = (place, granted) => {
           "pip",
           "install",
           ...(pip ? [] : ["--no-index", "--no-deps"]),
-          ...BUILDS(pip),
+          ...isolationOptions(pip),
           ".",
         ],
         needs: ["pip"],
@@ -170,7 +170,7 @@ const python: Reader = (place, granted) => {
 };
 
 /** Without a registry, the build tools have to be installed already. */
-const BUILDS = (online: boolean): readonly string[] => (online ? [] : ["--no-build-isolation"]);
+const isolationOptions = (online: boolean): readonly string[] => (online ? [] : ["--no-build-isolation"]);
 
 /** Code of the repository that builds it: a backend of its own, and code that other backends call. */
 function backendSteps(place: ProjectPlace, project: string): readonly PlannedStep[] {
@@ -182,7 +182,7 @@ function backendSteps(place: ProjectPlace, project: string): readonly PlannedSte
       line(place, "install", "pyproject.toml", `python3 -m ${backend}: build_wheel`, {
         words: [
           "python3",
-          STAND_IN("backend"),
+          standIn("backend"),
           backend,
           ...[...at.matchAll(/["']([^"']+)["']/g)].map(([, one = "."]) => one),
         ],
@@ -195,7 +195,7 @@ function backendSteps(place: ProjectPlace, project: string): readonly PlannedSte
   if (project.includes("setuptools") && isSettled && !place.names.has("setup.py"))
     steps.push(
       line(place, "install", "pyproject.toml", "python3 -m setuptools: what its settings import", {
-        words: ["python3", STAND_IN("dynamic")],
+        words: ["python3", standIn("dynamic")],
         needs: ["python3"],
       }),
     );
@@ -203,7 +203,7 @@ function backendSteps(place: ProjectPlace, project: string): readonly PlannedSte
     if (place.names.has(name) && project.includes(name === "build.py" ? "build.py" : "hatch"))
       steps.push(
         line(place, "install", name, `python3 ${name}`, {
-          words: ["python3", STAND_IN("hook"), name],
+          words: ["python3", standIn("hook"), name],
           needs: ["python3"],
         }),
       );
@@ -212,7 +212,7 @@ function backendSteps(place: ProjectPlace, project: string): readonly PlannedSte
 
 /** Where the stand-ins of Python's tools lie in the box. */
 export const STAND_INS = "/tmp/vet-python";
-const STAND_IN = (name: string): string => `${STAND_INS}/${name}.py`;
+const standIn = (name: string): string => `${STAND_INS}/${name}.py`;
 
 const make: Reader = (place) => {
   const file = ["GNUmakefile", "makefile", "Makefile"].find((name) => place.names.has(name));
@@ -346,7 +346,7 @@ function testStep(test: string, top: ProjectPlace | undefined): PlannedStep {
 
 /** Test functions of Python without pytest: those that need no fixture. */
 const standInTests: PlannedStep = {
-  words: ["python3", STAND_IN("tests")],
+  words: ["python3", standIn("tests")],
   command: "python3 -m pytest",
   what: "test",
   from: null,

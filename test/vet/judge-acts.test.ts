@@ -3,7 +3,7 @@ import test from "node:test";
 import type { Act, Finding, Observed, SeenProcess } from "../../src/core/behaviour.ts";
 import { handoffOf } from "../../src/policy/handoff-paths.ts";
 import { placeOf } from "../../src/policy/paths/path-place.ts";
-import { type Behaved, judgeActs } from "../../src/vet/judge-acts.ts";
+import { type ObservedStep, judgeActs } from "../../src/vet/judge-acts.ts";
 
 const WORKSPACE = "/w/repo";
 const HOME = "/home/box";
@@ -24,7 +24,7 @@ const line = (words: readonly string[]): readonly SeenProcess[] => [
   { pid: 4, parent: 3, words, at: 2 },
 ];
 
-interface Seen extends Partial<Omit<Behaved, "observed">> {
+interface Seen extends Partial<Omit<ObservedStep, "observed">> {
   readonly acts?: readonly Act[];
   readonly words?: readonly string[];
   readonly observed?: Partial<Observed>;
@@ -176,7 +176,7 @@ test("what tools do for themselves is nothing", () => {
 
 test("Python's libraries may ask for a password of the net where they are tried, not where somebody installs", () => {
   const acts = [file("read", `${HOME}/.netrc`)];
-  const rules = (words: readonly string[], what: Behaved["what"]): readonly string[] =>
+  const rules = (words: readonly string[], what: ObservedStep["what"]): readonly string[] =>
     rulesOf(judged({ acts, words, what }));
   assert.deepEqual(rules(["python3", "setup.py", "install"], "install"), ["run.token"]);
   assert.deepEqual(rules(["python3", "gen.py"], "build"), ["run.token"]);

@@ -5,7 +5,7 @@ import type { Cause } from "../../core/errors.ts";
 import type { ExecResult, OwnedBox } from "../../core/ports.ts";
 import { lastStates, visible } from "../../core/text/visible.ts";
 import type { Advance } from "../../render/tty/progress-line.ts";
-import type { Behaved } from "../../vet/judge-acts.ts";
+import type { ObservedStep } from "../../vet/judge-acts.ts";
 import type { PlannedStep } from "../../vet/step-plan.ts";
 
 /** Runs commands of a repository one after the other in one box, and records what they were observed doing. */
@@ -27,7 +27,7 @@ export interface Running {
 
 export interface RunStep {
   readonly step: VetStep;
-  readonly behaved: Behaved;
+  readonly behaved: ObservedStep;
   readonly planned: PlannedStep;
 }
 

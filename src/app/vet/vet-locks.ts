@@ -14,7 +14,7 @@ import {
   usualName,
 } from "../../vet/locks/lock-forms.ts";
 import { changesBetween } from "../../vet/look/changes-between.ts";
-import { type Looked, lookAt } from "../../vet/look/look-at.ts";
+import { type TreeLook, lookAt } from "../../vet/look/look-at.ts";
 
 /** Two locks of one kind, compared without running a command: what the later one installs in addition. */
 
@@ -103,7 +103,7 @@ export async function locksCompared(
   // Both locks get the same name, so that an entry in both is recognised.
   const own = path.basename(after.name);
   const as = lockFormNamed(own.toLowerCase()) === after.form ? own : usualName(after.form);
-  const looking = (lock: LockFile): Promise<Looked> =>
+  const looking = (lock: LockFile): Promise<TreeLook> =>
     lookAt(treeOf(as, lock.bytes), { signal, obeys: () => undefined });
   const [was, is] = [await looking(before), await looking(after)];
   return compareReports(reportOf(before, was), reportOf(after, is), changesBetween(was.facts, is.facts));
@@ -122,7 +122,7 @@ function treeOf(name: string, bytes: Buffer): LookedAtTree {
   };
 }
 
-function reportOf({ name, bytes }: LockFile, { findings }: Looked): VetReport {
+function reportOf({ name, bytes }: LockFile, { findings }: TreeLook): VetReport {
   const verdict = verdictOf(findings);
   return {
     verdict,

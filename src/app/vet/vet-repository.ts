@@ -18,7 +18,7 @@ import { handoffOf } from "../../policy/handoff-paths.ts";
 import { placeOf } from "../../policy/paths/path-place.ts";
 import { judgeActs, type JudgedAround } from "../../vet/judge-acts.ts";
 import type { TreeFacts } from "../../vet/look/changes-between.ts";
-import { type Looked, lookAt } from "../../vet/look/look-at.ts";
+import { type TreeLook, lookAt } from "../../vet/look/look-at.ts";
 import { type PlannedStep, planSteps, type ProjectPlace, STAND_INS } from "../../vet/step-plan.ts";
 import { projectCheck } from "../run/project-check.ts";
 import { clockAhead, differing, newIn, runAgain, runPastCanaries } from "./run-again.ts";
@@ -76,7 +76,7 @@ interface Trying {
 }
 
 interface Tried {
-  readonly looked: Looked;
+  readonly looked: TreeLook;
   readonly judged: readonly Finding[];
   readonly steps: readonly RunStep[];
   readonly unseen: readonly string[];

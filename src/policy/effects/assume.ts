@@ -4,7 +4,7 @@ import type { Arg, Use } from "../programs/program-model.ts";
 import type { Assignment, Compound, List, Node, Piece, Simple, Word } from "../shell/shell-syntax.ts";
 import { BOX_LISTS } from "./environment.ts";
 import { isBoxed } from "./local-tools.ts";
-import { leavesOrOrders, placesOfNames, printsNumber, SETS, SETS_ANY } from "./printed.ts";
+import { filtersLines, placesOfNames, printsNumber, SETS, SETS_ANY } from "./printed.ts";
 import type { Scope } from "./scope.ts";
 
 /** The value assumed for a piece of a word. The true value may differ, but leads to the same places. */
@@ -74,33 +74,33 @@ export class Assumptions {
       /^\$\{(\w+)(##?|%%?|:?[-+])([\w./*@,:$-]*)\}$/.exec(text) ?? [];
     const known = operator === undefined ? null : this.variable(name, scope);
     if (operator === undefined || known === null) return null;
-    if (/^:?-$/.test(operator)) return this.either(name, known, rest);
+    if (/^:?-$/.test(operator)) return this.defaultValue(name, known, rest);
     if (/^:?\+$/.test(operator))
       return BOX_LISTS.has(name) && rest === `:$${name}` ? { kind: "literal", value: ":/usr/lib" } : null;
-    return rest.includes("$") ? null : trimmed(known, operator, rest);
+    return rest.includes("$") ? null : withoutPart(known, operator, rest);
   }
 
-  private either(name: string, known: Assumed | null, rest: string): Assumed | null {
+  private defaultValue(name: string, known: Assumed | null, rest: string): Assumed | null {
     const usual = (name === "TMPDIR" && rest === "/tmp") || (BOX_LISTS.has(name) && rest === "");
     return usual ? known : null;
   }
 }
 
-function trimmed({ kind, value }: Assumed, operator: string, pattern: string): Assumed | null {
+function withoutPart({ kind, value }: Assumed, operator: string, pattern: string): Assumed | null {
   const slash = value.lastIndexOf("/");
-  if (operator === "##") return pattern === "*/" ? named(kind, value.slice(slash + 1)) : null;
+  if (operator === "##") return pattern === "*/" ? withName(kind, value.slice(slash + 1)) : null;
   if (operator === "#") return null;
   if (pattern === "/*") return operator === "%" && slash > 0 ? { kind, value: value.slice(0, slash) } : null;
   // Only the end of its last name is removed, so the result stays in the same folder.
   if (!/^[.\w*-]+$/.test(pattern) || pattern.includes("/")) return null;
   const literal = !pattern.includes("*") && value.endsWith(pattern);
-  return named(kind, literal ? value.slice(0, -pattern.length) : value);
+  return withName(kind, literal ? value.slice(0, -pattern.length) : value);
 }
 
-const named = (kind: Arg["kind"], value: string): Assumed | null =>
+const withName = (kind: Arg["kind"], value: string): Assumed | null =>
   value === "" || /(?:^|\/)\.{0,2}$/.test(value) ? null : { kind, value };
 
-interface At {
+interface PrintContext {
   readonly scope: Scope;
   readonly words: Words;
   readonly workspace: string;
@@ -108,14 +108,14 @@ interface At {
 }
 
 /** The output of a command substitution, where it is certain whatever the files contain. */
-function printed(body: Node, at: At): Assumed | null {
+function printed(body: Node, at: PrintContext): Assumed | null {
   if (printsNumber(wordsOf(lastOf(body)))) return PRINTED_NUMBER;
   const last = lastOf(body);
   const whole = simpleOf(body);
   const [name = "", ...texts] = wordsOf(whole ?? last);
-  if (whole !== null && Object.hasOwn(ALONE, name))
-    return ALONE[name as keyof typeof ALONE](texts, whole, at);
-  const text = whole === null ? null : catted(whole, at);
+  if (whole !== null && Object.hasOwn(SINGLE_COMMANDS, name))
+    return SINGLE_COMMANDS[name as keyof typeof SINGLE_COMMANDS](texts, whole, at);
+  const text = whole === null ? null : hereDocumentText(whole, at);
   if (text !== null) return literal(text);
   if (at.quoted) return null;
   const found = namesOf(body, at.words, at.workspace);
@@ -125,62 +125,63 @@ function printed(body: Node, at: At): Assumed | null {
 const PRINTED_NUMBER: Assumed = { kind: "literal", value: "7" };
 const literal = (value: string): Assumed => ({ kind: "literal", value });
 
-type Prints = (texts: readonly string[], node: Simple, at: At) => Assumed | null;
+type Prints = (texts: readonly string[], node: Simple, at: PrintContext) => Assumed | null;
 
-const ALONE: Readonly<Record<"pwd" | "git" | "mktemp" | "dirname" | "basename" | "date" | "nproc", Prints>> =
-  {
-    pwd: (texts, _, { scope: { folders } }) => {
-      const [folder, ...others] = folders;
-      return texts.every((text) => text === "-P" || text === "-L") &&
-        typeof folder === "string" &&
-        others.length === 0
-        ? literal(folder)
-        : null;
-    },
-    git: (texts, _, { scope: { folders }, workspace }) => {
-      const inside = folders.every((folder) => folder !== null && isInside(workspace, folder));
-      const words = texts.join(" ");
-      if (words === "rev-parse --show-toplevel") return inside ? literal(workspace) : null;
-      return /^rev-parse (?:--short )?HEAD$/.test(words) ? literal("0a1b2c3") : null;
-    },
-    mktemp: (texts) => {
-      const operands = texts.filter((text) => !/^-[dqut]+$/.test(text));
-      const [template, ...more] = operands;
-      if (template === undefined) return literal("/tmp/tmp.XXXXXXXXXX");
-      if (more.length > 0 || template.startsWith("-") || template.includes("$")) return null;
-      if (template.startsWith("/")) return literal(template);
-      return texts.some((text) => /^-[dqu]*t/.test(text)) && !template.includes("/")
-        ? literal(`/tmp/${template}`)
-        : null;
-    },
-    dirname: (_, node, at) =>
-      namedByPrinting(node, at, (value) =>
-        value.includes("/") ? value.replace(/(?<=.)\/[^/]*$|[^/]*$/, "") : ".",
-      ),
-    basename: (texts, node, at) =>
-      namedByPrinting(node, at, (value) => {
-        const name = lastName(value);
-        const [, suffix = ""] = texts;
-        return suffix !== "" && name.endsWith(suffix) ? name.slice(0, -suffix.length) : name;
-      }),
-    date: ([format, ...more]) =>
-      format !== undefined && more.length === 0 && /^\+(?:%[YmdHMSsNjuVyeIpBba]|[\w.:-])+$/.test(format)
-        ? literal(format.slice(1).replaceAll(/%\w/g, "7"))
-        : null,
-    nproc: () => PRINTED_NUMBER,
-  };
+const SINGLE_COMMANDS: Readonly<
+  Record<"pwd" | "git" | "mktemp" | "dirname" | "basename" | "date" | "nproc", Prints>
+> = {
+  pwd: (texts, _, { scope: { folders } }) => {
+    const [folder, ...others] = folders;
+    return texts.every((text) => text === "-P" || text === "-L") &&
+      typeof folder === "string" &&
+      others.length === 0
+      ? literal(folder)
+      : null;
+  },
+  git: (texts, _, { scope: { folders }, workspace }) => {
+    const inside = folders.every((folder) => folder !== null && isInside(workspace, folder));
+    const words = texts.join(" ");
+    if (words === "rev-parse --show-toplevel") return inside ? literal(workspace) : null;
+    return /^rev-parse (?:--short )?HEAD$/.test(words) ? literal("0a1b2c3") : null;
+  },
+  mktemp: (texts) => {
+    const operands = texts.filter((text) => !/^-[dqut]+$/.test(text));
+    const [template, ...more] = operands;
+    if (template === undefined) return literal("/tmp/tmp.XXXXXXXXXX");
+    if (more.length > 0 || template.startsWith("-") || template.includes("$")) return null;
+    if (template.startsWith("/")) return literal(template);
+    return texts.some((text) => /^-[dqu]*t/.test(text)) && !template.includes("/")
+      ? literal(`/tmp/${template}`)
+      : null;
+  },
+  dirname: (_, node, at) =>
+    printedPath(node, at, (value) =>
+      value.includes("/") ? value.replace(/(?<=.)\/[^/]*$|[^/]*$/, "") : ".",
+    ),
+  basename: (texts, node, at) =>
+    printedPath(node, at, (value) => {
+      const name = lastName(value);
+      const [, suffix = ""] = texts;
+      return suffix !== "" && name.endsWith(suffix) ? name.slice(0, -suffix.length) : name;
+    }),
+  date: ([format, ...more]) =>
+    format !== undefined && more.length === 0 && /^\+(?:%[YmdHMSsNjuVyeIpBba]|[\w.:-])+$/.test(format)
+      ? literal(format.slice(1).replaceAll(/%\w/g, "7"))
+      : null,
+  nproc: () => PRINTED_NUMBER,
+};
 
 /** `cat <<'EOF'`: the text itself. */
-function catted(
+function hereDocumentText(
   { words, redirects: [redirect, ...more] }: Simple,
-  { words: read, quoted }: At,
+  { words: read, quoted }: PrintContext,
 ): string | null {
   if (words.length !== 1 || redirect?.operator !== "<<" || more.length > 0 || !quoted) return null;
   const [cat, text] = read([...words, redirect.target]);
   return cat?.value === "cat" && text?.kind === "literal" ? text.value.replace(/\n+$/, "") : null;
 }
 
-function namedByPrinting(node: Simple, { words }: At, part: (value: string) => string): Assumed | null {
+function printedPath(node: Simple, { words }: PrintContext, part: (value: string) => string): Assumed | null {
   const [, arg] = words(node.words);
   if (arg === undefined || arg.kind === "dynamic" || arg.value.startsWith("-")) return null;
   const value = part(arg.value);
@@ -221,20 +222,20 @@ const PLAIN = /^[\w\s$+\-*/%<>=!&|?:(),;^~]*$/;
 
 /** Finds the variables that only ever hold numbers, by all assignments in the text. */
 function numbersIn(tree: Node): Numbers {
-  const told = new Map<string, boolean>();
+  const isNumberByName = new Map<string, boolean>();
   let any = false;
-  const tell = (name: string, isNumber: boolean): void => {
-    told.set(name, isNumber && told.get(name) !== false);
+  const note = (name: string, isNumber: boolean): void => {
+    isNumberByName.set(name, isNumber && isNumberByName.get(name) !== false);
   };
-  const look = (part: unknown): void => {
+  const visit = (part: unknown): void => {
     if (typeof part !== "object" || part === null) return;
-    any ||= toldBy(part, tell);
-    for (const inner of Object.values(part)) if (typeof inner === "object") look(inner);
+    any ||= noteNumbers(part, note);
+    for (const inner of Object.values(part)) if (typeof inner === "object") visit(inner);
   };
-  look(tree);
-  const has = (name: string): boolean => !any && told.get(name) === true;
+  visit(tree);
+  const has = (name: string): boolean => !any && isNumberByName.get(name) === true;
   // A lower-case name that the text never sets is empty: names in the environment are in capitals.
-  const isTame = (name: string): boolean => !any && (told.get(name) ?? /^[a-z]\w*$/.test(name));
+  const isTame = (name: string): boolean => !any && (isNumberByName.get(name) ?? /^[a-z]\w*$/.test(name));
   return {
     has,
     calculates: (text) => {
@@ -245,27 +246,27 @@ function numbersIn(tree: Node): Numbers {
 }
 
 /** Returns whether any variable may have been set. */
-function toldBy(part: object, tell: Tell): boolean {
-  if ("append" in part) assigned(part as Assignment, tell);
-  if ("what" in part && (part.what === "for" || part.what === "select")) looped(part as Compound, tell);
-  return "kind" in part && part.kind === "simple" && commanded((part as Simple).words, tell);
+function noteNumbers(part: object, note: NoteNumber): boolean {
+  if ("append" in part) noteAssignment(part as Assignment, note);
+  if ("what" in part && (part.what === "for" || part.what === "select")) noteLoop(part as Compound, note);
+  return "kind" in part && part.kind === "simple" && noteCommand((part as Simple).words, note);
 }
 
-type Tell = (name: string, isNumber: boolean) => void;
+type NoteNumber = (name: string, isNumber: boolean) => void;
 
-const assigned = ({ name, value, others }: Assignment, tell: Tell): void =>
-  tell(name, others.length === 0 && value !== null && isNumeric(value));
+const noteAssignment = ({ name, value, others }: Assignment, note: NoteNumber): void =>
+  note(name, others.length === 0 && value !== null && isNumeric(value));
 
-function looped({ name, words }: Compound, tell: Tell): void {
-  if (name !== null) tell(name, words !== null && words.every(isNumeric));
+function noteLoop({ name, words }: Compound, note: NoteNumber): void {
+  if (name !== null) note(name, words !== null && words.every(isNumeric));
 }
 
-function commanded(words: readonly Word[], tell: Tell): boolean {
+function noteCommand(words: readonly Word[], note: NoteNumber): boolean {
   const [name = "", ...rest] = words.map(textOf);
   if (SETS.has(name))
     for (const word of rest) {
       if (word.includes("$") && !word.includes("=")) return true;
-      tell(word.replace(/\+?=.*$/s, ""), false);
+      note(word.replace(/\+?=.*$/s, ""), false);
     }
   return SETS_ANY.has(name);
 }
@@ -330,7 +331,7 @@ function listerOf(body: Node): Simple | null {
   return only !== undefined && more.length === 0 ? listerOf(only.node) : null;
 }
 
-export const isFilter = (node: Node): boolean => leavesOrOrders(textsOf(node));
+export const isFilter = (node: Node): boolean => filtersLines(textsOf(node));
 
 export const isXargs = (node: Node): boolean =>
   node.kind === "simple" && node.words[0] !== undefined && textOf(node.words[0]) === "xargs";

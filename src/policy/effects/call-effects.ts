@@ -31,27 +31,27 @@ export function callEffects(words: Words, at: CallAt): Scope {
   const [name] = words;
   // A function defined in the text: its body was judged at the definition.
   if (name.kind === "literal" && scope.functions.has(name.value)) return withoutVariables(scope);
-  if (name.kind !== "literal") unclear(name, walk);
-  maybeNothing(words, at);
+  if (name.kind !== "literal") doubtName(name, walk);
+  effectsWithoutName(words, at);
   for (const word of words) if (isGuess(word)) walk.doubt("word.dynamic", word.value, word.span);
   const [program, trusted] = programOf(name.value);
   const model = walk.world.models.find(program);
-  if (!trusted) elsewhere(name, at);
+  if (!trusted) pathCallEffects(name, at);
   else if (model === undefined && !name.value.includes(UNKNOWN))
     walk.doubt("command.unknown", name.value, name.span, isLocal(program, words, at));
-  if (model !== undefined) perFolder(model, words, at);
-  const next = trusted ? after(program, words, scope) : scope;
-  if (next.folders !== scope.folders) walk.went(next.folders);
+  if (model !== undefined) effectsPerFolder(model, words, at);
+  const next = trusted ? scopeAfter(program, words, scope) : scope;
+  if (next.folders !== scope.folders) walk.noteFolders(next.folders);
   return next;
 }
 
-function unclear({ value, span, feed }: Arg, walk: Walk): void {
+function doubtName({ value, span, feed }: Arg, walk: Walk): void {
   walk.doubt("word.dynamic", value, span);
   if (feed === "network") walk.add({ kind: "code", from: "fetched", path: null }, value, span);
 }
 
 /** The name may expand to no word at all; then the next word is the name, so its dangers are looked for too. */
-function maybeNothing(words: Words, at: CallAt): void {
+function effectsWithoutName(words: Words, at: CallAt): void {
   if (words[0].loose !== true) return;
   const [, next, ...rest] = words;
   if (next?.kind !== "literal" || next.value.startsWith("-")) return;
@@ -68,7 +68,7 @@ export function programOf(value: string): readonly [name: string, trusted: boole
 }
 
 /** A program given by its path: a file of the project, or an unknown one. */
-function elsewhere(name: Arg, { walk, scope }: CallAt): void {
+function pathCallEffects(name: Arg, { walk, scope }: CallAt): void {
   for (const folder of scope.folders) {
     const path = placeOf(name, folder);
     const inside = path !== null && path.startsWith(`${walk.world.workspace}/`);
@@ -77,7 +77,7 @@ function elsewhere(name: Arg, { walk, scope }: CallAt): void {
   }
 }
 
-function perFolder(model: Model, words: Words, at: CallAt): void {
+function effectsPerFolder(model: Model, words: Words, at: CallAt): void {
   const { walk, scope } = at;
   const { value } = words[0];
   const seen = scope.folders.length > 1 ? new Set<string>() : null;
@@ -142,29 +142,29 @@ class CallSurroundings implements Surroundings {
     return folder !== null && this.at.walk.world.installed(name, folder);
   }
 
-  command([first, ...rest]: readonly Arg[], { folder, input }: Started): readonly Found[] {
-    return first === undefined ? [] : nested([first, ...rest], { ...inside(this.at, folder), input });
+  command([first, ...rest]: readonly Arg[], { folder, input }: StartedAt): readonly Found[] {
+    return first === undefined ? [] : nested([first, ...rest], { ...inFolder(this.at, folder), input });
   }
 
-  shell(text: Arg, { folder, input }: Started): readonly Found[] {
+  shell(text: Arg, { folder, input }: StartedAt): readonly Found[] {
     const { at } = this;
-    return collected(at, () => shellEffects(text, { ...inside(at, folder), input }));
+    return collected(at, () => shellEffects(text, { ...inFolder(at, folder), input }));
   }
 }
 
-type Started = Parameters<Surroundings["command"]>[1];
+type StartedAt = Parameters<Surroundings["command"]>[1];
 
 function nested(words: Words, at: CallAt): readonly Effect[] {
   const { walk } = at;
   const span = spanOf(words);
   return collected(at, () => {
-    const outer = walk.begun({ words, span, aside: [] });
+    const outer = walk.beginCommand({ words, span, aside: [] });
     callEffects(words, { ...at, span });
-    walk.done(outer);
+    walk.endCommand(outer);
   });
 }
 
-const inside = (at: CallAt, folder: Place): CallAt => ({ ...at, scope: moved(at.scope, [folder]) });
+const inFolder = (at: CallAt, folder: Place): CallAt => ({ ...at, scope: moved(at.scope, [folder]) });
 
 const spanOf = (words: Words): Span => [words[0].span[0], Math.max(...words.map(({ span }) => span[1]))];
 
@@ -175,7 +175,9 @@ function collected({ walk, span }: CallAt, work: () => unknown): readonly Effect
   return walk.effects.splice(before);
 }
 
-const FORGETS = new Set("read readarray mapfile unset getopts printf let eval source . set shopt".split(" "));
+const CLEARS_VARIABLES = new Set(
+  "read readarray mapfile unset getopts printf let eval source . set shopt".split(" "),
+);
 
 const DECLARES: ReadonlySet<string> = new Set(["export", "readonly", "declare", "typeset", "local"]);
 /** Attributes that change no value. */
@@ -183,7 +185,7 @@ const PLAIN_ATTRIBUTES = /^-[gxr]+$/;
 const DECLARED = /^([A-Za-z_]\w*)(?:=([^]*))?$/;
 
 /** `export A=x` leaves the same scope as `A=x`, if each word plainly names the variable that it sets. */
-function declared([program, ...args]: Words, scope: Scope): Scope {
+function scopeAfterDeclaration([program, ...args]: Words, scope: Scope): Scope {
   let after = scope;
   for (const arg of args) {
     if (arg.kind === "literal" && PLAIN_ATTRIBUTES.test(arg.value)) continue;
@@ -202,29 +204,29 @@ function plainValue(arg: Arg): Arg | null {
   return arg.kind !== "literal" || arg.value.includes("~") ? null : arg;
 }
 
-const BEFORE: ReadonlySet<string> = new Set(["builtin", "command"]);
+const BUILTIN_PREFIXES: ReadonlySet<string> = new Set(["builtin", "command"]);
 
-function after(program: string, words: Words, scope: Scope): Scope {
-  if (BEFORE.has(program)) return behind(words, scope);
+function scopeAfter(program: string, words: Words, scope: Scope): Scope {
+  if (BUILTIN_PREFIXES.has(program)) return scopeAfterBuiltin(words, scope);
   if (program === "cd" || program === "pushd")
     return moved(
       scope,
-      scope.folders.map((folder) => target(words, folder)),
+      scope.folders.map((folder) => cdTarget(words, folder)),
     );
   if (program === "popd") return moved(scope, [null]);
-  if (DECLARES.has(program)) return declared(words, scope);
-  return FORGETS.has(program) ? withoutVariables(scope) : scope;
+  if (DECLARES.has(program)) return scopeAfterDeclaration(words, scope);
+  return CLEARS_VARIABLES.has(program) ? withoutVariables(scope) : scope;
 }
 
 /** `builtin cd x` leaves the same scope as `cd x`. */
-function behind(words: Words, scope: Scope): Scope {
-  const at = words.findIndex(({ value }) => !value.startsWith("-") && !BEFORE.has(value));
+function scopeAfterBuiltin(words: Words, scope: Scope): Scope {
+  const at = words.findIndex(({ value }) => !value.startsWith("-") && !BUILTIN_PREFIXES.has(value));
   const [name, ...rest] = at === -1 ? [] : words.slice(at);
-  return name === undefined ? scope : after(name.value, [name, ...rest], scope);
+  return name === undefined ? scope : scopeAfter(name.value, [name, ...rest], scope);
 }
 
 /** Target of `cd`. With options that depend on links it is unknown. */
-function target(words: Words, folder: Place): Place {
+function cdTarget(words: Words, folder: Place): Place {
   const [path, ...more] = words.slice(1).filter(({ value }) => !/^-L$|^--$/.test(value));
   if (path === undefined || more.length > 0 || path.kind !== "literal" || /^(?:[-+]\d*)?$/.test(path.value))
     return null;
@@ -244,18 +246,18 @@ function shellEffects(text: Arg, { walk, scope, input }: CallAt): void {
   const before = walk.effects.length;
   const callsBefore = walk.calls.length;
   for (const { doubt, what, span } of doubts) walk.doubt(doubt, what, span);
-  walk.apart(tree, withoutVariables(scope), input);
+  walk.inSubshell(tree, withoutVariables(scope), input);
   const inner = walk.effects.splice(before);
-  const place = placer(text);
+  const place = spanMapper(text);
   for (const effect of inner) walk.effects.push({ ...effect, span: place(effect.span) });
   for (let call = callsBefore; call < walk.calls.length; call += 1) {
     const called = walk.calls[call];
-    if (called !== undefined) walk.calls[call] = relocated(called, place);
+    if (called !== undefined) walk.calls[call] = mappedCall(called, place);
   }
 }
 
 /** Maps offsets in the inner text to the outer one; exact where the inner text stands there literally. */
-function placer({ value, span: [start, end] }: Arg): (span: Span) => Span {
+function spanMapper({ value, span: [start, end] }: Arg): (span: Span) => Span {
   const around = end - start - value.length;
   if (around !== 0 && around !== 2) return () => [start, end];
   const shift = start + around / 2;
@@ -267,15 +269,15 @@ function placer({ value, span: [start, end] }: Arg): (span: Span) => Span {
 export function calledFrom({ span, redirects, assignments }: Simple, words: readonly Arg[]): Called {
   const aside =
     redirects.length + assignments.length === 0
-      ? NOTHING
+      ? NO_SPANS
       : [...redirects, ...assignments].map((each) => each.span);
   return { words, span, aside };
 }
 
-const NOTHING: readonly Span[] = [];
+const NO_SPANS: readonly Span[] = [];
 
 /** Moves the span from the inner text to the text around it. */
-const relocated = ({ words, span, aside }: Called, place: (span: Span) => Span): Called => ({
+const mappedCall = ({ words, span, aside }: Called, place: (span: Span) => Span): Called => ({
   words: words.map((word) => ({ ...word, span: place(word.span) })),
   span: place(span),
   aside: aside.map(place),
@@ -301,7 +303,8 @@ export function withLater(effects: readonly Effect[], strays: boolean): readonly
 const LATER: ReadonlySet<string> = new Set(["shell.builtin", "shell.function"]);
 
 /** Known input of which another command may have consumed a part; the rest is unknown. */
-export const inPart = (input: Use["input"]): Use["input"] => (typeof input === "string" ? input : "unknown");
+export const maybeConsumed = (input: Use["input"]): Use["input"] =>
+  typeof input === "string" ? input : "unknown";
 
 /** The text that `echo words` puts into a pipe, where it is literal. */
 export function echoed(node: Node): Use["input"] | null {

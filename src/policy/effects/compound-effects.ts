@@ -19,42 +19,42 @@ export function compoundEffects(node: Compound, at: At): Scope {
     case "not":
       return node.bodies.reduce((now, body) => either(now, walk.node(body, now, input)), scope);
     case "subshell":
-      for (const body of node.bodies) walk.apart(body, scope, input);
+      for (const body of node.bodies) walk.inSubshell(body, scope, input);
       return scope;
     case "for":
     case "select":
-      return loop(node, at);
+      return loopEffects(node, at);
     case "test":
-      return test(node, at);
+      return testEffects(node, at);
     case "function":
-      return define(node, at);
+      return definitionEffects(node, at);
     case "coproc":
       walk.doubt("shell.coproc", "coproc", node.span);
-      for (const body of node.bodies) walk.apart(body, scope, "unknown");
+      for (const body of node.bodies) walk.inSubshell(body, scope, "unknown");
       return scope;
     case "arithmetic":
       walk.doubt("shell.expansion", "((", node.span);
-      for (const body of node.bodies) walk.apart(body, scope, input);
+      for (const body of node.bodies) walk.inSubshell(body, scope, input);
       return withoutVariables(scope);
     case "case":
       walk.args(node.words ?? [], scope);
-      return branches(node, at);
+      return branchEffects(node, at);
     case "if":
     case "while":
     case "until":
-      return branches(node, at);
+      return branchEffects(node, at);
   }
 }
 
 /** Judges conditions and branches as if they ran in any order and any number of times. */
-function branches({ what, bodies, span }: Compound, { walk, scope, input }: At): Scope {
+function branchEffects({ what, bodies, span }: Compound, { walk, scope, input }: At): Scope {
   const repeats = what === "while" || what === "until";
   if (repeats && isUnbounded(bodies)) walk.doubt("shell.endless", what, span);
   const before = repeats ? withoutVariables(scope) : scope;
   const once = (from: Scope): Scope =>
     bodies.reduce((now, body) => either(now, walk.node(body, now, input)), from);
   const after = once(before);
-  return repeats ? settled(before, after, once) : after;
+  return repeats ? withSecondRound(before, after, once) : after;
 }
 
 /**
@@ -92,7 +92,7 @@ function firstName(node: Node): string {
 }
 
 /** A loop that changes its folder may start its second round elsewhere, so that round is judged too. */
-function settled(before: Scope, after: Scope, again: (from: Scope) => Scope): Scope {
+function withSecondRound(before: Scope, after: Scope, again: (from: Scope) => Scope): Scope {
   const left = either(before, after);
   return left.folders === before.folders || left.folders.length === before.folders.length
     ? left
@@ -101,7 +101,7 @@ function settled(before: Scope, after: Scope, again: (from: Scope) => Scope): Sc
 
 const MAX_ROUNDS = 16;
 
-function loop(node: Compound, { walk, scope, input }: At): Scope {
+function loopEffects(node: Compound, { walk, scope, input }: At): Scope {
   const { name, words, bodies } = node;
   // `for ((…))` is arithmetic.
   if (name === null) walk.doubt("shell.expansion", "((", node.span);
@@ -116,24 +116,24 @@ function loop(node: Compound, { walk, scope, input }: At): Scope {
     return bodies.reduce((after, body) => either(after, walk.node(body, start, input)), from);
   };
   for (const value of known && !walk.crowded ? values : [null]) now = round(now, value);
-  return withoutVariables(settled(before, now, (from) => round(from, null)));
+  return withoutVariables(withSecondRound(before, now, (from) => round(from, null)));
 }
 
 /** Words of `[[ ]]` may be arithmetic, and arithmetic runs commands in subscripts, also those in a variable's value. */
-function test({ words, span, evaluates = false }: Compound, { walk, scope }: At): Scope {
+function testEffects({ words, span, evaluates = false }: Compound, { walk, scope }: At): Scope {
   for (const { kind, value } of walk.args(words ?? [], scope))
     if (kind === "dynamic" || /\[.*[$`]/.test(value) || (evaluates && !/^-?\d+$/.test(value)))
       walk.doubt("shell.expansion", "[[", span, !evaluates);
   return scope;
 }
 
-function define(node: Compound, { walk, scope }: At): Scope {
+function definitionEffects(node: Compound, { walk, scope }: At): Scope {
   const name = node.name ?? "";
   // The body is judged below; a call of it means no program of that name.
   walk.doubt("shell.function", name, node.span, walk.world.models.find(name) === undefined);
   if (node.bodies.some((body) => callsItself(body, name, false))) walk.add({ kind: "bomb" }, name, node.span);
   const within = withFunction(withoutVariables(scope), name);
-  for (const body of node.bodies) walk.apart(body, within);
+  for (const body of node.bodies) walk.inSubshell(body, within);
   return within;
 }
 

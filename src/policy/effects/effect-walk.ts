@@ -11,7 +11,7 @@ import type {
   Word,
 } from "../shell/shell-syntax.ts";
 import { type Assumed, isFilter, isXargs, namedByVariable } from "./assume.ts";
-import { calledFrom, callEffects, echoed, inPart, type Words } from "./call-effects.ts";
+import { calledFrom, callEffects, echoed, maybeConsumed, type Words } from "./call-effects.ts";
 import { compoundEffects } from "./compound-effects.ts";
 import type { Doubt, Effect } from "./effect.ts";
 import { ENVIRONMENT, exportsSecret, isInert, isPrivate, isTame, variableDoubt } from "./environment.ts";
@@ -42,10 +42,10 @@ export class EffectWalk implements Walk {
   private call = -1;
   private depth = 0;
   /** How many commands are around the one that is judged now, itself included. */
-  private around = 0;
-  private passed = 0;
-  private full = false;
-  private blind = false;
+  private openCommands = 0;
+  private wordCount = 0;
+  private limitReported = false;
+  private unseenReported = false;
 
   constructor(world: World) {
     this.world = world;
@@ -65,7 +65,7 @@ export class EffectWalk implements Walk {
     this.effects.push({ kind: "unknown", doubt, what, by: what, span, call: this.call, ...stays });
   }
 
-  went(folders: Scope["folders"]): void {
+  noteFolders(folders: Scope["folders"]): void {
     this.strays ||= folders.some((folder) => folder === null || !isBoxed(folder, this.world.workspace));
   }
 
@@ -76,19 +76,19 @@ export class EffectWalk implements Walk {
 
   /** The current command is started by another one, or is a part of one. */
   get nested(): boolean {
-    return this.depth > 0 || this.around > 1;
+    return this.depth > 0 || this.openCommands > 1;
   }
 
-  begun(called: Called): number {
+  beginCommand(called: Called): number {
     const outer = this.call;
-    this.passed += called.words.length;
+    this.wordCount += called.words.length;
     this.call = this.calls.push(called) - 1;
-    this.around += 1;
+    this.openCommands += 1;
     return outer;
   }
 
-  done(outer: number): void {
-    this.around -= 1;
+  endCommand(outer: number): void {
+    this.openCommands -= 1;
     this.call = outer;
   }
 
@@ -103,28 +103,28 @@ export class EffectWalk implements Walk {
         pipelineEffects(node, { walk: this, scope, input });
         return scope;
       case "compound":
-        if (!this.enters(node.span)) return scope;
-        return this.left(this.compound(node, scope, input));
+        if (!this.enterLevel(node.span)) return scope;
+        return this.leaveLevel(this.compound(node, scope, input));
     }
   }
 
   /** Judges the node in a subshell: its scope is dropped. Returns whether its output comes from the network. */
-  apart(body: Node, scope: Scope, input: Use["input"] = "unknown"): "unknown" | "network" {
+  inSubshell(body: Node, scope: Scope, input: Use["input"] = "unknown"): "unknown" | "network" {
     const before = this.effects.length;
-    if (this.enters(body.span)) this.left(this.node(body, scope, input));
+    if (this.enterLevel(body.span)) this.leaveLevel(this.node(body, scope, input));
     for (let at = before; at < this.effects.length; at += 1)
       if (this.effects[at]?.kind === "network") return "network";
     return "unknown";
   }
 
   deeper(span: Span, work: () => unknown): void {
-    if (this.enters(span)) this.left(work());
+    if (this.enterLevel(span)) this.leaveLevel(work());
   }
 
-  /** Goes one level deeper, until `left` is called; false where that would be too deep or too much. */
-  private enters(span: Span): boolean {
-    if (this.depth >= MAX_DEPTH_SEEN || this.calls.length > MAX_SEEN || this.passed > MAX_WORDS) {
-      this.unseen(span);
+  /** Goes one level deeper, until `leaveLevel` is called; false where that would be too deep or too much. */
+  private enterLevel(span: Span): boolean {
+    if (this.depth >= MAX_DEPTH_SEEN || this.calls.length > MAX_SEEN || this.wordCount > MAX_WORDS) {
+      this.doubtUnseen(span);
       return false;
     }
     if (this.depth === MAX_DEPTH) this.doubt("shell.limit", `more than ${MAX_DEPTH} levels`, span);
@@ -132,14 +132,14 @@ export class EffectWalk implements Walk {
     return true;
   }
 
-  private left<T>(made: T): T {
+  private leaveLevel<T>(made: T): T {
     this.depth -= 1;
     return made;
   }
 
-  private unseen(span: Span): void {
-    if (!this.blind) this.doubt("shell.unseen", "what stands here", span);
-    this.blind = true;
+  private doubtUnseen(span: Span): void {
+    if (!this.unseenReported) this.doubt("shell.unseen", "what stands here", span);
+    this.unseenReported = true;
   }
 
   args(words: readonly Word[], scope: Scope): readonly Arg[] {
@@ -156,7 +156,7 @@ export class EffectWalk implements Walk {
   private resolved(word: Word, scope: Scope): readonly Arg[] {
     const { home } = this.world;
     const assumed = (piece: Piece): Assumed | null => this.assumed(piece, scope);
-    const script = (body: Node): "unknown" | "network" => this.apart(body, scope);
+    const script = (body: Node): "unknown" | "network" => this.inSubshell(body, scope);
     const evaluates = (what: string): void => this.doubt("shell.expansion", what, word.span);
     const inherits = (name: string): void => {
       if (exportsSecret(name)) this.add({ kind: "read", path: ENVIRONMENT }, `$${name}`, word.span);
@@ -176,17 +176,21 @@ export class EffectWalk implements Walk {
     if (only === undefined) return scope;
     if (items.length === 1) {
       const after = this.node(only.node, scope, input);
-      const stays = after === scope || only.then === "&" || leaves(only.node);
-      return stays ? scope : either(after, failed(after, scope));
+      const stays = after === scope || only.then === "&" || leavesShell(only.node);
+      return stays ? scope : either(after, scopeAfterFailure(after, scope));
     }
     let chain = chainFrom(scope);
     let link: Link = ";";
     for (const { node, then } of items) {
       const now = startOf(chain, link);
-      const after = this.node(node, now, inPart(input));
-      chain = linked(chain, link, leaves(node) ? null : { after, failed: failed(after, now) });
+      const after = this.node(node, now, maybeConsumed(input));
+      chain = withLink(
+        chain,
+        link,
+        leavesShell(node) ? null : { after, failed: scopeAfterFailure(after, now) },
+      );
       if (then === "&") chain = chainFrom(chain.start);
-      else if (then === ";") chain = chainFrom(endOf(chain));
+      else if (then === ";") chain = chainFrom(scopeAfterChain(chain));
       link = then;
     }
     return chain.start;
@@ -195,22 +199,26 @@ export class EffectWalk implements Walk {
   private compound(node: Compound, scope: Scope, input: Use["input"]): Scope {
     const redirected = redirectEffects(node.redirects, { walk: this, scope, by: node.what, input });
     const whole = node.what === "group" || node.what === "subshell";
-    return compoundEffects(node, { walk: this, scope, input: whole ? redirected : inPart(redirected) });
+    return compoundEffects(node, {
+      walk: this,
+      scope,
+      input: whole ? redirected : maybeConsumed(redirected),
+    });
   }
 
   private simple(node: Simple, scope: Scope, input: Use["input"]): Scope {
-    if (this.crowded && !this.full) {
-      this.full = true;
+    if (this.crowded && !this.limitReported) {
+      this.limitReported = true;
       this.doubt("shell.limit", `more than ${MAX_COMMANDS} commands`, node.span);
     }
     if (this.calls.length > MAX_SEEN) {
-      this.unseen(node.span);
+      this.doubtUnseen(node.span);
       return scope;
     }
     const words = this.args(node.words, scope);
-    const outer = this.begun(calledFrom(node, words));
+    const outer = this.beginCommand(calledFrom(node, words));
     const after = this.command(node, words, { scope, input });
-    this.done(outer);
+    this.endCommand(outer);
     return after;
   }
 
@@ -220,19 +228,20 @@ export class EffectWalk implements Walk {
     { scope, input }: { readonly scope: Scope; readonly input: Use["input"] },
   ): Scope {
     const by = words[0]?.value ?? "shell";
-    const shared = node.assignments.length > 0 || takesPart(words) ? inPart(input) : input;
+    const shared = node.assignments.length > 0 || readsSameStdin(words) ? maybeConsumed(input) : input;
     const fed =
       node.redirects.length === 0
         ? shared
         : redirectEffects(node.redirects, { walk: this, scope, by, input: shared });
-    if (!isCommand(words)) return node.assignments.reduce((now, each) => assign(each, now, this), scope);
-    for (const each of node.assignments) prefix(each, words[0], scope, this);
+    if (!isCommand(words))
+      return node.assignments.reduce((now, each) => scopeAfterAssignment(each, now, this), scope);
+    for (const each of node.assignments) prefixEffects(each, words[0], scope, this);
     return callEffects(words, { walk: this, scope, input: fed, span: node.span });
   }
 }
 
 /** A substitution among the words reads the same stdin. */
-const takesPart = (words: readonly Arg[]): boolean => words.some(({ feed }) => feed !== undefined);
+const readsSameStdin = (words: readonly Arg[]): boolean => words.some(({ feed }) => feed !== undefined);
 
 const isCommand = (words: readonly Arg[]): words is Words => words.length > 0;
 
@@ -254,7 +263,7 @@ function pipelineEffects({ parts }: Pipeline, { walk, scope, input }: At): void 
   const { assumptions } = walk.world;
   let fed = input;
   for (const [index, part] of parts.entries()) {
-    const source = walk.apart(part, scope, fed);
+    const source = walk.inSubshell(part, scope, fed);
     const next = parts[index + 1];
     const passes = assumptions !== null && next !== undefined && (isXargs(next) || isFilter(next));
     const names = passes ? assumptions.namesFrom(part, fed, (words) => walk.args(words, scope)) : null;
@@ -265,7 +274,7 @@ function pipelineEffects({ parts }: Pipeline, { walk, scope, input }: At): void 
 }
 
 /** `name=value` in front of a command. Before `read`, `IFS` only says where the line is split. */
-function prefix(assignment: Assignment, command: Arg, scope: Scope, walk: Walk): void {
+function prefixEffects(assignment: Assignment, command: Arg, scope: Scope, walk: Walk): void {
   const value = valueOf(assignment, scope, walk);
   const { name, span, append } = assignment;
   const known = value?.kind === "literal" ? value.value : null;
@@ -276,7 +285,7 @@ function prefix(assignment: Assignment, command: Arg, scope: Scope, walk: Walk):
 }
 
 /** `name=value` without a command. */
-function assign(assignment: Assignment, scope: Scope, walk: Walk): Scope {
+function scopeAfterAssignment(assignment: Assignment, scope: Scope, walk: Walk): Scope {
   const value = valueOf(assignment, scope, walk);
   const { name, span, append } = assignment;
   const known = value?.kind === "literal" ? value.value : null;
@@ -320,25 +329,25 @@ function startOf({ start, well, ill }: Chain, link: Link): Scope {
 }
 
 /** The chain with the command behind `link` added; `ends` is null if nothing runs after the command. */
-function linked(
+function withLink(
   { start, well, ill }: Chain,
   link: Link,
   ends: { readonly after: Scope; readonly failed: Scope } | null,
 ): Chain {
   const after = ends?.after ?? null;
   const fails = ends?.failed ?? null;
-  if (link === "&&") return { start, well: after, ill: any(ill, fails) };
-  if (link === "||") return { start, well: any(well, after), ill: fails };
+  if (link === "&&") return { start, well: after, ill: eitherOrNull(ill, fails) };
+  if (link === "||") return { start, well: eitherOrNull(well, after), ill: fails };
   return { start, well: after, ill: fails };
 }
 
-const endOf = ({ start, well, ill }: Chain): Scope => any(well, ill) ?? start;
+const scopeAfterChain = ({ start, well, ill }: Chain): Scope => eitherOrNull(well, ill) ?? start;
 
-const any = (a: Scope | null, b: Scope | null): Scope | null =>
+const eitherOrNull = (a: Scope | null, b: Scope | null): Scope | null =>
   a === null ? b : b === null ? a : either(a, b);
 
 /** A failed command has not changed the folder; it may have set variables. */
-function failed(after: Scope, before: Scope): Scope {
+function scopeAfterFailure(after: Scope, before: Scope): Scope {
   return after.folders === before.folders
     ? after
     : { ...after, folders: either(after, { ...after, folders: before.folders }).folders };
@@ -348,7 +357,7 @@ function failed(after: Scope, before: Scope): Scope {
  * Whether the command surely leaves the shell: what follows `cd x || exit` runs in x. Only the plain form counts: with
  * a wrong argument or a redirect `exit` may not exit.
  */
-function leaves(node: Node): boolean {
+function leavesShell(node: Node): boolean {
   if (node.kind !== "simple" || node.redirects.length > 0 || node.assignments.length > 0) return false;
   const [name, status, more] = node.words;
   if (name === undefined || more !== undefined || literalOf(name)?.value !== "exit") return false;

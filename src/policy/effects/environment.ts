@@ -43,7 +43,7 @@ export const variableDoubt = (name: string): "env.unknown" | "env.own" =>
   DECIDING_NAMES.has(name) || DECIDING.test(name) ? "env.unknown" : "env.own";
 
 /** Location of a path inside a value; null where it is unknown or elsewhere. */
-type Lies = (path: string) => "inside" | "system" | null;
+type PathPlace = (path: string) => "inside" | "system" | null;
 
 const LISTS = new Set(VARIABLES.lists);
 const FOLDERS = new Set(VARIABLES.folders);
@@ -56,17 +56,17 @@ const formsOf = (rows: typeof VARIABLES.values): Forms =>
   rows.map(([names, forms]) => [whole(names), forms.map(whole)]);
 const VALUES = formsOf(VARIABLES.values);
 const WORDS = formsOf(VARIABLES.words);
-const among = (table: Forms, name: string): readonly RegExp[] =>
+const formsFor = (table: Forms, name: string): readonly RegExp[] =>
   table.filter(([names]) => names.test(name)).flatMap(([, forms]) => forms);
 
 /** With this value, a variable that decides what runs only lets code of the workspace, the box or its system run. */
-function isTameValue(name: string, value: string, lies: Lies): boolean {
+function isTameValue(name: string, value: string, lies: PathPlace): boolean {
   const near = (path: string): boolean => lies(path) !== null;
   if (LISTS.has(name)) return value.split(":").every((path) => near(path === "" ? "." : path));
   if (FOLDERS.has(name)) return value !== "" && lies(value) === "inside";
   if (RELEASES.has(name)) return value !== "" && near(value);
-  if (among(VALUES, name).some((form) => form.test(value))) return true;
-  const shapes = among(WORDS, name);
+  if (formsFor(VALUES, name).some((form) => form.test(value))) return true;
+  const shapes = formsFor(WORDS, name);
   const words = value.split(/\s+/).filter((word) => word !== "");
   return shapes.length > 0 && words.every((word) => shapes.some((shape) => fits(word, shape, near)));
 }
@@ -92,7 +92,7 @@ interface Around {
 export function isTame(name: string, value: string | null, { folders, workspace }: Around): boolean {
   if (ANY.test(name)) return true;
   if (value === null) return false;
-  const lies = (path: string): ReturnType<Lies> => {
+  const lies = (path: string): ReturnType<PathPlace> => {
     const kinds = new Set(folders.map((folder) => kindOf(path, folder, workspace)));
     if (kinds.has(null)) return null;
     return kinds.has("system") ? "system" : "inside";
@@ -100,7 +100,7 @@ export function isTame(name: string, value: string | null, { folders, workspace 
   return isTameValue(name, value, lies);
 }
 
-function kindOf(path: string, folder: Place, workspace: string): ReturnType<Lies> {
+function kindOf(path: string, folder: Place, workspace: string): ReturnType<PathPlace> {
   if (folder === null && !path.startsWith("/")) return null;
   const at = resolvePath(folder ?? "/", path);
   if (isInside(workspace, at) || isTemp(at)) return "inside";

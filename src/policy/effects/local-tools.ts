@@ -10,9 +10,9 @@ import { LOCAL_TOOLS } from "./local-tools.generated.ts";
 const LOCAL = new Set(LOCAL_TOOLS.local);
 const ONLY_WITH = new Map(Object.entries(LOCAL_TOOLS.onlyWith));
 const RUNNING = new Set(LOCAL_TOOLS.running);
-const TAKES_NEXT = new Set(LOCAL_TOOLS.takesNext);
+const OPTIONS_WITH_VALUE = new Set(LOCAL_TOOLS.takesNext);
 const REFUSED = new RegExp(LOCAL_TOOLS.refused);
-const TOLD = new RegExp(`^(?:${LOCAL_TOOLS.told})$`);
+const DEBUGGER_COMMANDS = new RegExp(`^(?:${LOCAL_TOOLS.told})$`);
 
 interface At {
   readonly folder: Place;
@@ -35,8 +35,8 @@ function runsProject(args: readonly Arg[]): boolean {
     const value = words[index] as string;
     if (!value.startsWith("-")) return value.includes("/");
     if (REFUSED.test(value)) return false;
-    if (value === "-ex" && !TOLD.test(words[index + 1] ?? "")) return false;
-    if (TAKES_NEXT.has(value)) index += 1;
+    if (value === "-ex" && !DEBUGGER_COMMANDS.test(words[index + 1] ?? "")) return false;
+    if (OPTIONS_WITH_VALUE.has(value)) index += 1;
   }
   return false;
 }

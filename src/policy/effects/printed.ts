@@ -46,7 +46,7 @@ export function placesOfNames(name: string, args: readonly Arg[]): readonly Arg[
 }
 
 /** The command prints its input with lines sorted or left out. */
-export function leavesOrOrders([name = "", ...rest]: readonly string[]): boolean {
+export function filtersLines([name = "", ...rest]: readonly string[]): boolean {
   const row = rowOf(FILTERS, name);
   if (row === undefined) return false;
   const operands = rest.filter((text) => !text.startsWith("-")).length;

@@ -15,25 +15,25 @@ interface At {
 /** Adds the effects of redirects. Returns what stdin is after them. */
 export function redirectEffects(redirects: readonly Redirect[], at: At): Use["input"] {
   let { input } = at;
-  for (const redirect of redirects) input = one(redirect, at) ?? input;
+  for (const redirect of redirects) input = redirectEffect(redirect, at) ?? input;
   return input;
 }
 
-function one(redirect: Redirect, at: At): Use["input"] | null {
+function redirectEffect(redirect: Redirect, at: At): Use["input"] | null {
   const { operator, descriptor, target, span } = redirect;
   const { walk, scope } = at;
   const [arg, ...more] = walk.args([target], scope);
-  if (operator === "<<" || operator === "<<<") return feedsStdin(redirect) ? fedBy(arg) : null;
+  if (operator === "<<" || operator === "<<<") return feedsStdin(redirect) ? inputFrom(arg) : null;
   if (typeof descriptor === "string") walk.doubt("shell.expansion", `{${descriptor}}`, span);
   if (arg === undefined || more.length > 0 || isGuess(arg)) walk.doubt("word.dynamic", operator, span);
-  if (arg !== undefined && !isDescriptor(operator, arg)) return opened(redirect, operator, arg, at);
+  if (arg !== undefined && !isDescriptor(operator, arg)) return openEffects(redirect, operator, arg, at);
   return null;
 }
 
 const feedsStdin = ({ descriptor }: Redirect): boolean => descriptor === null || descriptor === 0;
 
 /** A file, or a connection that the shell opens. */
-function opened(
+function openEffects(
   redirect: Redirect,
   operator: keyof typeof DIRECTIONS,
   arg: Arg,
@@ -96,7 +96,7 @@ function hostOf({ value }: Arg): readonly string[] {
   return host === undefined || host === "" ? [] : [host];
 }
 
-function fedBy(arg: Arg | undefined): Use["input"] {
+function inputFrom(arg: Arg | undefined): Use["input"] {
   if (arg === undefined) return { text: "", span: [0, 0] };
   if (arg.kind === "literal") return { text: arg.value, span: arg.span };
   return arg.feed ?? "unknown";

@@ -27,7 +27,7 @@ export function resolve(word: Word, resolver: Resolver): readonly Arg[] {
   const { pieces, span } = word;
   const made = pieces.map((piece) => partOf(piece, resolver));
   const value = made.map((part) => part.value).join("");
-  const kind = made.reduce<Arg["kind"]>((known, part) => vaguer(known, part.kind), "literal");
+  const kind = made.reduce<Arg["kind"]>((known, part) => vaguerKind(known, part.kind), "literal");
   const feed = made.find((part) => part.feed === "network")?.feed ?? made.find((part) => part.feed)?.feed;
   const loose = made.some((part) => part.loose === true);
   const arg: Arg = {
@@ -43,8 +43,8 @@ export function resolve(word: Word, resolver: Resolver): readonly Arg[] {
 type Part = Omit<Arg, "span"> & { readonly splits: boolean };
 
 const RANK = { literal: 0, glob: 1, dynamic: 2 } as const;
-const vaguer = (a: Arg["kind"], b: Arg["kind"]): Arg["kind"] => (RANK[a] >= RANK[b] ? a : b);
-const nothingKnown = (quoted: boolean): Part => ({
+const vaguerKind = (a: Arg["kind"], b: Arg["kind"]): Arg["kind"] => (RANK[a] >= RANK[b] ? a : b);
+const unknownPart = (quoted: boolean): Part => ({
   kind: "dynamic",
   value: UNKNOWN,
   splits: false,
@@ -79,7 +79,7 @@ function readPart(piece: Piece, resolver: Resolver): Part {
       // `<( )` gives the program a pipe whose content is unknown.
       return piece.via === "<("
         ? { kind: "literal", value: "/dev/fd/63", splits: false, feed }
-        : { ...nothingKnown(piece.quoted), feed };
+        : { ...unknownPart(piece.quoted), feed };
     }
     case "unknown": {
       if (piece.evaluates === true) resolver.evaluates(piece.what);
@@ -88,7 +88,7 @@ function readPart(piece: Piece, resolver: Resolver): Part {
       const feeds = piece.scripts.map((script) => resolver.script(script));
       const feed = feeds.includes("network") ? "network" : feeds[0];
       // `"${names[@]}"` becomes several words, quoted or not.
-      const nothing = nothingKnown(piece.quoted && piece.what !== "parameter");
+      const nothing = unknownPart(piece.quoted && piece.what !== "parameter");
       return feed === undefined ? nothing : { ...nothing, feed };
     }
   }
@@ -109,14 +109,14 @@ function isPwd(body: Node): boolean {
 }
 
 function variable(name: string, quoted: boolean, resolver: Resolver): Part {
-  const known = resolver.scope.variables.get(name) ?? standing(name, resolver);
+  const known = resolver.scope.variables.get(name) ?? shellVariable(name, resolver);
   if (known === undefined) {
     resolver.inherits(name);
-    return nothingKnown(quoted && name !== "@");
+    return unknownPart(quoted && name !== "@");
   }
   const { kind, value, feed } = known;
   // A value from the network is known by its origin alone.
-  if (value === UNKNOWN) return { ...nothingKnown(quoted), ...(feed === undefined ? {} : { feed }) };
+  if (value === UNKNOWN) return { ...unknownPart(quoted), ...(feed === undefined ? {} : { feed }) };
   // Names that match a pattern may contain blanks, and an empty value is no word.
   const loose = !quoted && (kind === "glob" || value === "" || SPLITS.test(value));
   const part: Part = { kind: loose ? "dynamic" : kind, value, splits: loose };
@@ -126,7 +126,7 @@ function variable(name: string, quoted: boolean, resolver: Resolver): Part {
 const SPLITS = /[\s*?[\]\\]/;
 
 /** Variables that every shell sets. */
-function standing(
+function shellVariable(
   name: string,
   { scope, home }: Pick<Resolver, "scope" | "home">,
 ): Pick<Arg, "kind" | "value" | "feed"> | undefined {

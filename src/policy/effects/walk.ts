@@ -41,13 +41,13 @@ export interface Walk {
   readonly crowded: boolean;
   add(found: Found, by: string, span: Span): void;
   doubt(doubt: Doubt, what: string, span: Span, inside?: boolean): void;
-  went(folders: Scope["folders"]): void;
+  noteFolders(folders: Scope["folders"]): void;
   readonly nested: boolean;
-  /** Attributes the effects that follow to this command, until `done` is called with the number that this returns. */
-  begun(called: Called): number;
-  done(outer: number): void;
+  /** Attributes the effects that follow to this command, until `endCommand` is called with the number that this returns. */
+  beginCommand(called: Called): number;
+  endCommand(outer: number): void;
   node(node: Node, scope: Scope, input: Use["input"]): Scope;
-  apart(body: Node, scope: Scope, input?: Use["input"]): "unknown" | "network";
+  inSubshell(body: Node, scope: Scope, input?: Use["input"]): "unknown" | "network";
   deeper(span: Span, work: () => unknown): void;
   args(words: readonly Word[], scope: Scope): readonly Arg[];
 }

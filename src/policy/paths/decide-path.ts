@@ -45,7 +45,7 @@ export function decidePath(path: string, op: Op, context: PathContext): PathDeci
 }
 
 /** File tools work here only, whatever a shell may read. */
-const OWN_GROUND: ReadonlySet<PlaceKind> = new Set(["workspace", "temp", "null-device"]);
+const TOOL_PLACES: ReadonlySet<PlaceKind> = new Set(["workspace", "temp", "null-device"]);
 
 /** Decides as `decidePath` does, for the file tools of an agent, which may also do nothing outside of the workspace. */
 export function decideToolPath(path: string, op: Op, context: PathContext): PathDecision {
@@ -54,7 +54,7 @@ export function decideToolPath(path: string, op: Op, context: PathContext): Path
     const places = readingsOf(path, op, context).map(({ place }) => place);
     const end = places.at(-1);
     return (
-      places.every(({ kind }) => OWN_GROUND.has(kind)) && !(end !== undefined && isOwnedTemp(end, context))
+      places.every(({ kind }) => TOOL_PLACES.has(kind)) && !(end !== undefined && isOwnedTemp(end, context))
     );
   };
   if (decision.decision === "deny" || context.mode === "danger-full-access" || isOwn()) return decision;
@@ -66,8 +66,8 @@ export function decideToolPath(path: string, op: Op, context: PathContext): Path
 /** Findings against the operation, strictest first; if there are none, the first one for it. */
 function rulesOf(findings: readonly Finding[], path: string): readonly MatchedRule[] {
   const against = findings.filter(({ verdict }) => verdict !== "allow");
-  const told = against.length > 0 ? against : findings.slice(0, 1);
-  const once = new Map(told.map((each) => [`${each.id} ${each.reason}`, each]));
+  const shown = against.length > 0 ? against : findings.slice(0, 1);
+  const once = new Map(shown.map((each) => [`${each.id} ${each.reason}`, each]));
   return [...once.values()]
     .toSorted((a, b) => rank(b) - rank(a))
     .map(({ id, reason }) => ({ id, reason, span: [0, path.length] }));
@@ -146,7 +146,7 @@ function whyUnreadable(path: string): Finding | undefined {
 
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 
-interface PathAsked {
+interface PathRequest {
   readonly path: string;
   readonly op: Op;
   readonly mode: Mode;
@@ -159,20 +159,24 @@ const COVERED: ReadonlySet<string> = new Set(["path.system", "path.home", "path.
 const covers = ({ id, verdict }: Finding): boolean => verdict === "ask" && COVERED.has(id);
 
 /** The findings of one reading after users' rules. Only rules on paths alone and on the operation count. */
-function ruledFindings(findings: readonly Finding[], rules: UserRules, asked: PathAsked): readonly Finding[] {
-  const told = rules.filter((rule) => concerns(rule, asked));
-  if (told.length === 0) return findings;
-  const allow = told.find(({ decision }) => decision === "allow");
-  const left =
+function ruledFindings(
+  findings: readonly Finding[],
+  rules: UserRules,
+  request: PathRequest,
+): readonly Finding[] {
+  const matching = rules.filter((rule) => isAbout(rule, request));
+  if (matching.length === 0) return findings;
+  const allow = matching.find(({ decision }) => decision === "allow");
+  const remaining =
     allow === undefined ? findings : [findingOf(allow), ...findings.filter((each) => !covers(each))];
-  return [...left, ...told.filter(({ decision }) => decision !== "allow").map(findingOf)];
+  return [...remaining, ...matching.filter(({ decision }) => decision !== "allow").map(findingOf)];
 }
 
 const findingOf = ({ id, reason, decision }: UserRule): Finding => ({ id, reason, verdict: decision });
 
-function concerns(
+function isAbout(
   { prefix, arg, host, tool, effect, path, decision }: UserRule,
-  { path: at, op, around, mode }: PathAsked,
+  { path: at, op, around, mode }: PathRequest,
 ): boolean {
   if (prefix !== null || arg !== null || host !== null || tool !== null) return false;
   if (effect?.includes(op) === false) return false;

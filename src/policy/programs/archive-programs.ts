@@ -5,14 +5,14 @@ import { readArguments, type Reading } from "./read-arguments.ts";
 const LISTING_LETTERS = new Set(["l", "lb", "lt", "la", "v", "vb", "vt", "t", "p"]);
 const EXTRACTING_LETTERS = new Set(["x", "e"]);
 const PLAIN = /^-(?:slt|ba|bd|bb[0-3]|p\w*|t\w+|y|r-?|spd|sccUTF-8|inul|idq|c-)$/;
-const OUT = /^-o./;
+const OUTPUT_FOLDER = /^-o./;
 
 /** 7z and rar: a command word, then options and operands. `@x` reads names from a file. */
 function letterCommands(use: Use): readonly Found[] {
   const [command, ...rest] = use.args;
   if (command === undefined) return [];
   if (command.kind !== "literal") return [use.doubt("word.dynamic", command)];
-  const out = rest.find(({ value }) => OUT.test(value) && EXTRACTING_LETTERS.has(command.value));
+  const out = rest.find(({ value }) => OUTPUT_FOLDER.test(value) && EXTRACTING_LETTERS.has(command.value));
   const options = rest.filter((arg) => arg.value.startsWith("-") && arg !== out);
   const [archive, ...names] = rest.filter(({ value }) => !value.startsWith("-"));
   return [
@@ -23,7 +23,7 @@ function letterCommands(use: Use): readonly Found[] {
       .filter((arg) => arg.value.startsWith("@") || arg.loose === true)
       .map((arg) => use.doubt("operand.unknown", arg)),
     ...(archive === undefined ? [] : archiveEffects(use, command.value, archive)),
-    ...movedEffects(use, command.value, { out, names }),
+    ...memberEffects(use, command.value, { out, names }),
   ];
 }
 
@@ -35,12 +35,12 @@ function archiveEffects(use: Use, command: string, archive: Arg): readonly Found
   ];
 }
 
-interface Moved {
+interface ExtractedFiles {
   readonly out: Arg | undefined;
   readonly names: readonly Arg[];
 }
 
-function movedEffects(use: Use, command: string, { out, names }: Moved): readonly Found[] {
+function memberEffects(use: Use, command: string, { out, names }: ExtractedFiles): readonly Found[] {
   if (LISTING_LETTERS.has(command)) return [];
   if (!EXTRACTING_LETTERS.has(command))
     return names.map((arg) => ({ kind: "read", path: use.place(arg), span: arg.span }));
@@ -54,7 +54,7 @@ function movedEffects(use: Use, command: string, { out, names }: Moved): readonl
 }
 
 const AR_READS = /^-?[tp][OvVPT]*$/;
-const AR_TAKES_OUT = /^-?x[ovVPT]*$/;
+const AR_EXTRACTS = /^-?x[ovVPT]*$/;
 
 /** `ar`: letters, then the archive. Any option after them may load a plug-in. */
 function arEffects(use: Use): readonly Found[] {
@@ -69,7 +69,7 @@ function arEffects(use: Use): readonly Found[] {
   const path = use.place(archive);
   const { span } = archive;
   if (AR_READS.test(letters.value)) return [...doubts, { kind: "read", path, span }];
-  if (AR_TAKES_OUT.test(letters.value))
+  if (AR_EXTRACTS.test(letters.value))
     return [...doubts, { kind: "read", path, span }, { kind: "write", path: use.folder }];
   return [
     ...doubts,
@@ -104,11 +104,11 @@ function zipEffects(use: Use): readonly Found[] {
   const stdout = archive.value === "-";
   return [
     ...(stdout ? [] : [{ kind: "write", path: use.place(archive), span: archive.span } satisfies Found]),
-    ...files.flatMap((file) => filed(use, file, moves)),
+    ...files.flatMap((file) => zippedFileEffects(use, file, moves)),
   ];
 }
 
-function filed(use: Use, file: Arg, moves: boolean): readonly Found[] {
+function zippedFileEffects(use: Use, file: Arg, moves: boolean): readonly Found[] {
   const { span } = file;
   const path = use.place(file);
   const gone: Found = { kind: "delete", path, recursive: true, forced: false, span };
@@ -118,12 +118,12 @@ function filed(use: Use, file: Arg, moves: boolean): readonly Found[] {
 const VALUED = "bCfFgHIKLNTVX";
 
 const LISTS = new Set(["-t", "--list", "-d", "--diff", "--compare", "--test-label"]);
-const TAKES_OUT = new Set(["-x", "--extract", "--get"]);
+const EXTRACTS = new Set(["-x", "--extract", "--get"]);
 const MAKES = new Set("-c --create -r --append -u --update -A --catenate --concatenate --delete".split(" "));
 
 /** `tar`, also in its old style: `tar xfC a.tar folder`. */
 function tarEffects(use: Use, table: OptionTable): readonly Found[] {
-  const args = dashed(use.args);
+  const args = withDashes(use.args);
   if (args === null) return use.args.slice(0, 1).map((arg) => use.doubt("word.dynamic", arg));
   const reading = readArguments(args, table, { strict: false, singleDash: false, abbreviates: true });
   const parts = { use, reading, names: new Set(reading.options.map(({ name }) => name)) };
@@ -140,7 +140,7 @@ function tarEffects(use: Use, table: OptionTable): readonly Found[] {
 }
 
 /** Rewrites the old style as the new one; null when its letters are unknown. */
-function dashed(args: readonly Arg[]): readonly Arg[] | null {
+function withDashes(args: readonly Arg[]): readonly Arg[] | null {
   const [letters, ...rest] = args;
   if (letters === undefined || letters.value.startsWith("-")) return args;
   if (letters.kind !== "literal") return null;
@@ -162,11 +162,11 @@ interface Parts {
 
 function tarModeEffects(parts: Parts): readonly Found[] {
   const { use, names } = parts;
-  const mode = [LISTS, TAKES_OUT, MAKES].filter((set) => [...names].some((name) => set.has(name)));
+  const mode = [LISTS, EXTRACTS, MAKES].filter((set) => [...names].some((name) => set.has(name)));
   if (mode.length !== 1) return [{ kind: "unknown", doubt: "operand.unknown", what: use.program }];
   if (mode[0] === LISTS) return [...archives(parts, "read"), ...(names.has("-d") ? members(parts) : [])];
   if (mode[0] === MAKES) return [...archives(parts, "write"), ...members(parts)];
-  return [...archives(parts, "read"), ...takenOut(parts)];
+  return [...archives(parts, "read"), ...extractedEffects(parts)];
 }
 
 const REMOTE = /^[^/]+:/;
@@ -197,7 +197,7 @@ function foldersOf({ reading, use }: Parts): readonly (readonly [from: number, f
  * Each operand with the folder in force at its position. Both lists are in text order; words from one brace may be in
  * any order.
  */
-function placed(parts: Parts): readonly (readonly [member: Arg, folder: Arg])[] {
+function membersWithFolders(parts: Parts): readonly (readonly [member: Arg, folder: Arg])[] {
   const folders = foldersOf(parts);
   let at = 0;
   return parts.reading.operands.map((member) => {
@@ -215,7 +215,7 @@ function within(folder: Arg, arg: Arg): Arg {
 function members(parts: Parts): readonly Found[] {
   const { use, names } = parts;
   const removes = names.has("--remove-files");
-  return placed(parts).flatMap(([member, folder]): readonly Found[] => {
+  return membersWithFolders(parts).flatMap(([member, folder]): readonly Found[] => {
     const { span } = member;
     const path = use.place(within(folder, member));
     const gone: Found = { kind: "delete", path, recursive: true, forced: false, span };
@@ -224,18 +224,18 @@ function members(parts: Parts): readonly Found[] {
 }
 
 /** With these options, members may have names that lead anywhere. */
-const FREE = ["-P", "--absolute-names", "--transform", "--xform"];
+const UNSAFE_NAMES = ["-P", "--absolute-names", "--transform", "--xform"];
 
-function takenOut(parts: Parts): readonly Found[] {
+function extractedEffects(parts: Parts): readonly Found[] {
   const { use, reading, names } = parts;
   if (names.has("-O") || names.has("--to-stdout")) return [];
   const last = foldersOf(parts)
     .slice(-1)
     .map(([, folder]) => folder);
-  const folders = [...placed(parts).map(([, folder]) => folder), ...last];
+  const folders = [...membersWithFolders(parts).map(([, folder]) => folder), ...last];
   const places = new Set(folders.map((folder) => use.place(folder)));
   const top = reading.options.some(({ name, value }) => name === "--one-top-level" && value !== null);
-  if (top || FREE.some((name) => names.has(name))) places.add(null);
+  if (top || UNSAFE_NAMES.some((name) => names.has(name))) places.add(null);
   return [...places].map((path) => ({ kind: "write", path }));
 }
 
@@ -283,7 +283,7 @@ const SUFFIX = /\.(?:gz|z|Z|tgz|taz|bz2?|tbz2?|xz|lzma|txz|tlz|zst|tzst|lz4|br)$
 const TO_STDOUT: ReadonlySet<string> = new Set(["-c", "--stdout", "--to-stdout"]);
 const COMPRESS_INFO: ReadonlySet<string> = new Set(["-t", "-l", "--test", "--list"]);
 const CHANGES: ReadonlySet<string> = new Set(["-d", "-z", "--decompress", "--uncompress", "--compress"]);
-const OWN = new Set(["-S", "--suffix"]);
+const SUFFIX_OPTIONS = new Set(["-S", "--suffix"]);
 
 /** `.envrc.gz` is decompressed to `.envrc`. */
 function unpackedEffects(use: Use): readonly Found[] {
@@ -294,7 +294,7 @@ function unpackedEffects(use: Use): readonly Found[] {
   if (shows > changes) return [];
   // If there are several modes, the last one counts, or the one that the program prefers.
   const replaced = shows === -1 ? [] : use.operands;
-  const own = use.options.findLast(({ name }) => OWN.has(name))?.value?.value ?? "";
+  const own = use.options.findLast(({ name }) => SUFFIX_OPTIONS.has(name))?.value?.value ?? "";
   const bare = use.operands.flatMap((arg): readonly Found[] => {
     const { value, span } = arg;
     const isOwn = own !== "" && value.endsWith(own) && value.length > own.length;

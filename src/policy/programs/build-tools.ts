@@ -12,7 +12,7 @@ const HARMLESS =
   /^(?:-fsyntax-only|-c|-S|-E|-g[0-3]?|-ggdb[0-3]?|-O\w?|-w|-pedantic(?:-errors)?|-ansi|-pthread|-static|-shared|-pipe|-std=[\w+:]+|-W(?![lpa],)[\w+=-]*|-D\w+(?:=[\w.]*)?|-U\w+|-m(?:32|64|arch=[\w.-]+|tune=[\w.-]+)|-f(?:no-)?(?:PIC|pic|PIE|pie|exceptions|rtti|strict-aliasing|permissive|diagnostics-color(?:=\w+)?|color-diagnostics|openmp|stack-protector(?:-\w+)?|omit-frame-pointer|sanitize=[\w,]+|visibility=\w+|max-errors=\d+|concepts|coroutines|common|char8_t|unsigned-char|signed-char|short-enums|inline-functions|fast-math|analyzer|function-sections|data-sections)|-M{1,2}|-nostdlib|-nostdinc)$/;
 
 /** C compilers and similar ones. Of their many options some run or load programs, so only a few are accepted. */
-function compiles(use: Use): readonly Found[] {
+function compilerEffects(use: Use): readonly Found[] {
   const { args, folder, program } = use;
   const all = (shape: RegExp): boolean =>
     args.every(({ kind, value }) => kind === "literal" && shape.test(value));
@@ -22,16 +22,16 @@ function compiles(use: Use): readonly Found[] {
     ? [fixedEffect("check", folder, program)]
     : [{ kind: "write", path: folder }, fixedEffect("project", folder, program)];
   for (const [at, arg] of args.entries())
-    found.push(...(args[at - 1]?.value === "-o" ? written(arg, use) : word(arg, use)));
+    found.push(...(args[at - 1]?.value === "-o" ? outputEffects(arg, use) : compilerWord(arg, use)));
   return found;
 }
 
-const written = (arg: Arg, use: Use): readonly Found[] => roleEffects("write", arg, use, LIGHT);
+const outputEffects = (arg: Arg, use: Use): readonly Found[] => roleEffects("write", arg, use, LIGHT);
 
-function word(arg: Arg, use: Use): readonly Found[] {
+function compilerWord(arg: Arg, use: Use): readonly Found[] {
   const { kind, value } = arg;
   if (value === "-o" && kind === "literal") return [];
-  if (value.startsWith("-o")) return written({ ...arg, value: value.slice(2) }, use);
+  if (value.startsWith("-o")) return outputEffects({ ...arg, value: value.slice(2) }, use);
   if (/^-[IL]./.test(value)) return roleEffects("check", { ...arg, value: value.slice(2) }, use, LIGHT);
   if (value.startsWith("-"))
     return kind === "literal" && HARMLESS.test(value) ? [] : [unknownOption(arg, use)];
@@ -52,25 +52,25 @@ function unknownOption(arg: Arg, use: Use): Found {
 /** A plain setting on the command line; in other forms a shell may run a part of it. */
 const PLAIN = /^(?!SHELL=|MAKEFLAGS=|MAKEFILES=|\.)[A-Za-z_][\w-]*[:?+]?=[\w./:,-]*$/;
 
-const isOdd = (arg: Arg): boolean =>
+const isUnclear = (arg: Arg): boolean =>
   arg.kind !== "literal" || (arg.value.includes("=") && !PLAIN.test(arg.value));
 
 const CHECK_TARGETS: ReadonlySet<string> = new Set(PROGRAM_WORDS.checks.targets);
 
 /** Variables that say how much a run prints. */
-const LOUDNESS = /^(?:V|VERBOSE|Q|CI)=\d$/;
+const OUTPUT_AMOUNT = /^(?:V|VERBOSE|Q|CI)=\d$/;
 
 /** Whether all targets are checks of the project by their names, and the only variables set say how much is printed. */
 function areChecks({ operands }: Use): boolean {
-  const named = operands.filter(({ value }) => !LOUDNESS.test(value));
+  const named = operands.filter(({ value }) => !OUTPUT_AMOUNT.test(value));
   return named.length > 0 && named.every(({ kind, value }) => kind === "literal" && CHECK_TARGETS.has(value));
 }
 
 /** Rules run their commands, and some run already when the rules are read. */
-function targets(use: Use): readonly Found[] {
+function makeTargets(use: Use): readonly Found[] {
   return [
     fixedEffect(areChecks(use) ? "check" : "project", use.folder, use.program),
-    ...use.operands.filter(isOdd).map((arg) => use.doubt("operand.unknown", arg)),
+    ...use.operands.filter(isUnclear).map((arg) => use.doubt("operand.unknown", arg)),
   ];
 }
 
@@ -114,19 +114,19 @@ const isVersion = ({ kind, value }: Arg): boolean =>
   kind === "literal" && /^(?:-{1,2}version|-XshowSettings(?::\w+)?)$/.test(value);
 
 /** Advisories are fetched from the network. */
-function advisories(use: Use): readonly Found[] {
+function denyEffects(use: Use): readonly Found[] {
   const local =
     use.operands.length > 0 && use.operands.every(({ value }) => /^(?:licenses|bans|sources)$/.test(value));
   return local ? [] : [{ kind: "network", hosts: [] }];
 }
 
 /** `name@version` is fetched. */
-const fetched = (use: Use): readonly Found[] =>
+const goAddresses = (use: Use): readonly Found[] =>
   use.operands
     .filter(({ value }) => value.includes("@"))
     .map(({ span }) => ({ kind: "network", hosts: [], span }));
 
-function formats({ options, folder }: Use): readonly Found[] {
+function goFormat({ options, folder }: Use): readonly Found[] {
   return options.some(({ name }) => name === "-n") ? [] : [{ kind: "write", path: folder }];
 }
 
@@ -137,7 +137,7 @@ const testOrProject = ({ operands, folder, program }: Use): readonly Found[] => 
   return [fixedEffect(tests ? "check" : "project", folder, program)];
 };
 /** Found secrets are verified with the services that they belong to. */
-const verified: Reader = ({ options }) =>
+const secretScan: Reader = ({ options }) =>
   options.some(({ name }) => name === "-n" || name === "--no-verify") ? [] : [{ kind: "network", hosts: [] }];
 
 /** Writes, unless the result is discarded or goes to the screen. */
@@ -147,7 +147,7 @@ function dartFormats(use: Use): readonly Found[] {
   return shown ? [] : writesGiven(use);
 }
 
-function testsOr({ operands, folder, program }: Use): readonly Found[] {
+function rakeEffects({ operands, folder, program }: Use): readonly Found[] {
   const [first] = operands;
   const tests = first?.kind === "literal" && /^(?:test|spec)$/.test(first.value) && operands.length === 1;
   return [fixedEffect(tests ? "check" : "project", folder, program)];
@@ -164,8 +164,8 @@ function cargoFormats(use: Use): readonly Found[] {
 
 /** The readers of this file, by the names that rows use. */
 export const BUILD_READERS: Readonly<Record<string, Reader>> = {
-  gcc: compiles,
-  "make targets": targets,
+  gcc: compilerEffects,
+  "make targets": makeTargets,
   cmake: (use) => {
     const [first] = use.args;
     const project = fixedEffect("project", use.folder, use.program);
@@ -181,12 +181,12 @@ export const BUILD_READERS: Readonly<Record<string, Reader>> = {
     if (first !== undefined && use.args.every(isVersion)) return [];
     return [fixedEffect("project", use.folder, use.program), fixedEffect("ask", use.folder, use.program)];
   },
-  "go addresses": fetched,
-  "go fmt": formats,
+  "go addresses": goAddresses,
+  "go fmt": goFormat,
   "cargo fmt": cargoFormats,
-  "cargo deny": advisories,
-  "detect-secrets scan": verified,
+  "cargo deny": denyEffects,
+  "detect-secrets scan": secretScan,
   "zig build": testOrProject,
   "dart format": dartFormats,
-  rake: testsOr,
+  rake: rakeEffects,
 };

@@ -5,19 +5,19 @@ import { copied, named as remoteName } from "./ssh-programs.ts";
 /**
  * Parts of this machine that a container gets. A container with all files or the engine's socket controls the machine.
  */
-const contained = (use: Use): readonly Found[] => [...rights(use), ...mounts(use)];
+const machineAccess = (use: Use): readonly Found[] => [...isolationLoss(use), ...mounts(use)];
 
 /** Options that remove a container's isolation, with the values that do. */
-const WALLS: Readonly<Record<string, RegExp>> = {
+const ISOLATION: Readonly<Record<string, RegExp>> = {
   "--privileged": /^(?!false$)/i,
   "--use-api-socket": /^(?!false$)/i,
   "--cap-add": /^(?:cap_)?(?:all|sys_admin|sys_module|sys_ptrace|sys_rawio|dac_read_search|bpf)$/i,
   "--device": /^\/dev\/(?:sd|nvme|vd|xvd|hd|mem|kmem|port|dm-|mapper|loop|disk)/,
 };
 
-function rights(use: Use): readonly Found[] {
+function isolationLoss(use: Use): readonly Found[] {
   return use.options.flatMap(({ name, value, span }) => {
-    if (!Object.hasOwn(WALLS, name) || WALLS[name]?.test(value?.value ?? "") !== true) return [];
+    if (!Object.hasOwn(ISOLATION, name) || ISOLATION[name]?.test(value?.value ?? "") !== true) return [];
     const what = value === null ? `${use.program} ${name}` : `${use.program} ${name} ${value.value}`;
     return [{ kind: "privilege", what, span } as const];
   });
@@ -67,6 +67,6 @@ function ofMount(value: Arg): readonly Mount[] {
 
 /** The readers of this file, by the names that rows use. */
 export const CONTAINER_READERS: Readonly<Record<string, Reader>> = {
-  "container rights": contained,
+  "container rights": machineAccess,
   "docker cp": (use) => copied(use, (arg) => (arg.value === "-" ? "" : remoteName(arg))),
 };

@@ -52,7 +52,7 @@ const curlEffects = (use: Use): readonly Found[] => [
   ...sentFiles(use),
   ...otherHosts(use),
   ...[...use.operands, ...valuesOf(use, "--url")].flatMap((address) => localFile(address, use)),
-  ...saved(use),
+  ...savedByCurl(use),
 ];
 
 /** Options whose value is a file if it starts like this. */
@@ -93,7 +93,7 @@ function localFile(address: Arg, use: Use): readonly Found[] {
 }
 
 /** Files named after the address, and the folder of `--output-dir`. */
-function saved(use: Use): readonly Found[] {
+function savedByCurl(use: Use): readonly Found[] {
   const folder = valuesOf(use, "--output-dir").at(-1);
   const named = given(use, "-O", "--remote-name", "--remote-name-all", "-J", "--remote-header-name");
   const addresses = [...use.operands, ...valuesOf(use, "--url")];

@@ -22,12 +22,12 @@ function isTame({ kind, value }: Pick<Arg, "kind" | "value">): boolean {
   );
 }
 
-interface Told {
+interface SqliteArguments {
   readonly operands: readonly Arg[];
   readonly tame: boolean;
 }
 
-function toldBy(args: readonly Arg[]): Told {
+function sqliteArguments(args: readonly Arg[]): SqliteArguments {
   const operands: Arg[] = [];
   let tame = true;
   for (let at = 0; at < args.length; at += 1) {
@@ -54,7 +54,7 @@ function fileOf(base: Arg | undefined, use: Use): readonly Found[] {
 
 /** Some commands of sqlite3 run any program, so it always asks; it counts as inside if none of them is used. */
 function sqlite(use: Use): readonly Found[] {
-  const { operands, tame } = toldBy(use.args);
+  const { operands, tame } = sqliteArguments(use.args);
   const [base, ...statements] = operands;
   const inside = tame && (statements.length > 0 ? statements.every(isTame) : isTameInput(use.input));
   return [{ ...escapes(use), ...(inside ? { inside } : {}) }, ...fileOf(base, use)];
@@ -95,21 +95,21 @@ function mlrEffects(use: Use): readonly Found[] {
 const ADDRESS = /^(?:https?|ftp):/i;
 
 /** An argument that is an address is fetched. */
-function fetches(use: Use): readonly Found[] {
-  return [...named(use), ...included(use)];
+function addressEffects(use: Use): readonly Found[] {
+  return [...namedAddresses(use), ...includedSchemas(use)];
 }
 
 const SCHEMAS: ReadonlySet<string> = new Set(["-schema", "-relaxng", "-schematron"]);
 
 /** A schema may include others by address. */
-const included = ({ options }: Use): readonly Found[] =>
+const includedSchemas = ({ options }: Use): readonly Found[] =>
   options.some(({ name }) => name === "-nonet")
     ? []
     : options
         .filter(({ name }) => SCHEMAS.has(name))
         .map(({ span }) => ({ kind: "network", hosts: [], span }));
 
-function named(use: Use): readonly Found[] {
+function namedAddresses(use: Use): readonly Found[] {
   const words: readonly Arg[] = [...use.operands, ...use.options.flatMap(({ value }) => value ?? [])];
   return words.flatMap((arg): readonly Found[] => {
     const [address] = ADDRESS.exec(arg.value) ?? [];
@@ -160,21 +160,21 @@ const fromInput = ({ input }: Use): Found => ({
 const printsEnvironment = (): readonly Found[] => [{ kind: "read", path: "/proc/self/environ" }];
 const HOST_OF_CONNECTION = /(?:^|\s)host(?:addr)?\s*=\s*'?([^\s',]+)'?(?=\s|$)/;
 /** Settings that name another server, or a file that does. */
-const LEADS_AWAY = /\b(?:host(?:addr)?|service(?:file)?)\s*=/;
+const NAMES_SERVER = /\b(?:host(?:addr)?|service(?:file)?)\s*=/;
 const HOSTS_OF_CONNECTION = /\bhost(?:addr)?\s*=/g;
 const OWN_SERVER = ["localhost"];
 
 /** The server that an address or a connection string names; an empty list where the text leaves it open. */
-function servers(told: Arg): readonly Found[] {
-  const { value } = told;
-  if (told.kind !== "literal") return [{ kind: "network", hosts: [], span: told.span }];
+function namedServers(text: Arg): readonly Found[] {
+  const { value } = text;
+  if (text.kind !== "literal") return [{ kind: "network", hosts: [], span: text.span }];
   const [address = "", query = ""] = value.split("?", 2);
   if (address.includes("://") || /^[\w.-]+@/.test(address))
-    return [LEADS_AWAY.test(query) ? networkTo(part(told, "")) : networkTo(part(told, address))];
+    return [NAMES_SERVER.test(query) ? networkTo(part(text, "")) : networkTo(part(text, address))];
   const host = HOST_OF_CONNECTION.exec(value)?.[1];
   if (host !== undefined && value.match(HOSTS_OF_CONNECTION)?.length === 1)
-    return [networkTo(part(told, host))];
-  return LEADS_AWAY.test(value) ? [networkTo(part(told, ""))] : [];
+    return [networkTo(part(text, host))];
+  return NAMES_SERVER.test(value) ? [networkTo(part(text, ""))] : [];
 }
 
 /** The host that a database client asks: from an option or an address, otherwise its own machine. */
@@ -182,8 +182,8 @@ function databaseServer(use: Use): readonly Found[] {
   if (given(use, "--login-path", "--defaults-file", "--defaults-extra-file"))
     return [{ kind: "network", hosts: [] }];
   const named = given(use, "-h", "--host") || (use.program.includes("cli") && given(use, "-u"));
-  const told = [...use.operands, ...valuesOf(use, "-d", "--dbname", "--uri")].flatMap(servers);
-  return named || told.length > 0 ? told : [{ kind: "network", hosts: OWN_SERVER }];
+  const servers = [...use.operands, ...valuesOf(use, "-d", "--dbname", "--uri")].flatMap(namedServers);
+  return named || servers.length > 0 ? servers : [{ kind: "network", hosts: OWN_SERVER }];
 }
 
 /** The readers of this file, by the names that rows use. */
@@ -192,7 +192,7 @@ export const DATA_READERS: Readonly<Record<string, Reader>> = {
   dc: dcEffects,
   envsubst: printsEnvironment,
   m4: (use) => (use.operands.length === 0 ? [fromInput(use)] : []),
-  "fetches what has an address": fetches,
+  "fetches what has an address": addressEffects,
   fx: fxEffects,
   mlr: mlrEffects,
   sqlite: sqlite,

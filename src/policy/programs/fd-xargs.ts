@@ -24,14 +24,14 @@ function fdEffects(use: Use, table: OptionTable): readonly Found[] {
   return [...found, ...doubts, ...commandEffects(command, most, use)];
 }
 
-interface Own {
+interface OwnFindings {
   readonly found: readonly Found[];
   readonly starts: readonly Arg[];
   /** Patterns for the names that fd may find. */
   readonly names: readonly string[];
 }
 
-function ownEffects(args: readonly Arg[], use: Use, table: OptionTable): Own {
+function ownEffects(args: readonly Arg[], use: Use, table: OptionTable): OwnFindings {
   const { options, operands, misread } = readArguments(args, table, MANNER);
   const base = options.findLast(({ spec }) => spec.role === "in")?.value ?? null;
   const searched = options.flatMap(({ name, value }) =>

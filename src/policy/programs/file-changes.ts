@@ -28,7 +28,7 @@ const chattrEffects = (use: Use): readonly Found[] =>
 const changedRights = (use: Use, files: readonly Arg[], recursive: boolean): readonly Found[] =>
   files.map((file) => ({ kind: "permissions", path: use.place(file), recursive, span: file.span }));
 
-interface Into {
+interface CopyTarget {
   readonly sources: readonly Arg[];
   /** The current folder where no target is named. */
   readonly target: Arg;
@@ -40,7 +40,7 @@ const HERE = { kind: "literal", value: "." } as const;
 const FOLDER = /(?:^|\/)\.{0,2}\/?$/;
 
 /** Sources and target; the target may be an option's value. */
-function into(use: Use): Into {
+function copyTarget(use: Use): CopyTarget {
   const { operands } = use;
   const named = use.options.findLast(({ name }) => name === "-t" || name === "--target-directory")?.value;
   if (named) return { sources: operands, target: named, isFolder: true };
@@ -56,8 +56,8 @@ function into(use: Use): Into {
 }
 
 /** The target and what may be written into it: names that the host obeys mostly start with a dot. */
-function written(use: Use): readonly Found[] {
-  const { sources, target, isFolder } = into(use);
+function writtenTargets(use: Use): readonly Found[] {
+  const { sources, target, isFolder } = copyTarget(use);
   const inside = sources
     .filter(({ value }) => isFolder || nameOf(value).startsWith("."))
     .map((source) => below(target, nameOf(source.value), source));
@@ -80,37 +80,40 @@ function below(folder: Arg, name: string, source: Arg): Arg {
   return { kind, value: `${folder.value}/${name}`, span: source.span };
 }
 
-const reads = (use: Use, { sources }: Into): readonly Found[] =>
+const reads = (use: Use, { sources }: CopyTarget): readonly Found[] =>
   sources.map((source) => ({ kind: "read", path: use.place(source), span: source.span }));
 
-function copies(use: Use): readonly Found[] {
-  if (given(use, "-s", "--symbolic-link", "-l", "--link")) return links(use);
-  return copied(use);
+function copyEffects(use: Use): readonly Found[] {
+  if (given(use, "-s", "--symbolic-link", "-l", "--link")) return linkEffects(use);
+  return readAndWritten(use);
 }
 
-const copied = (use: Use): readonly Found[] => [...reads(use, into(use)), ...written(use)];
+const readAndWritten = (use: Use): readonly Found[] => [
+  ...reads(use, copyTarget(use)),
+  ...writtenTargets(use),
+];
 
 /** Whether the path is or holds the current folder or the home: a move of it moves everything. */
-const holdsUs = (path: Place, { folder, home }: Use): boolean =>
+const holdsWorkingFolders = (path: Place, { folder, home }: Use): boolean =>
   path !== null && [folder, home].some((inner) => inner !== null && `${inner}/`.startsWith(`${path}/`));
 
 /** A moved file is deleted at its old path and readable at its new one. */
-function moves(use: Use): readonly Found[] {
+function moveEffects(use: Use): readonly Found[] {
   const forced = given(use, "-f", "--force");
-  const all = into(use);
+  const all = copyTarget(use);
   const left = all.sources.map((source): Found => ({
     kind: "delete",
     path: use.place(source),
-    recursive: holdsUs(use.place(source), use),
+    recursive: holdsWorkingFolders(use.place(source), use),
     forced,
     span: source.span,
   }));
-  return [...reads(use, all), ...left, ...written(use)];
+  return [...reads(use, all), ...left, ...writtenTargets(use)];
 }
 
 /** A link makes its target accessible under another name, also for writing. */
-function links(use: Use): readonly Found[] {
-  const { sources, target, isFolder } = into(use);
+function linkEffects(use: Use): readonly Found[] {
+  const { sources, target, isFolder } = copyTarget(use);
   const symbolic = given(use, "-s", "--symbolic", "--symbolic-link") && !given(use, "-r", "--relative");
   const opened = sources.flatMap((source) => {
     if (!symbolic || source.value.startsWith("/")) return [source];
@@ -119,16 +122,16 @@ function links(use: Use): readonly Found[] {
     return isFolder ? [below(target, source.value, source)] : [beside, below(target, source.value, source)];
   });
   const effects = opened.map((arg): Found => ({ kind: "write", path: use.place(arg), span: arg.span }));
-  return [...effects, ...written(use)];
+  return [...effects, ...writtenTargets(use)];
 }
 
-function installs(use: Use): readonly Found[] {
-  if (!given(use, "-d", "--directory")) return copied(use);
+function installEffects(use: Use): readonly Found[] {
+  if (!given(use, "-d", "--directory")) return readAndWritten(use);
   return use.operands.map((folder) => ({ kind: "write", path: use.place(folder), span: folder.span }));
 }
 
 /** Patched files lie below the current folder: patch accepts no other names from the diff. */
-function changed(use: Use): readonly Found[] {
+function patchEffects(use: Use): readonly Found[] {
   const [file] = use.operands;
   const doubts = use.operands.slice(2).map((arg) => use.doubt("operand.unknown", arg));
   if (given(use, "--dry-run"))
@@ -141,11 +144,11 @@ function changed(use: Use): readonly Found[] {
 
 /** The readers of this file, by the names that rows use. */
 export const FILE_CHANGES_READERS: Readonly<Record<string, Reader>> = {
-  cp: copies,
-  mv: moves,
-  ln: links,
-  install: installs,
-  patch: changed,
+  cp: copyEffects,
+  mv: moveEffects,
+  ln: linkEffects,
+  install: installEffects,
+  patch: patchEffects,
   mktemp: ({ operands }) => (operands.length > 0 ? [] : [{ kind: "write", path: "/tmp/tmp.*" }]),
   mknod: (use) => (use.operands.length > 2 ? [fixedEffect("system", use.folder, use.program)] : []),
   chmod: chmodEffects,
@@ -155,7 +158,7 @@ export const FILE_CHANGES_READERS: Readonly<Record<string, Reader>> = {
 const NUMBERS = new Set("bs ibs obs cbs count skip seek iseek oseek conv iflag oflag status".split(" "));
 
 /** Any number of files whose names start like this. */
-function parts(use: Use, prefix: Arg | null | undefined, standard: string): readonly Found[] {
+function partFiles(use: Use, prefix: Arg | null | undefined, standard: string): readonly Found[] {
   const { kind, value, span } = prefix ?? { kind: "literal", value: standard, span: use.span };
   const pattern: Arg = { kind: kind === "dynamic" ? kind : "glob", value: `${value}*`, span };
   return [{ kind: "write", path: use.place(pattern), span }];
@@ -185,8 +188,8 @@ const bundledValues = (use: Use): readonly Found[] =>
 /** The readers of this file, by the names that rows use. */
 export const FILE_LISTING_READERS: Readonly<Record<string, Reader>> = {
   tree: bundledValues,
-  split: (use) => parts(use, use.operands[1], "x"),
+  split: (use) => partFiles(use, use.operands[1], "x"),
   csplit: (use) =>
-    parts(use, use.options.findLast(({ name }) => name === "-f" || name === "--prefix")?.value, "xx"),
+    partFiles(use, use.options.findLast(({ name }) => name === "-f" || name === "--prefix")?.value, "xx"),
   dd: ddEffects,
 };

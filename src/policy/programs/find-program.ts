@@ -126,7 +126,7 @@ class FindReader {
   }
 
   private delete({ span }: Arg): void {
-    const all = this.narrowing.left === null;
+    const all = this.narrowing.remaining === null;
     for (const start of this.starts)
       for (const found of all ? [start] : this.below(start))
         this.found.push({ kind: "delete", path: this.use.place(found), recursive: all, forced: all, span });
@@ -185,7 +185,7 @@ class FindReader {
 
   /** If the expression excludes nothing, a deletion of found files is one at every depth. */
   private widened(found: readonly Found[], finds: readonly Arg[]): readonly Found[] {
-    if (this.narrowing.left !== null) return found;
+    if (this.narrowing.remaining !== null) return found;
     const all = new Set(finds.map((find) => this.use.place(find)));
     return found.map((each) =>
       each.kind === "delete" && each.path !== null && all.has(each.path)
@@ -196,9 +196,9 @@ class FindReader {
 
   /** Stands for the paths found below a start. */
   private below({ kind, value, span }: Arg): readonly Arg[] {
-    const { left } = this.narrowing;
+    const { remaining } = this.narrowing;
     const folder = `${value.replace(/\/+$/, "")}/*`;
-    const paths = left === null ? [folder] : left.map((name) => `${folder}/${name}`);
+    const paths = remaining === null ? [folder] : remaining.map((name) => `${folder}/${name}`);
     return paths.map((path) => ({ kind: kind === "dynamic" ? kind : "glob", value: path, span }));
   }
 }
@@ -212,19 +212,19 @@ const isNoPredicate = (pattern: string): boolean =>
   /\.[A-Za-z]\w*$/.test(pattern) || /^[^-*?[(!,]/.test(pattern);
 
 /** Files below a start that the expression has not excluded: all (null), or those of some names. */
-type Left = readonly string[] | null;
+type RemainingFiles = readonly string[] | null;
 
 interface Group {
   /** The files left before the group. */
-  readonly before: Left;
+  readonly before: RemainingFiles;
   readonly negated: boolean;
   /** The files that the alternatives so far leave; undefined before the first one ends. */
-  ended: Left | undefined;
+  ended: RemainingFiles | undefined;
 }
 
 /** Reads an expression from left to right to know which files each action gets. Approximate, in favour of more files. */
 class Narrowing {
-  left: Left = null;
+  remaining: RemainingFiles = null;
   private negated = false;
   private readonly groups: Group[] = [{ before: null, negated: false, ended: undefined }];
 
@@ -233,7 +233,7 @@ class Narrowing {
   }
 
   open(): void {
-    this.groups.push({ before: this.left, negated: this.negated, ended: undefined });
+    this.groups.push({ before: this.remaining, negated: this.negated, ended: undefined });
     this.negated = false;
   }
 
@@ -241,8 +241,8 @@ class Narrowing {
   or(): void {
     const group = this.groups.at(-1);
     if (group === undefined) return;
-    group.ended = joined(group.ended, this.left);
-    this.left = group.before;
+    group.ended = joined(group.ended, this.remaining);
+    this.remaining = group.before;
     this.negated = false;
   }
 
@@ -250,7 +250,7 @@ class Narrowing {
   close(): boolean {
     const group = this.groups.pop();
     if (group === undefined || this.groups.length === 0) return false;
-    this.left = group.negated ? group.before : joined(group.ended, this.left);
+    this.remaining = group.negated ? group.before : joined(group.ended, this.remaining);
     this.negated = false;
     return true;
   }
@@ -264,18 +264,18 @@ class Narrowing {
     this.negated = false;
     if (negated) return;
     const names = NARROWING.has(name) || name.startsWith("-newer") ? SOME : byName(name, value);
-    if (names !== null && (this.left === null || this.left === SOME)) this.left = names;
+    if (names !== null && (this.remaining === null || this.remaining === SOME)) this.remaining = names;
   }
 }
 
 /** Some files of unknown names. */
-const SOME: Left = ["*found*"];
+const SOME: RemainingFiles = ["*found*"];
 const MAX_NAMES = 8;
 
 /**
  * The name that a pattern matches, in the form in which names are judged; a path pattern loses its leading wildcards.
  */
-function byName(name: string, value: Arg | undefined): Left {
+function byName(name: string, value: Arg | undefined): RemainingFiles {
   if (!NAMING.has(name) || value === undefined || !/[A-Za-z0-9]/.test(value.value)) return null;
   const plain = name.endsWith("regex")
     ? value.value.replaceAll(".*", "*").replaceAll(/\\(.)/g, "$1").replace(/\$$/, "")
@@ -285,7 +285,7 @@ function byName(name: string, value: Arg | undefined): Left {
   return [name.startsWith("-i") ? about.toLowerCase() : about];
 }
 
-function joined(one: Left | undefined, other: Left): Left {
+function joined(one: RemainingFiles | undefined, other: RemainingFiles): RemainingFiles {
   if (one === undefined || one === other) return other;
   if (one === null || other === null) return null;
   return one.length + other.length > MAX_NAMES ? SOME : [...one, ...other];

@@ -16,7 +16,7 @@ const INDEXES = new Set([
 ]);
 
 /** Without an option for the index only files of the working tree change; git refuses paths outside and in `.git`. */
-function applied({ program, options, folder }: Use): readonly Found[] {
+function applyEffects({ program, options, folder }: Use): readonly Found[] {
   const has = (names: ReadonlySet<string>): boolean => options.some(({ name }) => names.has(name));
   if (has(LOOKS) && !options.some(({ name }) => name === "--apply")) return [];
   return [
@@ -26,13 +26,13 @@ function applied({ program, options, folder }: Use): readonly Found[] {
   ];
 }
 
-const pruned = ({ program, options }: Use): readonly Found[] =>
+const pruneEffects = ({ program, options }: Use): readonly Found[] =>
   options.some(({ name }) => name === "-n" || name === "--dry-run")
     ? []
     : [{ kind: "repository", change: "rewritten", what: program }];
 
 /** Unreferenced objects are kept for two weeks by default. */
-const collected = ({ program, options }: Use): readonly Found[] => {
+const gcEffects = ({ program, options }: Use): readonly Found[] => {
   const prune = options.findLast(({ name }) => name === "--prune")?.value ?? null;
   const all = prune !== null && (prune.kind !== "literal" || /^(?:now|all|0.*)$/i.test(prune.value));
   return [{ kind: "repository", change: all ? "rewritten" : "local", what: program }];
@@ -43,7 +43,7 @@ const URL = /^(?:(?:https?|ssh|git|ftps?):\/\/(?:[^@/]*@)?|[\w.-]+@)(\[[0-9a-f:.
  * The other repository: its host where one is named, a helper that runs a program (`ext::`), otherwise a name from
  * the settings.
  */
-function reached(use: Use): readonly Found[] {
+function remoteEffects(use: Use): readonly Found[] {
   const named = use.options.filter(({ name }) => name === "--repo").map(({ value }) => value);
   const texts = [...named, ...use.operands].filter((arg): arg is Arg => arg !== null);
   const hosts = texts.flatMap(({ value }) => URL.exec(value)?.[1]?.toLowerCase() ?? []);
@@ -71,7 +71,7 @@ function namedRefs(use: Use): readonly Found[] {
   return lists ? [] : [{ kind: "repository", change: "local", what: program }];
 }
 
-const GONE = new Set(["expire", "delete", "drop", "write"]);
+const CHANGING_ACTIONS = new Set(["expire", "delete", "drop", "write"]);
 
 /** `reflog`: a first word that is no action names the ref to show. */
 function loggedRefs(use: Use): readonly Found[] {
@@ -79,7 +79,7 @@ function loggedRefs(use: Use): readonly Found[] {
   const shown = loggedFiles(use);
   if (action === undefined || action.value === "show") return shown;
   if (action.kind !== "literal") return [use.doubt("word.dynamic", action)];
-  return GONE.has(action.value)
+  return CHANGING_ACTIONS.has(action.value)
     ? [{ kind: "repository", change: "rewritten", what: `${use.program} ${action.value}` }]
     : shown;
 }
@@ -97,7 +97,7 @@ const updatedRefs = ({ program, options }: Use): readonly Found[] =>
     : [{ kind: "repository", change: "local", what: program }];
 
 /** With one name, the ref is read; with two, it is written. */
-const symbolic = ({ program, operands }: Use): readonly Found[] =>
+const symbolicRef = ({ program, operands }: Use): readonly Found[] =>
   operands.length > 1 ? [{ kind: "repository", change: "local", what: program }] : [];
 
 /** `+name` forces the push of this ref. */
@@ -106,16 +106,16 @@ const forcedRefs = ({ operands }: Use): readonly Found[] =>
     .filter(({ value }: Arg) => value.startsWith("+"))
     .map(({ value, span }) => ({ kind: "repository", change: "forced", what: value, span }));
 /** Without `-o`, the last name is the folder for the parts, also if it is the only one. */
-const split = (use: Use): readonly Found[] =>
+const mailsplitEffects = (use: Use): readonly Found[] =>
   use.options.some(({ name }) => name === "-o")
     ? []
     : use.operands.slice(-1).map((arg) => ({ kind: "write", path: use.place(arg), span: arg.span }));
 /** The readers of this file, by the names that rows use. */
 export const GIT_CHANGES_READERS: Readonly<Record<string, Reader>> = {
-  "git apply": applied,
-  "git gc": collected,
-  "git prune": pruned,
-  "git remotes": reached,
+  "git apply": applyEffects,
+  "git gc": gcEffects,
+  "git prune": pruneEffects,
+  "git remotes": remoteEffects,
   "git forced refs": forcedRefs,
   "git format-patch": (use) => [
     ...shownFiles(use),
@@ -125,9 +125,9 @@ export const GIT_CHANGES_READERS: Readonly<Record<string, Reader>> = {
   ],
   "git branch": namedRefs,
   "git reflog": loggedRefs,
-  "git mailsplit": split,
+  "git mailsplit": mailsplitEffects,
   "git update-ref": updatedRefs,
-  "git symbolic-ref": symbolic,
+  "git symbolic-ref": symbolicRef,
   "git replace": ({ program, options, operands }) =>
     operands.length === 0 || options.some(({ name }) => name === "-l" || name === "--list")
       ? []

@@ -3,13 +3,13 @@ import type { Arg, Found, Use, Reader } from "./program-model.ts";
 const BATCHES: ReadonlySet<string> = new Set(["--batch", "--batch-command"]);
 
 /** With a batch, stdin names the objects to show, unless all are shown. */
-const askedOfHistory = ({ options }: Use): readonly Found[] =>
+const batchObjects = ({ options }: Use): readonly Found[] =>
   options.some(({ name }) => BATCHES.has(name)) && options.every(({ name }) => name !== "--batch-all-objects")
     ? [{ kind: "read", path: null }]
     : [];
 
 /** `git archive` searches for `-o` and `--remote` first, even among the values of other options. */
-const lookedThrough = (use: Use): readonly Found[] =>
+const archiveOptions = (use: Use): readonly Found[] =>
   use.options.flatMap(({ value, span }) =>
     value !== null && value.span !== span && value.value.startsWith("-")
       ? [use.doubt("option.unknown", value)]
@@ -24,7 +24,7 @@ const change = (change: "local" | "lost" | "rewritten", { program }: Use): Found
 });
 
 /** Files that are overwritten: their uncommitted changes are lost. */
-const overwritten = (paths: readonly Arg[], use: Use): readonly Found[] => [
+const overwriteEffects = (paths: readonly Arg[], use: Use): readonly Found[] => [
   change("lost", use),
   ...paths.flatMap((arg) => {
     const path = pathIn(arg.value);
@@ -37,33 +37,33 @@ const overwritten = (paths: readonly Arg[], use: Use): readonly Found[] => [
 /** Looks like a file, not like a branch: a leading dot, or a suffix. */
 const FILE = /(?:^|\/)\.|\.[a-z]\w*$|\/$|[*?]/i;
 
-function checkedOut(use: Use): readonly Found[] {
+function checkoutEffects(use: Use): readonly Found[] {
   const { args, operands } = use;
   const makes = has(use, "-b", "-B", "--orphan", "--detach", "-d", "-t", "--track");
   const dashes = args.find(({ kind, value }) => value === "--" && kind === "literal");
   const after = dashes === undefined ? [] : operands.filter(({ span }) => span[0] > dashes.span[0]);
-  if (after.length > 0) return overwritten(after, use);
+  if (after.length > 0) return overwriteEffects(after, use);
   const [first] = operands;
   const files =
     has(use, "--ours", "--theirs", "-p", "--patch", "--pathspec-from-file", "-2", "-3") ||
     operands.length > 1 ||
     (first !== undefined && FILE.test(first.value));
-  return files && !makes ? overwritten(operands, use) : [change("local", use)];
+  return files && !makes ? overwriteEffects(operands, use) : [change("local", use)];
 }
 
 /** Changes only the index, unless the work tree is named too. */
-const restored = (use: Use): readonly Found[] =>
+const restoreEffects = (use: Use): readonly Found[] =>
   has(use, "-S", "--staged") && !has(use, "-W", "--worktree")
     ? [change("local", use)]
-    : overwritten(use.operands, use);
+    : overwriteEffects(use.operands, use);
 
 /** Deletes only with `-f`; the deleted files are in no commit. */
-function cleaned(use: Use): readonly Found[] {
+function cleanEffects(use: Use): readonly Found[] {
   if (has(use, "-n", "--dry-run")) return [];
   return [change(has(use, "-f", "--force") ? "rewritten" : "lost", use)];
 }
 
-function removed(use: Use): readonly Found[] {
+function removeEffects(use: Use): readonly Found[] {
   if (has(use, "-n", "--dry-run")) return [];
   if (has(use, "--cached")) return [change("local", use)];
   const recursive = has(use, "-r");
@@ -74,7 +74,7 @@ function removed(use: Use): readonly Found[] {
   return [change(forced ? "lost" : "local", use), ...deleted];
 }
 
-function renamed(use: Use): readonly Found[] {
+function moveEffects(use: Use): readonly Found[] {
   if (has(use, "-n", "--dry-run")) return [];
   const sources = use.operands.slice(0, -1);
   const moved = sources.map(
@@ -91,7 +91,7 @@ function renamed(use: Use): readonly Found[] {
 const SHAPES = new Set(["--format", "--pretty", "--group", "--sort"]);
 
 /** `-c key=value` before a command, and formats that start gpg. */
-function asked(use: Use): readonly Found[] {
+function settingDoubts(use: Use): readonly Found[] {
   const { globals, options } = use;
   const settings = globals.filter(
     ({ name, value }) => name === "-c" && (value?.kind !== "literal" || !isHarmless(value.value)),
@@ -109,12 +109,12 @@ function asked(use: Use): readonly Found[] {
 
 /** The readers of this file, by the names that rows use. */
 export const GIT_READERS: Readonly<Record<string, Reader>> = {
-  "git settings and signatures": asked,
-  "git objects on stdin": askedOfHistory,
-  "git archive options": lookedThrough,
-  "git checkout": checkedOut,
-  "git restore": restored,
-  "git clean": cleaned,
-  "git rm": removed,
-  "git mv": renamed,
+  "git settings and signatures": settingDoubts,
+  "git objects on stdin": batchObjects,
+  "git archive options": archiveOptions,
+  "git checkout": checkoutEffects,
+  "git restore": restoreEffects,
+  "git clean": cleanEffects,
+  "git rm": removeEffects,
+  "git mv": moveEffects,
 };

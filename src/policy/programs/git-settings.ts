@@ -38,11 +38,11 @@ function isObeyed(key: string): boolean {
   return OBEYED_SECTIONS.has(section) || OBEYED.has(patternOf(folded, section));
 }
 
-function configured(use: Use): readonly Found[] {
+function configEffects(use: Use): readonly Found[] {
   const unclear = use.args
     .filter(({ kind }) => kind !== "literal")
     .map((arg) => use.doubt("word.dynamic", arg));
-  return [...unclear, ...(isReading(use) ? shown(use) : written(use))];
+  return [...unclear, ...(isReading(use) ? readSettings(use) : writtenSetting(use))];
 }
 
 /** Without an action, a key alone is read, and a key with a value is written. */
@@ -53,7 +53,7 @@ function isReading({ options, operands: [first, second] }: Use): boolean {
   return second === undefined && !CHANGING.has(first?.value ?? "");
 }
 
-function shown(use: Use): readonly Found[] {
+function readSettings(use: Use): readonly Found[] {
   const file = fileGiven(use);
   const blobs = use.options.flatMap(({ name, value }) =>
     name === "--blob" && value !== null ? [value] : [],
@@ -66,7 +66,7 @@ function shown(use: Use): readonly Found[] {
   ];
 }
 
-function written(use: Use): readonly Found[] {
+function writtenSetting(use: Use): readonly Found[] {
   const [first, second] = use.operands;
   const key = CHANGING.has(first?.value ?? "") ? second : first;
   const file = fileGiven(use);
@@ -169,5 +169,5 @@ export const GIT_SETTINGS_READERS: Readonly<Record<string, Reader>> = {
   "git files": shownFiles,
   "git files of a log": loggedFiles,
   "git grep": searchedFiles,
-  "git config": configured,
+  "git config": configEffects,
 };

@@ -12,7 +12,7 @@ import { downloads } from "./curl-wget.ts";
 import type { Arg, Found, Reader, Use } from "./program-model.ts";
 import { copied, named as elsewhere, emptied, named as podPart } from "./ssh-programs.ts";
 
-function sent(use: Use): readonly Found[] {
+function sentFiles(use: Use): readonly Found[] {
   return valuesOf(use, "-f", "--filename")
     .filter(({ value }) => value !== "-")
     .map((file) =>
@@ -20,7 +20,7 @@ function sent(use: Use): readonly Found[] {
     );
 }
 
-function moved(use: Use): readonly Found[] {
+function bucketCopies(use: Use): readonly Found[] {
   const empties =
     given(use, "--delete", "--delete-unmatched-destination-objects", "-d") ||
     / (?:sync|bisync)$/.test(use.program);
@@ -64,13 +64,13 @@ export const NETWORK_READERS: Readonly<Record<string, Reader>> = {
     const value = use.options.find(({ name }) => name === "--client")?.value?.value;
     return given(use, "--client") && (value ?? "true") === "true" ? [] : [{ kind: "network", hosts: [] }];
   },
-  "kubectl files": sent,
+  "kubectl files": sentFiles,
   "kubectl cp": (use) => copied(use, podPart),
   "helm lint": (use) =>
     valuesOf(use, "-f", "--values")
       .filter(({ value }) => value.includes("://"))
       .map(networkTo),
-  "bucket copies": moved,
+  "bucket copies": bucketCopies,
 };
 
 /** One end of socat: `TYPE:what:more,options`. */
@@ -93,7 +93,7 @@ function beforeOptions(text: string): string {
 }
 
 /** Either end may be a pair, one for each direction; with `-u` the first is only read, with `-U` the second. */
-function ends(use: Use): readonly Found[] {
+function socatEnds(use: Use): readonly Found[] {
   const source = given(use, "-u") ? 0 : given(use, "-U") ? 1 : -1;
   const found = use.operands.flatMap((arg, index) =>
     arg.value.split("!!").flatMap((end) => endEffects(part(arg, end), use, index === source)),
@@ -102,7 +102,7 @@ function ends(use: Use): readonly Found[] {
 }
 
 /** `@server name type +option …`: the hosts are the server and every word with a dot. */
-function lookups(use: Use): readonly Found[] {
+function nameLookups(use: Use): readonly Found[] {
   const found = use.args.flatMap((arg, index): readonly Found[] => {
     const before = use.args[index - 1]?.value;
     if (before === "-f" || before === "-k") return [reading(arg, use)];
@@ -113,7 +113,7 @@ function lookups(use: Use): readonly Found[] {
 }
 
 /** Databases of the system by name; those of hosts query a server. */
-function entries(use: Use): readonly Found[] {
+function getentEffects(use: Use): readonly Found[] {
   const [table, ...rest] = use.operands;
   if (table === undefined) return [];
   if (/^(?:a?hosts(?:v[46])?|networks|netgroup|ethers)$/.test(table.value))
@@ -124,30 +124,30 @@ function entries(use: Use): readonly Found[] {
 }
 
 /** `http:`, `file:` and other schemes may stand in place of files. */
-const schemes = (use: Use): readonly Found[] =>
+const schemeDoubts = (use: Use): readonly Found[] =>
   use.args
     .filter(({ value }) => /^[a-z][a-z0-9.+-]+:/i.test(value))
     .map((arg) => use.doubt("operand.unknown", arg));
-const LISTS =
+const LISTING_OPTIONS =
   /^(?:-[ltunpaeiomsHOM46x]+|--(?:listening|tcp|udp|numeric|processes|programs|all|unix|summary|no-header|wide|numeric-ports))$/;
 
 /**
  * Reports only about this machine if it just lists and keeps addresses as numbers; otherwise it may query servers for
  * names.
  */
-function connections({ args }: Use): readonly Found[] {
-  const own = args.every(({ kind, value }) => kind === "literal" && LISTS.test(value));
+function socketTables({ args }: Use): readonly Found[] {
+  const own = args.every(({ kind, value }) => kind === "literal" && LISTING_OPTIONS.test(value));
   const numbers = args.some(({ value }) => /^-[a-zA-Z]*n|^--numeric/.test(value));
   return [{ kind: "network", hosts: [], ...(own && numbers ? { inside: true } : {}) }];
 }
 /** The readers of this file, by the names that rows use. */
 export const SOCKET_READERS: Readonly<Record<string, Reader>> = {
-  socat: ends,
+  socat: socatEnds,
   mail: ({ operands }) => [
     { kind: "network", hosts: operands.filter(({ value }) => value.includes("@")).flatMap(hostsOf) },
   ],
-  "name lookups": lookups,
-  getent: entries,
-  "socket tables": connections,
-  "no schemes": schemes,
+  "name lookups": nameLookups,
+  getent: getentEffects,
+  "socket tables": socketTables,
+  "no schemes": schemeDoubts,
 };

@@ -66,7 +66,7 @@ function destinations(use: Use): readonly Found[] {
 const scriptHandsOn = handsOn(TEST_WORDS, 1);
 
 /** Some of npm's settings are registry tokens. */
-function tokens(use: Use): readonly Found[] {
+function npmTokens(use: Use): readonly Found[] {
   return use.operands
     .filter(({ kind, value }) => kind !== "literal" || /auth|password|token|cert|key|\/\//i.test(value))
     .map((arg) => use.doubt("operand.unknown", arg));
@@ -114,10 +114,10 @@ const CHECK_SCRIPTS: ReadonlySet<string> = new Set(PROGRAM_WORDS.checks.scripts)
  * scripts.
  */
 function runsScript(use: Use): readonly Found[] {
-  const [script, ...handed] = use.operands;
+  const [script, ...passedOn] = use.operands;
   if (script === undefined) return [fixedEffect("settings", use.folder, use.program)];
   // Arguments for tests are judged; other checks may rewrite what they check, if an argument says so.
-  const checks = handed.length === 0 ? CHECK_SCRIPTS.has(script.value) : script.value === "test";
+  const checks = passedOn.length === 0 ? CHECK_SCRIPTS.has(script.value) : script.value === "test";
   if (script.kind !== "literal" || !checks) return [fixedEffect("project", use.folder, use.program)];
   return [fixedEffect("check", use.folder, use.program), ...scriptHandsOn(use)];
 }
@@ -135,11 +135,11 @@ const checks = (found: readonly Found[]): boolean =>
 function scriptOrProgram(use: Use): readonly Found[] {
   const found = scriptByName(use);
   const runs = use.operands.length > 0 && !checks(found);
-  return runs ? [...found, ...ifKnown(use.command(use.operands))] : found;
+  return runs ? [...found, ...unlessUnknown(use.command(use.operands))] : found;
 }
 
 /** An unknown program counts as the project's own. */
-const ifKnown = (found: readonly Found[]): readonly Found[] =>
+const unlessUnknown = (found: readonly Found[]): readonly Found[] =>
   found.some((each) => each.kind === "unknown" && each.doubt === "command.unknown") ? [] : found;
 
 /** A program with its arguments, or a line for a shell of its own: `yarn exec 'cat x | sort'`. */
@@ -149,7 +149,7 @@ function anyLine(use: Use): readonly Found[] {
   const project = fixedEffect("project", use.folder, use.program);
   if (first === undefined) return [project];
   const line = /[\s;|&<>$`]/.test(first.value) ? use.shell(first) : use.command(words);
-  return [project, ...ifKnown(line), ...codeElsewhere(use)];
+  return [project, ...unlessUnknown(line), ...codeElsewhere(use)];
 }
 
 /** `yarn node …` */
@@ -191,7 +191,7 @@ function mustNotWatch(use: Use): readonly Found[] {
 
 /** The readers of this file, by the names that rows use. */
 export const NODE_READERS: Readonly<Record<string, Reader>> = {
-  "npm tokens": tokens,
+  "npm tokens": npmTokens,
   "npm pkg set": changesPackage,
   "npm version": changesVersion,
   "project script": runsScript,

@@ -7,12 +7,12 @@ interface Misread {
   readonly what: string;
 }
 
-interface Given extends GivenOption {
+interface ReadOption extends GivenOption {
   readonly spec: OptionSpec;
 }
 
 export interface Reading {
-  readonly options: readonly Given[];
+  readonly options: readonly ReadOption[];
   readonly operands: readonly Arg[];
   readonly misread: readonly Misread[];
 }
@@ -35,7 +35,7 @@ export function readArguments(args: readonly Arg[], table: OptionTable, manner: 
 }
 
 class ArgumentReader {
-  private readonly options: Given[] = [];
+  private readonly options: ReadOption[] = [];
   private readonly operands: Arg[] = [];
   private readonly misread: Misread[] = [];
   private at = 0;
@@ -73,7 +73,7 @@ class ArgumentReader {
   private operand(arg: Arg): void {
     this.operands.push(arg);
     if (arg.kind === "literal") return;
-    if (this.table.tame) return this.anything(arg);
+    if (this.table.tame) return this.doubtBareGlob(arg);
     const open = arg.value.charAt(0);
     if (arg.kind === "dynamic" && (open === UNKNOWN || arg.loose === true)) this.doubt("word.dynamic", arg);
     else if (arg.kind === "glob" && (open === "*" || open === "?" || open === "["))
@@ -81,7 +81,7 @@ class ArgumentReader {
   }
 
   /** `*` alone matches files of any name, also one like an option; `*.ts` only the intended ones. */
-  private anything(arg: Arg): void {
+  private doubtBareGlob(arg: Arg): void {
     if (arg.kind === "glob" && /^[*?]+$/.test(arg.value)) this.doubt("word.bare-glob", arg);
   }
 

@@ -78,13 +78,13 @@ const textOf = (given: CheckParameter): string => (typeof given === "string" ? g
 /** Checks with parameters: name in the row → reader made from the parameters. */
 export const ROW_CHECKS = {
   /** Harmless values by option; any other value is code to load. */
-  "known values": (given) => only(given, "option.loads-code"),
+  "known values": (given) => knownValues(given, "option.loads-code"),
   /** Harmless values by option; any other value is not understood. */
-  "understood values": (given) => only(given, "option.unknown"),
-  "known values until the next option": greedy,
+  "understood values": (given) => knownValues(given, "option.unknown"),
+  "known values until the next option": knownUntilNextOption,
   /** Patterns that values of options have to match to be harmless. */
-  "values like": shaped,
-  "not as first argument": verbs,
+  "values like": valuesLike,
+  "not as first argument": notFirstArgument,
   "writes unless": writesUnless,
   "writes below with": writesBelowWith,
   "hands on to": (given) => handsOn(textOf(given), 0),
@@ -101,7 +101,7 @@ export const ROW_CHECKS = {
   "statements in": (given) => statements(...wordsOf(given)),
 } as const satisfies Readonly<Record<string, (given: CheckParameter) => Reader>>;
 
-function only(given: CheckParameter, doubt: Doubt): Reader {
+function knownValues(given: CheckParameter, doubt: Doubt): Reader {
   const known = new Map(
     tableOf(given).flatMap(([options, values]) => {
       const set: ReadonlySet<string> = new Set(values.split(" "));
@@ -119,7 +119,7 @@ function only(given: CheckParameter, doubt: Doubt): Reader {
 const isAmong = (words: ReadonlySet<string>, value: Arg | null): boolean =>
   words.has(value?.value ?? "") && value?.kind !== "dynamic";
 
-function shaped(given: CheckParameter): Reader {
+function valuesLike(given: CheckParameter): Reader {
   const shapes = new Map(tableOf(given).map(([option, shape]) => [option, new RegExp(shape)]));
   return (use) =>
     [...use.globals, ...use.options].flatMap(({ name, value, span }) => {
@@ -151,7 +151,7 @@ function writesBelowWith(given: CheckParameter): Reader {
 }
 
 /** Commands of a tool that otherwise takes files: with one of these first words, it makes or changes something. */
-function verbs(given: CheckParameter): Reader {
+function notFirstArgument(given: CheckParameter): Reader {
   const known: ReadonlySet<string> = new Set(wordsOf(given));
   return (use) => {
     const [first] = use.operands;
@@ -160,7 +160,7 @@ function verbs(given: CheckParameter): Reader {
 }
 
 /** For options that take all words up to the next option: each word must be one of these. */
-function greedy(given: CheckParameter): Reader {
+function knownUntilNextOption(given: CheckParameter): Reader {
   const known = new Map(tableOf(given).map(([name, values]) => [name, new Set(values.split(" "))]));
   return (use) =>
     use.options.flatMap(({ name, span }) => {

@@ -38,7 +38,7 @@ function fzfEffects(use: Use): readonly Found[] {
 }
 
 /** Patterns that narrow a search (`-g`, own types) count as paths that are read, relative to the current folder. */
-const chosenEffects = (use: Use, names: ReadonlySet<string>): readonly Found[] =>
+const narrowingPatterns = (use: Use, names: ReadonlySet<string>): readonly Found[] =>
   use.options.flatMap(({ name, value }) => {
     if (value === null || !names.has(name) || value.value.startsWith("!")) return [];
     const pattern = value.value.replace(/^(?:\w+:)?\/*/, "");
@@ -70,7 +70,7 @@ const rgSearches = searches(new Set(["--files", "-f", "--file"]));
 const rgEffects = (use: Use): readonly Found[] =>
   use.options.some(({ name }) => name === "--files")
     ? rgSearches(use)
-    : [...rgSearches(use), ...chosenEffects(use, CHOOSING)];
+    : [...rgSearches(use), ...narrowingPatterns(use, CHOOSING)];
 const LIGHT = { forced: false, recursive: false };
 const FILES: ReadonlySet<string> = new Set(["-f", "--file"]);
 const RECURSIVE: ReadonlySet<string> = new Set(["-r", "-R", "--recursive", "--dereference-recursive"]);

@@ -18,11 +18,11 @@ const areSwitches = (word: string): boolean => LETTERS.test(word);
 const ONLY_BASH =
   /\$'|&>|<<<|\|&|\(\(|<\(|>\(|\{[^\s{}]*(?:,|\.\.)|(?:^|[\s;&|({])(?:\[\[|function|select|time|coproc)(?=\s)/;
 /** In front of a builtin, the variable assignment persists. */
-const STAYS = /(?:^|[\s;&|({])\w+=[^\s;&|]*\s+[^\s;&|]/;
+const PERSISTS = /(?:^|[\s;&|({])\w+=[^\s;&|]*\s+[^\s;&|]/;
 
 /** A text for `sh`, which may be any of the small shells. */
 export const onlyBash = (text: Arg, use: Use): readonly Found[] =>
-  ONLY_BASH.test(text.value) || STAYS.test(text.value)
+  ONLY_BASH.test(text.value) || PERSISTS.test(text.value)
     ? [use.doubt("shell.unreadable", text, "only bash is known to read it so")]
     : [];
 
@@ -78,7 +78,11 @@ export const PRINTS_ENVIRONMENT = ({ span }: Use): readonly Found[] => [
 export function assigned(use: Use, args: Use["args"], own: boolean): readonly Found[] {
   return args.flatMap((arg) => {
     const [, name, value] = /^(\w+)(?:\+?=([^]*))?$/.exec(arg.value) ?? [];
-    if (name === undefined || (own && isAgain(value)) || (arg.kind !== "literal" && value === undefined))
+    if (
+      name === undefined ||
+      (own && isExpandedAgain(value)) ||
+      (arg.kind !== "literal" && value === undefined)
+    )
       return [use.doubt("shell.expansion", arg)];
     const known = arg.kind === "literal" ? (value ?? null) : null;
     return isInert(name, known) || (own && isPrivate(name)) ? [] : [variable(use, arg, { name, known })];
@@ -96,57 +100,57 @@ function variable(use: Use, arg: Use["args"][number], { name, known }: Named): F
 }
 
 /** `-a x=(…)`: the shell expands the words in the value once more. */
-const isAgain = (value = ""): boolean => value.startsWith("(") || value.startsWith(UNKNOWN);
-const changes = (use: Use): Found => ({
+const isExpandedAgain = (value = ""): boolean => value.startsWith("(") || value.startsWith(UNKNOWN);
+const shellDoubt = (use: Use): Found => ({
   kind: "unknown",
   doubt: "shell.builtin",
   what: use.program,
   span: use.span,
 });
 /** `inside`: it has no effects beyond those that its other readers find. */
-const changesInside = (use: Use, inside: boolean): Found => ({
-  ...changes(use),
+const plainShellDoubt = (use: Use, inside: boolean): Found => ({
+  ...shellDoubt(use),
   ...(inside ? { inside } : {}),
 });
 const areLiteral = ({ args }: Use): boolean => args.every(({ kind }) => kind === "literal");
 
-function evaluate(use: Use): readonly Found[] {
+function evalEffects(use: Use): readonly Found[] {
   const [first, ...rest] = use.args.filter(({ value }) => value !== "--");
-  return first === undefined ? [] : [changes(use), ...use.shell(joined([first, ...rest]))];
+  return first === undefined ? [] : [shellDoubt(use), ...use.shell(joined([first, ...rest]))];
 }
 
 /**
  * A name with a slash means that very file: code of the project like any other, whatever it defines for later commands.
  * A bare name is searched for along PATH.
  */
-function include(use: Use): readonly Found[] {
+function sourceEffects(use: Use): readonly Found[] {
   const file = use.args.find(({ value }) => value !== "--");
-  if (file === undefined) return [changes(use)];
+  if (file === undefined) return [shellDoubt(use)];
   const named = file.kind === "literal" && file.value.includes("/");
-  return named ? [fileEffects(file, use)] : [changes(use), fileEffects(file, use)];
+  return named ? [fileEffects(file, use)] : [shellDoubt(use), fileEffects(file, use)];
 }
 
-function trap(use: Use): readonly Found[] {
+function trapEffects(use: Use): readonly Found[] {
   const [action, ...signals] = use.args.filter(({ value }) => value !== "--");
   if (action === undefined || /^-[lp]+$/.test(action.value)) return [];
   const found = signals.length === 0 || action.value === "-" || action.value === "" ? [] : use.shell(action);
-  return [changesInside(use, areLiteral(use)), ...found];
+  return [plainShellDoubt(use, areLiteral(use)), ...found];
 }
 
 /** `name=text`: the text runs under that name later. */
-function alias(use: Use): readonly Found[] {
+function aliasEffects(use: Use): readonly Found[] {
   return use.args.flatMap((arg) => {
     const equals = arg.value.indexOf("=");
     if (equals === -1 && arg.kind === "literal") return [];
     return [
-      changesInside(use, arg.kind === "literal" && equals !== -1),
+      plainShellDoubt(use, arg.kind === "literal" && equals !== -1),
       ...use.shell({ ...arg, value: arg.value.slice(equals + 1) }),
     ];
   });
 }
 
 /** `set` with the usual switches only, or with positional words. */
-function set(use: Use): readonly Found[] {
+function setEffects(use: Use): readonly Found[] {
   if (use.args.length === 0) return PRINTS_ENVIRONMENT(use);
   let named = false;
   for (const { kind, value } of use.args) {
@@ -163,13 +167,13 @@ const positional = (
   use: Use,
   value: string,
   { kind, named }: { readonly kind: string; readonly named: boolean },
-): readonly Found[] => (kind === "literal" && !named && /^\w/.test(value) ? [] : [changes(use)]);
+): readonly Found[] => (kind === "literal" && !named && /^\w/.test(value) ? [] : [shellDoubt(use)]);
 
 /** Names of variables; a subscript would be evaluated. */
-const names = (use: Use): readonly Found[] => assigned(use, use.operands, true);
+const variableNames = (use: Use): readonly Found[] => assigned(use, use.operands, true);
 
 /** `command -v x` only prints; otherwise it runs the words after it. */
-function command(use: Use): readonly Found[] {
+function commandEffects(use: Use): readonly Found[] {
   const at = use.args.findIndex(({ value }) => !value.startsWith("-") || value === "--");
   const options = at === -1 ? use.args : use.args.slice(0, at);
   const rest = at === -1 ? [] : use.args.slice(use.args[at]?.value === "--" ? at + 1 : at);
@@ -182,20 +186,20 @@ function command(use: Use): readonly Found[] {
 }
 /** The readers of this file, by the names that rows use. */
 export const SHELL_BUILTINS_READERS: Readonly<Record<string, Reader>> = {
-  "changes the shell": (use) => [changes(use)],
-  umask: (use) => (use.operands.length === 0 ? [] : [changesInside(use, areLiteral(use))]),
-  command: command,
-  eval: evaluate,
-  source: include,
-  trap: trap,
-  alias: alias,
-  set: set,
+  "changes the shell": (use) => [shellDoubt(use)],
+  umask: (use) => (use.operands.length === 0 ? [] : [plainShellDoubt(use, areLiteral(use))]),
+  command: commandEffects,
+  eval: evalEffects,
+  source: sourceEffects,
+  trap: trapEffects,
+  alias: aliasEffects,
+  set: setEffects,
   export: (use) => (use.operands.length === 0 ? PRINTS_ENVIRONMENT(use) : assigned(use, use.operands, false)),
   declare: (use) => (use.operands.length === 0 ? PRINTS_ENVIRONMENT(use) : assigned(use, use.operands, true)),
   unset: (use) => assigned(use, use.operands, true),
-  "names of variables": names,
+  "names of variables": variableNames,
   getopts: (use) => assigned(use, use.operands.slice(1, 2), true),
   let: (use) => use.args.map((arg) => use.doubt("shell.expansion", arg)),
-  "changes the shell when told something": (use) => (use.args.length === 0 ? [] : [changes(use)]),
-  "changes the shell, inside when plain": (use) => [changesInside(use, areLiteral(use))],
+  "changes the shell when told something": (use) => (use.args.length === 0 ? [] : [shellDoubt(use)]),
+  "changes the shell, inside when plain": (use) => [plainShellDoubt(use, areLiteral(use))],
 };

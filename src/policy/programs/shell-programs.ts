@@ -6,17 +6,17 @@ import { escapes } from "./wrapper-programs.ts";
 const has = ({ options }: Use, name: string): boolean => options.some((option) => option.name === name);
 
 /** A text after -c, a file, or stdin. A single `-` before them ends the options, as `--` does. */
-function run(use: Use): readonly Found[] {
+function shellEffects(use: Use): readonly Found[] {
   const [first, second] = use.operands[0]?.value === "-" ? use.operands.slice(1) : use.operands;
   if (has(use, "-c")) return first === undefined ? inputEffects(use) : use.shell(first);
-  if (first === undefined || has(use, "-s") || isStdin(first)) return known(use);
+  if (first === undefined || has(use, "-s") || isStdin(first)) return stdinCommands(use);
   if (has(use, "-n") && second === undefined)
     return [{ kind: "read", path: use.place(first), span: first.span }];
   return [fileEffects(first, use)];
 }
 
 /** Commands from stdin; judged where the text of stdin is known. */
-function known(use: Use): readonly Found[] {
+function stdinCommands(use: Use): readonly Found[] {
   const { input } = use;
   if (typeof input === "string") return inputEffects(use);
   const text: Arg = { kind: "literal", value: input.text, span: input.span };
@@ -28,14 +28,14 @@ function known(use: Use): readonly Found[] {
 }
 
 /** `-o name`: one of the usual switches. */
-const switches = (use: Use): readonly Found[] =>
+const switchDoubts = (use: Use): readonly Found[] =>
   use.options.flatMap(({ name, value }) =>
     name !== "-o" || value === null || (value.kind === "literal" && isSwitch(value.value))
       ? []
       : [use.doubt("option.unknown", value)],
   );
 
-function foreign(use: Use): readonly Found[] {
+function smallShellDoubts(use: Use): readonly Found[] {
   const [text] = use.operands;
   return has(use, "-c") && text !== undefined ? onlyBash(text, use) : [];
 }
@@ -86,7 +86,7 @@ function ruby(use: Use): readonly Found[] {
 }
 
 /** Settings that are only quantities. */
-const HOW_MUCH =
+const HARMLESS_SETTINGS =
   /^(?:memory_limit|max_execution_time|display_errors|error_reporting|zend\.assertions|assert\.exception|xdebug\.mode|date\.timezone)=[\w.-]*$/;
 
 /** With `-S` php is a server in the box and reads no program from stdin; with `-l` it runs nothing of its files. */
@@ -95,7 +95,9 @@ function php(use: Use): readonly Found[] {
     if (name !== "-d" || value === null) return [];
     const doubt = use.doubt("option.loads-code", value);
     return [
-      value.kind === "literal" && HOW_MUCH.test(value.value) ? { ...doubt, inside: true as const } : doubt,
+      value.kind === "literal" && HARMLESS_SETTINGS.test(value.value)
+        ? { ...doubt, inside: true as const }
+        : doubt,
     ];
   });
   const served = use.options.flatMap(({ name, value }): readonly Found[] =>
@@ -111,21 +113,21 @@ function php(use: Use): readonly Found[] {
 }
 
 /** less runs `+command` at its start. */
-const plus = (use: Use): readonly Found[] =>
+const plusCommands = (use: Use): readonly Found[] =>
   use.operands.filter(({ value }) => value.startsWith("+")).map((arg) => use.doubt("operand.unknown", arg));
 /** Only names of pages: a path would be formatted with macros of its own. */
-const page = (use: Use): readonly Found[] =>
+const pagePaths = (use: Use): readonly Found[] =>
   use.operands.filter(({ value }) => value.includes("/")).map((arg) => use.doubt("operand.unknown", arg));
 /** The readers of this file, by the names that rows use. */
 export const SHELL_READERS: Readonly<Record<string, Reader>> = {
-  "shell switches": switches,
-  "shell text, file or stdin": run,
-  "shell of its own kind": foreign,
-  "another shell": (use) => [...run(use), ...(has(use, "-c") ? [escapes(use)] : [])],
+  "shell switches": switchDoubts,
+  "shell text, file or stdin": shellEffects,
+  "shell of its own kind": smallShellDoubts,
+  "another shell": (use) => [...shellEffects(use), ...(has(use, "-c") ? [escapes(use)] : [])],
   "program from a file or stdin": runner([]),
   perl: perl,
   ruby: ruby,
   php: php,
-  less: plus,
-  man: page,
+  less: plusCommands,
+  man: pagePaths,
 };

@@ -19,7 +19,7 @@ function setting(value: Arg, use: Use): readonly Found[] {
 const settings = (use: Use): readonly Found[] => valuesOf(use, "-o").flatMap((value) => setting(value, use));
 
 /** After the host, options are still ssh's own; the remaining words are for the other machine. */
-function behindHost(use: Use): readonly Found[] {
+function optionsAfterHost(use: Use): readonly Found[] {
   const [, next] = use.operands;
   return next?.value.startsWith("-") === true && next.value !== "--"
     ? [use.doubt("option.unknown", next)]
@@ -28,14 +28,14 @@ function behindHost(use: Use): readonly Found[] {
 
 /** With only local paths it is a local copy. */
 const copies = (use: Use): readonly Found[] => [...settings(use), ...copied(use, hostPart)];
-const reached = (arg: Arg, host: string): readonly Found[] =>
+const reachedHost = (arg: Arg, host: string): readonly Found[] =>
   host === "" ? [] : [networkTo(part(arg, host))];
 /** With these options only, ssh-keygen just shows the content of a file. */
 const SHOWING = ["-l", "-B", "-y", "-F", "-L", "-e"];
-const WITH_THEM = new Set([...SHOWING, "-f", "-E", "-m", "-P", "-q", "-v"]);
+const ALLOWED_WITH_SHOWING = new Set([...SHOWING, "-f", "-E", "-m", "-P", "-q", "-v"]);
 
 function keyFile(use: Use): readonly Found[] {
-  const shows = given(use, ...SHOWING) && use.options.every(({ name }) => WITH_THEM.has(name));
+  const shows = given(use, ...SHOWING) && use.options.every(({ name }) => ALLOWED_WITH_SHOWING.has(name));
   const files = valuesOf(use, "-f");
   if (files.length > 0) return files.map((file) => (shows ? reading(file, use) : writing(file, use)));
   // Keys of a device, or of the machine.
@@ -44,7 +44,7 @@ function keyFile(use: Use): readonly Found[] {
   return [{ kind: shows ? "read" : "write", path: `${use.home}/.ssh/${name}` }];
 }
 
-const rings = ({ home }: Use): Found => ({ kind: "read", path: `${home}/.gnupg` });
+const keyRingRead = ({ home }: Use): Found => ({ kind: "read", path: `${home}/.gnupg` });
 const DELETING = [
   "--del",
   "--delete",
@@ -59,7 +59,7 @@ const DELETING = [
 /** Whether rsync only reads on both sides and changes nothing. */
 const isDry = (use: Use): boolean => given(use, "-n", "--dry-run", "--list-only") || use.operands.length < 2;
 
-function synchronised(use: Use): readonly Found[] {
+function rsyncEffects(use: Use): readonly Found[] {
   if (isDry(use))
     return copied(use, hostPart).map((found) =>
       found.kind === "write" ? { ...found, kind: "read" } : found,
@@ -102,16 +102,16 @@ export function copied(use: Use, elsewhere: Elsewhere): readonly Found[] {
   const target = use.operands.length > 1 ? use.operands.at(-1) : undefined;
   const ends = sources.flatMap((arg): readonly Found[] => {
     const host = elsewhere(arg);
-    return host === null ? [reading(arg, use)] : reached(arg, host);
+    return host === null ? [reading(arg, use)] : reachedHost(arg, host);
   });
   if (target === undefined) return ends;
   const host = elsewhere(target);
-  if (host !== null) return [...ends, ...reached(target, host)];
-  return [...ends, writing(target, use), ...into(target, sources, use)];
+  if (host !== null) return [...ends, ...reachedHost(target, host)];
+  return [...ends, writing(target, use), ...filesInFolder(target, sources, use)];
 }
 
 /** Copies into a folder keep their names. */
-function into(target: Arg, sources: readonly Arg[], use: Use): readonly Found[] {
+function filesInFolder(target: Arg, sources: readonly Arg[], use: Use): readonly Found[] {
   if (sources.length < 2 && !/(?:^|\/)\.{0,2}$/.test(target.value)) return [];
   return sources.flatMap((source) => {
     const name = source.value.slice(
@@ -130,7 +130,7 @@ export function emptied(use: Use, elsewhere: Elsewhere): readonly Found[] {
 /** The readers of this file, by the names that rows use. */
 export const SSH_READERS: Readonly<Record<string, Reader>> = {
   "ssh settings": settings,
-  "words behind the host": behindHost,
+  "words behind the host": optionsAfterHost,
   "copies by ssh": copies,
   "ssh-keygen": keyFile,
   gpg: (use) =>
@@ -144,10 +144,10 @@ export const SSH_READERS: Readonly<Record<string, Reader>> = {
       "--export",
       "--edit-key",
     )
-      ? [rings(use)]
+      ? [keyRingRead(use)]
       : use.operands.map((file) => reading(file, use)),
-  gpgv: (use) => [rings(use)],
-  rsync: synchronised,
+  gpgv: (use) => [keyRingRead(use)],
+  rsync: rsyncEffects,
   "rsync filters": filterFiles,
   "rsync options of the other side": remoteOptions,
 };

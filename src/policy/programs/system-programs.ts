@@ -10,7 +10,7 @@ const POWER = new Set(PROGRAM_WORDS.systemctl.power);
 const PROGRAM = /^(?!.*(?:harness|runner|init|docker))[\w ./:+=-]*[A-Za-z]{2}[\w ./:+=-]*$/i;
 
 /** Processes of the box are its own, except those that keep the box running. */
-function ended(use: Use, names: RegExp): readonly Found[] {
+function endedProcesses(use: Use, names: RegExp): readonly Found[] {
   const signal = /^-(?:\d+|[A-Z]+\d?|[fnoxeiqv]+|-[a-z-]+(?:=\w+)?|s|P)$/;
   const inside = use.args.every(
     ({ kind, value }, at) =>
@@ -149,9 +149,9 @@ export const SYSTEM_READERS: Readonly<Record<string, Reader>> = {
   top: (use) => (given(use, "-b") ? [] : [{ kind: "process", what: use.program }]),
   hostname: (use) => outside(use, () => false, "system", use.operands),
   stty: changesTerminal,
-  kill: (use) => ended(use, /^(?:%\S*|[2-9]|[1-9]\d+)$/),
-  killall: (use) => ended(use, PROGRAM),
-  fuser: (use) => ended(use, /^\d+(?:\/(?:tcp|udp))?$|^-[kinsv]+$|^(?:tcp|udp)$/),
+  kill: (use) => endedProcesses(use, /^(?:%\S*|[2-9]|[1-9]\d+)$/),
+  killall: (use) => endedProcesses(use, PROGRAM),
+  fuser: (use) => endedProcesses(use, /^\d+(?:\/(?:tcp|udp))?$|^-[kinsv]+$|^(?:tcp|udp)$/),
   systemctl: unitEffects,
   crontab: ({ options }) => [
     { kind: options.some(({ name }) => name === "-l") ? "read" : "write", path: "/var/spool/cron/crontabs" },

@@ -31,7 +31,7 @@ function wordEffects(use: Use, words: readonly Arg[], at: number): readonly Foun
   if (word.kind === "literal") return operatorEffects(use, word, [words[at - 1], words[at + 1]]);
   const open = word.value.charAt(0);
   if (word.kind === "glob") return "*?[".includes(open) ? [use.doubt("word.leading-glob", word)] : [];
-  return word.loose !== true && isShielded(words, at) ? [] : [use.doubt("word.dynamic", word)];
+  return word.loose !== true && isSurelyOperand(words, at) ? [] : [use.doubt("word.dynamic", word)];
 }
 
 type Neighbours = readonly [before: Arg | undefined, behind: Arg | undefined];
@@ -42,15 +42,15 @@ function operatorEffects(use: Use, { value }: Arg, [before, behind]: Neighbours)
     return behind === undefined || isLiteral(behind, NAME) ? [] : [use.doubt("shell.expansion", behind)];
   if (NUMBERS.has(value))
     return known.filter((arg) => !isLiteral(arg, NUMBER)).map((arg) => use.doubt("shell.expansion", arg));
-  if (FILES.has(value)) return known.flatMap((arg) => seen(use, arg));
-  return FILE.has(value) && behind !== undefined ? seen(use, behind) : [];
+  if (FILES.has(value)) return known.flatMap((arg) => testedFile(use, arg));
+  return FILE.has(value) && behind !== undefined ? testedFile(use, behind) : [];
 }
 
 const isLiteral = ({ kind, value }: Arg, form: RegExp): boolean => kind === "literal" && form.test(value);
 
 const CONNECTIVES = new Set(["!", "(", ")", "-a", "-o"]);
 
-function seen(use: Use, arg: Arg): readonly Found[] {
+function testedFile(use: Use, arg: Arg): readonly Found[] {
   const { kind, value, span } = arg;
   if (kind === "literal" && (CONNECTIVES.has(value) || FILE.has(value) || TEXT.has(value))) return [];
   return [{ kind: "read", path: folderOf(use.place(arg), use.folder), span }];
@@ -66,7 +66,7 @@ const folderOf = (path: Place, folder: Place): Place =>
     : path;
 
 /** A position where a word can only be an operand, whatever its value. */
-function isShielded(words: readonly Arg[], at: number): boolean {
+function isSurelyOperand(words: readonly Arg[], at: number): boolean {
   const before = words[at - 1];
   const behind = words[at + 1];
   if (words.length === 1) return true;

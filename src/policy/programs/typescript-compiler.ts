@@ -22,7 +22,7 @@ const SWITCHES =
   suppressimplicitanyindexerrors traceresolution usedefineforclassfields useunknownincatchvariables
   verbatimmodulesyntax verbose v force f dry build b stopbuildonerrors quiet noerrortruncation`);
 
-const SAID: ReadonlyMap<string, boolean> = new Map([
+const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
   ["true", true],
   ["false", false],
   ["null", false],
@@ -45,52 +45,52 @@ const VALUES =
  * Output goes where the project's settings say, as with the project's tests; a build writes the output of other
  * projects, too.
  */
-const WRITES_MORE = ["build", "b"];
+const BUILDS = ["build", "b"];
 /** Options with which tsc writes its incremental state at most. */
 const QUIET = ["noemit", "showconfig", "listfilesonly", "dry"];
 
-interface Seen {
+interface TscArguments {
   readonly found: Found[];
   readonly on: Map<string, boolean>;
 }
 
 /** The compiler's own option syntax: any letter case, one dash or two, and booleans that take `true` or `false`. */
 function typescript(use: Use): readonly Found[] {
-  const seen: Seen = { found: [fixedEffect("check", use.folder, use.program)], on: new Map() };
+  const result: TscArguments = { found: [fixedEffect("check", use.folder, use.program)], on: new Map() };
   let at = 0;
-  while (at < use.args.length) at += argument(use.args[at] as Arg, use.args[at + 1], { use, seen });
-  const has = (name: string): boolean => seen.on.get(name) === true;
-  const loud = WRITES_MORE.some(has) || QUIET.some((name) => seen.on.get(name) === false);
-  if (loud && !QUIET.some(has)) seen.found.push({ kind: "write", path: use.folder });
-  return seen.found;
+  while (at < use.args.length) at += argument(use.args[at] as Arg, use.args[at + 1], { use, result });
+  const has = (name: string): boolean => result.on.get(name) === true;
+  const loud = BUILDS.some(has) || QUIET.some((name) => result.on.get(name) === false);
+  if (loud && !QUIET.some(has)) result.found.push({ kind: "write", path: use.folder });
+  return result.found;
 }
 
 /** Number of words that were read. */
 function argument(arg: Arg, next: Arg | undefined, at: At): 1 | 2 {
-  const { use, seen } = at;
+  const { use, result } = at;
   if (!arg.value.startsWith("-")) {
-    seen.found.push(...operand(arg, use));
+    result.found.push(...operand(arg, use));
     return 1;
   }
   const name = arg.value.replace(/^--?/, "").toLowerCase();
   if (arg.kind === "literal" && SWITCHES.has(name)) {
-    const said = next?.kind === "literal" ? SAID.get(next.value.toLowerCase()) : undefined;
-    seen.on.set(name, said ?? true);
-    return said === undefined ? 1 : 2;
+    const given = next?.kind === "literal" ? BOOLEANS.get(next.value.toLowerCase()) : undefined;
+    result.on.set(name, given ?? true);
+    return given === undefined ? 1 : 2;
   }
   if (arg.kind === "literal" && next !== undefined && isValue(next) && valued(name, next, at)) return 2;
-  seen.found.push(use.doubt("option.unknown", arg));
+  result.found.push(use.doubt("option.unknown", arg));
   return 1;
 }
 
 interface At {
   readonly use: Use;
-  readonly seen: Seen;
+  readonly result: TscArguments;
 }
 
-function valued(name: string, value: Arg, { use, seen }: At): boolean {
+function valued(name: string, value: Arg, { use, result }: At): boolean {
   const role = CHECKED.has(name) ? "check" : WRITTEN.has(name) ? "write" : null;
-  if (role !== null) seen.found.push(...roleEffects(role, value, use, { forced: false, recursive: false }));
+  if (role !== null) result.found.push(...roleEffects(role, value, use, { forced: false, recursive: false }));
   return role !== null || VALUES.has(name);
 }
 

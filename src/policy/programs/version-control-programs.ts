@@ -1,7 +1,7 @@
 import type { Arg, Found, Reader, Use } from "./program-model.ts";
 
 /** Requests to a forge go over the network; a file among the arguments may be sent. */
-function sent(use: Use): readonly Found[] {
+function forgeRequest(use: Use): readonly Found[] {
   const files = use.operands.flatMap((arg: Arg) => {
     const value = arg.value.slice(arg.value.lastIndexOf("=") + 1).replace(/^@/, "");
     return /^(?:\.|\/(?!\/))/.test(value)
@@ -17,26 +17,26 @@ const tokens = (use: Use): readonly Found[] =>
     .filter(({ kind, value }) => kind !== "literal" || /token|oauth|password/i.test(value))
     .map((arg) => use.doubt("operand.unknown", arg));
 /** The program installs its own scripts as git hooks. */
-const hooked = ({ folder }: Use): readonly Found[] => [
+const installedHooks = ({ folder }: Use): readonly Found[] => [
   { kind: "write", path: folder === null ? null : `${folder}/.git/hooks` },
 ];
-const attributed = ({ operands, folder }: Use): readonly Found[] =>
+const lfsAttributes = ({ operands, folder }: Use): readonly Found[] =>
   operands.length === 0 ? [] : [{ kind: "write", path: folder === null ? null : `${folder}/.gitattributes` }];
 /** The readers of this file, by the names that rows use. */
 export const FORGE_READERS: Readonly<Record<string, Reader>> = {
-  "lfs attributes": attributed,
-  "writes hooks": hooked,
-  "gh api": sent,
+  "lfs attributes": lfsAttributes,
+  "writes hooks": installedHooks,
+  "gh api": forgeRequest,
   "gh tokens": tokens,
 };
 
 /** `^/trunk`: from the root of the repository on its server. */
-const upstream = ({ operands }: Use): readonly Found[] =>
+const svnAddresses = ({ operands }: Use): readonly Found[] =>
   operands
     .filter(({ value }) => value.startsWith("^/"))
     .map(({ span }) => ({ kind: "network", hosts: [], span }));
 /** Another repository by its address, which may stand in any argument and in values of options. */
-const strayed = (use: Use): readonly Found[] => [
+const otherRepositories = (use: Use): readonly Found[] => [
   ...[...use.operands, ...[...use.globals, ...use.options].flatMap(({ value }) => value ?? [])]
     .filter(({ value }) => /^[a-z][a-z0-9+.-]*:\/\//i.test(value))
     .map(({ span }): Found => ({ kind: "network", hosts: [], span })),
@@ -48,8 +48,8 @@ const strayed = (use: Use): readonly Found[] => [
 ];
 /** The readers of this file, by the names that rows use. */
 export const VCS_READERS: Readonly<Record<string, Reader>> = {
-  "hg settings": strayed,
-  "svn address": upstream,
+  "hg settings": otherRepositories,
+  "svn address": svnAddresses,
 };
 
 /** `foreach`: its words are one text for a shell. */

@@ -2,7 +2,7 @@ import type { Arg, Found, Use, Reader } from "./program-model.ts";
 import { assigned, joined, onlyBash, PRINTS_ENVIRONMENT } from "./shell-builtins.ts";
 
 /** Variable assignments, then a command; without a command, `env` prints all variables. */
-function environment(use: Use): readonly Found[] {
+function envEffects(use: Use): readonly Found[] {
   const at = use.operands.findIndex(({ value }) => !/^[^=]+=/.test(value));
   const variables = at === -1 ? use.operands : use.operands.slice(0, at);
   const command = at === -1 ? [] : use.operands.slice(at);
@@ -17,7 +17,7 @@ function environment(use: Use): readonly Found[] {
 }
 
 /** The words form one text for a shell. */
-function asText(use: Use): readonly Found[] {
+function watchedText(use: Use): readonly Found[] {
   const [first, ...rest] = use.operands;
   if (first === undefined) return [];
   const text = joined([first, ...rest]);
@@ -25,7 +25,7 @@ function asText(use: Use): readonly Found[] {
 }
 
 /** A lock file, then a command, or a text after -c. */
-function locked(use: Use): readonly Found[] {
+function flockEffects(use: Use): readonly Found[] {
   const [lock, ...rest] = use.operands;
   if (lock === undefined) return [];
   const isText = rest[0]?.value === "-c" || rest[0]?.value === "--command";
@@ -43,9 +43,9 @@ export const escapes = (use: Use): Found => ({
 });
 /** The readers of this file, by the names that rows use. */
 export const WRAPPER_READERS: Readonly<Record<string, Reader>> = {
-  env: environment,
-  watch: asText,
-  flock: locked,
+  env: envEffects,
+  watch: watchedText,
+  flock: flockEffects,
   script: (use) =>
     use.options.some(({ name }) => name === "-c" || name === "--command") ? [] : [escapes(use)],
 };

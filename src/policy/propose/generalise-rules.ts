@@ -77,16 +77,16 @@ function byPaths(members: Members, around: Around): RuleForm | undefined {
   const [first] = members;
   if (first.prefix === undefined) {
     const { text } = merged(members.flatMap(pathsOf), asGlob);
-    return shown({ ...first, path: text }, members);
+    return withExamples({ ...first, path: text }, members);
   }
-  const asked = members.map((form) => askedIn(form, around));
+  const asked = members.map((form) => askedEffects(form, around));
   const all = asked.flat();
   const paths = all.flatMap((effect) => pathOf(effect) ?? []);
   if (all.some(({ kind }) => !OF_PATHS.has(kind)) || paths.length < all.length) return undefined;
   const written = pathTexts(paths, { ...around, relative: true });
   const globs = [...grouped(written)].map((texts) => merged(texts, asGlob).text);
   const { exact: _, ...others } = first;
-  return shown(
+  return withExamples(
     {
       ...others,
       prefix: fixedWords(members),
@@ -109,7 +109,7 @@ function byArgument(members: Members, around: Around): RuleForm | undefined {
   const [first] = members;
   const prefix = fixedWords(members);
   if (prefix.length < 2 || prefix[1]?.startsWith("-") === true || first.path !== undefined) return undefined;
-  const asked = members.flatMap((form) => askedIn(form, around));
+  const asked = members.flatMap((form) => askedEffects(form, around));
   if (!asked.every((effect) => effect.kind === "code" && OWN_CODE.has(effect.from))) return undefined;
   const words = wordsOf(first).map((_, at) => members.map((form) => wordsOf(form)[at] ?? ""));
   const [varying] = words.flatMap((texts) => {
@@ -118,7 +118,7 @@ function byArgument(members: Members, around: Around): RuleForm | undefined {
   });
   if (varying === undefined) return undefined;
   const { exact: _, ...others } = first;
-  return shown({ ...others, prefix, arg: varying }, members);
+  return withExamples({ ...others, prefix, arg: varying }, members);
 }
 
 const OWN_CODE: ReadonlySet<string> = new Set(["project", "check"]);
@@ -134,7 +134,7 @@ function fixedWords(members: Members): string[] {
 const MAX_EXAMPLES = 4;
 
 /** Adds the recorded commands as examples, and a command with a name of another form as one that must not match. */
-function shown(form: RuleForm, members: Members): RuleForm {
+function withExamples(form: RuleForm, members: Members): RuleForm {
   const { notMatch: _, ...others } = form;
   const match = [...new Set(members.flatMap((each) => each.match ?? []))].slice(0, MAX_EXAMPLES);
   const [first] = members;
@@ -156,7 +156,7 @@ function shown(form: RuleForm, members: Members): RuleForm {
 }
 
 /** The effects that a person would be asked about in the command of an exact rule. */
-function askedIn(form: RuleForm, { policy, ...around }: Around): readonly Effect[] {
+function askedEffects(form: RuleForm, { policy, ...around }: Around): readonly Effect[] {
   const places = placesFor(around);
   const { effects } = policy.look(shellText(wordsOf(form)), around);
   return effects.filter((effect) => rulingOf(effect, places).verdict === "ask");

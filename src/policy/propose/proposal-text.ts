@@ -1,7 +1,7 @@
 import { firstLines } from "../../core/text/short-lists.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import { tomlRule } from "../rule.ts";
-import type { Left, Proposal } from "./propose-policy.ts";
+import type { Unproposed, Proposal } from "./propose-policy.ts";
 
 const MAX_TOLD = 50;
 
@@ -28,7 +28,7 @@ function hostsLine(grants: readonly string[]): string {
   return `Hosts that were needed: --allow-domain ${/[*[]/.test(list) ? `'${list}'` : list}`;
 }
 
-function listed(name: string, list: readonly Left[]): readonly string[] {
+function listed(name: string, list: readonly Unproposed[]): readonly string[] {
   if (list.length === 0) return [];
   const lines = firstLines(list, MAX_TOLD, ({ what, reason }) => `${cut(what)}: ${cut(reason)}`);
   return ["", `${name}:`, ...lines.map((line) => `  ${line}`)];

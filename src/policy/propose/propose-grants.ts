@@ -44,28 +44,28 @@ export function proposeGrants(
 
 const hostText = (host: string): string => (host.includes(":") ? `[${host}]` : host);
 
-type Given = Grant & { readonly text: string };
+type UserGrant = Grant & { readonly text: string };
 
 function grantsFor(
   connections: readonly RecordedConnection[],
   granted: ReadonlySet<string>,
   presets: ReadonlySet<string>,
 ): readonly string[] {
-  const given = [...granted].flatMap((text): readonly Given[] => {
+  const userGrants = [...granted].flatMap((text): readonly UserGrant[] => {
     const read = isPreset(text) ? undefined : readGrant(text);
     return read?.kind === "grant" ? [{ ...read.grant, text }] : [];
   });
   const kept = new Set<string>();
-  const own: RecordedConnection[] = [];
+  const byHost: RecordedConnection[] = [];
   for (const connection of connections) {
     if (connection.verdict !== "allowed" || connection.host === "") continue;
-    const by = given.filter((grant) => covers(grant, connection));
+    const by = userGrants.filter((grant) => covers(grant, connection));
     const preset = by.find(({ origin }) => isPreset(origin));
     if (by.length === 0) for (const each of presetsOf(granted, presets)) kept.add(each);
-    else if (preset === undefined) own.push(connection);
+    else if (preset === undefined) byHost.push(connection);
     else kept.add(preset.text);
   }
-  return [...kept, ...narrowed(own, given)];
+  return [...kept, ...grantsByHost(byHost, userGrants)];
 }
 
 const covers = (grant: Grant, { host, port }: RecordedConnection): boolean =>
@@ -83,7 +83,7 @@ function presetsOf(granted: ReadonlySet<string>, used: ReadonlySet<string>): rea
   return some.length > 0 ? some : words;
 }
 
-interface Seen {
+interface HostUse {
   readonly host: string;
   readonly port: number;
   readonly own: boolean;
@@ -91,9 +91,12 @@ interface Seen {
 }
 
 /** One grant for each host and set of methods, with the ports where these methods were seen. */
-function narrowed(connections: readonly RecordedConnection[], given: readonly Given[]): readonly string[] {
+function grantsByHost(
+  connections: readonly RecordedConnection[],
+  given: readonly UserGrant[],
+): readonly string[] {
   const names = namesFor(new Set(connections.map(({ host }) => host)), given);
-  const seen = new Map<string, Seen>();
+  const seen = new Map<string, HostUse>();
   for (const connection of connections) {
     const { port, method } = connection;
     const host = names.get(connection.host) ?? connection.host;
@@ -132,7 +135,7 @@ function methodsOf(seen: ReadonlySet<string> | null): readonly string[] | null {
  * Hosts keep their own names; several that differ only in what belongs to one run get the pattern that the user
  * granted.
  */
-function namesFor(hosts: ReadonlySet<string>, given: readonly Given[]): ReadonlyMap<string, string> {
+function namesFor(hosts: ReadonlySet<string>, given: readonly UserGrant[]): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
   for (const alike of Map.groupBy(hosts, (host) => shapeOf(host).key).values()) {
     const pattern = given.find(

@@ -24,7 +24,7 @@ interface ProposedExample {
 }
 
 /** Something that nothing is proposed for, and why. */
-export interface Left {
+export interface Unproposed {
   readonly what: string;
   readonly reason: string;
 }
@@ -35,9 +35,9 @@ export interface Proposal {
   readonly allow_domains: readonly string[];
   readonly examples: readonly ProposedExample[];
   /** Commands and files that were used although no rule can allow them, or none is proposed. */
-  readonly left: readonly Left[];
+  readonly left: readonly Unproposed[];
   /** Refused calls and connections: nothing is proposed for them. */
-  readonly refused: readonly Left[];
+  readonly refused: readonly Unproposed[];
   readonly needed: Needed;
 }
 
@@ -62,7 +62,7 @@ export function proposePolicy(recording: Recording, around: Around): Proposal {
     ...around,
     rules: (around.rules ?? []).filter(({ decision }) => decision !== "allow"),
   };
-  const maker = new Maker(strict);
+  const maker = new ProposalMaker(strict);
   for (const command of recording.ran) maker.take(command);
   for (const { path, op, mode } of recording.files) maker.file(path, op, mode);
   const made = maker.finish();
@@ -78,12 +78,12 @@ export function proposePolicy(recording: Recording, around: Around): Proposal {
   };
 }
 
-const left = (what: string, reason: string): Left => ({
+const left = (what: string, reason: string): Unproposed => ({
   what: maskSecrets(what),
   reason: maskSecrets(reason),
 });
 
-const distinct = (list: readonly Left[]): readonly Left[] => [
+const distinct = (list: readonly Unproposed[]): readonly Unproposed[] => [
   ...new Map(list.map((each) => [JSON.stringify(each), each])).values(),
 ];
 
@@ -92,7 +92,7 @@ const strictMode = (mode: Mode): Mode => (mode === "danger-full-access" ? "works
 
 const MAX_COMMANDS = 500;
 
-interface Kept {
+interface RuledCommand {
   readonly command: RecordedCommand;
   readonly forms: readonly RuleForm[];
 }
@@ -101,16 +101,16 @@ interface Made {
   readonly kept: readonly RecordedCommand[];
   readonly rules: readonly RuleForm[];
   readonly compiled: UserRules;
-  readonly left: readonly Left[];
+  readonly left: readonly Unproposed[];
 }
 
-class Maker {
+class ProposalMaker {
   readonly #policy = new CommandPolicy();
   readonly #around: Around & { readonly rules: UserRules };
   readonly #seen = new Map<string, RecordedCommand>();
-  readonly #kept: Kept[] = [];
+  readonly #kept: RuledCommand[] = [];
   readonly #free: RecordedCommand[] = [];
-  readonly #left: Left[] = [];
+  readonly #left: Unproposed[] = [];
   readonly #programs = new Map<string, number>();
   readonly #writes = new Map<string, number>();
   /** Grants of the hosts that commands name, and presets that their installations fetch from. */
@@ -126,7 +126,7 @@ class Maker {
 
   take(given: RecordedCommand): void {
     const command = { ...given, mode: strictMode(given.mode) };
-    this.#note(command, given.mode === "danger-full-access");
+    this.#countEffects(command, given.mode === "danger-full-access");
     const key = JSON.stringify([command.text, command.folder, command.mode]);
     if (this.#seen.has(key)) return;
     this.#seen.set(key, command);
@@ -153,7 +153,7 @@ class Maker {
   }
 
   finish(): Made {
-    let kept: readonly Kept[] = this.#kept;
+    let kept: readonly RuledCommand[] = this.#kept;
     for (;;) {
       const forms = unique(kept.flatMap((each) => each.forms));
       const rules = generalised(
@@ -209,7 +209,7 @@ class Maker {
   #rulesFor(command: RecordedCommand): readonly RuleForm[] | string {
     const { text, mode } = command;
     if (maskSecrets(text) !== text || holdsMask(text)) return "it holds what looks like a secret";
-    const place = this.#placed(command);
+    const place = this.#contextOf(command);
     const judged = this.#policy.decide(text, { ...place, mode });
     if (judged.decision === "allow") return [];
     const secret = judged.rules.find(({ id }) => id === "read.secret");
@@ -219,11 +219,11 @@ class Maker {
     if (own !== undefined) return `${own.reason} (${own.id})`;
     const made = ruleFor(this.#inFolder(command), this.#around, this.#policy);
     if (made.kind === "refused") return made.reason;
-    return made.rules.map((form) => this.#told(form));
+    return made.rules.map((form) => this.#explained(form));
   }
 
   /** The rule with the reason why it is needed, and with a similar command that it must not match. */
-  #told(form: RuleForm): RuleForm {
+  #explained(form: RuleForm): RuleForm {
     const [example = ""] = form.match ?? [];
     const judged = this.#policy.decide(example, { ...this.#around, mode: "workspace-write", rules: [] });
     const [first] = judged.rules;
@@ -231,22 +231,22 @@ class Maker {
     return withBeyond(told, this.#policy, this.#around.home);
   }
 
-  #passing(kept: readonly Kept[], compiled: UserRules): readonly Kept[] {
+  #passing(kept: readonly RuledCommand[], compiled: UserRules): readonly RuledCommand[] {
     return kept.filter(({ command }) => this.#verdict(command, compiled) === "allow");
   }
 
   #verdict(command: RecordedCommand, compiled: UserRules): Verdict {
     const rules = [...this.#around.rules, ...compiled];
     const { text, mode } = command;
-    return this.#policy.decide(text, { ...this.#placed(command), mode, rules }).decision;
+    return this.#policy.decide(text, { ...this.#contextOf(command), mode, rules }).decision;
   }
 
-  #placed({ folder }: RecordedCommand): Around & { readonly folder?: string } {
+  #contextOf({ folder }: RecordedCommand): Around & { readonly folder?: string } {
     return folder === undefined ? this.#around : { ...this.#around, folder };
   }
 
-  #note(command: RecordedCommand, unfiltered: boolean): void {
-    const { calls, effects } = this.#policy.look(command.text, this.#placed(command));
+  #countEffects(command: RecordedCommand, unfiltered: boolean): void {
+    const { calls, effects } = this.#policy.look(command.text, this.#contextOf(command));
     for (const { words } of calls) {
       const [name] = words;
       if (name?.kind === "literal") count(this.#programs, programOf(name.value)[0]);

@@ -48,7 +48,7 @@ export interface Recording {
   readonly unfiltered: boolean;
 }
 
-class Collected {
+class RecordingBuilder {
   readonly workspaces = new Set<string>();
   readonly ran: RecordedCommand[] = [];
   readonly files: RecordedFile[] = [];
@@ -71,9 +71,9 @@ class Collected {
     if (event.judged === undefined) return;
     const { commands, folder, reads, writes } = event.judged;
     const where = folder === undefined ? { mode: this.#mode } : { folder, mode: this.#mode };
-    const told = commands.map((text): RecordedCommand => ({ text, ...where }));
-    if (!event.runs) return this.#refusal(event, told, [...writes, ...reads]);
-    this.ran.push(...told);
+    const commandsJudged = commands.map((text): RecordedCommand => ({ text, ...where }));
+    if (!event.runs) return this.#refusal(event, commandsJudged, [...writes, ...reads]);
+    this.ran.push(...commandsJudged);
     for (const path of reads) this.files.push({ path, op: "read", mode: this.#mode });
     for (const path of writes) this.files.push({ path, op: "write", mode: this.#mode });
     for (const id of new Set(event.rules.map((rule) => rule.id)))
@@ -93,7 +93,7 @@ class Collected {
 
 /** Reads the events of one or more runs, each from its first one on. */
 export function recordingOf(events: Iterable<AgentEvent>): Recording {
-  const collected = new Collected();
+  const collected = new RecordingBuilder();
   for (const event of events) {
     if (event.type === "run.started") collected.begin(event);
     else if (event.type === "call.decided") collected.call(event);

@@ -69,7 +69,7 @@ function list(c: Cursor): List {
   const items: Item[] = [];
   newlines(c);
   const start = c.pos;
-  while (!ends(c)) {
+  while (!atListEnd(c)) {
     const node = pipeline(c);
     if (node === null) break;
     const operator = separator(c);
@@ -77,7 +77,7 @@ function list(c: Cursor): List {
     if (operator === null) break;
     if (operator === "&&" || operator === "||") {
       newlines(c);
-      if (ends(c)) c.fail("a command is missing");
+      if (atListEnd(c)) c.fail("a command is missing");
     }
   }
   const last = items.at(-1)?.node.span[1] ?? start;
@@ -86,7 +86,7 @@ function list(c: Cursor): List {
 
 type Item = List["items"][number];
 
-function ends(c: Cursor): boolean {
+function atListEnd(c: Cursor): boolean {
   const code = c.peek();
   if (code === -1 || code === CLOSE || code === SEMICOLON) return true;
   const word = reserved(c);
@@ -214,7 +214,7 @@ function simple(c: Cursor): Node | null {
     end = c.pos;
     c.blanks();
   }
-  if (c.peek() === OPEN) return opened(c, { start, end, assignments, words, redirects });
+  if (c.peek() === OPEN) return parenthesisAfterWords(c, { start, end, assignments, words, redirects });
   if (words.length + assignments.length + redirects.length === 0 && end === start) {
     c.fail("a command is missing");
     return null;
@@ -244,7 +244,7 @@ interface Parts {
 }
 
 /** A parenthesis after words: only a function's name may stand before it. */
-function opened(c: Cursor, { start, end, assignments, words, redirects }: Parts): Node {
+function parenthesisAfterWords(c: Cursor, { start, end, assignments, words, redirects }: Parts): Node {
   const piece = words[0]?.pieces[0];
   const name = words.length === 1 && piece?.kind === "text" ? piece.text : "";
   const plain = name !== "" && c.text.startsWith(name, start) && end === start + name.length;
@@ -316,7 +316,7 @@ function unescaped(c: Cursor, start: number, close: number): List {
   const text = c.text.slice(start + 1, close).replaceAll(/\\([\\$`])/g, "$1");
   const inner = new Cursor(text, c.grammar, c.span(start, close + 1));
   inner.depth = c.depth;
-  inner.held = c.held;
+  inner.outerHereDocuments = c.outerHereDocuments;
   inner.braces = c.braces;
   const body = c.grammar.script(inner, 0);
   c.braces = inner.braces;

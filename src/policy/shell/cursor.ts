@@ -41,7 +41,7 @@ export class Cursor {
   joined = false;
   awaited: Awaited[] = [];
   /** Here-documents outside of the script being read that wait for their bodies. */
-  held = 0;
+  outerHereDocuments = 0;
   /** Number of words that brace expansion has made. */
   braces = 0;
 
@@ -191,15 +191,15 @@ export function isDigit(code: number): boolean {
 
 /** Reads one level deeper, with a separate list of here-documents. */
 export function nested<T>(c: Cursor, read: () => T): T {
-  const { awaited, held } = c;
-  c.held = held + awaited.length;
+  const { awaited, outerHereDocuments } = c;
+  c.outerHereDocuments = outerHereDocuments + awaited.length;
   c.awaited = [];
   c.enter();
   const result = read();
   c.leave();
   if (c.awaited.length > 0) c.fail("a here-document has no body");
   c.awaited = awaited;
-  c.held = held;
+  c.outerHereDocuments = outerHereDocuments;
   return result;
 }
 
@@ -292,7 +292,7 @@ export function addPart(parts: Part[], part: Part): void {
 }
 
 /** The normal form of a word's pieces. */
-export function settle(parts: readonly Part[]): readonly Piece[] {
+export function normalPieces(parts: readonly Part[]): readonly Piece[] {
   const pieces: Piece[] = [];
   for (const part of parts) {
     const last = pieces.at(-1);

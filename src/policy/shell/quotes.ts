@@ -9,7 +9,7 @@ import {
   DOUBLE,
   NEWLINE,
   type Part,
-  settle,
+  normalPieces,
   SINGLE,
   TAB,
 } from "./cursor.ts";
@@ -188,16 +188,17 @@ export function newlines(c: Cursor): void {
 /** Reads the newline at the cursor and the bodies of the here-documents that wait for it. */
 function newline(c: Cursor): void {
   c.pos++;
-  if (c.held > 0) c.fail("not read: a new line inside of a line with a here-document", c.pos - 1);
+  if (c.outerHereDocuments > 0)
+    c.fail("not read: a new line inside of a line with a here-document", c.pos - 1);
   if (c.awaited.length === 0) return;
   const all = c.awaited;
   c.awaited = [];
-  for (const awaited of all) if (c.problem === null) body(c, awaited);
+  for (const awaited of all) if (c.problem === null) hereDocumentBody(c, awaited);
 }
 
-function body(c: Cursor, awaited: Awaited): void {
+function hereDocumentBody(c: Cursor, awaited: Awaited): void {
   const start = c.pos;
-  const close = closing(c, awaited);
+  const close = hereDocumentEnd(c, awaited);
   if (close === null) {
     c.fail("a here-document has no end", start);
     return;
@@ -207,12 +208,12 @@ function body(c: Cursor, awaited: Awaited): void {
     const text = c.text.slice(start, close.start);
     addText(pieces, awaited.tabs ? text.replaceAll(/(^|\n)\t+/g, "$1") : text, true);
   } else c.within(close.start, () => quotedText(c, { closer: NONE, tabs: awaited.tabs }, pieces));
-  awaited.redirect.target = { span: c.span(start, close.start), pieces: settle(pieces) };
+  awaited.redirect.target = { span: c.span(start, close.start), pieces: normalPieces(pieces) };
   if (c.problem === null) c.pos = Math.min(close.end + 1, c.end);
 }
 
 /** The line that ends a here-document. Lines joined by a backslash count as one line. */
-function closing(c: Cursor, awaited: Awaited): { start: number; end: number } | null {
+function hereDocumentEnd(c: Cursor, awaited: Awaited): { start: number; end: number } | null {
   let joined = "";
   for (let start = c.pos; start < c.end;) {
     const end = lineEnd(c, start);
@@ -223,13 +224,13 @@ function closing(c: Cursor, awaited: Awaited): { start: number; end: number } | 
       if (joined.replaceAll("\n", "") + c.text.slice(from, end) === awaited.delimiter)
         c.fail("not read: the end of a here-document over two lines", start);
       joined = "";
-    } else if (holds(c, from, end, awaited.delimiter)) return { start, end };
+    } else if (isLine(c, from, end, awaited.delimiter)) return { start, end };
     start = end + 1;
   }
   return null;
 }
 
-function holds(c: Cursor, from: number, end: number, line: string): boolean {
+function isLine(c: Cursor, from: number, end: number, line: string): boolean {
   return end - from === line.length && c.text.startsWith(line, from);
 }
 

@@ -146,7 +146,7 @@ export function difference(a: Node, b: Node): Difference | null {
 const at = (what: string, span: Span): Difference => ({ what, span });
 
 /** Compares two arrays item by item. The pair has a name for the items, and the span to tell if the lengths differ. */
-function each<T>(
+function compareEach<T>(
   a: readonly T[],
   b: readonly T[],
   [what, { span }]: readonly [what: string, of: { readonly span: Span }],
@@ -163,20 +163,20 @@ function each<T>(
 
 function simple(a: Simple, b: Simple): Difference | null {
   return (
-    each(a.words, b.words, ["words", a], word) ??
-    each(a.redirects, b.redirects, ["redirects", a], redirect) ??
-    each(a.assignments, b.assignments, ["assignments", a], assignment)
+    compareEach(a.words, b.words, ["words", a], word) ??
+    compareEach(a.redirects, b.redirects, ["redirects", a], redirect) ??
+    compareEach(a.assignments, b.assignments, ["assignments", a], assignment)
   );
 }
 
 function pipeline(a: Pipeline, b: Pipeline): Difference | null {
-  return each(a.parts, b.parts, ["parts", a], difference);
+  return compareEach(a.parts, b.parts, ["parts", a], difference);
 }
 
 type Item = List["items"][number];
 
 function list(a: List, b: List): Difference | null {
-  return each(a.items, b.items, ["commands", a], item);
+  return compareEach(a.items, b.items, ["commands", a], item);
 }
 
 function item(a: Item, b: Item): Difference | null {
@@ -188,9 +188,9 @@ function compound(a: Compound, b: Compound): Difference | null {
   if (a.name !== b.name) return at("name", a.span);
   if ((a.words === null) !== (b.words === null)) return at("words", a.span);
   return (
-    each(a.words ?? [], b.words ?? [], ["words", a], word) ??
-    each(a.bodies, b.bodies, ["bodies", a], difference) ??
-    each(a.redirects, b.redirects, ["redirects", a], redirect)
+    compareEach(a.words ?? [], b.words ?? [], ["words", a], word) ??
+    compareEach(a.bodies, b.bodies, ["bodies", a], difference) ??
+    compareEach(a.redirects, b.redirects, ["redirects", a], redirect)
   );
 }
 
@@ -199,7 +199,7 @@ function assignment(a: Assignment, b: Assignment): Difference | null {
     return at("assignment", a.span);
   if ((a.value === null) !== (b.value === null)) return at("value", a.span);
   const value = a.value !== null && b.value !== null ? word(a.value, b.value) : null;
-  return value ?? each(a.others, b.others, ["words of an assignment", a], word);
+  return value ?? compareEach(a.others, b.others, ["words of an assignment", a], word);
 }
 
 function redirect(a: Redirect, b: Redirect): Difference | null {
@@ -250,5 +250,5 @@ type Unknown = Piece & { readonly kind: "unknown" };
 
 function unknown(a: Unknown, b: Unknown, span: Span): Difference | null {
   if (a.what !== b.what) return at("expansion", span);
-  return each(a.scripts, b.scripts, ["scripts of an expansion", { span }], difference);
+  return compareEach(a.scripts, b.scripts, ["scripts of an expansion", { span }], difference);
 }

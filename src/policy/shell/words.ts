@@ -17,7 +17,7 @@ import {
   OPEN,
   type Part,
   reserved,
-  settle,
+  normalPieces,
   SINGLE,
 } from "./cursor.ts";
 import { findPatterns, substitution } from "./expansions.ts";
@@ -40,7 +40,7 @@ export function readWord(c: Cursor, use: Use, out: Word[]): void {
     seen |= bits;
   }
   c.joined = false;
-  if (at < end && !stops(text, at)) {
+  if (at < end && !endsWord(text, at)) {
     readPieces(c, use, out);
     return;
   }
@@ -51,9 +51,10 @@ export function readWord(c: Cursor, use: Use, out: Word[]): void {
     return;
   }
   const source = text.slice(start, at);
-  if ((seen & LATE) === 0 || (at === start + 1 && bare(text, start)))
+  if ((seen & LATE) === 0 || (at === start + 1 && isBareBracket(text, start)))
     out.push({ span, pieces: [{ kind: "text", text: source }] });
-  else finish(c, { use, span, pieces: [{ kind: "text", text: source, quoted: false }], names: false }, out);
+  else
+    finishWord(c, { use, span, pieces: [{ kind: "text", text: source, quoted: false }], names: false }, out);
 }
 
 /** One word that is not an argument, and never several. */
@@ -64,13 +65,13 @@ export function oneWord(c: Cursor, use: "value" | "target" | "other"): Word {
 }
 
 /** `[` and `{` alone are text. */
-function bare(text: string, at: number): boolean {
+function isBareBracket(text: string, at: number): boolean {
   const code = text.charCodeAt(at);
   return code === 91 || code === 123;
 }
 
 /** True when the unquoted character at `at` ends the word. */
-function stops(text: string, at: number): boolean {
+function endsWord(text: string, at: number): boolean {
   const code = text.charCodeAt(at);
   if (((CLASS[code] ?? 0) & BREAK) === 0) return false;
   return !((code === LESS || code === GREATER) && text.charCodeAt(at + 1) === OPEN);
@@ -87,10 +88,10 @@ function readPieces(c: Cursor, use: Use, out: Word[]): void {
     } else if (!readPart(c, code, pieces)) break;
   }
   c.joined = joined;
-  const broken = c.awaited.length + c.held > 0 && c.text.slice(start, c.pos).includes("\n");
+  const broken = c.awaited.length + c.outerHereDocuments > 0 && c.text.slice(start, c.pos).includes("\n");
   if (broken) c.fail("not read: a word over several lines before a here-document", start);
   const names = NAME.test(c.text.slice(start, c.pos));
-  finish(c, { use, span: c.span(start, c.pos), pieces, names }, out);
+  finishWord(c, { use, span: c.span(start, c.pos), pieces, names }, out);
 }
 
 /** A name without braces around it. */
@@ -100,7 +101,7 @@ const NAME = /\$[A-Za-z_]/;
 function readPart(c: Cursor, code: number, pieces: Part[]): boolean {
   const bits = code < 128 ? (CLASS[code] ?? 0) : 0;
   if ((bits & BREAK) !== 0) {
-    if (stops(c.text, c.pos) || c.peek(1) !== OPEN) return false;
+    if (endsWord(c.text, c.pos) || c.peek(1) !== OPEN) return false;
     addPart(pieces, substitution(c, code === LESS ? "<(" : ">(", false));
   } else if ((bits & ACTIVE) === 0) plainRun(c, pieces);
   else active(c, code, pieces);
@@ -174,11 +175,11 @@ interface Raw {
 }
 
 /** The last steps of bash for a complete word: braces, then tildes, then patterns. */
-function finish(c: Cursor, { use, span, pieces, names }: Raw, out: Word[]): void {
+function finishWord(c: Cursor, { use, span, pieces, names }: Raw, out: Word[]): void {
   const expanded = use === "argument" || use === "target" ? expandBraces(c, pieces) : null;
   if (expanded === null) {
     const found = findPatterns(c, findTildes(c, pieces, use));
-    out.push({ span, pieces: settle(found) });
+    out.push({ span, pieces: normalPieces(found) });
     return;
   }
   // `$x{a,b}` is `$xa $xb`.
@@ -187,7 +188,7 @@ function finish(c: Cursor, { use, span, pieces, names }: Raw, out: Word[]): void
   for (const one of expanded) {
     if (one.length === 0) continue;
     const found = findPatterns(c, findTildes(c, one, "expanded"));
-    out.push({ span, pieces: settle(found) });
+    out.push({ span, pieces: normalPieces(found) });
   }
 }
 

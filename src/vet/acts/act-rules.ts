@@ -84,9 +84,9 @@ export interface JudgedStep {
 }
 
 /** Most findings of one rule in one step; any more are only counted. */
-const MAX_TOLD = 12;
+const MAX_SHOWN = 12;
 
-interface Told {
+interface CountedFinding {
   readonly finding: Finding;
   times: number;
 }
@@ -95,7 +95,7 @@ interface Told {
 export class ActFindings {
   readonly #step: JudgedStep;
   readonly #chains: SeenChains;
-  readonly #told = new Map<RunRule, Map<string, Told>>();
+  readonly #byRule = new Map<RunRule, Map<string, CountedFinding>>();
   readonly #more = new Map<RunRule, number>();
 
   constructor(step: JudgedStep, chains: SeenChains) {
@@ -110,16 +110,16 @@ export class ActFindings {
     act: { readonly pid: number; readonly at: number; readonly times?: number } | null,
     path?: string,
   ): void {
-    const told = this.#told.get(rule) ?? new Map<string, Told>();
-    this.#told.set(rule, told);
+    const ofRule = this.#byRule.get(rule) ?? new Map<string, CountedFinding>();
+    this.#byRule.set(rule, ofRule);
     // A file that is made and then written is one finding.
     const key = path ?? text;
-    const known = told.get(key);
+    const known = ofRule.get(key);
     if (known !== undefined) {
       known.times += act?.times ?? 1;
       return;
     }
-    if (told.size >= MAX_TOLD) {
+    if (ofRule.size >= MAX_SHOWN) {
       this.#more.set(rule, (this.#more.get(rule) ?? 0) + 1);
       return;
     }
@@ -132,16 +132,16 @@ export class ActFindings {
       step: this.#step.number,
       ...(by.length === 0 ? {} : { by }),
     };
-    told.set(key, { finding, times: act?.times ?? 1 });
+    ofRule.set(key, { finding, times: act?.times ?? 1 });
   }
 
   has(rule: RunRule): boolean {
-    return this.#told.has(rule);
+    return this.#byRule.has(rule);
   }
 
   all(): readonly Finding[] {
-    const each = [...this.#told.values()].flatMap((told) =>
-      [...told.values()].map(({ finding, times }) => (times > 1 ? { ...finding, times } : finding)),
+    const each = [...this.#byRule.values()].flatMap((ofRule) =>
+      [...ofRule.values()].map(({ finding, times }) => (times > 1 ? { ...finding, times } : finding)),
     );
     const more = [...this.#more].map(([rule, times]): Finding => {
       const { weight, words } = RUN_RULES[rule];

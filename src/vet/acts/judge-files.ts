@@ -32,14 +32,14 @@ interface Judging {
 
 export function judgeFile(act: PathAct, judging: Judging): void {
   const { around } = judging;
-  if (special(act, judging)) return;
+  if (judgeSpecialPath(act, judging)) return;
   const inTree = belowOf(around.workspace, act.path);
   const reads = act.kind === "read" || act.kind === "run";
   if (inTree !== undefined) {
-    if (reads) readInTree(act, inTree, judging);
-    else writeInTree(act, inTree, judging);
-  } else if (act.kind === "read") readOutside(act, judging);
-  else if (act.kind !== "run") writeOutside(act, judging);
+    if (reads) judgeReadInTree(act, inTree, judging);
+    else judgeWriteInTree(act, inTree, judging);
+  } else if (act.kind === "read") judgeReadOutside(act, judging);
+  else if (act.kind !== "run") judgeWriteOutside(act, judging);
 }
 
 function belowOf(folder: string, path: string): string | undefined {
@@ -47,7 +47,7 @@ function belowOf(folder: string, path: string): string | undefined {
   return path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : undefined;
 }
 
-const DOES: Readonly<Record<PathAct["kind"], string>> = {
+const VERBS: Readonly<Record<PathAct["kind"], string>> = {
   read: "reads",
   write: "writes",
   make: "makes",
@@ -69,7 +69,7 @@ const BOX_SIGNS =
 const NO_FILE = /^\/(?:proc\/(?:self|thread-self|\d+)\/fd|dev\/fd)\/\d+$|^\/memfd:/;
 
 /** Judges paths of devices, processes and the kernel; true if no other rule is for the path. */
-function special(act: PathAct, { found }: Judging): boolean {
+function judgeSpecialPath(act: PathAct, { found }: Judging): boolean {
   const { path, kind } = act;
   const reads = kind === "read" || kind === "run";
   if (BOX_SIGNS.test(path) && reads) {
@@ -81,20 +81,20 @@ function special(act: PathAct, { found }: Judging): boolean {
     return true;
   }
   if (path.startsWith("/dev/")) {
-    if (!HARMLESS_DEVICE.test(path)) found.add("run.device", `${DOES[kind]} ${path}`, act);
+    if (!HARMLESS_DEVICE.test(path)) found.add("run.device", `${VERBS[kind]} ${path}`, act);
     return true;
   }
-  if (path.startsWith("/proc/")) return ofProcess(act, found, reads);
+  if (path.startsWith("/proc/")) return judgeProcessFile(act, found, reads);
   if (/^\/sys(?:\/|$)/.test(path)) {
-    if (!reads && !path.startsWith("/sys/fs/cgroup/")) found.add("run.kernel", `${DOES[kind]} ${path}`, act);
+    if (!reads && !path.startsWith("/sys/fs/cgroup/")) found.add("run.kernel", `${VERBS[kind]} ${path}`, act);
     return true;
   }
   return false;
 }
 
-function ofProcess(act: PathAct, found: ActFindings, reads: boolean): boolean {
+function judgeProcessFile(act: PathAct, found: ActFindings, reads: boolean): boolean {
   const { path, kind, pid } = act;
-  const what = `${DOES[kind]} ${path}`;
+  const what = `${VERBS[kind]} ${path}`;
   const own = OWN_PROC.test(path) || path.startsWith(`/proc/${pid}/`);
   if (/^\/proc\/(?:sys\/|sysrq-trigger|acpi\/)/.test(path)) {
     if (!reads) found.add("run.kernel", what, act);
@@ -110,10 +110,10 @@ function ofProcess(act: PathAct, found: ActFindings, reads: boolean): boolean {
 }
 
 /** Folders in which tests keep false secrets. */
-const FALSE_ONES = /(?:^|\/)(?:tests?|__tests__|specs?|fixtures?|testdata|examples?|samples?|certs?)\//i;
+const TEST_FOLDERS = /(?:^|\/)(?:tests?|__tests__|specs?|fixtures?|testdata|examples?|samples?|certs?)\//i;
 
-function readInTree(act: PathAct, path: string, { around, found }: Judging): void {
-  if (act.kind !== "read" || FALSE_ONES.test(path) || path.split("/").some(isDependencies)) return;
+function judgeReadInTree(act: PathAct, path: string, { around, found }: Judging): void {
+  if (act.kind !== "read" || TEST_FOLDERS.test(path) || path.split("/").some(isDependencies)) return;
   const { secret } = around.placeOf(act.path, "read");
   if (secret !== null && !/(?:^|\/)\.npmrc$|(?:^|\/)\.yarnrc\.yml$/.test(path))
     found.add("run.env-file", `reads ${path}: ${secret}`, act, path);
@@ -129,22 +129,26 @@ const PACKAGE_TOOLS: ReadonlySet<string> = new Set(
   ),
 );
 
-function writeInTree(act: PathAct, path: string, { around, chains, found }: Omit<Judging, "what">): void {
+function judgeWriteInTree(
+  act: PathAct,
+  path: string,
+  { around, chains, found }: Omit<Judging, "what">,
+): void {
   const { pid, at, kind } = act;
-  const what = `${DOES[kind]} ${path}`;
+  const what = `${VERBS[kind]} ${path}`;
   if (path === "") {
     if (kind === "remove") found.add("run.wipe", "removes the repository itself", act);
     return;
   }
   const names = path.split("/");
-  if (names[0] === ".git") return inGit(act, names.slice(1), { around, chains, found });
+  if (names[0] === ".git") return judgeGitDirectory(act, names.slice(1), { around, chains, found });
   if (kind === "remove" || names.some(isDependencies)) return;
   // A repository that a test makes for itself.
   if (names.includes(".git")) {
     if (!chains.isTool(pid, at, GIT) && names.includes("hooks")) found.add("run.hooks", what, act, path);
     return;
   }
-  obeyed(act, { path, names, what }, { around, chains, found });
+  judgeObeyed(act, { path, names, what }, { around, chains, found });
 }
 
 interface InTree {
@@ -166,7 +170,7 @@ const isConfigured = (path: string, chain: readonly string[]): boolean =>
     ),
   );
 
-function obeyed(
+function judgeObeyed(
   act: PathAct,
   { path, names, what }: InTree,
   { around, chains, found }: Omit<Judging, "what">,
@@ -190,10 +194,14 @@ function obeyed(
     found.add("run.manifest", `${what}: ${later.reason}`, act, path);
 }
 
-function inGit(act: PathAct, names: readonly string[], { chains, found }: Omit<Judging, "what">): void {
+function judgeGitDirectory(
+  act: PathAct,
+  names: readonly string[],
+  { chains, found }: Omit<Judging, "what">,
+): void {
   const { pid, at, kind } = act;
   const path = [".git", ...names].join("/");
-  const what = `${DOES[kind]} ${path}`;
+  const what = `${VERBS[kind]} ${path}`;
   const [first = "", second = ""] = names;
   if (first === "hooks" && !second.endsWith(".sample") && second !== "" && kind !== "remove") {
     const rule = chains.isUnder(pid, at, HOOK_TOOLS) ? "run.hooks-tool" : "run.hooks";
@@ -228,14 +236,14 @@ const HOMES = /^\/(?:home|root|Users|home\/[^/]+|Users\/[^/]+)$/;
  * Python's libraries look for a password here before they reach a host; code that only installs or builds reaches none
  * by itself.
  */
-const isPythonsOwn = ({ path, pid, at }: PathAct, { what, chains }: Judging): boolean => {
+const isReadByPythonLibrary = ({ path, pid, at }: PathAct, { what, chains }: Judging): boolean => {
   if (!/\/\.(?:pypirc|netrc)$/.test(path)) return false;
   const [program = "", option, module] = chains.at(pid, at)?.words ?? [];
   if (!/^python[\d.]*$/.test(lastName(program))) return false;
   return what === "test" || what === "given" || (option === "-m" && module === "pip");
 };
 
-function readOutside(act: PathAct, judging: Judging): void {
+function judgeReadOutside(act: PathAct, judging: Judging): void {
   const { around, chains, found } = judging;
   const { path, pid, at } = act;
   const inHome = belowOf(around.home, path);
@@ -251,7 +259,8 @@ function readOutside(act: PathAct, judging: Judging): void {
   }
   if (secret === null) return;
   const owner = OWNERS.find(([form]) => form.test(path));
-  if ((owner !== undefined && chains.isTool(pid, at, owner[1])) || isPythonsOwn(act, judging)) return;
+  if ((owner !== undefined && chains.isTool(pid, at, owner[1])) || isReadByPythonLibrary(act, judging))
+    return;
   const isToken = /registry|hosts/.test(secret);
   found.add(isToken ? "run.token" : "run.secret", `reads ${path}: ${secret}`, act, path);
 }
@@ -270,18 +279,18 @@ const USUAL_TOOLS: ReadonlySet<string> = new Set(
 );
 const TOOL_ROW = /^a package manager|^a tool obeys it for every user|^a language loads|^a version manager/;
 
-function writeOutside(act: PathAct, judging: Judging): void {
+function judgeWriteOutside(act: PathAct, judging: Judging): void {
   const { around, found } = judging;
   const { path, kind } = act;
   const inHome = belowOf(around.home, path);
-  const what = `${DOES[kind]} ${path}`;
-  if (kind === "remove") return removeOutside(act, inHome, judging);
+  const what = `${VERBS[kind]} ${path}`;
+  if (kind === "remove") return judgeRemoveOutside(act, inHome, judging);
   if (/(?:^|\/)__pycache__(?:\/|$)|\.pyc(?:\.\d+)?$/.test(path) || inHome === "") return;
   const { trap, kind: place } = around.placeOf(path.replace(/\.lock$/, ""), "write");
   if (place === "temp" || isCached(inHome) || isCached(inHome?.replace(/\/[^/]*$/, ""))) return;
   if (path === "/etc/ld.so.preload") found.add("run.tamper", `${what}: every program loads it`, act);
-  else if (trap !== null) trapped(act, { trap, what, inHome }, judging);
-  else if (PATH_FOLDER.test(path)) inPath(act, what, found);
+  else if (trap !== null) judgeTrap(act, { trap, what, inHome }, judging);
+  else if (PATH_FOLDER.test(path)) judgePathProgram(act, what, found);
   else if (inHome === undefined) found.add("run.outside-write", what, act, path);
   else if (isParentOfCaches(inHome)) return;
   else if (inHome.startsWith(".")) found.add("run.home-files", what, act, path);
@@ -300,55 +309,55 @@ interface Trapped {
   readonly inHome: string | undefined;
 }
 
-function trapped(act: PathAct, { trap, what, inHome }: Trapped, judging: Judging): void {
+function judgeTrap(act: PathAct, { trap, what, inHome }: Trapped, judging: Judging): void {
   const { chains, found } = judging;
   const { path, pid, at } = act;
-  const told = `${what}: ${trap}`;
-  if (trap.startsWith("programs that the shell finds")) inPath(act, told, found);
+  const text = `${what}: ${trap}`;
+  if (trap.startsWith("programs that the shell finds")) judgePathProgram(act, text, found);
   else if (inHome !== undefined && isParentOfCaches(inHome)) return;
-  else if (/\.pth$|(?:site|user)customize\.py$/.test(path)) found.add("run.persistence", told, act, path);
+  else if (/\.pth$|(?:site|user)customize\.py$/.test(path)) found.add("run.persistence", text, act, path);
   else if (TOOL_ROW.test(trap)) {
     const own = chains.isTool(pid, at, PACKAGE_TOOLS);
     const settings = /(?:rc|\.toml|\.conf|\.xml|\.ya?ml|\.properties|init\.d\/.*|init\.gradle|\/env)$/.test(
       path,
     );
-    if (!own || settings) found.add("run.tool-settings", told, act, path);
+    if (!own || settings) found.add("run.tool-settings", text, act, path);
   } else if (/\/\.gitconfig(?:\.lock)?$/.test(path) && chains.isTool(pid, at, GIT))
-    ofGitconfig(act, told, judging);
+    judgeGitconfig(act, text, judging);
   else if (
     trap.startsWith("a tool obeys it: commands") &&
     !/\/\.(?:docker|kube|aws|curlrc|gdbinit)/.test(path)
   )
-    found.add("run.tool-settings", told, act, path);
-  else found.add("run.persistence", told, act, path);
+    found.add("run.tool-settings", text, act, path);
+  else found.add("run.persistence", text, act, path);
 }
 
 const HARMLESS_KEY =
   /^(?:user\.\w+|init\.defaultbranch|safe\.directory|core\.(?:autocrlf|eol|quotepath|longpaths|symlinks|filemode)|advice\.\w+|commit\.gpgsign|tag\.gpgsign|protocol\.file\.allow|color\.\w+|pull\.\w+|gc\.auto)$/i;
 
 /** Tests often tell git who they are. */
-function ofGitconfig(act: PathAct, told: string, { chains, found }: Judging): void {
+function judgeGitconfig(act: PathAct, text: string, { chains, found }: Judging): void {
   const words = chains.at(act.pid, act.at)?.words ?? [];
   const key = words.slice(2).find((word) => !word.startsWith("-") && word.includes(".")) ?? "";
   found.add(
     HARMLESS_KEY.test(key) ? "run.tool-settings" : "run.persistence",
-    `${told} (${key})`,
+    `${text} (${key})`,
     act,
     act.path,
   );
 }
 
-function inPath(act: PathAct, what: string, found: ActFindings): void {
+function judgePathProgram(act: PathAct, what: string, found: ActFindings): void {
   const name = lastName(act.path);
   found.add(USUAL_TOOLS.has(name) ? "run.path-tool" : "run.path-program", what, act, act.path);
 }
 
-const WHOLE =
+const WHOLE_FOLDERS =
   /^\/(?:bin|boot|dev|etc|home|lib|lib64|media|mnt|opt|root|run|sbin|srv|sys|usr|var|home\/[^/]+|usr\/\w+|var\/\w+)?$/;
 
-function removeOutside(act: PathAct, inHome: string | undefined, { around, found }: Judging): void {
+function judgeRemoveOutside(act: PathAct, inHome: string | undefined, { around, found }: Judging): void {
   const { path } = act;
-  if (WHOLE.test(path) || inHome === "") {
+  if (WHOLE_FOLDERS.test(path) || inHome === "") {
     found.add("run.wipe", `removes ${path}`, act);
     return;
   }

@@ -41,16 +41,16 @@ export function judgeNetwork(
   found: ActFindings,
 ): void {
   const tried = new Set<string>();
-  const asking = new Set(acts.flatMap((act) => (act.kind === "name" ? [act.pid] : [])));
+  const askingPids = new Set(acts.flatMap((act) => (act.kind === "name" ? [act.pid] : [])));
   for (const act of acts) {
-    if (act.kind === "name") asksFor(act, found);
+    if (act.kind === "name") judgeName(act, found);
     if (!isSocketAct(act)) continue;
     // The question itself, where it was seen, says more.
-    if (asking.has(act.pid) && isQuestion(act)) continue;
-    if (act.kind === "listen") listens(act, what, found);
-    else if (act.family === "unix") speaksTo(act, found);
-    else if (act.family === "other") otherKind(act, found);
-    else if (reaches(act, found)) tried.add(`${act.address} ${act.port}`);
+    if (askingPids.has(act.pid) && isQuestion(act)) continue;
+    if (act.kind === "listen") judgeListen(act, what, found);
+    else if (act.family === "unix") judgeUnixSocket(act, found);
+    else if (act.family === "other") judgeOtherSocket(act, found);
+    else if (judgeConnect(act, found)) tried.add(`${act.address} ${act.port}`);
   }
   for (const each of connections) judgeConnection(each, found);
   if (tried.size >= MANY) found.add("run.scan", `tries ${tried.size} addresses and ports`, null);
@@ -59,20 +59,20 @@ export function judgeNetwork(
 const isQuestion = ({ address, port }: SocketAct): boolean => port === 53 && isLoopback(address);
 
 /** A long, unreadable part of a name: its data reaches whoever answers for the name. */
-const CARRIES = /(?:^|\.)(?=[a-z_-]*\d)(?=[\d_-]*[a-z])[\w-]{32,}\./i;
-const LONG = 100;
+const CARRIES_DATA = /(?:^|\.)(?=[a-z_-]*\d)(?=[\d_-]*[a-z])[\w-]{32,}\./i;
+const LONG_NAME = 100;
 
-function asksFor(act: NameAct, found: ActFindings): void {
+function judgeName(act: NameAct, found: ActFindings): void {
   const { name } = act;
   if (name === "" || /^localhost\.?$/i.test(name)) return;
   if (isMetadata(name)) found.add("run.metadata", `asks for the name ${name}`, act);
-  else if (CARRIES.test(`${name}.`) || name.length > LONG)
+  else if (CARRIES_DATA.test(`${name}.`) || name.length > LONG_NAME)
     found.add("run.name-data", `asks for the name ${name}`, act);
   else found.add("run.name", `asks for the name ${name}`, act);
 }
 
 /** Judges a connection; returns whether it is an attempt to leave the machine. */
-function reaches(act: SocketAct, found: ActFindings): boolean {
+function judgeConnect(act: SocketAct, found: ActFindings): boolean {
   const { address, port } = act;
   const at = `${address.includes(":") ? `[${address}]` : address}${port === null ? "" : `:${port}`}`;
   if (isMetadata(address)) found.add("run.metadata", `tries ${at}`, act);
@@ -95,7 +95,7 @@ const KEY_SOCKET =
 const QUIET_SOCKET = /\/nscd\/socket$|^\/dev\/log$|^\/run\/systemd\/(?:journal|userdb|notify)/;
 const BUS = /dbus|system_bus|\.X11-unix|wayland-|pulse\/native|systemd\/private|\/run\/(?:user|systemd)\//;
 
-function speaksTo(act: SocketAct, found: ActFindings): void {
+function judgeUnixSocket(act: SocketAct, found: ActFindings): void {
   const { address } = act;
   if (address === "" || QUIET_SOCKET.test(address)) return;
   if (ENGINE_SOCKET.test(address)) found.add("run.engine", `tries ${address}`, act);
@@ -103,12 +103,12 @@ function speaksTo(act: SocketAct, found: ActFindings): void {
   else if (BUS.test(address)) found.add("run.bus", `tries ${address}`, act);
 }
 
-function otherKind(act: SocketAct, found: ActFindings): void {
+function judgeOtherSocket(act: SocketAct, found: ActFindings): void {
   if (!/netlink|unspec|^AF_(?:NETLINK|ROUTE)$/i.test(act.address))
     found.add("run.socket", `makes a socket of ${act.address}`, act);
 }
 
-function listens(act: SocketAct, what: VetStep["what"], found: ActFindings): void {
+function judgeListen(act: SocketAct, what: VetStep["what"], found: ActFindings): void {
   if (act.family !== "ip" || isLoopback(act.address)) return;
   const rule = what === "test" || what === "given" ? "run.listen-test" : "run.listen";
   const port = act.port === null || act.port === 0 ? "any port" : `port ${act.port}`;

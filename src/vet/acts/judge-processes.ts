@@ -27,8 +27,8 @@ const PROGRAMS: readonly (readonly [ReadonlySet<string>, RunRule])[] = [
 const RECON = set(
   "whoami id ifconfig ip netstat ss last w who users lscpu dmidecode lsblk arp route hostnamectl ps groups getent lsof env printenv ipconfig systeminfo",
 );
-const ENOUGH_RECON = 3;
-const WHO = set("whoami id groups w who users");
+const MIN_RECON = 3;
+const USER_QUESTIONS = set("whoami id groups w who users");
 
 /**
  * What a program asks about the machine; undefined for a single fact that scripts need, such as the number of the user.
@@ -40,7 +40,7 @@ function reconOf(name: string, words: readonly string[]): string | undefined {
   // With a program among its words, env starts that program.
   if (name === "env" && words.slice(1).some((word) => !word.startsWith("-") && !word.includes("=")))
     return undefined;
-  return WHO.has(name) ? "who" : name;
+  return USER_QUESTIONS.has(name) ? "who" : name;
 }
 
 /** Texts that are given to shells and interpreters. */
@@ -126,7 +126,7 @@ export function judgeProcesses(
     judgeFetches(process, name, chains, found);
   }
   const [first] = recon.values();
-  if (recon.size >= ENOUGH_RECON && first !== undefined)
+  if (recon.size >= MIN_RECON && first !== undefined)
     found.add("run.recon", `asks ${[...recon.values()].map(programOf).join(", ")}`, first);
   judgePipes(processes, found);
 }
@@ -208,38 +208,38 @@ function judgeWaits(process: SeenProcess, name: string, what: VetStep["what"], f
 const MANAGERS: ReadonlySet<string> = set(
   "npm npm-cli npx npx-cli yarn pnpm pip pip3 cargo gem bundle composer bun",
 );
-const ADDS = /^(?:i|add|install|exec|x|dlx|create|init|global|require)$/;
+const ADD_COMMANDS = /^(?:i|add|install|exec|x|dlx|create|init|global|require)$/;
 
 /** Looks for package managers that scripts of the repository start to fetch further packages. */
 function judgeFetches(process: SeenProcess, name: string, chains: SeenChains, found: ActFindings): void {
-  const asked = fetchedBy(process.words, name);
-  if (asked === undefined || asked.packages.every((word) => /^[./~]|^file:/.test(word))) return;
+  const request = packagesRequestedBy(process.words, name);
+  if (request === undefined || request.packages.every((word) => /^[./~]|^file:/.test(word))) return;
   const { pid, at, parent } = process;
   // A manager that the step itself starts is the step.
   if (parent > 1 && chains.at(parent, at) !== undefined && chains.of(pid, at).length > 2)
-    found.add("run.fetches-packages", `starts ${asked.text}`, process);
+    found.add("run.fetches-packages", `starts ${request.text}`, process);
 }
 
-interface Asked {
+interface PackageRequest {
   readonly text: string;
   readonly packages: readonly string[];
 }
 
-function fetchedBy(words: readonly string[], name: string): Asked | undefined {
+function packagesRequestedBy(words: readonly string[], name: string): PackageRequest | undefined {
   if (name.startsWith("python"))
     return words[1] === "-m" && words[2] === "pip" && words[3] === "install"
-      ? asking("pip install", words.slice(4))
+      ? packageRequest("pip install", words.slice(4))
       : undefined;
   const script = lastName(words[1] ?? "").replace(/\.(?:c|m)?js$/, "");
   const manager = name === "node" ? script : name;
   if (!MANAGERS.has(manager)) return undefined;
   const given = words.slice(name === "node" ? 2 : 1);
   const [first = "", ...others] = given.filter((word) => !word.startsWith("-"));
-  if (manager.startsWith("npx")) return asking(manager, given);
-  return ADDS.test(first) ? { ...asking(manager, given), packages: others } : undefined;
+  if (manager.startsWith("npx")) return packageRequest(manager, given);
+  return ADD_COMMANDS.test(first) ? { ...packageRequest(manager, given), packages: others } : undefined;
 }
 
-const asking = (manager: string, given: readonly string[]): Asked => ({
+const packageRequest = (manager: string, given: readonly string[]): PackageRequest => ({
   text: [manager, ...given].slice(0, 8).join(" "),
   packages: given.filter((word) => !word.startsWith("-")),
 });

@@ -11,7 +11,7 @@ import { XML_BUILDS } from "./xml-builds.ts";
 
 /** Reads the files that say what builds, tests and set-ups of the other ecosystems run. */
 
-const whole =
+const wholeFile =
   (what: string, runs: "itself" | "asked" | "apart", told = false): Reader =>
   async ({ path, text = "" }, { scripts, found }) => {
     if (told) found.add("install.script", what, { path });
@@ -127,7 +127,7 @@ async function procMacro(
 ): Promise<void> {
   const folder = folderBefore(path);
   const top = folder + (textsIn(fieldAt(fields, "lib", "path")).join("") || "src/lib.rs");
-  const text = await textAt(top, tree);
+  const text = await textOfFile(top, tree);
   const below = folderBefore(top);
   const modules = Array.from(text.matchAll(/^\s*(?:pub(?:\([\w\s]+\))?\s+)?mod\s+(\w{1,60})\s*;/gm)).flatMap(
     ([, name = ""]) => [`${below}${name}.rs`, `${below}${name}/mod.rs`],
@@ -136,7 +136,7 @@ async function procMacro(
     await scripts.look({
       path: each,
       what: "the compiler runs it",
-      text: await textAt(each, tree),
+      text: await textOfFile(each, tree),
       runs: "itself",
     });
 }
@@ -167,7 +167,7 @@ const goMod: Reader = ({ path, text = "" }, { found }) => {
       found.add("deps.elsewhere", `${from} is replaced by ${to}`, { path, line: lineAt(text, index) });
 };
 
-const textAt = async (path: string, tree: Tree): Promise<string> => (await tree.read(path))?.text ?? "";
+const textOfFile = async (path: string, tree: Tree): Promise<string> => (await tree.read(path))?.text ?? "";
 
 /** The file of this tree that has the class of `Name\\Space::method`. */
 function classFile(
@@ -211,14 +211,14 @@ const composer: Reader = async ({ path, text = "" }, { scripts, found, tree }) =
     for (const method of textsIn(value)) {
       const source = classFile(method, fields, { path, tree });
       if (source === undefined) continue;
-      const sourceText = await textAt(source, tree);
+      const sourceText = await textOfFile(source, tree);
       await scripts.look({ path: source, what: `composer ${name}`, text: sourceText, runs });
     }
   }
   const folder = folderBefore(path);
   for (const each of textsIn(fieldAt(fields, "autoload", "files"))) {
     if (!tree.has(folder + each)) continue;
-    const loaded = await textAt(folder + each, tree);
+    const loaded = await textOfFile(folder + each, tree);
     await scripts.look({ path: folder + each, what: "composer autoload", text: loaded, runs: "asked" });
   }
   if (fields?.["type"] === "composer-plugin") await composerPlugin(fields, path, { scripts, found, tree });
@@ -236,7 +236,7 @@ async function composerPlugin(
     const source = classFile(`${name}::activate`, fields, { path, tree });
     if (source === undefined) continue;
     found.add("install.script", `composer loads its plugin ${name}`, { path: source });
-    const text = await textAt(source, tree);
+    const text = await textOfFile(source, tree);
     await scripts.look({ path: source, what: "composer", text, runs: "itself" });
   }
 }
@@ -326,7 +326,7 @@ const workflow: Reader = async ({ path, text = "" }, { scripts, found }) => {
 const READERS: readonly (readonly [RegExp, Reader])[] = [
   [/(?:^|\/)(?:gnu|bsd)?makefile(?:\.\w+)?$|\.mk$/, makefile],
   [/(?:^|\/)cmakelists\.txt$|\.cmake$/, cmake],
-  [/(?:^|\/)build\.rs$/, whole("cargo runs build.rs", "itself", true)],
+  [/(?:^|\/)build\.rs$/, wholeFile("cargo runs build.rs", "itself", true)],
   [/(?:^|\/)\.cargo\/config(?:\.toml)?$/, cargoConfig],
   [/(?:^|\/)cargo\.toml$/, cargoToml],
   ...XML_BUILDS,
@@ -334,44 +334,44 @@ const READERS: readonly (readonly [RegExp, Reader])[] = [
   [/\.go$/, go],
   [/(?:^|\/)composer\.json$/, composer],
   [/(?:^|\/)(?:gemfile|gems\.rb)$/, gemfile],
-  [/(?:^|\/)setup\.l?hs$/, whole("cabal runs Setup.hs", "itself", true)],
-  [/(?:^|\/)devbox\.json$/, whole("devbox enters a shell", "itself")],
+  [/(?:^|\/)setup\.l?hs$/, wholeFile("cabal runs Setup.hs", "itself", true)],
+  [/(?:^|\/)devbox\.json$/, wholeFile("devbox enters a shell", "itself")],
   [
     /(?:^|\/)(?:makefile|build)\.pl$|(?:^|\/)configure\.(?:win|ucrt)$|\.nix$|(?:^|\/)\.gitpod\.ya?ml$|(?:^|\/)\.zed\/tasks\.json$/,
-    whole("a build runs it", "asked"),
+    wholeFile("a build runs it", "asked"),
   ],
   [/\.ipynb$/, notebook],
   [
     /(?:^|\/)\.(?:rprofile|irbrc|pryrc|ghci|ocamlinit|iex\.exs|perldb|utoprc|lambdabot|sbclrc|guile|erlang|juliarc\.jl)$/,
-    whole("an interpreter that is started here runs it", "itself"),
+    wholeFile("an interpreter that is started here runs it", "itself"),
   ],
   [
     /(?:^|\/)\.?(?:pylintrc|mypy\.ini|coveragerc|flake8)$|(?:^|\/)\.(?:rspec|mocharc\.\w+|nycrc(?:\.\w+)?|avarc|tap(?:rc|-rc)?|yardopts|rubocop\.yml|simplecov)$|(?:^|\/)(?:setup\.cfg|pytest\.ini)$/,
-    whole("a check or test loads it", "asked"),
+    wholeFile("a check or test loads it", "asked"),
   ],
   [/\.(?:patch|diff)$/, patch],
   [
     /(?:^|\/)\.aider\.conf\.ya?ml$|(?:^|\/)\.(?:continue|goose|kilocode|roo)\/.*\.ya?ml$/,
-    whole("an agent starts it", "itself"),
+    wholeFile("an agent starts it", "itself"),
   ],
   [/(?:^|\/)(?:docker-)?compose[\w.-]*\.ya?ml$/, compose],
-  [/(?:^|\/)\.pre-commit-config\.ya?ml$/, whole("a git hook runs it", "asked")],
+  [/(?:^|\/)\.pre-commit-config\.ya?ml$/, wholeFile("a git hook runs it", "asked")],
   [/(?:^|\/)rust-toolchain(?:\.toml)?$/, rustToolchain],
   [/(?:^|\/)\.(?:env|flaskenv)(?:\.(?!example|sample|template|dist)[\w.-]+)?$/, variables],
-  [/(?:^|\/)extconf\.rb$/, whole("gem runs extconf.rb", "itself", true)],
-  [/\.gemspec$/, whole("bundler loads it", "itself")],
+  [/(?:^|\/)extconf\.rb$/, wholeFile("gem runs extconf.rb", "itself", true)],
+  [/\.gemspec$/, wholeFile("bundler loads it", "itself")],
   [
     /(?:^|\/)(?:rakefile|justfile|\.justfile|taskfile\.ya?ml|fastfile|podfile|sconstruct|wscript|meson\.build|build\.zig|mix\.exs|package\.swift|noxfile\.py|tox\.ini|conftest\.py|dangerfile)$/,
-    whole("a build or test runs it", "asked"),
+    wholeFile("a build or test runs it", "asked"),
   ],
-  [/(?:^|\/)(?:workspace(?:\.bazel|\.bzlmod)?|module\.bazel|\.bazelrc)$|\.bzl$/, whole("bazel", "asked")],
-  [/(?:^|\/)(?:gulpfile|gruntfile)\.\w+$|\.config\.[cm]?[jt]s$/, whole("a build loads it", "asked")],
-  [/(?:^|\/)configure$|(?:^|\/)configure\.ac$/, whole("configure", "asked")],
-  [/(?:^|\/)(?:docker|container)file(?:\.\w+)?$|\.dockerfile$/, whole("an image is built", "apart")],
+  [/(?:^|\/)(?:workspace(?:\.bazel|\.bzlmod)?|module\.bazel|\.bazelrc)$|\.bzl$/, wholeFile("bazel", "asked")],
+  [/(?:^|\/)(?:gulpfile|gruntfile)\.\w+$|\.config\.[cm]?[jt]s$/, wholeFile("a build loads it", "asked")],
+  [/(?:^|\/)configure$|(?:^|\/)configure\.ac$/, wholeFile("configure", "asked")],
+  [/(?:^|\/)(?:docker|container)file(?:\.\w+)?$|\.dockerfile$/, wholeFile("an image is built", "apart")],
   [/(?:^|\/)\.(?:github|gitea|forgejo)\/(?:workflows|actions)\/.*\.ya?ml$|(?:^|\/)action\.ya?ml$/, workflow],
   [
     /(?:^|\/)(?:\.gitlab-ci|\.travis|appveyor|\.appveyor|azure-pipelines|bitbucket-pipelines|cloudbuild)\.ya?ml$|(?:^|\/)\.circleci\/config\.yml$|(?:^|\/)jenkinsfile$/,
-    whole("CI", "apart"),
+    wholeFile("CI", "apart"),
   ],
 ];
 

@@ -25,15 +25,15 @@ const GOALS = new Set(["all", "build", "test", "tests", "check", "install", "def
 export function makefileParts(text: string): MakefileParts {
   const lines = text.split("\n");
   const targets = targetsIn(lines);
-  const run = reached(targets);
-  const away = new Set(
+  const reached = reachedTargets(targets);
+  const apartLines = new Set(
     targets
-      .filter(({ names }) => names.every((name) => isApart(name) && !run.has(name)))
+      .filter(({ names }) => names.every((name) => isApart(name) && !reached.has(name)))
       .flatMap(({ first, end }) => Array.from({ length: end - first }, (_, at) => first + at)),
   );
-  if (away.size === 0) return { asked: text, apart: "" };
+  if (apartLines.size === 0) return { asked: text, apart: "" };
   const only = (wanted: boolean): string =>
-    lines.map((line, at) => (away.has(at) === wanted ? line : "")).join("\n");
+    lines.map((line, at) => (apartLines.has(at) === wanted ? line : "")).join("\n");
   return { asked: only(false), apart: only(true) };
 }
 
@@ -59,7 +59,7 @@ function targetsIn(lines: readonly string[]): readonly Target[] {
 const wordsOf = (text: string): readonly string[] => text.split(/[\s;|]+/).filter((word) => word !== "");
 
 /** The targets reached from the default goal of make and from the usual goals. */
-function reached(targets: readonly Target[]): ReadonlySet<string> {
+function reachedTargets(targets: readonly Target[]): ReadonlySet<string> {
   const first = targets.flatMap(({ names }) => names).find((name) => !name.startsWith("."));
   const run = new Set([...GOALS, ...(first === undefined ? [] : [first])]);
   const leads = new Map<string, string[]>();

@@ -92,7 +92,7 @@ const GROUPS = [
   "resolutions",
 ];
 
-interface From {
+interface PackageFile {
   readonly path: string;
   readonly lineOf: (name: string) => number;
 }
@@ -102,7 +102,7 @@ const mayHave = (owner: string, command: string): boolean =>
   owner.includes(command) || /^(?:npm|corepack)$/.test(owner);
 
 /** Looks at the commands that an installation makes. */
-function lookAtCommands(fields: Fields, { path, lineOf }: From, found: Found): void {
+function lookAtCommands(fields: Fields, { path, lineOf }: PackageFile, found: Found): void {
   if (INSTALLED.test(path)) return;
   const named = typeof fields["bin"] === "string" ? [] : Object.keys(fieldsOf(fields["bin"]) ?? {});
   for (const name of named)
@@ -110,7 +110,7 @@ function lookAtCommands(fields: Fields, { path, lineOf }: From, found: Found): v
       found.add("install.bin-name", name, { path, line: lineOf(name) });
 }
 
-function lookAtSources(fields: Fields, { path, lineOf }: From, found: Found): void {
+function lookAtSources(fields: Fields, { path, lineOf }: PackageFile, found: Found): void {
   if (INSTALLED.test(path)) return;
   for (const group of [...GROUPS.map((each) => fields[each]), fieldAt(fields, "pnpm", "overrides")])
     for (const [name, from] of Object.entries(fieldsOf(group) ?? {})) {
@@ -145,13 +145,13 @@ const PROGRAMS =
 export function lookAtNpmrc({ path, text = "" }: LookedAtFile, found: Found): void {
   for (const { line, name, value } of settingsIn(text)) {
     const at = { path, line };
-    const told = `${name}=${value}`;
-    if (name.endsWith("registry")) lookAtRegistry(value, told, at, found);
-    else if (PROGRAMS.test(name)) found.add("install.settings", told, at);
-    else if (name === "strict-ssl" && value === "false") found.add("install.insecure", told, at);
+    const setting = `${name}=${value}`;
+    if (name.endsWith("registry")) lookAtRegistry(value, setting, at, found);
+    else if (PROGRAMS.test(name)) found.add("install.settings", setting, at);
+    else if (name === "strict-ssl" && value === "false") found.add("install.insecure", setting, at);
     else if (/^(?:ca|cafile|proxy|https-proxy|http-proxy)$/.test(name))
-      found.add("install.settings", told, at);
-    else if (name === "ignore-scripts" && value === "false") found.add("install.script", told, at);
+      found.add("install.settings", setting, at);
+    else if (name === "ignore-scripts" && value === "false") found.add("install.script", setting, at);
   }
 }
 
@@ -160,12 +160,12 @@ interface At {
   readonly line: number;
 }
 
-function lookAtRegistry(value: string, told: string, at: At, found: Found): void {
+function lookAtRegistry(value: string, setting: string, at: At, found: Found): void {
   const address = value.replace(/^["']|["']$/g, "");
-  if (/^http:\/\/(?!localhost|127\.)/.test(address)) found.add("install.insecure", told, at);
-  else if (imitatedBy(address) !== undefined) found.add("install.imitated", told, at);
+  if (/^http:\/\/(?!localhost|127\.)/.test(address)) found.add("install.insecure", setting, at);
+  else if (imitatedBy(address) !== undefined) found.add("install.imitated", setting, at);
   else if (!isKnownAddress(address, "npm") && !address.startsWith("$"))
-    found.add("install.registry", told, at);
+    found.add("install.registry", setting, at);
 }
 
 /** `.yarnrc.yml`, `.yarnrc`, `bunfig.toml`: their few settings stand on lines of their own. */
@@ -186,7 +186,7 @@ export const lookAtYarnrc: Reader = async ({ path, text = "" }, { tree, scripts,
 
 async function lookAtProgram(
   value: string,
-  told: string,
+  setting: string,
   at: At,
   { tree, scripts, found }: Parameters<Reader>[1],
 ): Promise<void> {
@@ -195,7 +195,7 @@ async function lookAtProgram(
     value.startsWith("@yarnpkg/") ||
     /^https:\/\/raw\.[a-z]+\.com\/yarnpkg\//.test(value) ||
     isKnownAddress(value, "yarn plugins");
-  if (value !== "") found.add(usual ? "install.script" : "install.settings", told.trim(), at);
+  if (value !== "") found.add(usual ? "install.script" : "install.settings", setting.trim(), at);
   // Yarn itself is a huge bundle; what is added to it is small.
   const path = folderBefore(at.path) + value.replace(/^\.\//, "");
   if (/\.yarn\/releases\//.test(value) || !tree.has(path)) return;

@@ -59,7 +59,7 @@ export class Scripts {
 
   /** Files of the tree that a text names, relative to the folder of `path`. */
   filesIn(text: string, path: string): readonly string[] {
-    return [...called(text, path, this.#tree)];
+    return [...filesCalled(text, path, this.#tree)];
   }
 
   #dangers(script: Script, way: readonly string[]): void {
@@ -79,16 +79,16 @@ export class Scripts {
       });
   }
 
-  async #follow(script: Script, { way, hops, calls }: Way): Promise<void> {
+  async #follow(script: Script, { way, hops, calls }: CallPath): Promise<void> {
     if (hops === 0) return;
     for (const [, name = ""] of script.text.matchAll(NAMED)) {
       const text = script.named?.get(name);
       if (text === undefined || way.includes(name)) continue;
-      const called = { ...script, text };
-      this.#dangers(called, [...way, name]);
-      await this.#follow(called, { way: [...way, name], hops: hops - 1, calls });
+      const calledScript = { ...script, text };
+      this.#dangers(calledScript, [...way, name]);
+      await this.#follow(calledScript, { way: [...way, name], hops: hops - 1, calls });
     }
-    for (const path of called(script.text, script.path, this.#tree)) {
+    for (const path of filesCalled(script.text, script.path, this.#tree)) {
       if (path === script.path || way.includes(path)) continue;
       if ((calls.left -= 1) < 0) return;
       const file = await this.#tree.read(path);
@@ -100,7 +100,7 @@ export class Scripts {
   }
 }
 
-interface Way {
+interface CallPath {
   readonly way: readonly string[];
   readonly hops: number;
   readonly calls: { left: number };
@@ -118,10 +118,10 @@ const WORDS = /[^\s"'`;|&()<>=,$]{2,300}/g;
 const MAX_WORDS = 20_000;
 
 /** Files of the tree that a text names, as they would be found from the folder that it is run in. */
-function* called(given: string, file: string, tree: Tree): Generator<string> {
+function* filesCalled(given: string, file: string, tree: Tree): Generator<string> {
   const seen = new Set<string>();
   const folders = foldersOf(file);
-  const text = given.replaceAll(TOP, "./");
+  const text = given.replaceAll(TOP_FOLDER, "./");
   let words = 0;
   for (const [word] of text.matchAll(WORDS)) {
     if ((words += 1) > MAX_WORDS) return;
@@ -139,7 +139,7 @@ function* called(given: string, file: string, tree: Tree): Generator<string> {
 }
 
 /** Names that tools have for the folder that they were started in, or for the project's. */
-const TOP =
+const TOP_FOLDER =
   /\$(?:\{(?:workspace(?:Folder|Root)|PWD|CURDIR|CLAUDE_PROJECT_DIR|GITHUB_WORKSPACE|INIT_CWD|project\.basedir|basedir|rootDir|projectDir|(?:CMAKE|PROJECT)_(?:CURRENT_)?SOURCE_DIR)\}|(?:PWD|CLAUDE_PROJECT_DIR|GITHUB_WORKSPACE|INIT_CWD|rootDir|projectDir)\b|\((?:CURDIR|PWD|SRCDIR|MSBuild\w{1,40}Directory|SolutionDir|ProjectDir)\)|(?:ProjectFileDir|PROJECT_DIR)\$)\/?/g;
 
 /** The file's own folder and, for settings of a tool, the folder that these settings lie in. */

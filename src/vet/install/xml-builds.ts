@@ -85,17 +85,17 @@ const gradle: Reader = async ({ path, text = "" }, { scripts, found }) => {
   );
   if (insecure !== null)
     found.add("install.insecure", insecure[1] ?? "", { path, line: lineAt(text, insecure.index) });
-  await scripts.look({ path, what: "gradle", text: lists(text), runs: "asked" });
+  await scripts.look({ path, what: "gradle", text: joinedLists(text), runs: "asked" });
 };
 
 /** Joins words from a list into the line that is run. */
-const lists = (text: string): string =>
+const joinedLists = (text: string): string =>
   text.replaceAll(
     /["'](?:\/bin\/)?((?:ba|z|da)?sh|cmd|powershell|pwsh)["']\s*,\s*["'](-\w{1,3}|\/c)["']\s*,\s*(?=["'])/g,
     "$1 $2 ",
   );
 
-const built =
+const xmlBuild =
   (what: string): Reader =>
   ({ path, text = "" }, { scripts }) =>
     scripts.look({ path, what, text: asLine(withoutComments(text)), runs: "asked" });
@@ -114,6 +114,6 @@ export const XML_BUILDS: readonly (readonly [RegExp, Reader])[] = [
     gradle,
   ],
   [/\.sbt$|(?:^|\/)project\/[^/]+\.scala$/, gradle],
-  [/(?:^|\/)build[\w.-]*\.xml$/, built("ant runs it")],
-  [/\.(?:cs|fs|vb|vcx)proj$|\.(?:props|targets)$/, built("MSBuild runs it")],
+  [/(?:^|\/)build[\w.-]*\.xml$/, xmlBuild("ant runs it")],
+  [/\.(?:cs|fs|vb|vcx)proj$|\.(?:props|targets)$/, xmlBuild("MSBuild runs it")],
 ];

@@ -31,19 +31,19 @@ export function changedLocks(before: readonly LockEntry[], after: readonly LockE
   };
   const now = Map.groupBy(after, packageOf);
   for (const entry of after) {
-    const tell = (rule: LookRule, words: string): void =>
+    const report = (rule: LookRule, words: string): void =>
       found.add(rule, `${entryText(entry)} ${words}`, placeOf(entry));
     const host = hostOf(entry.resolved);
     if (host !== "" && before.length > 0 && !known.hosts.has(host))
       found.add("change.lock-host", `${entryText(entry)}: ${entry.resolved}`, placeOf(entry));
     const was = packages.get(packageOf(entry)) ?? [];
     if (entry.runs === true && !was.some(({ runs }) => runs === true))
-      tell(
+      report(
         "change.script",
         "runs code when it is installed, by what the lock says, and nothing of it did before",
       );
     const old = known.exact.get(`${versionOf(entry)} ${entry.from}`) ?? known.anywhere.get(versionOf(entry));
-    if (old !== undefined) sameVersion(old, entry, tell);
+    if (old !== undefined) sameVersion(old, entry, report);
     else otherVersion(entry, { was, now, known }, found);
   }
   for (const [name, entries] of packages)
@@ -89,32 +89,32 @@ const CODE_HOST = /^(?:github\.com|gitlab\.com|bitbucket\.org)$/;
 const versionsOf = (entries: readonly LockEntry[]): string =>
   [...new Set(entries.map(({ version }) => version || "any version"))].join(", ");
 
-type Tell = (rule: LookRule, words: string) => void;
+type Report = (rule: LookRule, words: string) => void;
 
 /** The contents of a branch change from day to day. */
 const MOVING = /^dev-|-dev$/;
 
-function sameVersion(old: LockEntry, now: LockEntry, tell: Tell): void {
+function sameVersion(old: LockEntry, now: LockEntry, report: Report): void {
   const [before, after] = [sumsOf(old.integrity), sumsOf(now.integrity)];
   const gained = after.filter((sum) => !before.includes(sum));
   const lost = before.filter((sum) => !after.includes(sum));
   const isOther = gained.some((sum) => lost.some((each) => kindOf(each) === kindOf(sum)));
   if (isOther && now.version !== "" && !MOVING.test(now.version))
-    tell("change.integrity", "has another integrity than before");
-  else if (before.length > 0 && after.length === 0) tell("change.unproved", "has no integrity any more");
-  else if (gained.some((sum) => sums(before, sum)))
-    tell("change.dependency", `has ${gained.length} sums more than before`);
-  if (old.resolved !== "" && now.resolved !== "") otherSource(old.resolved, now.resolved, tell);
+    report("change.integrity", "has another integrity than before");
+  else if (before.length > 0 && after.length === 0) report("change.unproved", "has no integrity any more");
+  else if (gained.some((sum) => hasKind(before, sum)))
+    report("change.dependency", `has ${gained.length} sums more than before`);
+  if (old.resolved !== "" && now.resolved !== "") otherSource(old.resolved, now.resolved, report);
 }
 
-const sums = (before: readonly string[], sum: string): boolean =>
+const hasKind = (before: readonly string[], sum: string): boolean =>
   before.some((each) => kindOf(each) === kindOf(sum));
 
-function otherSource(old: string, now: string, tell: Tell): void {
+function otherSource(old: string, now: string, report: Report): void {
   const moved = hostOf(old) !== hostOf(now) || (isRepository(now) && repositoryOf(old) !== repositoryOf(now));
-  if (moved) tell("change.source", `comes from ${now}, not from ${old}`);
+  if (moved) report("change.source", `comes from ${now}, not from ${old}`);
   else if (isRepository(now) && commitOf(old) !== commitOf(now))
-    tell("change.dependency", `is of another commit: ${commitOf(now)}, not ${commitOf(old)}`);
+    report("change.dependency", `is of another commit: ${commitOf(now)}, not ${commitOf(old)}`);
 }
 
 const isRepository = (address: string): boolean =>

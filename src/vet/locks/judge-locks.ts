@@ -180,14 +180,14 @@ export function manifestEntries({ lower, path, text = "" }: LookedAtFile): reado
 const groupsOf = (fields: Fields | undefined, groups: readonly string[]): readonly unknown[] =>
   groups.map((group) => fields?.[group]);
 
-interface Asked {
+interface ManifestDependency {
   readonly ecosystem: Ecosystem;
   readonly name: string;
   readonly range: unknown;
   readonly from: string;
 }
 
-function manifestEntry({ ecosystem, name, range, from }: Asked): LockEntry {
+function manifestEntry({ ecosystem, name, range, from }: ManifestDependency): LockEntry {
   const alias =
     /^npm:(@?[^@]+)/.exec(typeof range === "string" ? range : "")?.[1] ??
     fieldAt(fieldsOf(typeof range === "string" ? undefined : range), "package");
@@ -204,10 +204,20 @@ function manifestEntry({ ecosystem, name, range, from }: Asked): LockEntry {
 
 /** Compares the dependencies of a manifest with the copy of them in its lock, if the lock keeps one. */
 export function judgeFit(manifest: LookedAtFile, lock: LookedAtFile, found: Found): void {
-  const [asked, kept] = [fieldsOf(manifest.text), fieldAt(fieldsOf(lock.text), "packages", "")];
-  if (asked === undefined || fieldsOf(typeof kept === "string" ? undefined : kept) === undefined) return;
+  const [manifestFields, lockedFields] = [
+    fieldsOf(manifest.text),
+    fieldAt(fieldsOf(lock.text), "packages", ""),
+  ];
+  if (
+    manifestFields === undefined ||
+    fieldsOf(typeof lockedFields === "string" ? undefined : lockedFields) === undefined
+  )
+    return;
   for (const group of ["dependencies", "devDependencies", "optionalDependencies"]) {
-    const [own, locked] = [fieldsOf(asked[group]) ?? {}, fieldsOf(fieldAt(fieldsOf(kept), group)) ?? {}];
+    const [own, locked] = [
+      fieldsOf(manifestFields[group]) ?? {},
+      fieldsOf(fieldAt(fieldsOf(lockedFields), group)) ?? {},
+    ];
     for (const name of new Set([...Object.keys(own), ...Object.keys(locked)])) {
       if (own[name] === locked[name]) continue;
       const [there, here] = [locked[name], own[name]].map((each) =>

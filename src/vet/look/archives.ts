@@ -46,29 +46,29 @@ export class Archives {
     const gzip = bytes[0] === 0x1f && bytes[1] === 0x8b;
     const tar = bytes.toString("latin1", 257, 262) === "ustar" || lower.endsWith(".tar");
     if (!zip && !gzip && !tar) return;
-    const told = (rule: LookRule, words: string): void =>
+    const report = (rule: LookRule, words: string): void =>
       this.#found.add(rule === "archive.escapes" && TRIED.test(path) ? "archive.tried" : rule, words, {
         path,
       });
-    if (zip) await this.#zip(path, size, told);
-    else if (this.#left <= 0) told("look.more", "there is more in archives than was looked at");
-    else await this.#stream(path, { size, gzip, signal, told });
+    if (zip) await this.#zip(path, size, report);
+    else if (this.#left <= 0) report("look.more", "there is more in archives than was looked at");
+    else await this.#stream(path, { size, gzip, signal, report });
   }
 
-  async #zip(path: string, size: number, told: Told): Promise<void> {
+  async #zip(path: string, size: number, report: Report): Promise<void> {
     const tail = Math.min(size, MAX_TABLE);
     const end = await this.#tree.read(path, tail, size - tail);
     if (end === undefined) return;
     const whole = size <= MAX_INNER ? await this.#tree.read(path, size) : undefined;
     const total = zipIn(Buffer.from(end), size, {
-      told,
+      report,
       whole: whole === undefined ? undefined : Buffer.from(whole),
       depth: 0,
     });
-    weigh(total.bytes, size, told);
+    judgeSize(total.bytes, size, report);
   }
 
-  async #stream(path: string, { size, gzip, signal, told }: Streamed): Promise<void> {
+  async #stream(path: string, { size, gzip, signal, report }: StreamOptions): Promise<void> {
     const counted = { bytes: 0, entries: 0 };
     const budget = Math.min(MAX_UNPACKED, this.#left);
     const pieces = this.#pieces(path, Math.min(size, MAX_PACKED), signal);
@@ -77,17 +77,17 @@ export class Archives {
       for await (const part of untar(stream)) {
         if (Buffer.isBuffer(part)) continue;
         if ((counted.entries += 1) > MAX_ENTRIES) {
-          told("archive.much", `more than ${MAX_ENTRIES} entries`);
+          report("archive.much", `more than ${MAX_ENTRIES} entries`);
           break;
         }
-        tarEntry(part, told);
+        tarEntry(part, report);
       }
     } catch {
       // No tar, a damaged one, or cut by a bound: the bytes that came out count all the same.
     }
     for await (const piece of stream) if (piece.length === 0) break;
     this.#left -= counted.bytes;
-    weigh(counted.bytes, Math.min(size, MAX_PACKED), told);
+    judgeSize(counted.bytes, Math.min(size, MAX_PACKED), report);
   }
 
   async *#pieces(path: string, most: number, signal: AbortSignal): AsyncGenerator<Buffer, void> {
@@ -100,13 +100,13 @@ export class Archives {
   }
 }
 
-type Told = (rule: LookRule, words: string) => void;
+type Report = (rule: LookRule, words: string) => void;
 
-interface Streamed {
+interface StreamOptions {
   readonly size: number;
   readonly gzip: boolean;
   readonly signal: AbortSignal;
-  readonly told: Told;
+  readonly report: Report;
 }
 
 /** Numbers of a table that may end anywhere. */
@@ -150,11 +150,11 @@ async function* counting(
   }
 }
 
-function weigh(unpacked: number, packed: number, told: Told): void {
+function judgeSize(unpacked: number, packed: number, report: Report): void {
   const ratio = unpacked / Math.max(packed, 1);
   const words = `${packed} bytes unpack to ${unpacked >= MAX_UNPACKED ? "at least " : ""}${unpacked}`;
   if (ratio < RATIO || unpacked < MUCH) return;
-  told(
+  report(
     unpacked >= LARGE || (unpacked >= MAX_UNPACKED && ratio > RATIO) ? "archive.bomb" : "archive.much",
     words,
   );
@@ -162,20 +162,20 @@ function weigh(unpacked: number, packed: number, told: Told): void {
 
 const SECRET = /(?:^|\/)\.git\/(?:hooks|config)|^\/|^[A-Za-z]:[\\/]|(?:^|[\\/])\.\.(?:[\\/]|$)/;
 
-function tarEntry({ name, type, target }: TarEntry, told: Told): void {
+function tarEntry({ name, type, target }: TarEntry, report: Report): void {
   const path = name.toString();
-  entryName(path, told);
+  entryName(path, report);
   const led = target.toString();
   if (
     (type === "link" || type === "same") &&
     (led.startsWith("/") || leavesBy(type === "link" ? `${path}/../${led}` : led))
   )
-    told("archive.escapes", `${path} leads to ${led}`);
-  if (type === "odd") told("archive.escapes", `${path} is a device, a pipe or the like`);
+    report("archive.escapes", `${path} leads to ${led}`);
+  if (type === "odd") report("archive.escapes", `${path} is a device, a pipe or the like`);
 }
 
-const entryName = (path: string, told: Told): void => {
-  if (SECRET.test(path)) told("archive.escapes", `it has ${path}`);
+const entryName = (path: string, report: Report): void => {
+  if (SECRET.test(path)) report("archive.escapes", `it has ${path}`);
 };
 
 function leavesBy(path: string): boolean {
@@ -193,7 +193,7 @@ const MAX_TABLE = 8 * 2 ** 20;
 const isZip = (bytes: Buffer): boolean => u32(bytes, 0) === 0x04034b50;
 
 interface Zip {
-  readonly told: Told;
+  readonly report: Report;
   /** The whole archive, if it is small. */
   readonly whole: Buffer | undefined;
   readonly depth: number;
@@ -222,14 +222,14 @@ function zipIn(end: Buffer, size: number, zip: Zip): Total {
     seen.packed += entry.packed;
     overlaps ||= starts.has(entry.start);
     starts.add(entry.start);
-    entryName(entry.name, zip.told);
+    entryName(entry.name, zip.report);
     if (seen.inners < MAX_INNERS && zip.depth < MAX_DEPTH && /\.(?:zip|jar|t?gz)$/i.test(entry.name)) {
       seen.inners += 1;
       seen.bytes += innerBytes(entry, zip);
     }
     at = entry.next;
   }
-  if (overlaps || seen.packed > size * 2) zip.told("archive.bomb", "its entries overlap");
+  if (overlaps || seen.packed > size * 2) zip.report("archive.bomb", "its entries overlap");
   return { bytes: seen.bytes };
 }
 
@@ -266,7 +266,7 @@ function wideSize(extra: Buffer): number {
 }
 
 /** What an archive within the archive unpacks to. */
-function innerBytes({ start, packed, method }: Central, { whole, told, depth }: Zip): number {
+function innerBytes({ start, packed, method }: Central, { whole, report, depth }: Zip): number {
   if (whole === undefined || start + 30 > whole.length) return 0;
   const from = start + 30 + u16(whole, start + 26) + u16(whole, start + 28);
   const data = whole.subarray(from, from + packed);
@@ -274,7 +274,7 @@ function innerBytes({ start, packed, method }: Central, { whole, told, depth }: 
     const inner = method === 0 ? data : inflateRawSync(data, { maxOutputLength: MAX_INNER });
     return inner[0] === 0x1f && inner[1] === 0x8b
       ? gunzippedBytes(inner)
-      : zipIn(inner, inner.length, { told, whole: inner, depth: depth + 1 }).bytes;
+      : zipIn(inner, inner.length, { report, whole: inner, depth: depth + 1 }).bytes;
   } catch {
     return 0;
   }

@@ -14,14 +14,14 @@ const NATIVE: readonly (readonly [Native, readonly number[]])[] = [
   ["wasm", [0, 0x61, 0x73, 0x6d]],
   ["object", [0x21, 0x3c, 0x61, 0x72, 0x63, 0x68, 0x3e, 0x0a]],
 ];
-const FAT = [0xca, 0xfe, 0xba, 0xbe];
+const FAT_OR_CLASS = [0xca, 0xfe, 0xba, 0xbe];
 
 function nativeIn(bytes: Buffer): Native | undefined {
   const begins = (magic: readonly number[]): boolean => magic.every((byte, at) => bytes[at] === byte);
   const known = NATIVE.find(([, magic]) => begins(magic))?.[0];
   if (known !== undefined) return known;
   // A class of Java has its version there, a fat Mach-O the small number of its parts.
-  if (begins(FAT) && bytes.length >= 8) return bytes.readUInt32BE(4) < 30 ? "Mach-O" : "class";
+  if (begins(FAT_OR_CLASS) && bytes.length >= 8) return bytes.readUInt32BE(4) < 30 ? "Mach-O" : "class";
   if (bytes[0] !== 0x4d || bytes[1] !== 0x5a || bytes.length < 0x40) return undefined;
   const at = bytes.readUInt32LE(0x3c);
   return bytes.toString("latin1", at, at + 4) === "PE\0\0" ? "PE" : undefined;

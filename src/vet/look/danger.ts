@@ -56,7 +56,7 @@ const TESTED: readonly Row[] = [
   ["code.steals", "PRIVATE_KEY", "a private key is read and something is sent", sends],
 ];
 
-const TOLD: readonly (readonly [sign: Sign, words: string])[] = [
+const NAMED_SIGNS: readonly (readonly [sign: Sign, words: string])[] = [
   ["SECRETS", "where keys lie is named"],
   ["METADATA", "a cloud's or engine's own interface is named"],
   ["PERSISTS", "what the machine starts later is written"],
@@ -69,7 +69,7 @@ const APART: readonly Row[] = [
   ...LOADED,
   ["script.steals", "TAKES", "keys or the environment are read and sent"],
   ["script.fetches-tool", "FETCH_AND_RUN", "what is fetched is run"],
-  ...TOLD.map(([sign, words]): Row => ["script.apart", sign, words]),
+  ...NAMED_SIGNS.map(([sign, words]): Row => ["script.apart", sign, words]),
 ];
 
 /** Cells of a notebook: people who open it run them one after the other. */
@@ -83,7 +83,7 @@ const TRIED: readonly Row[] = [
   ...TESTED,
   ["script.steals", "TAKES", "keys or the environment are read and sent"],
   ["script.fetches-tool", "FETCH_AND_RUN", "what is fetched is run"],
-  ...TOLD.map(([sign, words]): Row => ["script.tried", sign, words]),
+  ...NAMED_SIGNS.map(([sign, words]): Row => ["script.tried", sign, words]),
 ];
 
 const ASKED: readonly Row[] = [
@@ -142,11 +142,11 @@ const ROWS: Readonly<Record<Runs, readonly Row[]>> = {
 };
 
 export function dangersIn(text: string, runs: Runs): readonly Danger[] {
-  const looked = text.slice(0, MAX_TEXT);
-  const signs = new Signs(looked);
+  const searched = text.slice(0, MAX_TEXT);
+  const signs = new Signs(searched);
   return ROWS[runs].flatMap(([rule, sign, words, holds]) => {
     if ((holds !== undefined && !holds(signs)) || !signs.has(sign)) return [];
     const at = signs.quoted(sign);
-    return [{ rule, text: `${words}: ${at.words}`, line: lineAt(looked, at.index) }];
+    return [{ rule, text: `${words}: ${at.words}`, line: lineAt(searched, at.index) }];
   });
 }

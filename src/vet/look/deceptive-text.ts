@@ -76,30 +76,35 @@ const OVERWRITTEN = /[^\r\n]\r[^\r\n]/;
 export function lookAtDeception(file: LookedAtFile, found: Found): void {
   const { text, path } = file;
   if (text === undefined) return;
-  const tell = (rule: LookRule, index: number, words: string): void =>
+  const report = (rule: LookRule, index: number, words: string): void =>
     found.add(rule, words, { path, line: lineAt(text, index) });
-  if (isProse(file)) lookAtEscapes(file.utf8 ? text : text.replace(C1, " "), tell);
+  if (isProse(file)) lookAtEscapes(file.utf8 ? text : text.replace(C1, " "), report);
   if (file.ascii) return;
   const unseen = unseenIn(text);
-  if (unseen !== undefined) tell("text.tags", unseen, "text that nobody sees");
+  if (unseen !== undefined) report("text.tags", unseen, "text that nobody sees");
   if (isCode(file) || file.lower === "package.json")
-    lookAtSource(text, TRANSLATED.test(path) || /\.d\.[cm]?ts$/.test(path), tell);
+    lookAtSource(text, TRANSLATED.test(path) || /\.d\.[cm]?ts$/.test(path), report);
 }
 
-type Tell = (rule: LookRule, index: number, words: string) => void;
+type Report = (rule: LookRule, index: number, words: string) => void;
 
 /** `translated`: texts of many scripts, or declarations that nothing runs. */
-function lookAtSource(text: string, translated: boolean, tell: Tell): void {
+function lookAtSource(text: string, translated: boolean, report: Report): void {
   const bidi = BIDI.exec(text);
   if (bidi !== null) {
     const index = OVERRIDE.exec(text)?.index ?? openAt(text);
     const turned = index !== undefined && !translated;
-    tell(turned ? "text.bidi" : "text.bidi-marks", index ?? bidi.index, "characters that turn a line around");
+    report(
+      turned ? "text.bidi" : "text.bidi-marks",
+      index ?? bidi.index,
+      "characters that turn a line around",
+    );
   }
   const invisible = INVISIBLE.exec(text);
-  if (invisible !== null) tell("text.invisible", invisible.index, "a name with characters that nobody sees");
+  if (invisible !== null)
+    report("text.invisible", invisible.index, "a name with characters that nobody sees");
   const mixed = translated ? undefined : mixedIn(text);
-  if (mixed !== undefined) tell("text.look-alike", mixed.index, `the name ${mixed.name}`);
+  if (mixed !== undefined) report("text.look-alike", mixed.index, `the name ${mixed.name}`);
 }
 
 /** The first of these characters in a line that leaves more of them open than closed. */
@@ -119,18 +124,18 @@ function openAt(text: string): number | undefined {
   return opened > 0 && first !== -1 ? first : undefined;
 }
 
-function lookAtEscapes(text: string, tell: Tell): void {
+function lookAtEscapes(text: string, report: Report): void {
   if (text.includes("\r")) {
     const overwritten = OVERWRITTEN.exec(text);
     // A text without any newline has the line ends of an old system.
     if (overwritten !== null && text.includes("\n"))
-      tell("text.overwritten", overwritten.index, "a line that is overwritten when it is printed");
+      report("text.overwritten", overwritten.index, "a line that is overwritten when it is printed");
   }
   if (!CONTROL.test(text)) return;
   const concealed = CONCEALED.exec(text);
   const index = concealed?.index ?? commandIn(text);
-  if (index !== undefined) tell("text.escape", index, "escapes that a terminal obeys");
-  else if (text.includes(ESC)) tell("text.colours", text.indexOf(ESC), "colours of a terminal");
+  if (index !== undefined) report("text.escape", index, "escapes that a terminal obeys");
+  else if (text.includes(ESC)) report("text.colours", text.indexOf(ESC), "colours of a terminal");
 }
 
 /** The first escape that is no colour. Backspaces and C1 controls are found in old texts as well. */

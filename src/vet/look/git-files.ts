@@ -58,8 +58,8 @@ export function lookAtGitFile(file: LookedAtFile, found: Found): boolean {
 function lookAtModules(path: string, text: string, found: Found): void {
   for (const { section, key, value, line } of settingsIn(text)) {
     const name = section.replace(/^submodule\./, "");
-    const told = `${section} ${key} = ${value}`;
-    const add = (rule: LookRule): void => found.add(rule, told, { path, line });
+    const setting = `${section} ${key} = ${value}`;
+    const add = (rule: LookRule): void => found.add(rule, setting, { path, line });
     if (/(?:^|[\\/])\.\.(?:[\\/]|$)/.test(name) || name.startsWith("-")) add("git.submodule");
     else if (key === "update" && value.startsWith("!")) add("git.submodule");
     else if (
@@ -96,7 +96,7 @@ function lookAtOwn({ path, text, mode }: LookedAtFile, inner: readonly string[],
   const [first = "", ...rest] = inner.map((each) => each.toLowerCase());
   const last = inner.at(-1)?.toLowerCase() ?? "";
   if (text === undefined) return;
-  if (first === "" && leads(path, text))
+  if (first === "" && leadsOut(path, text))
     found.add("git.directory", `it says ${text.slice(0, 100)}`, { path });
   else if (last === "config" || last === "config.worktree") lookAtSettings(path, text, found);
   else if ((first === "hooks" || rest.includes("hooks")) && !last.endsWith(".sample") && (mode & 0o111) !== 0)
@@ -108,7 +108,7 @@ function lookAtOwn({ path, text, mode }: LookedAtFile, inner: readonly string[],
  * Whether a `.git` file leads out. The own directory of a linked worktree or submodule is in the tree, or at somebody's
  * absolute path.
  */
-function leads(path: string, text: string): boolean {
+function leadsOut(path: string, text: string): boolean {
   const target = /^gitdir: ([^\r\n]+)\n?$/.exec(text)?.[1];
   if (target === undefined) return true;
   const up = target.match(/(?:^|\/)\.\.(?=\/|$)/g)?.length ?? 0;

@@ -1,6 +1,6 @@
 import { isTest } from "../../core/test-files.ts";
 import { createHash } from "node:crypto";
-import { setImmediate as breath } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Finding } from "../../core/behaviour.ts";
 import type { Handoff } from "../../core/handoff.ts";
 import type { LookedAtTree, TreeEntry } from "../../core/looked-at.ts";
@@ -38,7 +38,7 @@ interface LookOptions {
   readonly obeys: (path: string) => Handoff | undefined;
 }
 
-export interface Looked {
+export interface TreeLook {
   readonly findings: readonly Finding[];
   readonly files: number;
   readonly bytes: number;
@@ -59,7 +59,7 @@ const RUNS = 0o111;
 const AT_ONCE = 50;
 
 /** Looks at a tree before anything in it runs. Nothing in it is run, loaded, unpacked or followed. */
-export async function lookAt(tree: LookedAtTree, { signal, obeys }: LookOptions): Promise<Looked> {
+export async function lookAt(tree: LookedAtTree, { signal, obeys }: LookOptions): Promise<TreeLook> {
   const found = new Found();
   const entries = await entriesOf(tree, found, signal);
   const files = entries.filter(({ kind }) => kind === "file");
@@ -98,7 +98,7 @@ async function entriesOf(
   return entries;
 }
 
-interface Given extends LookOptions {
+interface LookContext extends LookOptions {
   readonly found: Found;
   readonly files: readonly TreeEntry[];
 }
@@ -106,7 +106,7 @@ interface Given extends LookOptions {
 /** Looks at the files of one tree. Each is read once, and again where scripts call it. */
 class Look {
   readonly #tree: LookedAtTree;
-  readonly #given: Given;
+  readonly #context: LookContext;
   readonly #byPath: ReadonlyMap<string, TreeEntry>;
   readonly #scripts: Scripts;
   readonly #archives: Archives;
@@ -116,12 +116,12 @@ class Look {
   readonly #hosts = new Map<string, string>();
   #left = MAX_READ;
 
-  constructor(tree: LookedAtTree, given: Given) {
+  constructor(tree: LookedAtTree, context: LookContext) {
     this.#tree = tree;
-    this.#given = given;
-    this.#byPath = new Map(given.files.map((entry) => [entry.path, entry]));
-    this.#scripts = new Scripts(given.found, this.#reader());
-    this.#archives = new Archives(given.found, tree);
+    this.#context = context;
+    this.#byPath = new Map(context.files.map((entry) => [entry.path, entry]));
+    this.#scripts = new Scripts(context.found, this.#reader());
+    this.#archives = new Archives(context.found, tree);
   }
 
   #reader(): {
@@ -133,7 +133,7 @@ class Look {
 
   facts(): TreeFacts {
     return {
-      findings: this.#given.found.every(),
+      findings: this.#context.found.every(),
       scripts: this.#scripts.seen,
       obeyed: this.#obeyed,
       programs: this.#programs,
@@ -143,7 +143,7 @@ class Look {
   }
 
   /** Keeps what another tree is compared by. */
-  #keep(file: LookedAtFile, handoff: Handoff | undefined): void {
+  #keepFacts(file: LookedAtFile, handoff: Handoff | undefined): void {
     const { path, bytes, text = "", mode } = file;
     if (path.split("/").some(isDependencies)) return;
     if (handoff !== undefined)
@@ -162,16 +162,16 @@ class Look {
   }
 
   async all(): Promise<void> {
-    const { files, signal, found } = this.#given;
+    const { files, signal, found } = this.#context;
     let count = 0;
     for (const { path } of files) {
-      if ((count += 1) % AT_ONCE === 0) await breath();
+      if ((count += 1) % AT_ONCE === 0) await nextTurn();
       signal.throwIfAborted();
       const file = await this.#read(path);
       if (file === undefined) continue;
       this.#left -= file.bytes.length;
       try {
-        await this.#one(file);
+        await this.#file(file);
       } catch (thrown) {
         signal.throwIfAborted();
         found.add(
@@ -184,8 +184,8 @@ class Look {
     if (this.#left <= 0) found.add("look.more", `there are more than ${MAX_READ} bytes of text`);
   }
 
-  async #one(file: LookedAtFile): Promise<void> {
-    const { found, obeys, signal } = this.#given;
+  async #file(file: LookedAtFile): Promise<void> {
+    const { found, obeys, signal } = this.#context;
     if (lookAtGitFile(file, found)) return;
     lookAtBinary(file, found);
     lookAtPickle(file, found);
@@ -193,7 +193,7 @@ class Look {
     lookAtDeception(file, found);
     lookAtTalk(file, found);
     const handoff = obeys(file.path);
-    this.#keep(file, handoff);
+    this.#keepFacts(file, handoff);
     if (file.text === undefined) return;
     lookAtModeline(file, found);
     if (handoff?.tier === "dangerous") await lookAtObeyed(file, handoff, { scripts: this.#scripts, found });
@@ -205,7 +205,7 @@ class Look {
   /** Leaves out installed packages: their locks and manifests were judged where they were made. */
   async #locks(file: LookedAtFile): Promise<void> {
     if (file.path.split("/").some(isDependencies)) return;
-    const { found } = this.#given;
+    const { found } = this.#context;
     const entries = readLock(file);
     const asked = manifestEntries(file);
     if (asked.length > 0) judgeLock(asked, found);
@@ -218,7 +218,7 @@ class Look {
   }
 
   async #manifest(file: LookedAtFile): Promise<boolean> {
-    const { found } = this.#given;
+    const { found } = this.#context;
     const [scripts, tree] = [this.#scripts, this.#reader()];
     const { lower } = file;
     if (lower === "package.json") await lookAtPackage(file, tree, scripts, found);
@@ -242,7 +242,7 @@ class Look {
   }
 
   #itself({ path, text = "" }: LookedAtFile, what: string): Promise<void> {
-    this.#given.found.add("install.script", what, { path });
+    this.#context.found.add("install.script", what, { path });
     return this.#scripts.look({ path, what, text, runs: "itself" });
   }
 
@@ -250,6 +250,6 @@ class Look {
   #code({ path, ending }: LookedAtFile, text: string): void {
     const shell = /^\.(?:sh|bash|zsh)$/.test(ending) || /^#![^\n]{0,60}sh\b/.test(text);
     for (const danger of dangersIn(text, isTest(path) ? "tested" : shell ? "shell" : "loaded"))
-      this.#given.found.add(danger.rule, danger.text, { path, line: danger.line });
+      this.#context.found.add(danger.rule, danger.text, { path, line: danger.line });
   }
 }

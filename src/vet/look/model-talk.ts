@@ -175,10 +175,10 @@ export function lookAtTalk(file: LookedAtFile, found: Found): void {
       line: lineAt(plain, markup.index),
     });
   if (!agents) return;
-  const unasked = meant(NOT_ASKED, text);
+  const unasked = firstMeant(NOT_ASKED, text);
   if (unasked !== null)
     found.add("talk.unasked", unasked[0], { path: file.path, line: lineAt(text, unasked.index) });
-  const fetched = meant(FETCHED, text);
+  const fetched = firstMeant(FETCHED, text);
   if (fetched !== null)
     found.add("talk.fetch-and-run", fetched[0].slice(0, 160), {
       path: file.path,
@@ -193,22 +193,22 @@ export function talkIn(printed: string): string | undefined {
   const marked = MARKUP.test(text) || ADDRESSED.test(text);
   for (const [rule, pattern] of KINDS) {
     if (!marked && rule !== "talk.override" && rule !== "talk.hide") continue;
-    const match = meant(pattern, text);
+    const match = firstMeant(pattern, text);
     if (match !== null && !isQuoted(text, match)) return match[0].replace(/\s+/g, " ").slice(0, 160);
   }
   return undefined;
 }
 
-interface Looked {
+interface KindOptions {
   /** A model takes the text for its instructions. */
   readonly weighty: boolean;
   readonly kinds: readonly (readonly [LookRule, Pattern, string])[];
 }
 
-function lookAtKinds(text: string, path: string, found: Found, { weighty, kinds }: Looked): void {
+function lookAtKinds(text: string, path: string, found: Found, { weighty, kinds }: KindOptions): void {
   for (const [rule, pattern, words] of kinds) {
     // An agent takes no example on a page for an order, but it reads all of its own files as orders.
-    const match = meant(pattern, text, !weighty);
+    const match = firstMeant(pattern, text, !weighty);
     if (match === null) continue;
     const place = { path, line: lineAt(text, match.index) };
     const quote = `${words}: ${match[0].replace(/\s+/g, " ").slice(0, 160)}`;
@@ -228,7 +228,7 @@ function lookAtKinds(text: string, path: string, found: Found, { weighty, kinds 
 }
 
 /** The first match that is meant: not forbidden, and quoted only if there is no other. */
-function meant(pattern: Pattern, text: string, fences = false): RegExpExecArray | null {
+function firstMeant(pattern: Pattern, text: string, fences = false): RegExpExecArray | null {
   let quoted: RegExpExecArray | null = null;
   let from = 0;
   for (let count = 0; count < MAX_MATCHES; count += 1) {
@@ -294,10 +294,10 @@ function lookAtComments({ path, text = "" }: LookedAtFile, found: Found): void {
   for (const { 0: line, index } of text.slice(0, MAX_TEXT).matchAll(COMMENT)) {
     if (!NAMES_MODEL.test(line)) continue;
     if ((count += 1) > MAX_HIDDEN) return;
-    const said = text.slice(index, index + 800).replace(/\n\s*(?:\/\/|\*|#|--|;|%)?\s*/g, " ");
-    if (!ADDRESSED.test(said)) continue;
+    const words = text.slice(index, index + 800).replace(/\n\s*(?:\/\/|\*|#|--|;|%)?\s*/g, " ");
+    if (!ADDRESSED.test(words)) continue;
     const order = [...KINDS.map(([, pattern]) => pattern), FETCHED].find(
-      (each) => meant(each, said) !== null,
+      (each) => firstMeant(each, words) !== null,
     );
     if (order === undefined) continue;
     found.add("talk.hidden", line.trim().slice(0, 160), {
@@ -331,10 +331,10 @@ function lookAtBlocks({ path, text = "", ending }: LookedAtFile, found: Found): 
     for (const { 2: inner = "", index } of text.slice(0, MAX_TEXT).matchAll(block)) {
       if (!NAMES_MODEL.test(inner)) continue;
       if ((count += 1) > MAX_HIDDEN) return;
-      const said = inner.replace(/\n[ \t]*\*?[ \t]*/g, " ");
-      if (!ADDRESSED.test(said)) continue;
-      const orders = [...KINDS.map(([, pattern]) => pattern), FETCHED].map((each) => meant(each, said));
-      const order = orders.find((each) => each !== null && !isQuoted(said, each));
+      const words = inner.replace(/\n[ \t]*\*?[ \t]*/g, " ");
+      if (!ADDRESSED.test(words)) continue;
+      const orders = [...KINDS.map(([, pattern]) => pattern), FETCHED].map((each) => firstMeant(each, words));
+      const order = orders.find((each) => each !== null && !isQuoted(words, each));
       if (order === undefined || order === null) continue;
       found.add("talk.hidden", order[0].trim().slice(0, 160), { path, line: lineAt(text, index) });
       return;
@@ -352,8 +352,8 @@ function lookAtCode(file: LookedAtFile, found: Found): void {
   const quote = text.slice(match.index, match.index + 160).replace(/\s+/g, " ");
   // A text that a test reads is a quotation; what the test prints is seen when it is run.
   const line = text.slice(text.lastIndexOf("\n", match.index) + 1, match.index);
-  const given = isTest(path) && /["'`][^"'`]{0,200}$/.test(line);
-  found.add(given ? "talk.quoted" : "talk.override", quote, { path, line: lineAt(text, match.index) });
+  const isTestInput = isTest(path) && /["'`][^"'`]{0,200}$/.test(line);
+  found.add(isTestInput ? "talk.quoted" : "talk.override", quote, { path, line: lineAt(text, match.index) });
 }
 
 /** Removes examples between fences: they are quoted, not spoken. */

@@ -73,7 +73,7 @@ async function lookAtSettings(
   if (AGENTS.test(path)) await lookAtAgents(fields, { path, add, run });
 }
 
-async function lookAtTasks(fields: Fields, { add, run }: Told): Promise<void> {
+async function lookAtTasks(fields: Fields, { add, run }: SettingsContext): Promise<void> {
   for (const task of tasksIn(fields)) {
     const parts = ["command", "args", "osx", "linux", "windows"].map((key) => task[key]);
     const command = textsIn(parts).join(" ");
@@ -90,7 +90,11 @@ const PROGRAM =
 const COMMAND = /(?:^|[._-])(?:command|cmd)s?$/i;
 
 /** Looks at programs of the tree that an editor's settings make it start, and at command lines among them. */
-async function lookAtPrograms(fields: Fields, { path, add, run }: Told, scripts: Scripts): Promise<void> {
+async function lookAtPrograms(
+  fields: Fields,
+  { path, add, run }: SettingsContext,
+  scripts: Scripts,
+): Promise<void> {
   for (const [key, value] of leavesOf(fields)) {
     if (!PROGRAM.test(key)) continue;
     for (const file of scripts.filesIn(value, path)) {
@@ -113,17 +117,17 @@ function* leavesOf(value: unknown, key = "", depth = 0): Generator<readonly [key
 /** Parts of the machine that an editor's container may have. */
 const OF_THE_HOST =
   /(?:^|,)\s*(?:source|src)=(?:\/(?:etc|root|home|boot|usr|var|proc|sys)?\/?|~|\$\{localEnv:(?:HOME|USERPROFILE)\}\/?)(?:,|$)|(?:^|[=,\s])(?:\/(?:etc|root|home)?\/?|~|\$\{localEnv:HOME\}):\/|(?:docker|containerd|podman|crio)\.sock\b|\$\{localEnv:(?:HOME|USERPROFILE)\}\/\.(?:ssh|aws|gnupg|kube|docker|config)\b/;
-const OPENED =
+const ISOLATION_OPTIONS =
   /^--(?:privileged(?:=true)?$|(?:pid|ipc|userns|uts)=host$|security-opt=(?:\w+=)?unconfined$|cap-add=(?:ALL|SYS_ADMIN|SYS_MODULE|DAC_READ_SEARCH)$|device=\/dev\/(?:sd|nvme|mem|kmem))/;
 
-function lookAtReach(fields: Fields, add: Told["add"]): void {
+function lookAtReach(fields: Fields, add: SettingsContext["add"]): void {
   const words = textsIn(fields["runArgs"]);
   const flags = words.map((word, at) => (word.includes("=") ? word : `${word}=${words[at + 1] ?? ""}`));
   const mounts = [fields["mounts"], fields["workspaceMount"]].flat().map((each) => {
     const { source, src } = fieldsOf(typeof each === "string" ? undefined : each) ?? {};
     return typeof each === "string" ? each : `source=${textIn(source ?? src)}`;
   });
-  const opened = [...words, ...flags].find((each) => OPENED.test(each));
+  const opened = [...words, ...flags].find((each) => ISOLATION_OPTIONS.test(each));
   if (opened !== undefined || fields["privileged"] === true)
     add(
       "script.privilege",
@@ -140,7 +144,7 @@ const HARMLESS =
   /^(?:(?:mkdir|touch|echo|true)(?:\s+[\w./~"'-]+|\s+["']?\$\{(?:local)?env:\w+\}[\w./"'-]*)*\s*(?:&&|;|$)\s*)+$/i;
 const CONTAINER = ["initialize", "onCreate", "updateContent", "postCreate", "postStart", "postAttach"];
 
-async function lookAtContainer(fields: Fields, { add, run }: Told): Promise<void> {
+async function lookAtContainer(fields: Fields, { add, run }: SettingsContext): Promise<void> {
   lookAtReach(fields, add);
   for (const key of CONTAINER.map((each) => `${each}Command`)) {
     const command = textsIn(fields[key]).join(" ");
@@ -166,7 +170,7 @@ const EDITOR_PROGRAMS =
 const EDITOR_TRUST =
   /^(?:security\.workspace\.trust\.(?:enabled|startupPrompt|banner)|task\.allowAutomaticTasks|chat\.tools\.(?:autoApprove|global\.autoApprove)|github\.copilot\.chat\.agent\.autoApprove)$/;
 
-interface Told {
+interface SettingsContext {
   readonly path: string;
   readonly add: (rule: LookRule, words: string, near?: string) => void;
   readonly run: (what: string, command: string, runs?: "itself" | "asked") => Promise<void>;
@@ -175,7 +179,7 @@ interface Told {
 const AGENTS =
   /(?:^|\/)(?:\.(?:claude|codex|gemini|cursor|opencode|windsurf|qwen|agents)\/|opencode\.jsonc?$)/;
 
-async function lookAtServers(fields: Fields, { add, run }: Told): Promise<void> {
+async function lookAtServers(fields: Fields, { add, run }: SettingsContext): Promise<void> {
   for (const servers of ["mcpServers", "servers", "mcp", "mcp_servers"].map((key) => fields[key]))
     for (const [name, server] of Object.entries(fieldsOf(servers) ?? {})) {
       const command = textsIn([fieldAt(fieldsOf(server), "command"), fieldAt(fieldsOf(server), "args")]).join(
@@ -190,7 +194,7 @@ async function lookAtServers(fields: Fields, { add, run }: Told): Promise<void> 
 const HELPERS = ["apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "otelHeadersHelper"];
 const ADDRESSES = /(?:BASE_URL|_PROXY|NODE_OPTIONS|LD_PRELOAD|NODE_TLS_REJECT_UNAUTHORIZED)$/;
 
-async function lookAtAgents(fields: Fields, { add, run }: Told): Promise<void> {
+async function lookAtAgents(fields: Fields, { add, run }: SettingsContext): Promise<void> {
   const hooks = Object.entries(fieldsOf(fields["hooks"]) ?? {}).map(
     ([name, hook]) => [`hook ${name}`, hook] as const,
   );

@@ -38,7 +38,7 @@ export class OddEntries {
 
   see(entry: TreeEntry): void {
     const { path, kind, mode } = entry;
-    this.#place(path);
+    this.#countEntry(path);
     if (kind === "odd")
       this.#found.add(entry.target === "device" ? "files.device" : "files.odd", entry.target ?? "odd", {
         path,
@@ -55,14 +55,14 @@ export class OddEntries {
 
   /** To be called once all links are known. */
   end(): void {
-    for (const path of [...this.#links.keys()].slice(0, MAX_CIRCLES)) this.#circle(path);
+    for (const path of [...this.#links.keys()].slice(0, MAX_CIRCLES)) this.#checkLoop(path);
     const [first] = this.#shared;
     if (first === undefined) return;
     const more = this.#shared.length === 1 ? "" : `, and ${this.#shared.length - 1} more like it`;
     this.#found.add("files.hard-link", `it has further names${more}`, { path: first });
   }
 
-  #place(path: string): void {
+  #countEntry(path: string): void {
     const slash = path.lastIndexOf("/");
     const folder = path.slice(0, Math.max(slash, 0));
     const count = (this.#wide.get(folder) ?? 0) + 1;
@@ -76,19 +76,19 @@ export class OddEntries {
   #link(path: string, target: string): void {
     const name = lastName(path);
     const text = `it leads to ${target}`;
-    const way = ledTo(path, target);
-    if (OF_GIT.has(fold(name)) && !(fold(name) === ".gitignore" && way !== undefined))
+    const linkedPath = linkedNames(path, target);
+    if (OF_GIT.has(fold(name)) && !(fold(name) === ".gitignore" && linkedPath !== undefined))
       this.#found.add("files.link-git", text, { path });
-    else if (way === undefined) this.#found.add(outside(name, target), text, { path });
+    else if (linkedPath === undefined) this.#found.add(outside(name, target), text, { path });
     else if (
-      way.some((each) => fold(each) === ".git") &&
+      linkedPath.some((each) => fold(each) === ".git") &&
       !path.split("/").some((each) => fold(each) === ".git")
     )
       this.#found.add("files.link-git", text, { path });
-    else this.#links.set(path, way.join("/"));
+    else this.#links.set(path, linkedPath.join("/"));
   }
 
-  #circle(start: string): void {
+  #checkLoop(start: string): void {
     const seen = new Set<string>();
     for (let path: string | undefined = start; path !== undefined; path = this.#next(path)) {
       if ((path === start && seen.size > 0) || seen.size >= MAX_HOPS) {
@@ -121,7 +121,7 @@ const outside = (
       : "files.link-out";
 
 /** Names below the tree's top that a link leads to, without following further links; undefined if it leads out. */
-function ledTo(path: string, target: string): readonly string[] | undefined {
+function linkedNames(path: string, target: string): readonly string[] | undefined {
   if (target.startsWith("/") || target.startsWith("~") || /^[A-Za-z]:[\\/]|^\\\\/.test(target))
     return undefined;
   return namesFrom(path.split("/").slice(0, -1), target);

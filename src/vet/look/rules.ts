@@ -169,26 +169,26 @@ interface Place {
 }
 
 /** Most findings that are told of one rule; any more are only counted. */
-const MAX_TOLD = 20;
+const MAX_SHOWN = 20;
 /** Most findings that are kept of one rule, so that trees can be compared. */
 const MAX_KEPT = 2000;
 
 /** The findings, each once, and a bounded number for each rule. */
 export class Found {
-  readonly #told = new Map<LookRule, Map<string, Finding>>();
+  readonly #byRule = new Map<LookRule, Map<string, Finding>>();
   readonly #more = new Map<LookRule, number>();
 
   /** Makes text and path visible: anybody may have chosen them. */
   add(rule: LookRule, text: string, { path, line }: Place = {}): void {
-    const told = this.#told.get(rule) ?? new Map<string, Finding>();
-    this.#told.set(rule, told);
+    const ofRule = this.#byRule.get(rule) ?? new Map<string, Finding>();
+    this.#byRule.set(rule, ofRule);
     const key = `${path ?? ""}\n${line ?? 0}\n${text}`;
-    if (told.has(key)) return;
-    if (told.size >= MAX_KEPT) {
+    if (ofRule.has(key)) return;
+    if (ofRule.size >= MAX_KEPT) {
       this.#more.set(rule, (this.#more.get(rule) ?? 0) + 1);
       return;
     }
-    told.set(key, {
+    ofRule.set(key, {
       rule,
       weight: LOOK_RULES[rule].weight,
       text: visibleLine(text),
@@ -199,12 +199,12 @@ export class Found {
 
   /** The gravest first, then by rule and path; a few of each rule, and how many more there are. */
   all(): readonly Finding[] {
-    const lists = [...this.#told].map(([rule, told]) => {
-      const each = [...told.values()].toSorted(inOrder);
-      const times = Math.max(0, each.length - MAX_TOLD) + (this.#more.get(rule) ?? 0);
+    const lists = [...this.#byRule].map(([rule, ofRule]) => {
+      const each = [...ofRule.values()].toSorted(inOrder);
+      const times = Math.max(0, each.length - MAX_SHOWN) + (this.#more.get(rule) ?? 0);
       const { weight, words } = LOOK_RULES[rule];
       const more = times === 0 ? [] : [{ rule, weight, text: `and ${times} more: ${words}`, times }];
-      return [...each.slice(0, MAX_TOLD), ...more];
+      return [...each.slice(0, MAX_SHOWN), ...more];
     });
     return lists
       .flat()
@@ -213,7 +213,7 @@ export class Found {
 
   /** All findings that were kept. */
   every(): readonly Finding[] {
-    return [...this.#told.values()].flatMap((told) => [...told.values()]);
+    return [...this.#byRule.values()].flatMap((ofRule) => [...ofRule.values()]);
   }
 }
 
