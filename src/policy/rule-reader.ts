@@ -49,7 +49,7 @@ function readRule(written: unknown, index: number, origin: Origin): Examples | R
       const [key = ""] = issue.code === "unrecognized_keys" ? issue.keys : [];
       const keys = key === "" ? issue.path : [...issue.path, key];
       const message =
-        key === "" ? withFinding(issue.message, issue.path, written) : `unknown key; ${hint(key)}`;
+        key === "" ? withMissing(issue.message, issue.path, written) : `unknown key; ${hint(key)}`;
       return {
         keys: [index, ...keys],
         message: [keys.map(String).join("."), message].filter(Boolean).join(": "),
@@ -67,8 +67,8 @@ function readRule(written: unknown, index: number, origin: Origin): Examples | R
   return { rule, match: parsed.data.match ?? [], notMatch: parsed.data.notMatch ?? [] };
 }
 
-/** Adds the found value where the message only names the expected one. */
-function withFinding(message: string, path: readonly PropertyKey[], written: unknown): string {
+/** Tells if the value is missing: the message only names the expected one. */
+function withMissing(message: string, path: readonly PropertyKey[], written: unknown): string {
   const [key] = path;
   const missing =
     path.length === 1 &&
