@@ -118,7 +118,7 @@ function findingsOf(
 }
 
 /**
- * Whether each host is granted at its port. A grant without ports is for those of the web; a host without a port is
+ * Whether each host is granted at its port. A grant without ports is for the ports of the web; a host without a port is
  * covered by any grant of its name.
  */
 const allGranted = (hosts: readonly string[], { granted: names = [], denied = [] }: ToolContext): boolean =>

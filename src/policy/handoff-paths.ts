@@ -217,8 +217,8 @@ const MAX_COUNT = 10_000;
 const REPOSITORY_ENTRIES = /(?<=^|\/)(?:config|objects|refs)(?=\/|$)/g;
 
 /**
- * Finds folders with other names that git takes for repositories. All additions go through `head` first, then through
- * `beside`.
+ * Finds folders with other names that git takes for repositories. All additions go through `noteHead` first, then
+ * through `noteEntry`.
  */
 class BareRepositories {
   /** Lower-case path → the path as written and its entries. */

@@ -78,7 +78,7 @@ function grantsFor({ hosts, span, by }: NetworkEffect, text: string): readonly s
   return read.flatMap((each) => (each.kind === "grant" ? [grantText(each.grant)] : []));
 }
 
-/** For these programs, `name:22` is a file on a host, and 22 no port. */
+/** For these programs, `name:22` is the file 22 on a host, and no port. */
 const COPIERS: ReadonlySet<string> = new Set(["git", "scp", "rsync"]);
 
 /** The ports that the text gives for a host, such as `:8443`; an empty text stands for the ports of the web. */

@@ -144,7 +144,7 @@ export const anyOfHosts = (kind: KnownHosts): string =>
 export const isKnownHost = (host: string, ...kinds: readonly KnownHosts[]): boolean =>
   kinds.some((kind) => BY_KIND.get(kind)?.has(host.toLowerCase()) === true);
 
-/** Whether the address is an encrypted one of these hosts. */
+/** Whether the address is on one of these hosts, with encryption. */
 export function isKnownAddress(address: string, ...kinds: readonly KnownHosts[]): boolean {
   const host = /^(?:sparse\+)?https:\/\/([^/:?#\s]+)(?=[/?#]|$)/i.exec(address)?.[1];
   return host !== undefined && isKnownHost(host, ...kinds);

@@ -129,7 +129,7 @@ function testEffects({ words, span, evaluates = false }: Compound, { walk, scope
 
 function definitionEffects(node: Compound, { walk, scope }: At): Scope {
   const name = node.name ?? "";
-  // The body is judged below; a call of it means no program of that name.
+  // The body is judged below; a call of the function means no program of that name.
   walk.doubt("shell.function", name, node.span, walk.world.models.find(name) === undefined);
   if (node.bodies.some((body) => callsItself(body, name, false))) walk.add({ kind: "bomb" }, name, node.span);
   const within = withFunction(withoutVariables(scope), name);

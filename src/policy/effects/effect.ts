@@ -69,7 +69,7 @@ export type EffectKind =
     }
   /** `inside`: it listens in the box or reports about it, and contacts no host. */
   | { readonly kind: "network"; readonly hosts: readonly string[]; readonly inside?: true }
-  /** `from`: only packages by name, from where the tools of this preset fetch. */
+  /** `from`: only packages by name, from the registries of this preset. */
   | { readonly kind: "install"; readonly what: string; readonly from?: Preset }
   | {
       readonly kind: "repository";

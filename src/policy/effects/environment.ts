@@ -48,7 +48,7 @@ type PathPlace = (path: string) => "inside" | "system" | null;
 const LISTS = new Set(VARIABLES.lists);
 const FOLDERS = new Set(VARIABLES.folders);
 const RELEASES = new Set(VARIABLES.releases);
-/** Lists that have folders of the box in them from its start. */
+/** Lists in which the box has folders of its own from the start. */
 export const BOX_LISTS: ReadonlySet<string> = new Set(VARIABLES.boxLists);
 
 type Forms = readonly (readonly [names: RegExp, forms: readonly RegExp[]])[];

@@ -20,7 +20,7 @@ interface At {
   readonly home: string;
 }
 
-/** A program without a followed model works only on the project with these words. */
+/** Whether a program without a followed model works only on the project with these words. */
 export function isLocalTool(program: string, args: readonly Arg[], at: At): boolean {
   if (args.some(({ kind }) => kind === "dynamic") || !args.every((arg) => leadsNear(arg, at))) return false;
   if (LOCAL.has(program)) return !args.some(({ value }) => INLINE.test(value));

@@ -250,7 +250,7 @@ const resultsOf = ({ args }: Use, names: RegExp): readonly Arg[] =>
       : [];
   });
 
-/** The writes by options with these names, whose values say where a result goes. */
+/** Writes to the values of options with these names, which say where a result goes. */
 export const writesTo = (use: Use, names: RegExp = RESULT): readonly Found[] =>
   resultsOf(use, names).map((file) => ({ kind: "write", path: use.place(file), span: file.span }));
 

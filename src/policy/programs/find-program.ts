@@ -183,7 +183,7 @@ class FindReader {
     return this.use.command(filled(words, MARK, this.below(here)), { folder });
   }
 
-  /** If the expression excludes nothing, a deletion of found files is one at every depth. */
+  /** If the expression excludes nothing, found files are deleted at every depth. */
   private widened(found: readonly Found[], finds: readonly Arg[]): readonly Found[] {
     if (this.narrowing.remaining !== null) return found;
     const all = new Set(finds.map((find) => this.use.place(find)));

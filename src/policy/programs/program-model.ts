@@ -286,7 +286,7 @@ export interface OptionSpec {
 export interface OptionTable {
   readonly named: ReadonlyMap<string, OptionSpec>;
   readonly numbers: boolean;
-  /** The row has all options that do more than read, and there are none: a word that becomes an option is harmless. */
+  /** The row is complete, and none of its options does more than read: a word that becomes an option is harmless. */
   readonly tame: boolean;
 }
 

@@ -140,8 +140,8 @@ function changesTerminal({ operands, program }: Use): readonly Found[] {
 /** The readers of this file, by the names that rows use. */
 export const SYSTEM_READERS: Readonly<Record<string, Reader>> = {
   /** Commands about users read the system's accounts. */
-  // On its own, the command tells what everybody in the box knows; inside of another command, it is what ways of
-  // running things are usually tried with.
+  // On its own, the command tells what everybody in the box knows; inside of another command, it is the usual probe of
+  // whether a way to run commands works.
   "own account": ({ nested, span }) => (nested ? [{ kind: "read", path: "/etc/passwd", span }] : []),
   "system accounts": ({ span }) => [{ kind: "read", path: "/etc/passwd", span }],
   printenv: printenvEffects,

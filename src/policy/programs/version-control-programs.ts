@@ -11,7 +11,7 @@ function forgeRequest(use: Use): readonly Found[] {
   return [{ kind: "network", hosts: [] }, ...files];
 }
 
-/** Any setting may be a token, except those under harmless keys. */
+/** Settings whose key names a token or a password may show it. */
 const tokens = (use: Use): readonly Found[] =>
   use.operands
     .filter(({ kind, value }) => kind !== "literal" || /token|oauth|password/i.test(value))

@@ -5,7 +5,7 @@ import type { Unproposed, Proposal } from "./propose-policy.ts";
 
 const MAX_TOLD = 50;
 
-/** A file of rules; comments above them tell the other proposals, and what no rule allows. */
+/** A file of rules; comments above them name the proposed hosts, and what no rule allows or was refused. */
 export function proposalText(
   { rules, allow_domains, left, refused }: Proposal,
   sessions: readonly string[],
@@ -21,7 +21,7 @@ export function proposalText(
   return rules.length === 0 ? head : `${head}\n${rules.map(tomlRule).join("\n")}`;
 }
 
-/** Patterns are the only characters in grants that are special to a shell. */
+/** Of the characters in grants, only those of patterns are special to a shell. */
 function hostsLine(grants: readonly string[]): string {
   if (grants.length === 0) return "No host was needed.";
   const list = grants.join(",");

@@ -122,7 +122,7 @@ const READS: readonly string[] = ["GET", "HEAD", "OPTIONS"];
 const METHODS: readonly string[] = [...READS, "POST", "PUT", "PATCH", "DELETE"];
 
 /**
- * A client that reads may also send HEAD or OPTIONS first. A method that no grant can name makes it a grant of all
+ * A client that reads may also send HEAD or OPTIONS first. A method that no grant can name makes the grant one of all
  * methods.
  */
 function methodsOf(seen: ReadonlySet<string> | null): readonly string[] | null {

@@ -32,7 +32,7 @@ export type RecordedConnection = Pick<
   "host" | "port" | "method" | "verdict" | "rule" | "reason"
 >;
 
-/** Everything in runs that a policy and grants are about. */
+/** Everything in runs that a proposal of a policy and grants is based on. */
 export interface Recording {
   /** The workspaces of all runs; a proposal needs a single one. */
   readonly workspaces: ReadonlySet<string>;

@@ -45,7 +45,7 @@ export function judgeNetwork(
   for (const act of acts) {
     if (act.kind === "name") judgeName(act, found);
     if (!isSocketAct(act)) continue;
-    // The question itself, where it was seen, says more.
+    // If the question for a name was seen itself, it says more than its socket.
     if (askingPids.has(act.pid) && isQuestion(act)) continue;
     if (act.kind === "listen") judgeListen(act, what, found);
     else if (act.family === "unix") judgeUnixSocket(act, found);

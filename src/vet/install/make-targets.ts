@@ -15,7 +15,7 @@ interface Target {
 
 interface MakefileParts {
   readonly asked: string;
-  /** Empty if there is none. Both texts keep the lines at their numbers. */
+  /** Empty if there are no such targets. Line numbers are the same in both texts. */
   readonly apart: string;
 }
 

@@ -108,7 +108,7 @@ interface CallPath {
 
 /** A command for tests, or a file with such a name. */
 const TEST = /(?:^|[\s/_.-])(?:tests?|specs?|__tests__)(?:$|[:/_.-])/i;
-/** What a command for tests leads to is tried rather than asked for. */
+/** Files that a command for tests leads to are `tried` rather than `asked`. */
 const runsOf = ({ runs }: Script, path: string, [command = ""]: readonly string[]): Runs =>
   runs === "asked" && (TEST.test(command) || TEST.test(path)) ? "tried" : runs;
 const NAMED = /\b(?:npm|yarn|pnpm|bun)\s+(?:run(?:-script)?\s+)?([\w:.-]{1,80})/g;

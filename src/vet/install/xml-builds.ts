@@ -4,7 +4,7 @@ import type { Reader } from "./scripts.ts";
 
 /** Looks at what Maven, Gradle, Ant, MSBuild and sbt run when they build: mostly commands in XML, word by word. */
 
-/** The XML without its comments, and with its lines at their numbers. */
+/** The XML without its comments, with the same line numbers. */
 const withoutComments = (xml: string): string =>
   xml.replaceAll(/<!--[^]*?-->/g, (all) => all.replaceAll(/[^\n]/g, ""));
 

@@ -14,18 +14,18 @@ const ARCHIVE =
   /\.(?:zip|jar|war|ear|whl|egg|apk|ipa|xpi|crx|vsix|nupkg|docx|xlsx|pptx|odt|epub|tgz|gz|tar|svgz|crate|gem|aar)$/;
 /** Folders in which tests of unpacking programs keep archives that they refuse. */
 const TRIED = /(?:^|\/)(?:fixtures?|__fixtures__|tests?|testdata|test-data|corpus)\//i;
-/** Bytes that are read of one compressed file. */
+/** Most bytes of one compressed file that are read. */
 const MAX_PACKED = 64 * 2 ** 20;
-/** Unpacked bytes that are counted of one file; a file with more is called large. */
+/** Most unpacked bytes of one file that are counted; a file with more is called large. */
 const MAX_UNPACKED = 512 * 2 ** 20;
-/** Unpacked bytes that are counted of all archives of a tree. */
+/** Most unpacked bytes of all archives of a tree that are counted. */
 const MAX_ALL = 2 * 2 ** 30;
 const MUCH = 8 * 2 ** 20;
 const RATIO = 100;
 const LARGE = 2 ** 30;
 /** An archive in an archive in an archive. */
 const MAX_DEPTH = 3;
-/** Bytes that are unpacked of an archive in another one. */
+/** Most unpacked bytes of an archive inside another one. */
 const MAX_INNER = 16 * 2 ** 20;
 const MAX_ENTRIES = 100_000;
 const MAX_INNERS = 32;
@@ -188,7 +188,7 @@ function leavesBy(path: string): boolean {
   return false;
 }
 
-/** Bytes that are read of the table at the end of a zip; of a larger table, only the end. */
+/** Most bytes of the table at the end of a zip that are read; of a larger table, only the end. */
 const MAX_TABLE = 8 * 2 ** 20;
 const isZip = (bytes: Buffer): boolean => u32(bytes, 0) === 0x04034b50;
 

@@ -6,7 +6,7 @@ import { Found, type LookRule } from "./rules.ts";
 
 /** Facts about a tree that are kept to compare it with another. */
 export interface TreeFacts {
-  /** All findings, also those beyond the number that is told. */
+  /** All findings, also those beyond the number that is shown. */
   readonly findings: readonly Finding[];
   /** Path and name → the text of what runs by itself. */
   readonly scripts: ReadonlyMap<string, string>;

@@ -240,7 +240,7 @@ const withAny =
   (text: string): boolean =>
     words.some((word) => text.includes(word));
 
-/** Words without which the sign is not there: they are missed much faster than the sign itself. */
+/** Words without which the sign cannot be there: a search for them is much faster than one for the sign. */
 const GATES: Partial<Record<Sign, (text: string) => boolean>> = {
   SHELL_AWAY: withAny("/dev/tcp", "/bin/", "sh.std"),
   ASIDE: withAny(" ".repeat(150), "\t".repeat(150)),

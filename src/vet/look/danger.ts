@@ -10,7 +10,7 @@ export interface Danger {
   readonly line: number;
 }
 
-/** Characters that are looked at of one script. */
+/** Most characters of one script that are looked at. */
 const MAX_TEXT = 2 ** 18;
 
 /**

@@ -16,7 +16,7 @@ const TRANSLATED =
 const UNSEEN =
   /(?:[\ufe00-\ufe0f\u{e0100}-\u{e01ef}]|[\u{e0020}-\u{e007e}]|[\u200b-\u200d]|[\u2060-\u2064\ufeff\u180e]){4,}/gu;
 const TAGS = /[\u{e0020}-\u{e007e}]{4}|[\ufe00-\ufe0f]{4}|[\u{e0100}-\u{e01ef}]{4}/u;
-/** If all are of one kind, they are blanks without width; if of two, they are the bits of something. */
+/** If all are of one kind, they are blanks without width; if of two kinds, they encode bits. */
 const BITS = /^(?:[\u200b-\u200d]|[\u2060-\u2064\ufeff\u180e]){8}/u;
 const FLAG = "\u{1f3f4}";
 

@@ -105,8 +105,8 @@ function lookAtOwn({ path, text, mode }: LookedAtFile, inner: readonly string[],
 }
 
 /**
- * Whether a `.git` file leads out. The own directory of a linked worktree or submodule is in the tree, or at somebody's
- * absolute path.
+ * Whether a `.git` file leads out of the tree. That of a linked worktree or submodule leads to a directory in the tree,
+ * or is somebody's absolute path.
  */
 function leadsOut(path: string, text: string): boolean {
   const target = /^gitdir: ([^\r\n]+)\n?$/.exec(text)?.[1];

@@ -142,7 +142,7 @@ class Look {
     };
   }
 
-  /** Keeps what another tree is compared by. */
+  /** Keeps the facts of a file by which trees are compared. */
   #keepFacts(file: LookedAtFile, handoff: Handoff | undefined): void {
     const { path, bytes, text = "", mode } = file;
     if (path.split("/").some(isDependencies)) return;

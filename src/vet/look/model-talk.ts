@@ -135,7 +135,7 @@ const MAX_COMMENT = 10_000;
 const MAX_HIDDEN = 200;
 /** Most matches of one pattern in one text. */
 const MAX_MATCHES = 50;
-/** Characters that are looked at of one text; no model reads more at once. */
+/** Most characters of one text that are looked at; no model reads more at once. */
 const MAX_TEXT = 2 ** 19;
 
 /** A cheap search for words without which none of the other patterns matches. */
@@ -367,7 +367,7 @@ function withoutFences(text: string): string {
   return lines.join("\n");
 }
 
-/** The text in one spelling, with its lines at their numbers. */
+/** The text in one spelling, with the same line numbers. */
 const folded = (text: string): string =>
   /^[\n\r\t -~]*$/.test(text)
     ? text

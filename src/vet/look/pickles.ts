@@ -54,7 +54,7 @@ const NAMED = /[ci]([\w.]{1,60})\n([\w.]{1,60})\n/g;
 const STACKED = /[\x8cUT]\W?([\w.]{1,60}?)(?:\x94|q.)?[\x8cU][^]([\w.]{1,60}?)(?:\x94|q.)?\x93/g;
 /** Folders in which tests of such readers keep data that they refuse. */
 const TRIED = /(?:^|\/)(?:fixtures?|__fixtures__|tests?|testdata|test-data|corpus)\//i;
-/** Bytes that are looked at of one file. */
+/** Most bytes of one file that are looked at. */
 const MAX_BYTES = 8 * 2 ** 20;
 
 export function lookAtPickle({ path, ending, bytes }: LookedAtFile, found: Found): void {

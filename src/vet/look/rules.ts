@@ -1,7 +1,7 @@
 import { type Finding, hostile, noisy, note, type WeighedRule, type Weight } from "../../core/behaviour.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 
-/** Rules on what a tree is, before anything in it runs. */
+/** Rules on a tree, before anything in it runs. */
 export const LOOK_RULES = {
   "look.more": noisy("there is more than was looked at: entries, bytes or findings beyond the bounds"),
   "files.link-out": noisy("a link leads out of the tree"),
@@ -168,9 +168,9 @@ interface Place {
   readonly line?: number;
 }
 
-/** Most findings that are told of one rule; any more are only counted. */
+/** Most findings of one rule that are shown; any more are only counted. */
 const MAX_SHOWN = 20;
-/** Most findings that are kept of one rule, so that trees can be compared. */
+/** Most findings of one rule that are kept, so that trees can be compared. */
 const MAX_KEPT = 2000;
 
 /** The findings, each once, and a bounded number for each rule. */
