@@ -6,7 +6,7 @@ import { oneLine } from "./context/untrusted-text.ts";
 
 /** Default when no other is set: tools need the likely word, not a creative one. */
 export const TOOL_TEMPERATURE = 0.2;
-/** For one reply after a repetition, or after a small model's failed edit, so that the model leaves its circle. */
+/** For one reply after a repetition, or after a small model's failed edit, so that the model tries something else. */
 const REPETITION_TEMPERATURE = 0.8;
 
 /** The tools that a demand leaves. */

@@ -140,8 +140,9 @@ const wholeFileText = (path: string, mends: boolean): string =>
     ? `Say in one sentence what is missing or wrong in ${path}, then write all of it as it has to be, in one code block.`
     : `Write all of ${path} as it has to be, in one code block and nothing else.`;
 
-/** A block of this many lines is the file again; a shorter text before it than this says nothing about it. */
+/** A block of at least five lines counts as the file itself. */
 const WHOLE = /^```[^\n]*\n(?:[^\n]*\n){5}/m;
+/** A shorter text before it says nothing about the file. */
 const MIN_FINDING_LENGTH = 40;
 
 /** The words that came instead of a file. */

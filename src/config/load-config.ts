@@ -204,7 +204,7 @@ function merge(sources: readonly Source[]): Config {
   return { settings, origins };
 }
 
-/** A secret given by name only keeps the hosts that were set for it before. */
+/** A secret given only by name keeps the hosts that were set for it before. */
 const withKnownHosts = ({ secrets }: Settings, named: Settings["secrets"]): Settings["secrets"] =>
   Object.fromEntries(
     Object.entries(named).map(([name, hosts]) => [name, hosts.length === 0 ? (secrets[name] ?? []) : hosts]),

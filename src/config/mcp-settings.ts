@@ -184,7 +184,7 @@ export interface ProjectServers {
   readonly faults: readonly string[];
 }
 
-/** The servers of a project's file: under one of the known keys. */
+/** The servers of a project's file, read from the first key of TABLES that it has. */
 export function projectServers(value: unknown): ProjectServers {
   const table = tableIn(value);
   if (table === undefined) return { servers: {}, faults: ["it holds no servers: expected mcpServers"] };

@@ -7,7 +7,7 @@ export interface AuditEntry {
 }
 
 export interface Audit {
-  /** Durable when it returns, all entries or none, so that the action they announce may follow. Throws when the write fails. */
+  /** Durable when it returns, all entries or none, so that the announced action may follow. Throws on failure. */
   readonly write: (entries: readonly AuditEntry[]) => void;
   /** Whether every line of the file is as it was written. */
   readonly verify: () => AuditVerdict;

@@ -2,7 +2,7 @@ import type { Connection } from "./network.ts";
 
 /** What programs were seen doing in a box, and how that is judged. Types and pure functions. */
 
-/** A process at the start of its program. A process that starts another program appears again. */
+/** A process at the start of its program. A process that executes another program appears again. */
 export interface SeenProcess {
   /** Process id inside the box. */
   readonly pid: number;

@@ -86,8 +86,8 @@ export type OwnAnswer =
   | { readonly kind: "unreachable"; readonly reason: string };
 
 /**
- * Requests of harness itself, judged by the grants like a box's requests. It follows no redirect: a caller that wants
- * to asks again.
+ * Requests of harness itself, judged by the grants like a box's requests. Redirects are not followed: the caller has to
+ * send another request.
  */
 export interface OwnRequests {
   readonly send: (request: OwnRequest, signal: AbortSignal) => Promise<OwnAnswer>;

@@ -1,4 +1,4 @@
-/** How the reason of a run begins that ended with 0 and lacked nothing; what was verified, or not, follows. */
+/** Begins the reason of a run that ended with 0 and lacked nothing; what was verified, or not, follows. */
 export const PLAIN_ENDING = "The model gave its answer";
 
 /** The same for a run that looked and changed nothing: many a question reads like a request for a change. */

@@ -1,4 +1,4 @@
-/** How to wait for a server that says "later", whichever server it is. Pure: callers bring clock and chance. */
+/** How to wait for a server that says "later", whichever server it is. Pure: callers supply clock and randomness. */
 
 export interface RetryRules {
   /** Most attempts of one request if every failure is a passing one. */

@@ -166,7 +166,7 @@ const NO_DIFF = { added: 0, removed: 0, lines: [] };
 
 interface StepReport {
   readonly head: string;
-  /** Undefined for a file that is new or removed. */
+  /** Empty for a file that is new or removed. */
   readonly lines: readonly string[];
 }
 

@@ -34,8 +34,8 @@ export const globTool = (context: ToolContext): AnyTool =>
   });
 
 /**
- * Patterns of paths: `*` and `?` within a name, `**` across folders, `[a-z]`, `{a,b}`. A pattern without a slash matches the
- * name at any depth. Every pattern is fast: only the last star is tried again.
+ * Patterns of paths: `*` and `?` within a name, `**` across folders, `[a-z]`, `{a,b}`. A pattern without a slash
+ * matches the name at any depth. Every pattern is fast: only the last star is tried again.
  */
 export function globPattern(pattern: string): (path: string) => boolean {
   const forms = alternatives(pattern.replace(/^(?:\.?\/)+/, "")).map(segmentsOf);

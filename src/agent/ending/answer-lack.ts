@@ -22,7 +22,7 @@ export const EARNED: Earned = { kind: "earned" };
 export interface RequestFacts {
   readonly intent: Intent;
   readonly request: string;
-  /** A model with few parameters: it often takes a look for the deed, and words for the answer. */
+  /** A model with few parameters: it often mistakes a look for the change, and empty words for an answer. */
   readonly isWeak: boolean;
   /** The request only wants something to be run, and to know the outcome. */
   readonly runs?: boolean;
@@ -67,7 +67,7 @@ export function ranFor(
   return (isWeak && OF_TESTS.test(request) ? ranTests : ran) ?? look;
 }
 
-/** That the command failed is an answer, too; that it succeeded is one only if it did. */
+/** A report that the command failed is an answer, too; a report of success is one only if it succeeded. */
 function lackOfRun(
   answer: string,
   asked: RequestFacts,

@@ -6,8 +6,8 @@ import { visibleLine } from "../../core/text/visible.ts";
 
 /*
  * A check proves the work only if it is still the same check. This looks at what was done to it: tests that are gone,
- * emptied, fewer or skipped; a script or recipe that succeeds whatever happens; or a success after which only the tests
- * themselves were changed. A request for exactly that is allowed. Changes that no count shows are not found, such as a
+ * emptied, fewer or skipped; a script or recipe that succeeds whatever happens; or a success that follows changes to
+ * the tests alone. A request for exactly that is allowed. Changes that no count shows are not found, such as a
  * different expectation beside a change of the code.
  */
 

@@ -44,7 +44,7 @@ const PORTUGUESE = "corrigi|consertei|modifiquei|alterei|adicionei|removi|substi
 const ITALIAN = "corretto|modificato|cambiato|aggiunto|rimosso|sostituito|aggiornato|implementato|risolto";
 const RUSSIAN = "исправил|изменил|добавил|удалил|заменил|обновил|переименовал";
 
-/** The answerer says that it did so itself. */
+/** The model says that it did something itself. */
 const MINE: readonly Form[] = [
   formOf(CHANGED, String.raw`${I_HAVE}(?:${CHANGED})\b${NO_OBJECT}`),
   formOf(DONE_TO, `${I_HAVE}(?:${DONE_TO}) ${OBJECTS}${NO_OBJECT}`),
@@ -64,7 +64,7 @@ const MINE: readonly Form[] = [
   ),
 ];
 
-/** The work is said to be done just now. */
+/** Says that the work was done just now. */
 const DONE: readonly Form[] = [
   formOf(
     "been",

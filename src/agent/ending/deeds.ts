@@ -207,7 +207,7 @@ export class Deeds {
     return [...this.#looked];
   }
 
-  /** For a model that keeps looking: ACT_NOW after STALE_LOOKS stale looks in a row, ACT_SOON once in a run. */
+  /** For a model that keeps looking: ACT_NOW after STALE_LOOKS stale looks in a row, ACT_SOON once. */
   note(intent: Intent): string | undefined {
     if (this.#stale >= STALE_LOOKS) {
       this.#stale = 0;

@@ -39,7 +39,7 @@ import type { Verification } from "./verification.ts";
 /** Commands whose exit code is an answer, not a failure. */
 const ANSWERS = /^\s*(?:!|\[|test\b|grep\b|rg\b|diff\b|cmp\b|git (?:diff|grep)\b)/;
 
-/** Told when words alone answered a round of repair: an untouched file fails again, and the round would be lost. */
+/** Told when a round of repair was answered without a call: the check would only fail again, and the round be lost. */
 export const REPAIR_NOW =
   "You called nothing, so nothing is repaired, and the check still fails as it did. Call a tool now that mends its cause.";
 

@@ -4,10 +4,10 @@ import { visibleLine } from "../../core/text/visible.ts";
 import { ownText, type ShownFile } from "../next-reply.ts";
 
 /*
- * What the model itself says a command prints when the task is done. A small model mostly finds a shown output right,
- * but often knows better than its own program when asked beforehand. So when nothing else proves its work, it is asked
- * in a new conversation, twice and in two ways, without anything it did or saw. Only if both replies agree does the
- * answer count.
+ * What a command prints when the task is done, according to the model itself. A small model mostly calls an output
+ * right when shown it, but often knows better than its own program when asked without it. So when nothing else proves
+ * its work, it is asked in a new conversation, twice and in two ways, without anything it did or saw. The answer counts
+ * only if both replies agree.
  */
 
 /** Most bytes of an output that is compared: a command that prints more does not answer one question. */

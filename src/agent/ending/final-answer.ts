@@ -21,7 +21,7 @@ const brokenOff = (times: number): LoopEnd => ({
   reason: `The model's answer was cut at its length limit ${times} times in a row, and has no end.`,
 });
 
-/** Handles replies that repeat themselves. They are not continued: that would be the circle again. */
+/** Handles replies that repeat themselves. They are not continued: that would only repeat them further. */
 class RepeatedReplies {
   #inARow = 0;
 

@@ -185,8 +185,8 @@ const OPEN_QUESTION =
   /^(?:(?:how|why|what|where|when|which|who|whose)\b(?! about\b)(?:'s|'re)?(?: [\w-]+)+|(?:is|are|was|were|does|did|do (?:we|they|users?)|has|have|isn't|aren't|doesn't|can (?!you\b|we\b|i\b)[\w-]+)(?: [\w-]+){2,}).*\?["')\s]*$/;
 
 /**
- * A question whose words do not tell whether it is about the project. Either way it wants an answer and no change. Two
- * words refer to what was said before.
+ * A question whose words do not tell whether it is about the project. Either way it wants an answer and no change. A
+ * question of two words refers to what was said before.
  */
 const isOpenQuestion = ({ text }: Sentence): boolean =>
   OPEN_QUESTION.test(text) &&

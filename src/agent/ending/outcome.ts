@@ -87,7 +87,7 @@ const SIGNALS: Readonly<Record<Signal, readonly [ExitCode, string]>> = {
  * 5. a standing refusal: no later call succeeded that changes something or has the same target. It comes before an
  *    answer that does not fit its schema, fails its check or was given without doing anything, because a person can
  *    lift the refusal;
- * 6. otherwise one of those failures, or done. Not done is a change that a weak model calls unneeded, without proof.
+ * 6. otherwise one of those failures, or done. A change that a weak model calls unneeded, without proof, is not done.
  *    With `strict`, neither is an answer about the repository without a look, nor one that claims a change when nothing
  *    changed, or passing tests whose last run failed.
  * Refusals are listed by `denialsOf` in any case.

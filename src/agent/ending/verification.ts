@@ -159,7 +159,7 @@ export class Verification {
     return this.#last;
   }
 
-  /** The check runs, if that is known. */
+  /** False once it is known that the check cannot be used. */
   get checks(): boolean {
     return !this.#isUnused;
   }

@@ -50,9 +50,7 @@ interface Run {
   readonly removed: boolean;
 }
 
-/**
- * What turns one list of lines into the other, in order. Without runs, because a diff would be too long, one change.
- */
+/** Changes that turn one list into the other, in order. Without `runs`, since the diff was too long: one change. */
 export function changesOf(runs: readonly Run[] | undefined, of: DifferingLines): readonly Change[] {
   const whole = [
     { count: of.before.length, added: false, removed: true },

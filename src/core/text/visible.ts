@@ -121,7 +121,7 @@ export function visibleStream(): {
   };
 }
 
-/** Lines as a terminal leaves them: after carriage returns, a line's last state. */
+/** Lines as a terminal leaves them: a line overwritten after a carriage return has its last state. */
 export function lastStates(text: string): string {
   return text.includes("\r") ? text.split("\n").map(lastState).join("\n") : text;
 }

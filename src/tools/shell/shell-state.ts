@@ -135,8 +135,8 @@ export function exportedIn(variables: readonly string[]): Exported {
 }
 
 /**
- * Variables exported in addition to the box's own, without those that may not be kept. A variable of the box that a call
- * unsets or no longer exports is there again in the next call.
+ * Variables exported in addition to the box's own, without those that may not be kept. A variable of the box that a
+ * call unsets or no longer exports is there again in the next call.
  */
 export async function envOver(
   own: Exported,
