@@ -77,10 +77,10 @@ function applyAllow(rule: UserRule, judged: Judged, rulings: Ruling[]): readonly
       )
       .map(({ span }) => rulingBy(rule, span));
   }
-  const own = effectsOf(calls.length, effects);
+  const byCommand = effectsOf(calls.length, effects);
   return calls.flatMap((called, call) => {
     if (!fitsCommand(rule, called)) return [];
-    const indices = own[call] ?? [];
+    const indices = byCommand[call] ?? [];
     const does = indices.flatMap((index) => effects[index] ?? []);
     if (!fitsAllow(rule, called, does, places)) return [];
     for (const index of indices) cover(covering, index);
@@ -95,9 +95,9 @@ const vouchesForEffect = (rule: UserRule, { places }: Judged, effect: Effect): b
 
 /** Indices of each command's effects. */
 function effectsOf(count: number, effects: readonly Effect[]): readonly (readonly number[])[] {
-  const own: number[][] = Array.from({ length: count }, () => []);
-  for (const [index, { call }] of effects.entries()) own[call]?.push(index);
-  return own;
+  const byCommand: number[][] = Array.from({ length: count }, () => []);
+  for (const [index, { call }] of effects.entries()) byCommand[call]?.push(index);
+  return byCommand;
 }
 
 interface Covering {

@@ -168,11 +168,11 @@ export function withObjections(
   if (!rulings.some(({ contained }) => contained === "offline")) return rulings;
   // A command that records in the repository may write there in its box.
   const records = new Set(effects.flatMap(({ kind, call }) => (kind === "repository" ? [call] : [])));
-  const asked: Readonly<Record<Use, boolean[]>> = { read: [], write: [] };
+  const objected: Readonly<Record<Use, boolean[]>> = { read: [], write: [] };
   const objects = (call: number, use: Use): boolean => {
     const called = calls[call];
     if (called === undefined) return false;
-    return (asked[use][call] ??= records.has(call) || callObjection(called, around, use));
+    return (objected[use][call] ??= records.has(call) || callObjection(called, around, use));
   };
   // Nothing else judges the words of a call to a function.
   const anywhere = calls.some(({ words: [name] }, at) => !knows(name?.value ?? "") && objects(at, "write"));

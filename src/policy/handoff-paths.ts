@@ -260,8 +260,8 @@ const copied = (text: string): string => JSON.parse(JSON.stringify(text)) as str
 export function commitHandoff(entries: readonly GitEntry[], workspace: string): readonly Handoff[] {
   const found = handoffOf(entries.flatMap(asChanged), workspace);
   const odd = entries.flatMap(oddIn);
-  const told = new Set(odd.map(({ path }) => path));
-  return [...odd, ...found.filter(({ path }) => !told.has(path))];
+  const oddPaths = new Set(odd.map(({ path }) => path));
+  return [...odd, ...found.filter(({ path }) => !oddPaths.has(path))];
 }
 
 /** Of several findings about one path the gravest; of equals the first. */

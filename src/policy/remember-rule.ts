@@ -101,7 +101,7 @@ interface Draft {
 /** One draft for each command or redirect that is asked about, or why there is none. */
 function draftsFor(text: string, { calls, effects }: TextEffects, places: Places): readonly Draft[] | string {
   const drafts = new Map<string, Draft>();
-  const asked = new Map<Called, Effect[]>();
+  const askedByCommand = new Map<Called, Effect[]>();
   for (const effect of effects) {
     const { verdict, reason, id } = rulingOf(effect, places);
     if (verdict !== "ask") continue;
@@ -111,10 +111,10 @@ function draftsFor(text: string, { calls, effects }: TextEffects, places: Places
       const draft = redirectDraft(effect, places);
       if (draft === undefined) return `a rule would hold for every command: ${reason} (${id})`;
       drafts.set(draft.example, draft);
-    } else asked.set(called, [...(asked.get(called) ?? []), effect]);
+    } else askedByCommand.set(called, [...(askedByCommand.get(called) ?? []), effect]);
   }
-  for (const [called, own] of asked) {
-    const draft = commandDraft(called, own, { text, places });
+  for (const [called, askedEffects] of askedByCommand) {
+    const draft = commandDraft(called, askedEffects, { text, places });
     if (typeof draft === "string") return draft;
     drafts.set(draft.example, draft);
   }

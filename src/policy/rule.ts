@@ -50,9 +50,9 @@ export function withRules(document: string, rules: readonly RuleForm[]): string 
 
 /** One rule in TOML. */
 export function tomlRule(rule: RuleForm): string {
-  const given = Object.entries(rule);
+  const entries = Object.entries(rule);
   const lines = RULE_KEYS.flatMap((key) => {
-    const value: unknown = given.find(([name]) => name === key)?.[1];
+    const value: unknown = entries.find(([name]) => name === key)?.[1];
     return value === undefined ? [] : [`${key} = ${tomlValue(value)}`];
   });
   return `[[rule]]\n${lines.join("\n")}\n`;

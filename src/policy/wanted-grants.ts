@@ -25,18 +25,18 @@ export function wantedGrants(
   context: CommandContext,
 ): readonly string[] {
   if (decision.decision !== "ask" || decision.contained) return [];
-  const wanted = new Set<string>();
+  const grants = new Set<string>();
   for (const effect of decision.effects) {
-    if (effect.kind === "install" && effect.from !== undefined) wanted.add(effect.from);
+    if (effect.kind === "install" && effect.from !== undefined) grants.add(effect.from);
     if (effect.kind !== "network" || effect.inside === true) continue;
     if (whyUncarried(effect, text) !== undefined) return [];
     const named = grantsFor(effect, text);
     if (named === undefined) return [];
-    for (const each of named) wanted.add(each);
+    for (const each of named) grants.add(each);
   }
-  if (wanted.size === 0) return [];
-  const granted = [...(context.granted ?? []), ...wanted];
-  return policy.decide(text, { ...context, granted }).contained ? [...wanted] : [];
+  if (grants.size === 0) return [];
+  const granted = [...(context.granted ?? []), ...grants];
+  return policy.decide(text, { ...context, granted }).contained ? [...grants] : [];
 }
 
 /** A file name that bash opens as a connection. */

@@ -63,11 +63,11 @@ const BOMB = 100;
 
 export function archiveFindings(unpacked: Unpacked): readonly Finding[] {
   const ending = endingOf(unpacked);
-  const left = unpacked.left_out.map(([name, why]) => {
+  const leftOut = unpacked.left_out.map(([name, why]) => {
     const [rule, words] = LEFT_OUT[why] ?? ["unpack.odd", why];
     return found(rule, `${visibleLine(name)} ${words}`, visibleLine(name));
   });
-  return ending === undefined ? left : [ending, ...left];
+  return ending === undefined ? leftOut : [ending, ...leftOut];
 }
 
 /** Whether all contents of the archive were unpacked. */

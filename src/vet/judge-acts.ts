@@ -77,15 +77,20 @@ function judgeChanges(
   found: ActFindings,
 ): void {
   const { added, modified, deleted, more } = changes;
-  const gone = deleted.filter((path) => !BUILT.test(path));
-  if (gone.length >= FEW && gone.length >= around.files / 2)
-    found.add("run.wipe", `removes ${gone.length} of the repository's ${around.files} files`, null);
-  else if (gone.length + more > MANY_DELETED && gone.length > 0)
-    found.add("run.deletes", `removes ${gone.length} files: ${gone.slice(0, MAX_SHOWN).join(", ")}`, null);
-  const own = modified.filter(
+  const deletedSources = deleted.filter((path) => !BUILT.test(path));
+  if (deletedSources.length >= FEW && deletedSources.length >= around.files / 2)
+    found.add("run.wipe", `removes ${deletedSources.length} of the repository's ${around.files} files`, null);
+  else if (deletedSources.length + more > MANY_DELETED && deletedSources.length > 0)
+    found.add(
+      "run.deletes",
+      `removes ${deletedSources.length} files: ${deletedSources.slice(0, MAX_SHOWN).join(", ")}`,
+      null,
+    );
+  const changedSources = modified.filter(
     (path) => (!BUILT.test(path) || path.startsWith("lib/")) && !path.startsWith(".git/"),
   );
-  if (own.length > 0) found.add("run.sources", `changes ${firstOf(own, MAX_SHOWN)}`, null);
+  if (changedSources.length > 0)
+    found.add("run.sources", `changes ${firstOf(changedSources, MAX_SHOWN)}`, null);
   if (observed.by === "calls" || what === "given") return;
   const [first] = observed.processes;
   const [pid, at] = [first?.pid ?? 0, 0];

@@ -92,7 +92,7 @@ const node: Reader = (place, granted) => {
         words: ["npm", "run", "--silent", name],
       }),
     );
-  const own = [
+  const ownSteps = [
     ...scriptsOf(LIFECYCLE),
     ...(!has("install") && !has("preinstall") && place.names.has("binding.gyp")
       ? [line(place, "install", "binding.gyp", "node-gyp rebuild")]
@@ -109,10 +109,10 @@ const node: Reader = (place, granted) => {
             "install",
             lock ?? "package.json",
             `npm ${lock === undefined ? "install" : "ci"}${online ? "" : " --offline"}`,
-            { orElse: own },
+            { orElse: ownSteps },
           ),
         ]
-      : own;
+      : ownSteps;
   const builds = place.folder === "" && has("build") ? ["build"] : [];
   return [
     ...whole,
@@ -124,10 +124,13 @@ const node: Reader = (place, granted) => {
 
 /** Whether all dependencies lie in the repository. */
 function isLocal(manifest: Readonly<Record<string, unknown>>): boolean {
-  const wanted = ["dependencies", "devDependencies", "optionalDependencies", "peerDependencies"].flatMap(
-    (key) => Object.values(fieldsOf(manifest[key])),
-  );
-  return wanted.every((value) => typeof value === "string" && /^(?:file|link|workspace):/.test(value));
+  const dependencies = [
+    "dependencies",
+    "devDependencies",
+    "optionalDependencies",
+    "peerDependencies",
+  ].flatMap((key) => Object.values(fieldsOf(manifest[key])));
+  return dependencies.every((value) => typeof value === "string" && /^(?:file|link|workspace):/.test(value));
 }
 
 const python: Reader = (place, granted) => {
@@ -135,7 +138,7 @@ const python: Reader = (place, granted) => {
   const project = place.names.has("pyproject.toml") ? place.text("pyproject.toml") : "";
   const steps: PlannedStep[] = [];
   const isProject = setup || /^\[(?:project|build-system)\]/m.test(project);
-  const own: PlannedStep[] = [
+  const ownSteps: PlannedStep[] = [
     ...(setup
       ? [line(place, "install", "setup.py", "python3 setup.py install", { needs: ["python3"] })]
       : []),
@@ -155,7 +158,7 @@ const python: Reader = (place, granted) => {
           ".",
         ],
         needs: ["pip"],
-        orElse: own,
+        orElse: ownSteps,
       }),
     );
   const list = [...place.names].find((name) => /^requirements[\w.-]*\.txt$/.test(name));
@@ -272,7 +275,7 @@ const COMPOSER_EVENTS = [
 const php: Reader = (place) => {
   if (!place.names.has("composer.json")) return [];
   const scripts = fieldsOf(fieldsIn(place.text("composer.json"))["scripts"]);
-  const own = COMPOSER_EVENTS.flatMap((event) =>
+  const ownSteps = COMPOSER_EVENTS.flatMap((event) =>
     [scripts[event]]
       .flat()
       .filter((text) => typeof text === "string")
@@ -281,7 +284,7 @@ const php: Reader = (place) => {
   return [
     line(place, "install", "composer.json", "composer install --no-interaction", {
       needs: ["composer", "php"],
-      orElse: own,
+      orElse: ownSteps,
     }),
   ];
 };

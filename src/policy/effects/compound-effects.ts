@@ -93,10 +93,10 @@ function firstName(node: Node): string {
 
 /** A loop that changes its folder may start its second round elsewhere, so that round is judged too. */
 function withSecondRound(before: Scope, after: Scope, again: (from: Scope) => Scope): Scope {
-  const left = either(before, after);
-  return left.folders === before.folders || left.folders.length === before.folders.length
-    ? left
-    : again({ ...left, folders: [null] });
+  const afterRound = either(before, after);
+  return afterRound.folders === before.folders || afterRound.folders.length === before.folders.length
+    ? afterRound
+    : again({ ...afterRound, folders: [null] });
 }
 
 const MAX_ROUNDS = 16;

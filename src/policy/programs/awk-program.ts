@@ -263,17 +263,19 @@ const MAWK_SETTINGS: ReadonlySet<string> = new Set([
 
 function programEffects(use: Use): readonly Found[] {
   const { options, operands } = use;
-  const given = options.flatMap(({ name, value }) => (TEXTS.has(name) && value !== null ? [value] : []));
+  const optionTexts = options.flatMap(({ name, value }) =>
+    TEXTS.has(name) && value !== null ? [value] : [],
+  );
   const files = options.some(({ name }) => FILES.has(name));
-  const own = given.length > 0 || files ? given : operands.slice(0, 1);
-  const others = files && given.length === 0 ? operands.slice(0, 1) : [];
+  const programs = optionTexts.length > 0 || files ? optionTexts : operands.slice(0, 1);
+  const others = files && optionTexts.length === 0 ? operands.slice(0, 1) : [];
   return [
     ...others.map(({ span, ...arg }) => ({ kind: "read", path: use.place({ span, ...arg }), span }) as const),
     ...optionDoubts(use),
     ...operands
       .filter(({ value }) => /^ARG[CV]=/.test(value))
       .map((arg) => use.doubt("operand.unknown", arg)),
-    ...textEffects(own, use),
+    ...textEffects(programs, use),
   ];
 }
 

@@ -111,10 +111,10 @@ function xargsEffects(use: Use): readonly Found[] {
   const { operands, options } = use;
   if (operands.length === 0) return [];
   const mark = options.findLast(({ name }) => XARGS_MARKS.has(name));
-  const given = givenWords(use);
-  const known = given.every(({ kind }) => kind === "literal");
-  const apart = known && given.length > 1 && options.some(({ name }) => PARTS.has(name));
-  const runs = [given, ...(apart ? [[unknownWord(use)]] : [])].map((words) =>
+  const inputWords = givenWords(use);
+  const known = inputWords.every(({ kind }) => kind === "literal");
+  const apart = known && inputWords.length > 1 && options.some(({ name }) => PARTS.has(name));
+  const runs = [inputWords, ...(apart ? [[unknownWord(use)]] : [])].map((words) =>
     mark === undefined ? [...operands, ...words] : filled(operands, [mark.value?.value ?? "{}"], words),
   );
   const input = options.some(({ name }) => FILES.has(name)) ? use.input : "nothing";
@@ -157,13 +157,14 @@ function parallelEffects(use: Use): readonly Found[] {
   const rest = from === -1 ? [] : use.args.slice(from);
   const end = rest.findIndex(({ value }) => SOURCES.has(value));
   const command = end === -1 ? rest : rest.slice(0, end);
-  const given = end === -1 ? [] : rest.slice(end + 1).filter(({ value }) => !SOURCES.has(value));
+  const sourceWords = end === -1 ? [] : rest.slice(end + 1).filter(({ value }) => !SOURCES.has(value));
   const asks: Found = { kind: "unknown", doubt: "command.escapes", what: use.program, span: use.span };
-  const [first] = given;
+  const [first] = sourceWords;
   const unknown: Arg = { kind: "dynamic", value: UNKNOWN, span: use.span };
-  const inputs = command.length === 0 && first !== undefined ? given.flatMap((text) => use.shell(text)) : [];
+  const inputs =
+    command.length === 0 && first !== undefined ? sourceWords.flatMap((text) => use.shell(text)) : [];
   const ran =
-    command.length === 0 ? [] : use.command([...filled(command, ["{}"], [unknown]), ...given, unknown]);
+    command.length === 0 ? [] : use.command([...filled(command, ["{}"], [unknown]), ...sourceWords, unknown]);
   return [asks, ...inputs, ...ran];
 }
 

@@ -78,7 +78,7 @@ export function readerOf(check: Check): Reader {
     if (reader === undefined) throw new Error(`no reader is called ${check}`);
     return reader;
   }
-  const [name, given] = check;
+  const [name, parameters] = check;
   if (!Object.hasOwn(ROW_CHECKS, name)) throw new Error(`no check is called ${name}`);
-  return ROW_CHECKS[name as keyof typeof ROW_CHECKS](given);
+  return ROW_CHECKS[name as keyof typeof ROW_CHECKS](parameters);
 }

@@ -38,12 +38,12 @@ const statements =
     ...commandsFromStdin(use),
   ];
 
-const tableOf = (given: CheckParameter): readonly (readonly [string, string])[] =>
-  typeof given === "object" ? Object.entries(given) : [];
+const tableOf = (parameter: CheckParameter): readonly (readonly [string, string])[] =>
+  typeof parameter === "object" ? Object.entries(parameter) : [];
 
-const wordsOf = (given: CheckParameter): readonly string[] =>
-  typeof given === "string" ? given.split(" ") : isList(given) ? given : [];
-const isList = (given: CheckParameter): given is readonly string[] => Array.isArray(given);
+const wordsOf = (parameter: CheckParameter): readonly string[] =>
+  typeof parameter === "string" ? parameter.split(" ") : isList(parameter) ? parameter : [];
+const isList = (parameter: CheckParameter): parameter is readonly string[] => Array.isArray(parameter);
 
 const effectsOf = (effect: string, use: Use): readonly Found[] =>
   Object.hasOwn(WIDE_EFFECTS, effect)
@@ -73,37 +73,37 @@ export const WIDE_EFFECTS = {
   ...PACKAGE_EFFECTS,
 } as const satisfies Readonly<Record<string, Reader>>;
 
-const textOf = (given: CheckParameter): string => (typeof given === "string" ? given : "");
+const textOf = (parameter: CheckParameter): string => (typeof parameter === "string" ? parameter : "");
 
 /** Checks with parameters: name in the row → reader made from the parameters. */
 export const ROW_CHECKS = {
   /** Harmless values by option; any other value is code to load. */
-  "known values": (given) => knownValues(given, "option.loads-code"),
+  "known values": (parameter) => knownValues(parameter, "option.loads-code"),
   /** Harmless values by option; any other value is not understood. */
-  "understood values": (given) => knownValues(given, "option.unknown"),
+  "understood values": (parameter) => knownValues(parameter, "option.unknown"),
   "known values until the next option": knownUntilNextOption,
   /** Patterns that values of options have to match to be harmless. */
   "values like": valuesLike,
   "not as first argument": notFirstArgument,
   "writes unless": writesUnless,
   "writes below with": writesBelowWith,
-  "hands on to": (given) => handsOn(textOf(given), 0),
-  "hands the rest on to": (given) => handsOn(textOf(given), 1),
-  "always reads": (given) => () => [{ kind: "read", path: textOf(given) }],
-  "always writes": (given) => () => [{ kind: "write", path: textOf(given) }],
+  "hands on to": (parameter) => handsOn(textOf(parameter), 0),
+  "hands the rest on to": (parameter) => handsOn(textOf(parameter), 1),
+  "always reads": (parameter) => () => [{ kind: "read", path: textOf(parameter) }],
+  "always writes": (parameter) => () => [{ kind: "write", path: textOf(parameter) }],
   "every use": everyUse,
   "only with": harmlessOnlyWith,
   "runs only": runsOnly,
-  "script, or one of": (given) => runsProgramOf(wordsOf(given)),
+  "script, or one of": (parameter) => runsProgramOf(wordsOf(parameter)),
   "tests when every target is like": testsWhen,
   "network when a target is like": reachesWhen,
-  "program in": (given) => runner(wordsOf(given)),
-  "statements in": (given) => statements(...wordsOf(given)),
-} as const satisfies Readonly<Record<string, (given: CheckParameter) => Reader>>;
+  "program in": (parameter) => runner(wordsOf(parameter)),
+  "statements in": (parameter) => statements(...wordsOf(parameter)),
+} as const satisfies Readonly<Record<string, (parameter: CheckParameter) => Reader>>;
 
-function knownValues(given: CheckParameter, doubt: Doubt): Reader {
+function knownValues(parameter: CheckParameter, doubt: Doubt): Reader {
   const known = new Map(
-    tableOf(given).flatMap(([options, values]) => {
+    tableOf(parameter).flatMap(([options, values]) => {
       const set: ReadonlySet<string> = new Set(values.split(" "));
       return options.split(" ").map((option) => [option, set] as const);
     }),
@@ -119,8 +119,8 @@ function knownValues(given: CheckParameter, doubt: Doubt): Reader {
 const isAmong = (words: ReadonlySet<string>, value: Arg | null): boolean =>
   words.has(value?.value ?? "") && value?.kind !== "dynamic";
 
-function valuesLike(given: CheckParameter): Reader {
-  const shapes = new Map(tableOf(given).map(([option, shape]) => [option, new RegExp(shape)]));
+function valuesLike(parameter: CheckParameter): Reader {
+  const shapes = new Map(tableOf(parameter).map(([option, shape]) => [option, new RegExp(shape)]));
   return (use) =>
     [...use.globals, ...use.options].flatMap(({ name, value, span }) => {
       const shape = shapes.get(name);
@@ -134,8 +134,8 @@ function valuesLike(given: CheckParameter): Reader {
  * Formatters that write their files, or everything below, unless one of these options is given. With `-` among the
  * options, a single `-` means stdin, and the result is printed.
  */
-function writesUnless(given: CheckParameter): Reader {
-  const names = wordsOf(given);
+function writesUnless(parameter: CheckParameter): Reader {
+  const names = wordsOf(parameter);
   const printed = ({ operands }: Use): boolean =>
     operands.length === 1 &&
     operands.every(({ kind, value }) => kind === "literal" && value === "-" && names.includes(value));
@@ -144,15 +144,15 @@ function writesUnless(given: CheckParameter): Reader {
 }
 
 /** With one of these options the program writes below its folder. */
-function writesBelowWith(given: CheckParameter): Reader {
-  const names = wordsOf(given);
+function writesBelowWith(parameter: CheckParameter): Reader {
+  const names = wordsOf(parameter);
   return (use) =>
     use.options.some(({ name }) => names.includes(name)) ? [{ kind: "write", path: use.folder }] : [];
 }
 
 /** Commands of a tool that otherwise takes files: with one of these first words, it makes or changes something. */
-function notFirstArgument(given: CheckParameter): Reader {
-  const known: ReadonlySet<string> = new Set(wordsOf(given));
+function notFirstArgument(parameter: CheckParameter): Reader {
+  const known: ReadonlySet<string> = new Set(wordsOf(parameter));
   return (use) => {
     const [first] = use.operands;
     return first !== undefined && known.has(first.value) ? [use.doubt("operand.unknown", first)] : [];
@@ -160,8 +160,8 @@ function notFirstArgument(given: CheckParameter): Reader {
 }
 
 /** For options that take all words up to the next option: each word must be one of these. */
-function knownUntilNextOption(given: CheckParameter): Reader {
-  const known = new Map(tableOf(given).map(([name, values]) => [name, new Set(values.split(" "))]));
+function knownUntilNextOption(parameter: CheckParameter): Reader {
+  const known = new Map(tableOf(parameter).map(([name, values]) => [name, new Set(values.split(" "))]));
   return (use) =>
     use.options.flatMap(({ name, span }) => {
       const words = known.get(name);
@@ -176,8 +176,8 @@ function knownUntilNextOption(given: CheckParameter): Reader {
 }
 
 /** Effects of every use, whatever the words. */
-function everyUse(given: CheckParameter): Reader {
-  const words = typeof given === "string" ? [given] : isList(given) ? given : [];
+function everyUse(parameter: CheckParameter): Reader {
+  const words = typeof parameter === "string" ? [parameter] : isList(parameter) ? parameter : [];
   return (use) => [
     ...words.flatMap((each) => effectsOf(each, use)),
     ...(words.includes("runs the project") ? codeElsewhere(use) : []),
@@ -193,8 +193,8 @@ function networkByAddress({ args, program }: Use): readonly Found[] {
 }
 
 /** Harmless with these arguments in any number and order, or without any; otherwise it has this effect. */
-function harmlessOnlyWith(given: CheckParameter): Reader {
-  const table = new Map(tableOf(given));
+function harmlessOnlyWith(parameter: CheckParameter): Reader {
+  const table = new Map(tableOf(parameter));
   const harmless = new Set((table.get("harmless") ?? "").split(" "));
   const fixed = EFFECT_WORDS[table.get("otherwise") as EffectWord];
   return (use) => {
@@ -205,8 +205,8 @@ function harmlessOnlyWith(given: CheckParameter): Reader {
 }
 
 /** The arguments are a command of one of these programs; any other command is unknown. */
-function runsOnly(given: CheckParameter): Reader {
-  const known = new Set(wordsOf(given));
+function runsOnly(parameter: CheckParameter): Reader {
+  const known = new Set(wordsOf(parameter));
   return (use) => {
     const [name] = use.operands;
     if (name === undefined) return [];
@@ -217,8 +217,8 @@ function runsOnly(given: CheckParameter): Reader {
 }
 
 /** The targets are tests where all match, otherwise other code of the project. */
-function testsWhen(given: CheckParameter): Reader {
-  const shape = new RegExp(textOf(given));
+function testsWhen(parameter: CheckParameter): Reader {
+  const shape = new RegExp(textOf(parameter));
   return ({ operands, folder, program }) => {
     const areTests =
       operands.length > 0 && operands.every(({ kind, value }) => kind === "literal" && shape.test(value));
@@ -227,8 +227,8 @@ function testsWhen(given: CheckParameter): Reader {
 }
 
 /** Targets that send what was built to a registry or a server. */
-function reachesWhen(given: CheckParameter): Reader {
-  const shape = new RegExp(textOf(given));
+function reachesWhen(parameter: CheckParameter): Reader {
+  const shape = new RegExp(textOf(parameter));
   return ({ operands }) =>
     operands
       .filter(({ value }) => shape.test(value))

@@ -215,20 +215,23 @@ const FILES: ReadonlySet<string> = new Set(["-f", "--file"]);
 function scriptEffects(use: Use): readonly Found[] {
   const { options, operands } = use;
   const files = options.filter(({ name }) => FILES.has(name));
-  const given = options.flatMap(({ name, value }) => (SCRIPTS.has(name) && value !== null ? [value] : []));
+  const optionScripts = options.flatMap(({ name, value }) =>
+    SCRIPTS.has(name) && value !== null ? [value] : [],
+  );
   const [first] = operands;
-  const own = given.length > 0 || files.length > 0 ? given : operands.slice(0, 1);
-  const found = given.length === 0 && files.length > 0 && first !== undefined ? [firstFile(first, use)] : [];
+  const scripts = optionScripts.length > 0 || files.length > 0 ? optionScripts : operands.slice(0, 1);
+  const found =
+    optionScripts.length === 0 && files.length > 0 && first !== undefined ? [firstFile(first, use)] : [];
   // Where POSIXLY_CORRECT is set, options end at the first operand.
   const early = first === undefined ? use.args : use.args.slice(0, use.args.indexOf(first));
-  const asked = options.some(({ name }) => name === "--sandbox");
-  if (asked && early.some(({ value }) => value === "--sandbox")) return found;
+  const sandboxed = options.some(({ name }) => name === "--sandbox");
+  if (sandboxed && early.some(({ value }) => value === "--sandbox")) return found;
   return [
     ...found,
     ...files.map(({ value, span, name }) =>
       use.doubt("language.unknown", value ?? { kind: "literal", value: name, span }),
     ),
-    ...(own.length === 0 ? [] : textEffects(own, use)),
+    ...(scripts.length === 0 ? [] : textEffects(scripts, use)),
   ];
 }
 

@@ -66,7 +66,7 @@ export function proposePolicy(recording: Recording, around: Around): Proposal {
   for (const command of recording.ran) maker.take(command);
   for (const { path, op, mode } of recording.files) maker.file(path, op, mode);
   const made = maker.finish();
-  const refused = recording.refused.map(({ what, rule, reason }) => left(what, `${reason} (${rule})`));
+  const refused = recording.refused.map(({ what, rule, reason }) => unproposed(what, `${reason} (${rule})`));
   const { allow_domains, denied, hosts } = proposeGrants(recording, maker.reached);
   return {
     rules: made.rules,
@@ -78,7 +78,7 @@ export function proposePolicy(recording: Recording, around: Around): Proposal {
   };
 }
 
-const left = (what: string, reason: string): Unproposed => ({
+const unproposed = (what: string, reason: string): Unproposed => ({
   what: maskSecrets(what),
   reason: maskSecrets(reason),
 });
@@ -131,10 +131,12 @@ class ProposalMaker {
     if (this.#seen.has(key)) return;
     this.#seen.set(key, command);
     if (this.#seen.size === MAX_COMMANDS + 1)
-      this.#left.push(left("the commands behind the first 500 different ones", "they were not looked at"));
+      this.#left.push(
+        unproposed("the commands behind the first 500 different ones", "they were not looked at"),
+      );
     if (this.#seen.size > MAX_COMMANDS) return;
     const made = this.#rulesFor(command);
-    if (typeof made === "string") this.#left.push(left(command.text, made));
+    if (typeof made === "string") this.#left.push(unproposed(command.text, made));
     else if (made.length === 0) this.#free.push(command);
     else this.#kept.push({ command, forms: made });
   }
@@ -148,7 +150,7 @@ class ProposalMaker {
     const [first] = rules;
     if (decision === "allow" && first?.id !== "path.system") return;
     this.#left.push(
-      left(this.#shown(path), `${op}: ${first?.reason ?? "not allowed"} (${first?.id ?? "none"})`),
+      unproposed(this.#shown(path), `${op}: ${first?.reason ?? "not allowed"} (${first?.id ?? "none"})`),
     );
   }
 
@@ -168,14 +170,14 @@ class ProposalMaker {
         return { kept: all, rules, compiled, left: this.#left };
       }
       for (const each of kept.filter((one) => !passing.includes(one)))
-        this.#left.push(left(each.command.text, "no rule can hold exactly this"));
+        this.#left.push(unproposed(each.command.text, "no rule can hold exactly this"));
       kept = passing;
     }
   }
 
   /** Each example is judged under the rules first; wrong ones are dropped. */
   examples({ kept, rules, compiled }: Made, { refused }: Recording): readonly ProposedExample[] {
-    const given: readonly (ProposedExample & { readonly folder?: string })[] = [
+    const candidates: readonly (ProposedExample & { readonly folder?: string })[] = [
       ...kept.map(({ text, folder, mode }) => ({
         ...where(text, folder, mode),
         want: "allow" as const,
@@ -195,13 +197,13 @@ class ProposalMaker {
       ...rules.flatMap(({ notMatch = [] }) => notMatch.map((cmd) => beyond(cmd, "no rule is for it"))),
       beyond("curl https://example.com/", "no host was named"),
     ];
-    return given.flatMap((each) => {
+    return candidates.flatMap((each) => {
       const { folder, ...example } = each;
       const cmd = this.#inFolder({ text: example.cmd, ...(folder === undefined ? {} : { folder }) });
-      const told = { ...example, cmd, why: maskSecrets(example.why) };
+      const masked = { ...example, cmd, why: maskSecrets(example.why) };
       if (maskSecrets(cmd) !== cmd) return [];
       const verdict = this.#verdict({ text: cmd, mode: example.mode ?? "workspace-write" }, compiled);
-      return isRight(example.want, verdict) ? [told] : [];
+      return isRight(example.want, verdict) ? [masked] : [];
     });
   }
 
@@ -227,8 +229,8 @@ class ProposalMaker {
     const [example = ""] = form.match ?? [];
     const judged = this.#policy.decide(example, { ...this.#around, mode: "workspace-write", rules: [] });
     const [first] = judged.rules;
-    const told = { ...form, reason: `recorded: ${first?.reason ?? "it ran"}` };
-    return withBeyond(told, this.#policy, this.#around.home);
+    const withReason = { ...form, reason: `recorded: ${first?.reason ?? "it ran"}` };
+    return withBeyond(withReason, this.#policy, this.#around.home);
   }
 
   #passing(kept: readonly RuledCommand[], compiled: UserRules): readonly RuledCommand[] {
@@ -258,7 +260,7 @@ class ProposalMaker {
       if (effect.kind === "network" && effect.inside !== true) {
         const grants = grantsNaming(effect, command.text);
         if (typeof grants !== "string") for (const each of grants) this.reached.hosts.add(each);
-        else if (unfiltered) this.#left.push(left(command.text, grants));
+        else if (unfiltered) this.#left.push(unproposed(command.text, grants));
       }
     }
   }

@@ -64,14 +64,14 @@ interface Around {
 }
 
 function otherVersion(entry: LockEntry, { was, now, known }: Around, found: Found): void {
-  const kept = new Set(now.get(packageOf(entry))?.map(({ version }) => version));
-  const left = was.filter(({ version }) => !kept.has(version));
+  const newVersions = new Set(now.get(packageOf(entry))?.map(({ version }) => version));
+  const goneVersions = was.filter(({ version }) => !newVersions.has(version));
   const words =
     was.length === 0
       ? `${entryText(entry)} is new`
-      : left.length === 0
+      : goneVersions.length === 0
         ? `${entryText(entry)} is new beside ${versionsOf(was)}`
-        : `${entry.name} ${versionsOf(left)} becomes ${entry.version || "any version"}`;
+        : `${entry.name} ${versionsOf(goneVersions)} becomes ${entry.version || "any version"}`;
   if (isFetched(entry)) found.add("change.dependency", words, placeOf(entry));
   const others = was.length === 0 ? known.proved : was.some(({ integrity }) => integrity !== "");
   if (entry.integrity === "" && others && isFromRegistry(entry) && !CODE_HOST.test(hostOf(entry.resolved)))

@@ -65,9 +65,9 @@ function plain(name: string, ecosystem: Ecosystem): string {
 export const hasLookAlike = (name: string): boolean => /[^\x20-\x7e]/.test(name);
 
 /** The widely used package that a name is near to; undefined where it is one itself, or near to none. */
-export function nearName(given: string, ecosystem: Ecosystem): string | undefined {
+export function nearName(written: string, ecosystem: Ecosystem): string | undefined {
   const table = tables.of(ecosystem);
-  const name = plain(given, ecosystem);
+  const name = plain(written, ecosystem);
   if (table === undefined || table.names.has(name)) return undefined;
   // Names of one owner are near to each other, and nobody else can have them.
   if (ecosystem === "npm" && name.startsWith("@")) return nearScope(name, table);

@@ -165,12 +165,12 @@ const SECRET = /(?:^|\/)\.git\/(?:hooks|config)|^\/|^[A-Za-z]:[\\/]|(?:^|[\\/])\
 function tarEntry({ name, type, target }: TarEntry, report: Report): void {
   const path = name.toString();
   entryName(path, report);
-  const led = target.toString();
+  const linkTarget = target.toString();
   if (
     (type === "link" || type === "same") &&
-    (led.startsWith("/") || leavesBy(type === "link" ? `${path}/../${led}` : led))
+    (linkTarget.startsWith("/") || leavesBy(type === "link" ? `${path}/../${linkTarget}` : linkTarget))
   )
-    report("archive.escapes", `${path} leads to ${led}`);
+    report("archive.escapes", `${path} leads to ${linkTarget}`);
   if (type === "odd") report("archive.escapes", `${path} is a device, a pipe or the like`);
 }
 

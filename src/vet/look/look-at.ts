@@ -207,8 +207,8 @@ class Look {
     if (file.path.split("/").some(isDependencies)) return;
     const { found } = this.#context;
     const entries = readLock(file);
-    const asked = manifestEntries(file);
-    if (asked.length > 0) judgeLock(asked, found);
+    const dependencies = manifestEntries(file);
+    if (dependencies.length > 0) judgeLock(dependencies, found);
     if (entries === undefined) return;
     judgeLock(entries, found);
     for (const entry of entries) if (this.#locked.length < MAX_LOCKED) this.#locked.push(entry);

@@ -217,8 +217,11 @@ function loosened(fields: Fields): string | undefined {
   if (any !== undefined) return `${any} is allowed`;
   if (fieldAt(fields, "permissions", "defaultMode") === "bypassPermissions")
     return "permissions are bypassed";
-  const own = ["permission", "permissions"].flatMap((key) => [fields[key], fieldAt(fields, key, "bash")]);
-  if (own.some((each) => each === "allow" || fieldAt(fieldsOf(each), "*") === "allow"))
+  const permissions = ["permission", "permissions"].flatMap((key) => [
+    fields[key],
+    fieldAt(fields, key, "bash"),
+  ]);
+  if (permissions.some((each) => each === "allow" || fieldAt(fieldsOf(each), "*") === "allow"))
     return "every command is allowed";
   if (fields["approval_policy"] === "never" || fields["sandbox_mode"] === "danger-full-access")
     return "nothing is asked, or nothing is walled off";
