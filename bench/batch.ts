@@ -10,7 +10,7 @@ import { LAUNCHER } from "./startup.ts";
 const ROWS = 8;
 const PAIRS = 3;
 
-interface Ground {
+interface BatchFolders {
   readonly home: string;
   readonly rows: string;
   readonly flags: readonly string[];
@@ -26,7 +26,7 @@ const REPLIES = [
 const lines = (values: readonly object[]): string =>
   values.map((value) => `${JSON.stringify(value)}\n`).join("");
 
-async function over<T>(work: (ground: Ground) => Promise<T>): Promise<T> {
+async function withRows<T>(work: (ground: BatchFolders) => Promise<T>): Promise<T> {
   const home = await mkdtemp(path.join(tmpdir(), "harness-bench-"));
   try {
     const folders = Array.from({ length: ROWS }, (_, at) => path.join(home, `row${at}`));
@@ -46,7 +46,7 @@ async function over<T>(work: (ground: Ground) => Promise<T>): Promise<T> {
   }
 }
 
-interface Whole {
+interface ProcessTotals {
   readonly ms: number;
   /** Peak memory of the process itself. */
   readonly peakMb: number;
@@ -55,7 +55,7 @@ interface Whole {
 const POLL_MS = 50;
 
 /** Runs a harness command to its end. */
-async function whole(words: readonly string[], home: string): Promise<Whole> {
+async function runHarness(words: readonly string[], home: string): Promise<ProcessTotals> {
   const start = performance.now();
   const env = { PATH: process.env["PATH"], HOME: home };
   const child = spawn(LAUNCHER, words, { cwd: home, env, stdio: "ignore" });
@@ -74,17 +74,17 @@ async function whole(words: readonly string[], home: string): Promise<Whole> {
   return { ms: performance.now() - start, peakMb: state.peak };
 }
 
-async function batch({ home, rows, flags }: Ground, jobs: number): Promise<Whole> {
+async function batch({ home, rows, flags }: BatchFolders, jobs: number): Promise<ProcessTotals> {
   const out = path.join(home, "out");
   await rm(out, { recursive: true, force: true });
-  return whole(["batch", rows, "--quiet", "--jobs", String(jobs), "--out", out, ...flags], home);
+  return runHarness(["batch", rows, "--quiet", "--jobs", String(jobs), "--out", out, ...flags], home);
 }
 
-const run = ({ home, flags }: Ground, folder: string): Promise<Whole> =>
-  whole(["run", "--quiet", "--isolation", "overlay", "--cwd", folder, ...flags, TASK], home);
+const run = ({ home, flags }: BatchFolders, folder: string): Promise<ProcessTotals> =>
+  runHarness(["run", "--quiet", "--isolation", "overlay", "--cwd", folder, ...flags, TASK], home);
 
 /** The same runs as the batch, with the same concurrency. */
-async function byHand(ground: Ground, jobs: number): Promise<number> {
+async function byHand(ground: BatchFolders, jobs: number): Promise<number> {
   const start = performance.now();
   const left = [...ground.folders];
   const worker = async (): Promise<void> => {
@@ -95,7 +95,7 @@ async function byHand(ground: Ground, jobs: number): Promise<number> {
 }
 
 const time = (jobs: number): Promise<Measured> =>
-  over((ground) =>
+  withRows((ground) =>
     inTurn(
       PAIRS,
       async () => (await batch(ground, jobs)).ms,
@@ -105,7 +105,7 @@ const time = (jobs: number): Promise<Measured> =>
 
 /** Memory of the batch process per running run: the peak with all runs at once, minus the peak with one at a time. */
 const memory = (): Promise<Measured> =>
-  over(async (ground) => {
+  withRows(async (ground) => {
     const grown: number[] = [];
     const ofRuns: number[] = [];
     for (let pair = 0; pair < PAIRS; pair += 1) {

@@ -47,7 +47,7 @@ const WHOLES = 3;
 const CHANGES = 9;
 
 /** Measures once for all figures: writing the tree takes longest. */
-function once(): () => Promise<Indexed> {
+function measuredOnce(): () => Promise<Indexed> {
   const held: { measured?: Promise<Indexed> } = {};
   return () => (held.measured ??= measured());
 }
@@ -75,7 +75,7 @@ async function measured(): Promise<Indexed> {
       // Files that are too recent are not recognized by their stamps.
       await new Promise((resolve) => void setTimeout(resolve, 200));
       await updated(state, box);
-      found.look.push(await timed(() => looked(state, workspace)));
+      found.look.push(await timed(() => checkFresh(state, workspace)));
       found.walk.push(await timed(() => walk(workspace, lstatSync)));
       const [name = ""] = readdirSync(folder);
       const file = path.join(folder, name);
@@ -96,7 +96,7 @@ async function updated(state: string, box: Box, kept?: Cutting): Promise<void> {
   await index.update(box, kept === undefined ? {} : { kept }, never);
 }
 
-async function looked(state: string, workspace: string): Promise<void> {
+async function checkFresh(state: string, workspace: string): Promise<void> {
   const index = await OpenedIndex.read(MEANS, claimIndex(state, workspace), never);
   await using held = index ?? missing();
   if (!(await held.isFresh(never))) throw new Error("the index is not fresh");
@@ -115,7 +115,7 @@ function walk(folder: string, visit: (file: string) => unknown): void {
   }
 }
 
-const all = once();
+const all = measuredOnce();
 
 const figure = (
   name: string,

@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import path from "node:path";
 import type { OwnedBox } from "../src/core/ports.ts";
 import { type Cluster, clusterOf } from "../src/kubernetes/cluster.ts";
-import { running } from "../src/kubernetes/pod-watch.ts";
+import { untilRunning } from "../src/kubernetes/pod-watch.ts";
 import { startPodBox } from "../src/kubernetes/start-pod-box.ts";
 import { podRequest } from "../test/fixtures/pod-request.ts";
 import { ground } from "./boxes.ts";
@@ -57,7 +57,7 @@ async function bare(cluster: Cluster): Promise<void> {
   const spec = { restartPolicy: "Never", terminationGracePeriodSeconds: 0, containers: [container] };
   const body = { apiVersion: "v1", kind: "Pod", metadata: { name }, spec };
   await cluster.call(cluster.at("pods"), { method: "POST", body });
-  await running(cluster, { name }, "box", {
+  await untilRunning(cluster, { name }, "box", {
     signal: NEVER,
     scheduleMs: 60_000,
     onWarning: () => undefined,
@@ -68,7 +68,7 @@ async function bare(cluster: Cluster): Promise<void> {
 
 const KEEP = { head: 64 * 1024, tail: 0 };
 
-async function nothing(box: OwnedBox): Promise<void> {
+async function runTrue(box: OwnedBox): Promise<void> {
   const { exit_code, reason } = await box.exec(
     { words: ["/bin/true"], timeoutMs: 60_000, keep: KEEP },
     NEVER,
@@ -80,7 +80,7 @@ async function whole(): Promise<Measured> {
   await using place = await pods();
   const work = async (): Promise<void> => {
     await using box = await place.open();
-    await nothing(box);
+    await runTrue(box);
   };
   return await inTurn(
     11,
@@ -96,8 +96,8 @@ async function command(): Promise<Measured> {
   await using docker = await here.startBox();
   return await inTurn(
     300,
-    () => timed(() => nothing(pod)),
-    () => timed(() => nothing(docker)),
+    () => timed(() => runTrue(pod)),
+    () => timed(() => runTrue(docker)),
   );
 }
 

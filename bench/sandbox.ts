@@ -12,7 +12,7 @@ import { type Figure, inTurn, type Measured } from "./figure.ts";
 const NEVER = new AbortController().signal;
 const KEEP = { head: 64 * 1024, tail: 64 * 1024 };
 
-async function took(work: () => Promise<unknown>): Promise<number> {
+async function elapsedMs(work: () => Promise<unknown>): Promise<number> {
   const start = performance.now();
   await work();
   return performance.now() - start;
@@ -33,8 +33,8 @@ const onHost = (program: string): Promise<void> =>
 async function execAgainstHost(part: number): Promise<Measured> {
   await using place = await ground();
   await using box = await place.startBox();
-  const work = (): Promise<number> => took(() => inBox(box, ["/bin/true"]));
-  return await inTurn(400, work, () => took(() => onHost("/bin/true")), part);
+  const work = (): Promise<number> => elapsedMs(() => inBox(box, ["/bin/true"]));
+  return await inTurn(400, work, () => elapsedMs(() => onHost("/bin/true")), part);
 }
 
 const ROW = 100;
@@ -47,10 +47,10 @@ async function execAgainstDocker(): Promise<Measured> {
     // After an exec the engine is busy for a while; the median of a series of calls avoids that time.
     const work = async (): Promise<number> => {
       const times: number[] = [];
-      for (let call = 0; call < ROW; call += 1) times.push(await took(() => inBox(box, ["/bin/true"])));
+      for (let call = 0; call < ROW; call += 1) times.push(await elapsedMs(() => inBox(box, ["/bin/true"])));
       return times.toSorted((one, other) => one - other)[ROW / 2] ?? Number.NaN;
     };
-    return await inTurn(30, work, () => took(() => dockerExec(bare, ["/bin/true"])));
+    return await inTurn(30, work, () => elapsedMs(() => dockerExec(bare, ["/bin/true"])));
   } finally {
     await bare.remove({ force: true });
   }
@@ -105,7 +105,7 @@ async function flood(): Promise<Measured> {
     const line = `head -c ${FLOOD} /dev/zero`;
     const work = async (): Promise<number> => {
       const rss = process.memoryUsage.rss();
-      const time = await took(async () => {
+      const time = await elapsedMs(async () => {
         const { stdout } = await inBox(box, ["sh", "-c", line]);
         if (stdout.total !== FLOOD) throw new Error(`${stdout.total} bytes came`);
       });
@@ -114,7 +114,7 @@ async function flood(): Promise<Measured> {
       return time;
     };
     const piped = ["sh", "-c", `${line} | cat >/dev/null`];
-    return await inTurn(5, work, () => took(() => dockerExec(bare, piped)));
+    return await inTurn(5, work, () => elapsedMs(() => dockerExec(bare, piped)));
   } finally {
     await bare.remove({ force: true });
   }
@@ -127,8 +127,8 @@ async function parallel(): Promise<Measured> {
   const inARow = async (): Promise<void> => {
     for (const call of calls) await call();
   };
-  const work = (): Promise<number> => took(() => Promise.all(calls.map((call) => call())));
-  return await inTurn(21, work, () => took(inARow));
+  const work = (): Promise<number> => elapsedMs(() => Promise.all(calls.map((call) => call())));
+  return await inTurn(21, work, () => elapsedMs(inARow));
 }
 
 const OPENS = 1000;
@@ -202,8 +202,8 @@ async function suite(jobs: number): Promise<Measured> {
   const words = ["-s", `-j${jobs}`, "test"];
   return await inTurn(
     9,
-    () => took(() => inBox(box, ["make", ...words])),
-    () => took(() => here("make", words, { cwd: place.workspace })),
+    () => elapsedMs(() => inBox(box, ["make", ...words])),
+    () => elapsedMs(() => here("make", words, { cwd: place.workspace })),
     // The lower quartile: other work on the machine may disturb either side.
     0.25,
   );

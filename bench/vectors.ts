@@ -13,7 +13,7 @@ const DIMENSION = 768;
 const IDENTITY = { model: "m", dimension: DIMENSION };
 const QUESTIONS = 50;
 
-interface Bed {
+interface VectorFixture {
   readonly file: string;
   readonly table: VectorTable;
   /** All vectors as 32-bit floats, one after the other, in the order of their chunks. */
@@ -22,12 +22,12 @@ interface Bed {
 }
 
 /** Created once for all figures of one size; the files are removed when the process exits. */
-function bedOf(count: number): () => Bed {
-  let made: Bed | undefined;
+function fixtureOf(count: number): () => VectorFixture {
+  let made: VectorFixture | undefined;
   return () => (made ??= build(count));
 }
 
-function build(count: number): Bed {
+function build(count: number): VectorFixture {
   const folder = mkdtempSync(path.join(tmpdir(), "harness-bench-"));
   process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
   const file = path.join(folder, "vectors.db");
@@ -50,7 +50,7 @@ function build(count: number): Bed {
   return { file, table, plain, questions };
 }
 
-function plainNearest({ plain }: Bed, question: Float32Array, limit: number): readonly number[] {
+function plainNearest({ plain }: VectorFixture, question: Float32Array, limit: number): readonly number[] {
   const query = unit(question) ?? question;
   const best = new Greatest(limit);
   for (let chunk = 0; chunk * DIMENSION < plain.length; chunk += 1)
@@ -59,7 +59,7 @@ function plainNearest({ plain }: Bed, question: Float32Array, limit: number): re
 }
 
 /** The median time to find the 100 nearest, compared with scanning every vector in memory. */
-function asked(bed: () => Bed): Promise<Measured> {
+function nearestTimes(bed: () => VectorFixture): Promise<Measured> {
   const { table, questions } = bed();
   let [turn, plainTurn] = [0, 0];
   const next = (at: number): Float32Array => questions[at % questions.length] ?? new Float32Array();
@@ -77,7 +77,7 @@ function timed(work: () => unknown): Promise<number> {
 }
 
 /** The required share of the ten nearest, compared with the share found. */
-function recall(bed: () => Bed): Promise<Measured> {
+function recall(bed: () => VectorFixture): Promise<Measured> {
   const { table, questions } = bed();
   let hits = 0;
   for (const question of questions) {
@@ -115,7 +115,7 @@ console.log(JSON.stringify({ first, rss: peak / 1024, all: performance.now() - a
 `;
 
 function inProcess(
-  { file }: Bed,
+  { file }: VectorFixture,
   more: number,
 ): { readonly first: number; readonly rss: number; readonly all: number } {
   const words = ["--input-type=module", "-e", ASK, file, String(more)];
@@ -125,7 +125,7 @@ function inProcess(
 }
 
 /** The first answer of a new process with loaded modules, compared with reading every vector. */
-function first(bed: () => Bed): Promise<Measured> {
+function first(bed: () => VectorFixture): Promise<Measured> {
   const runs = Array.from({ length: 7 }, () => inProcess(bed(), 0));
   return Promise.resolve(
     paired(
@@ -136,11 +136,11 @@ function first(bed: () => Bed): Promise<Measured> {
 }
 
 /** Peak memory of a process that has asked 50 times. */
-const memory = (bed: () => Bed): Promise<Measured> =>
+const memory = (bed: () => VectorFixture): Promise<Measured> =>
   inTurn(3, () => Promise.resolve(inProcess(bed(), 50).rss), emptyPeak);
 
-const small = bedOf(20_000);
-const large = bedOf(100_000);
+const small = fixtureOf(20_000);
+const large = fixtureOf(100_000);
 
 export const VECTORS: readonly Figure[] = [
   {
@@ -148,14 +148,14 @@ export const VECTORS: readonly Figure[] = [
     unit: "ms",
     against: "looking at every vector in memory",
     hold: 0.8,
-    measure: () => asked(small),
+    measure: () => nearestTimes(small),
   },
   {
     name: "vectors.nearest-100k",
     unit: "ms",
     against: "looking at every vector in memory",
     hold: 0.5,
-    measure: () => asked(large),
+    measure: () => nearestTimes(large),
   },
   {
     name: "vectors.first-100k",

@@ -16,7 +16,10 @@ export interface Asker {
 }
 
 /** Harness itself: the embedded store without vectors, with its ranking. */
-export async function ours(folder: string, files: readonly StoredFile[]): Promise<Asker & AsyncDisposable> {
+export async function harnessAsker(
+  folder: string,
+  files: readonly StoredFile[],
+): Promise<Asker & AsyncDisposable> {
   const never = new AbortController().signal;
   const store = openEmbeddedStore(folder, IDENTITY);
   for (let at = 0; at < files.length; at += FILES_AT_ONCE)
@@ -32,7 +35,7 @@ export async function ours(folder: string, files: readonly StoredFile[]): Promis
 }
 
 /** The other contestants, over the same files as a whole. */
-export function others(
+export function otherAskers(
   contents: ReadonlyMap<string, string>,
   files: readonly StoredFile[],
 ): readonly Asker[] {

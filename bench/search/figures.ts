@@ -127,7 +127,10 @@ async function size(chunks: number): Promise<Measured> {
 const ASKER = path.join(import.meta.dirname, "asker.ts");
 const TRIES = 9;
 
-async function filled(chunks: number, work: (folder: string) => Promise<Measured>): Promise<Measured> {
+async function withFilledIndex(
+  chunks: number,
+  work: (folder: string) => Promise<Measured>,
+): Promise<Measured> {
   await using place = await scratch();
   {
     await using store = openEmbeddedStore(place.at("index"), IDENTITY);
@@ -136,7 +139,7 @@ async function filled(chunks: number, work: (folder: string) => Promise<Measured
   return work(place.at("index"));
 }
 
-const said = (folder: string, asked: "first" | "memory"): Promise<number> =>
+const askInProcess = (folder: string, asked: "first" | "memory"): Promise<number> =>
   Promise.resolve(Number(execFileSync(process.execPath, [ASKER, folder, asked], { encoding: "utf8" })));
 
 const SCAN = "looking for the words in every text in memory";
@@ -173,10 +176,10 @@ export const SEARCH: readonly Figure[] = [
     against: EMPTY,
     hold: 3,
     measure: () =>
-      filled(20_000, (folder) =>
+      withFilledIndex(20_000, (folder) =>
         inTurn(
           TRIES,
-          () => said(folder, "first"),
+          () => askInProcess(folder, "first"),
           () => Promise.resolve(emptyProgram()),
         ),
       ),
@@ -186,6 +189,7 @@ export const SEARCH: readonly Figure[] = [
     unit: "MiB",
     against: EMPTY,
     hold: 9,
-    measure: () => filled(100_000, (folder) => inTurn(3, () => said(folder, "memory"), emptyPeak)),
+    measure: () =>
+      withFilledIndex(100_000, (folder) => inTurn(3, () => askInProcess(folder, "memory"), emptyPeak)),
   },
 ];

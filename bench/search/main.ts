@@ -13,52 +13,52 @@ import { ollamaEmbedder } from "../../src/models/embeddings.ts";
 import { ollamaAddress } from "../../src/models/providers/ollama-address.ts";
 import type { EmbeddingModel } from "../../src/search/embed-model.ts";
 import { scratch } from "../../test/fixtures/scratch.ts";
-import { type Asker, others, ours } from "./contestants.ts";
+import { type Asker, otherAskers, harnessAsker } from "./contestants.ts";
 import { cutAll } from "./corpus.ts";
 import { Repository } from "./git.ts";
-import { type Asked, askedBy, withoutTwins } from "./queries.ts";
+import { type CommitQuery, queryOf, withoutTwins } from "./queries.ts";
 import { embedded } from "./with-vectors.ts";
 import { halfWidth, KINDS, type Marks, marksOf, mean } from "./score.ts";
 
 const MAX_BYTES = 1 << 20;
 const CACHE = "node_modules/.cache/bench-vectors";
 
-interface Held {
+interface QuestionSet {
   readonly base: string;
-  readonly asked: readonly Asked[];
+  readonly asked: readonly CommitQuery[];
 }
 
 /** The number of commits before the base that are examined. */
 const BEFORE = 600;
 
-function before(repository: Repository, base: string): readonly Asked[] {
+function before(repository: Repository, base: string): readonly CommitQuery[] {
   const there = new Set(repository.tree(base).keys());
   const all = repository
     .commits(base)
     .slice(0, BEFORE)
-    .map((commit) => askedBy(commit, there));
+    .map((commit) => queryOf(commit, there));
   return withoutTwins(all.filter((one) => one !== null));
 }
 
-function fromHistory(repository: Repository, hold: number, most: number): Held {
+function fromHistory(repository: Repository, hold: number, most: number): QuestionSet {
   const base = repository.commitAt(`HEAD~${hold}`);
   const there = new Set(repository.tree(base).keys());
-  const all = repository.commits(`${base}..HEAD`).map((commit) => askedBy(commit, there));
+  const all = repository.commits(`${base}..HEAD`).map((commit) => queryOf(commit, there));
   const asked = withoutTwins(all.filter((one) => one !== null));
   // Ordered by id, so that no time and no author is preferred.
   return { base, asked: asked.toSorted((a, b) => (a.id < b.id ? -1 : 1)).slice(0, most) };
 }
 
-function fromFile(repository: Repository, file: string): readonly Held[] {
+function fromFile(repository: Repository, file: string): readonly QuestionSet[] {
   const rows = readFileSync(file, "utf8")
     .split("\n")
     .filter((line) => line !== "")
-    .map((line) => JSON.parse(line) as Asked & { readonly base: string });
+    .map((line) => JSON.parse(line) as CommitQuery & { readonly base: string });
   const byBase = Map.groupBy(rows, ({ base }) => base);
   return [...byBase].filter(([base]) => repository.has(base)).map(([base, asked]) => ({ base, asked }));
 }
 
-async function asked(asker: Asker, questions: readonly Asked[], short: boolean): Promise<object> {
+async function scored(asker: Asker, questions: readonly CommitQuery[], short: boolean): Promise<object> {
   const marks: Marks[] = [];
   const times: number[] = [];
   for (const question of questions) {
@@ -88,22 +88,22 @@ async function asked(asker: Asker, questions: readonly Asked[], short: boolean):
 const round = (value: number): number => Math.round(value * 1000) / 1000;
 const say = (value: object): void => void process.stdout.write(`${JSON.stringify(value)}\n`);
 
-async function measure(repository: Repository, held: Held, short: boolean): Promise<void> {
+async function measure(repository: Repository, held: QuestionSet, short: boolean): Promise<void> {
   const contents = repository.contents(held.base, MAX_BYTES);
   const files = await cutAll(contents);
   await using place = await scratch();
   const start = performance.now();
-  await using harness = await ours(place.at("index"), files);
+  await using harness = await harnessAsker(place.at("index"), files);
   const chunks = files.reduce((sum, file) => sum + file.chunks.length, 0);
   const seconds = round((performance.now() - start) / 1000);
   say({ base: held.base, files: files.length, chunks, index_s: seconds, queries: held.asked.length });
-  for (const asker of [harness, ...others(contents, files)]) say(await asked(asker, held.asked, short));
+  for (const asker of [harness, ...otherAskers(contents, files)]) say(await scored(asker, held.asked, short));
   if (values.embed === undefined) return;
   const model = modelAt(values.embed);
   const past = before(repository, held.base);
   await using vectors = await embedded(place.at("vectors"), files, { model, cache: CACHE, past });
   say({ history: vectors.worth });
-  for (const asker of vectors.askers) say(await asked(asker, held.asked, short));
+  for (const asker of vectors.askers) say(await scored(asker, held.asked, short));
 }
 
 function modelAt(name: string): EmbeddingModel {

@@ -4,7 +4,7 @@ import { STOP_WORDS } from "../../src/search/rank/stem.ts";
 import type { Commit } from "./git.ts";
 
 /** A question with the files that answer it, both taken from a commit. */
-export interface Asked {
+export interface CommitQuery {
   readonly id: string;
   readonly query: string;
   /** The subject alone. */
@@ -29,7 +29,7 @@ const NO_TASK =
  * Turns a commit into a question with answers, or null if it is unsuitable for a search. `base` holds the files that
  * existed before.
  */
-export function askedBy(commit: Commit, base: ReadonlySet<string>): Asked | null {
+export function queryOf(commit: Commit, base: ReadonlySet<string>): CommitQuery | null {
   if (NO_TASK.test(commit.subject)) return null;
   const sources = commit.touched.filter((file) => CODE.test(file) && roleOf(file) === "source");
   const answers = sources.filter((file) => base.has(file));
@@ -47,7 +47,7 @@ export function askedBy(commit: Commit, base: ReadonlySet<string>): Asked | null
 }
 
 /** Drops every question that is asked more than once. */
-export function withoutTwins(all: readonly Asked[]): readonly Asked[] {
+export function withoutTwins(all: readonly CommitQuery[]): readonly CommitQuery[] {
   const times = Map.groupBy(all, ({ short }) => short.toLowerCase());
   return all.filter(({ short }) => times.get(short.toLowerCase())?.length === 1);
 }

@@ -1,4 +1,4 @@
-import type { Asked } from "./queries.ts";
+import type { CommitQuery } from "./queries.ts";
 
 export interface Marks {
   readonly recall1: number;
@@ -8,7 +8,7 @@ export interface Marks {
 }
 
 /** Scores one query: files in the order found, each once, without the tests that the commit touched. */
-export function marksOf(found: readonly string[], { answers, also }: Asked): Marks {
+export function marksOf(found: readonly string[], { answers, also }: CommitQuery): Marks {
   const skipped = new Set(also);
   const files = [...new Set(found)].filter((path) => !skipped.has(path));
   const wanted = new Set(answers);

@@ -8,7 +8,7 @@ import { WEIGHTS } from "../../src/search/rank/weights.ts";
 import type { StoredFile } from "../../src/search/search-store.ts";
 import { measuredWorth } from "../../src/search/measure-worth.ts";
 import type { Asker } from "./contestants.ts";
-import type { Asked } from "./queries.ts";
+import type { CommitQuery } from "./queries.ts";
 
 const LIMIT = 40;
 const CANDIDATES = 300;
@@ -19,7 +19,7 @@ export interface Embedding {
   /** Folder that keeps vectors between runs. */
   readonly cache: string;
   /** Questions from commits before the index, which decide the weight of vectors. */
-  readonly past: readonly Asked[];
+  readonly past: readonly CommitQuery[];
 }
 
 /** Harness with vectors, at fixed weights and at the weight that the history decides. */

@@ -108,7 +108,7 @@ function podCalls(requests: ClusterRequests, path: string): PodCalls {
           continue;
         }
         const items = field(body, "items");
-        for (const item of Array.isArray(items) ? (items as readonly unknown[]) : []) tell(item, onPod);
+        for (const item of Array.isArray(items) ? (items as readonly unknown[]) : []) reportPod(item, onPod);
         next = field(body, "metadata", "continue");
         if (typeof next !== "string" || next === "")
           return { version: text(field(body, "metadata", "resourceVersion")) };
@@ -127,7 +127,7 @@ function podCalls(requests: ClusterRequests, path: string): PodCalls {
         const version = field(object, "metadata", "resourceVersion");
         if (typeof version === "string") state.version = version;
         if (type === "ADDED" || type === "MODIFIED" || type === "DELETED")
-          tell(object, onPod, type === "DELETED");
+          reportPod(object, onPod, type === "DELETED");
       };
       try {
         await requests.watch({ path, query }, onEvent, { silentMs: SILENT_MS, signal });
@@ -140,7 +140,7 @@ function podCalls(requests: ClusterRequests, path: string): PodCalls {
   };
 }
 
-function tell(object: unknown, onPod: Parameters<BatchCluster["listPods"]>[1], gone = false): void {
+function reportPod(object: unknown, onPod: Parameters<BatchCluster["listPods"]>[1], gone = false): void {
   const pod = podSeen(object, gone);
   if (pod !== undefined) onPod(pod, object);
 }

@@ -4,7 +4,7 @@ import type { OwnBox } from "./pod-spec.ts";
 import {
   ENVIRONMENTS_FILE,
   type RowEnvironment,
-  toldEnvironments,
+  environmentRows,
   tooManyTrees,
   TREE_AT,
   treeMounts,
@@ -165,7 +165,9 @@ function loopPod(plan: BatchPlan): PodSpec {
     volumes: [
       {
         name: "rows",
-        projected: { sources: parts(plan).map((_, at) => ({ configMap: { name: chunkName(plan, at) } })) },
+        projected: {
+          sources: rowObjects(plan).map((_, at) => ({ configMap: { name: chunkName(plan, at) } })),
+        },
       },
       { name: "work", emptyDir: { sizeLimit: "4Gi" } },
       { name: "state", emptyDir: { sizeLimit: "2Gi" } },
@@ -307,7 +309,7 @@ export function batchRows(plan: BatchPlan, jobUid?: string): readonly ConfigMap[
     name: batchName(plan.hash),
     uid: jobUid ?? "",
   };
-  return parts(plan).map((data, at) => ({
+  return rowObjects(plan).map((data, at) => ({
     apiVersion: "v1",
     kind: "ConfigMap",
     metadata: {
@@ -322,12 +324,12 @@ export function batchRows(plan: BatchPlan, jobUid?: string): readonly ConfigMap[
 }
 
 /** The contents of each object of rows; the last one holds the environments, if rows have any. */
-function parts(plan: Pick<BatchPlan, "rows">): readonly Readonly<Record<string, string>>[] {
+function rowObjects(plan: Pick<BatchPlan, "rows">): readonly Readonly<Record<string, string>>[] {
   const rows = chunks(plan).map((each, at) => ({
     [`rows-${numbered(at)}.jsonl`]: each.map(({ line }) => `${line}\n`).join(""),
     [`clones-${numbered(at)}.tsv`]: each.map(({ clone }) => `${cloneLine(clone)}\n`).join(""),
   }));
-  const told = toldEnvironments(plan.rows);
+  const told = environmentRows(plan.rows);
   return told === undefined ? rows : [...rows, { [ENVIRONMENTS_FILE]: environmentsText(plan, told) }];
 }
 

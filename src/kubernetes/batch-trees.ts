@@ -16,7 +16,7 @@ export interface RowEnvironment {
 }
 
 /** An environment with its rows, for the loops: row indexes as `0,3-5`. */
-export interface ToldEnvironment {
+export interface EnvironmentRows {
   readonly rows: string;
   readonly environment: object;
 }
@@ -77,7 +77,7 @@ export const tooManyTrees = (rows: Rows): string | undefined => {
 };
 
 /** Each environment once, with the indexes of its rows; undefined if no row has one. */
-export function toldEnvironments(rows: Rows): readonly ToldEnvironment[] | undefined {
+export function environmentRows(rows: Rows): readonly EnvironmentRows[] | undefined {
   const indexes = new Map<string, { readonly environment: object; readonly rows: number[] }>();
   for (const [index, { environment }] of rows.entries()) {
     if (environment === undefined) continue;

@@ -3,7 +3,7 @@ import { ailing, broken, type Health, healthy } from "../core/health.ts";
 import { ApiFailure, type Cluster } from "./cluster.ts";
 import { boxRules } from "./loop-role.ts";
 import type { OwnBox } from "./pod-spec.ts";
-import { askedRights } from "./rights.ts";
+import { checkedRights } from "./rights.ts";
 import { hasWaiting } from "./warm-pool.ts";
 import { NEXT_SANDBOX, sandboxRefusal, type SandboxWish } from "./sandbox-resource.ts";
 
@@ -68,7 +68,7 @@ async function apiHealth(cluster: Cluster): Promise<Health> {
 
 async function rightsHealth(cluster: Cluster, boxes: OwnBox, pool: boolean): Promise<Health> {
   try {
-    const { asked, missing } = await askedRights(cluster, boxRules(boxes, pool));
+    const { asked, missing } = await checkedRights(cluster, boxRules(boxes, pool));
     return missing.length === 0
       ? healthy("rights", `all ${asked} that a box needs in ${cluster.namespace}`)
       : broken("rights", `in ${cluster.namespace} you may not: ${missing.join(", ")}`, NEXT_RIGHTS);

@@ -46,7 +46,7 @@ export function kubeConfigOf({ context }: ClusterAddress, { env, home }: Cluster
       `no cluster is known: there is no kubeconfig (${files.join(", ")}), and no service account here`,
       "KUBECONFIG=FILE, or name an engine of containers: --engine",
     );
-  if (context !== null) choose(config, context);
+  if (context !== null) selectContext(config, context);
   if (config.getCurrentCluster() === null)
     throw new HarnessError(
       EXIT.usage,
@@ -72,7 +72,7 @@ function readFiles(config: KubeConfig, files: readonly string[]): void {
 const contextsOf = (config: KubeConfig): string =>
   config.contexts.map(({ name }) => name).join(", ") || "none";
 
-function choose(config: KubeConfig, context: string): void {
+function selectContext(config: KubeConfig, context: string): void {
   if (config.getContextObject(context) === null)
     throw new HarnessError(
       EXIT.usage,
@@ -155,7 +155,7 @@ export class Cluster {
   #config: KubeConfig;
   #answered = false;
   /** The last time on the server's clock, and the local times when it arrived. */
-  #told: { readonly there: number; readonly here: number; readonly wall: number } | undefined;
+  #serverClock: { readonly there: number; readonly here: number; readonly wall: number } | undefined;
 
   constructor(config: KubeConfig, namespace: string, patienceMs = PATIENCE_MS, time = REAL_TIME) {
     this.#config = config;
@@ -190,7 +190,7 @@ export class Cluster {
   async call(where: string, { method = "GET", body, signal }: ApiCall = {}): Promise<unknown> {
     return this.patiently(signal, async () => {
       const response = await this.#send(where, { method, body, signal });
-      const answer = jsonOf(await whole(response));
+      const answer = jsonOf(await bodyText(response));
       const { statusCode = 0 } = response;
       if (statusCode < 200 || statusCode > 299) throw apiFailure(response, answer);
       return answer;
@@ -205,13 +205,16 @@ export class Cluster {
   async now(signal?: AbortSignal): Promise<number> {
     const { now } = this.time;
     // If our clock was set or the machine slept since, the elapsed time is unknown.
-    const strayed = this.#told === undefined ? 0 : Date.now() - this.#told.wall - (now() - this.#told.here);
-    if (this.#told === undefined || Math.abs(strayed) > 1000)
+    const strayed =
+      this.#serverClock === undefined
+        ? 0
+        : Date.now() - this.#serverClock.wall - (now() - this.#serverClock.here);
+    if (this.#serverClock === undefined || Math.abs(strayed) > 1000)
       await this.call("/version", { signal }).catch((thrown: unknown) => {
         // A refusal carries the time as well.
         if (!(thrown instanceof ApiFailure)) throw thrown;
       });
-    const { there, here } = this.#told ?? { there: Date.now(), here: now() };
+    const { there, here } = this.#serverClock ?? { there: Date.now(), here: now() };
     return there + (now() - here);
   }
 
@@ -219,7 +222,7 @@ export class Cluster {
   async *watch(where: string, signal: AbortSignal): AsyncGenerator<unknown, void> {
     const response = await this.patiently(signal, async () => {
       const begun = await this.#send(where, { method: "GET", body: undefined, signal });
-      if (begun.statusCode !== 200) throw apiFailure(begun, jsonOf(await whole(begun)));
+      if (begun.statusCode !== 200) throw apiFailure(begun, jsonOf(await bodyText(begun)));
       begun.socket.setTimeout(0);
       return begun;
     });
@@ -297,7 +300,7 @@ export class Cluster {
     request.end(sent);
     const response = await promise;
     const there = momentOf(response.headers.date);
-    if (there !== null) this.#told = { there, here: this.time.now(), wall: Date.now() };
+    if (there !== null) this.#serverClock = { there, here: this.time.now(), wall: Date.now() };
     return response;
   }
 
@@ -340,7 +343,7 @@ const MOST_LINE = 16 * 2 ** 20;
 /** Large enough for a list of thousands of pods. */
 const MOST_BODY = 128 * 2 ** 20;
 
-async function whole(response: IncomingMessage): Promise<string> {
+async function bodyText(response: IncomingMessage): Promise<string> {
   const pieces: string[] = [];
   let length = 0;
   response.setEncoding("utf8");

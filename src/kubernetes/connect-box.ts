@@ -13,7 +13,7 @@ import { failureError, podFailure } from "./pod-failure.ts";
 import { isAlone, podReportDifferences } from "./pod-report.ts";
 import { placesBeside, type PodPlan, scratchOf } from "./pod-spec.ts";
 import { attachTo } from "./pod-stream.ts";
-import { podOf, running, type Starting } from "./pod-watch.ts";
+import { podOf, untilRunning, type Starting } from "./pod-watch.ts";
 import { NotFromPool } from "./warm-pool.ts";
 
 interface Connecting extends Starting {
@@ -28,7 +28,7 @@ interface Connecting extends Starting {
 }
 
 /** A runner in the planned box, with proof that the box reaches nothing. */
-export interface Connected {
+export interface ConnectedBox {
   readonly client: RunnerClient;
   /** The last observation of the network; undefined if the box has none. */
   readonly shown: Sight | undefined;
@@ -39,14 +39,14 @@ export interface Connected {
 }
 
 /** `open`: what another container of the pod saw of the network while it was let out. */
-export async function connected(
+export async function connectBox(
   { cluster, plan, pod, handed, probe: named, ...starting }: Connecting,
   container: string,
   open?: Sight,
-): Promise<Connected> {
+): Promise<ConnectedBox> {
   const { signal } = starting;
   const own = named === null ? [] : [named.replace(/:(?=\d+$)/, " ")];
-  const node = (await running(cluster, pod, container, starting)).status?.hostIP ?? "";
+  const node = (await untilRunning(cluster, pod, container, starting)).status?.hostIP ?? "";
   const client = new RunnerClient(
     await attachTo(cluster, { pod: pod.name, container, signal }),
     randomBytes(KEY_BYTES),
@@ -82,7 +82,7 @@ async function refuseUsed(client: RunnerClient, plan: PodPlan, signal: AbortSign
     await askReport(client, []);
     const places = [...scratchOf(plan).map((one) => one.path), ...placesBeside(plan), plan.workspace];
     const command = {
-      words: ["sh", "-c", LEFT, plan.network ? "network" : "alone", ...places],
+      words: ["sh", "-c", LIST_LEFTOVERS, plan.network ? "network" : "alone", ...places],
       folder: "/",
       timeoutMs: 60_000,
       keep: KEEP,
@@ -102,7 +102,7 @@ const KEEP = { head: 400, tail: 0 };
  * Prints everything besides the runner and this script. If hosts may be granted, the runner starts its bridge before it
  * accepts a word, within the first two seconds of the pod: even a pod of its own is not a box that early.
  */
-const LEFT = `begun() { line=$(cat /proc/$1/stat); set -- \${line##*) }; echo \${20}; }
+const LIST_LEFTOVERS = `begun() { line=$(cat /proc/$1/stat); set -- \${line##*) }; echo \${20}; }
 for one in /proc/[0-9]*; do
   pid=\${one#/proc/}
   case $pid in 1 | $$ | $PPID) continue ;; esac

@@ -8,7 +8,7 @@ import { field } from "./cluster-requests.ts";
  * clone must have neither: another container, variable, volume, account or image is reported, as for a box. What a loop
  * may use of its node and how it is scheduled is up to the cluster.
  */
-const MAY: Additions = {
+const ALLOWED_ADDITIONS: Additions = {
   "spec.dnsPolicy": (value) => value === "ClusterFirst",
   // Other nameservers could give other answers; the number of dots in a name is harmless.
   "spec.dnsConfig": (value) => isDeepStrictEqual(Object.keys(value as object), ["options"]),
@@ -33,27 +33,27 @@ const INDEX = {
  * loops. Labels are not compared: none of our policies selects loops to let them reach anything.
  */
 export function loopDifferences(planned: unknown, seen: unknown): readonly string[] {
-  const own = plain(field(planned, "spec"));
-  const there = plain(field(seen, "spec"));
+  const own = withoutDefaults(field(planned, "spec"));
+  const there = withoutDefaults(field(seen, "spec"));
   return [
     ...obeyedNotes({ spec: own } as JsonObject, (field(seen, "metadata") ?? {}) as JsonObject),
-    ...specDifferences(own, withImagesOf(own, there), MAY),
+    ...specDifferences(own, withImagesOf(own, there), ALLOWED_ADDITIONS),
   ];
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Removes what the API and the Job controller add to each container, and amounts of resources. */
-function plain(value: unknown): unknown {
+function withoutDefaults(value: unknown): unknown {
   if (Array.isArray(value)) {
-    const list = value.map(plain);
+    const list = value.map(withoutDefaults);
     return list.filter((each) => !isDeepStrictEqual(each, INDEX));
   }
   if (typeof value !== "object" || value === null) return value;
   const kept = Object.entries(value).filter(
     ([name, inner]) => name !== "resources" && name !== "ephemeralContainers" && !isDefault(name, inner),
   );
-  return Object.fromEntries(kept.map(([name, inner]) => [name, plain(inner)]));
+  return Object.fromEntries(kept.map(([name, inner]) => [name, withoutDefaults(inner)]));
 }
 
 /** An image pinned by its digest counts as the named image. */

@@ -49,7 +49,7 @@ async function refuseOthers(cluster: Cluster, plan: PodPlan): Promise<void> {
     return may && ((spec.egress ?? []).length > 0 || (spec.ingress ?? []).length > 0);
   });
   if (first !== undefined)
-    throw none(
+    throw notShut(
       `the network policy ${first.metadata.name} of the namespace opens it to something`,
       "use a namespace of its own: --engine kubernetes:/NAMESPACE",
     );
@@ -59,18 +59,18 @@ const refuse = (thrown: unknown): never => {
   throw refusalOf(thrown);
 };
 
-const none = (why: string, next: string): HarnessError =>
+const notShut = (why: string, next: string): HarnessError =>
   new HarnessError(EXIT.sandbox, `no pod as a box: its network is not shut: ${why}`, next);
 
 /**
  * Whether the box shall own its policies: the policies of a loop's box go with the loop, those of a box from a pool
  * with its pod.
  */
-const isHanded = ({ owner, kind }: PodPlan): boolean => owner === null || kind === "Claim";
+const ownsPolicies = ({ owner, kind }: PodPlan): boolean => owner === null || kind === "Claim";
 
 /** Creates the policy that denies everything, before the pod is made. */
 export const shut = (cluster: Cluster, plan: PodPlan): Promise<void> =>
-  make(cluster, policyOf(plan, isHanded(plan) ? "first" : "shut"));
+  make(cluster, policyOf(plan, ownsPolicies(plan) ? "first" : "shut"));
 
 /**
  * Gives the existing box its own policies: the one that shuts it, and the one that lets it out until its proof has
@@ -78,10 +78,10 @@ export const shut = (cluster: Cluster, plan: PodPlan): Promise<void> =>
  * until then, so that the box is never without one; an existing policy is never changed.
  */
 export async function handOver(cluster: Cluster, plan: PodPlan, box: PodOwner): Promise<void> {
-  const owner = isHanded(plan) ? box : plan.owner;
-  if (isHanded(plan)) await make(cluster, policyOf({ ...plan, owner }));
+  const owner = ownsPolicies(plan) ? box : plan.owner;
+  if (ownsPolicies(plan)) await make(cluster, policyOf({ ...plan, owner }));
   await make(cluster, policyOf({ ...plan, owner }, "open"));
-  if (isHanded(plan)) await removePolicy(cluster, policyName(plan, "first")).catch(refuse);
+  if (ownsPolicies(plan)) await removePolicy(cluster, policyName(plan, "first")).catch(refuse);
 }
 
 /** An existing policy was created by a request whose answer was lost: the name is ours alone. */
@@ -120,19 +120,21 @@ interface Proving {
  */
 export async function proveShut(cluster: Cluster, plan: PodPlan, { look, open }: Proving): Promise<Sight> {
   const [opened] = await Promise.all([
-    open ?? seen(cluster, look, ({ answered }) => answered >= LEAST_ANSWERS),
+    open ?? sightThat(cluster, look, ({ answered }) => answered >= LEAST_ANSWERS),
     refuseOthers(cluster, plan),
   ]);
   if (opened === undefined)
-    throw none(
+    throw notShut(
       "neither the API server nor anything else that is tried is reached when it may be, so that it proves nothing",
       "name something that pods here do reach: kubernetes.probe, HOST:PORT",
     );
   await removePolicy(cluster, policyName(plan, "open")).catch(refuse);
   const { at: since } = await look();
-  const shut = await seen(cluster, look, (now) => isShut(now, since, Math.max(opened.slowest, now.slowest)));
+  const shut = await sightThat(cluster, look, (now) =>
+    isShut(now, since, Math.max(opened.slowest, now.slowest)),
+  );
   if (shut === undefined)
-    throw none(
+    throw notShut(
       "it still reaches the API server or its node under a policy that denies all: nothing in the cluster enforces network policies",
       "install one that does (Calico, Cilium …), or use nodes whose pods have no network",
     );
@@ -146,7 +148,7 @@ function isShut({ at, quiet, waited }: Sight, since: number, slowest: number): b
 }
 
 /** The first observation that satisfies `shows`; undefined if none did in time. */
-async function seen(
+async function sightThat(
   { patienceMs, time: { now } }: Cluster,
   look: Proving["look"],
   shows: (sight: Sight) => boolean,
@@ -170,7 +172,7 @@ export async function stillShut({ look, end }: NetworkProbe, shown: Sight): Prom
   const { answered } = await unlessAborted(look(), AbortSignal.timeout(LOOK_MS));
   await end();
   if (answered > shown.answered)
-    throw none(
+    throw notShut(
       "it was shut, and reached the API server, its node or kubernetes.probe again before anything was run",
       "kubectl get networkpolicies: who changed what stands there, or how it is enforced?",
     );

@@ -90,7 +90,7 @@ const form = z.looseObject({
 
 type Item = z.infer<typeof form>["items"][number];
 
-interface Mine {
+interface PodOrigin {
   readonly uid: number;
   readonly stateDir: string;
 }
@@ -113,7 +113,11 @@ const SERVED: Partial<Readonly<Record<Kind, (cluster: Cluster) => Promise<boolea
   sandbox: servesSandboxes,
 };
 
-async function ours(cluster: Cluster, kind: Kind, { uid, stateDir }: Mine): Promise<readonly Item[]> {
+async function ownItems(
+  cluster: Cluster,
+  kind: Kind,
+  { uid, stateDir }: PodOrigin,
+): Promise<readonly Item[]> {
   if ((await SERVED[kind]?.(cluster)) === false) return [];
   const labels = `${BOX_LABEL}=1,${UID_LABEL}=${uid},${HOME_LABEL}=${await homeOf(stateDir)}`;
   const query = new URLSearchParams({ labelSelector: labels }).toString();
@@ -134,10 +138,10 @@ const PREFIX = "harness-";
  * Every box of this user that was created here, running or not, the oldest first; a Sandbox is listed as its pod, if it
  * has one, and a box from a pool as its claim.
  */
-export async function listPods(cluster: Cluster, mine: Mine): Promise<readonly ListedBox[]> {
+export async function listPods(cluster: Cluster, mine: PodOrigin): Promise<readonly ListedBox[]> {
   const alive = liveness();
   const [pods = [], sandboxes = [], claims = []] = await Promise.all(
-    (["pod", "sandbox", "claim"] as const).map((kind) => ours(cluster, kind, mine)),
+    (["pod", "sandbox", "claim"] as const).map((kind) => ownItems(cluster, kind, mine)),
   );
   const names = new Set(pods.map(({ metadata }) => metadata.name));
   const lone = sandboxes
@@ -174,12 +178,12 @@ export const podNamed = (id: string): string => `${PREFIX}${id}`;
  */
 export async function removeBoxPod(cluster: Cluster, name: string, kind?: BoxKind): Promise<boolean> {
   if (kind === "Claim" || (kind === undefined && (await servesClaims(cluster))))
-    if (await removedClaim(cluster, name, kind)) return true;
-  const had = kind === "Sandbox" || kind === undefined ? await removedSandbox(cluster, name, kind) : false;
-  const was = await removed(cluster, `${whereOf(cluster, "pod")}/${name}`);
+    if (await deletedClaim(cluster, name, kind)) return true;
+  const had = kind === "Sandbox" || kind === undefined ? await deletedSandbox(cluster, name, kind) : false;
+  const was = await deletedIfThere(cluster, `${whereOf(cluster, "pod")}/${name}`);
   await Promise.all(
     POLICY_PARTS.map((part) =>
-      removed(cluster, `${whereOf(cluster, "policy")}/${policyName({ name }, part)}`),
+      deletedIfThere(cluster, `${whereOf(cluster, "policy")}/${policyName({ name }, part)}`),
     ),
   );
   return was || had;
@@ -188,20 +192,22 @@ export async function removeBoxPod(cluster: Cluster, name: string, kind?: BoxKin
 /**
  * Deleting the claim deletes its pod, and then the pod's policies. The policy made before there was a pod has no owner.
  */
-async function removedClaim(cluster: Cluster, name: string, kind: BoxKind | undefined): Promise<boolean> {
-  const had = await removed(cluster, `${whereOf(cluster, "claim")}/${name}`).catch((thrown: unknown) => {
-    // Without the right to remove claims, none were created.
-    if (kind === undefined && thrown instanceof HarnessError && isForbidden(thrown.cause)) return false;
-    throw thrown;
-  });
-  await removed(cluster, `${whereOf(cluster, "policy")}/${policyName({ name }, "first")}`);
+async function deletedClaim(cluster: Cluster, name: string, kind: BoxKind | undefined): Promise<boolean> {
+  const had = await deletedIfThere(cluster, `${whereOf(cluster, "claim")}/${name}`).catch(
+    (thrown: unknown) => {
+      // Without the right to remove claims, none were created.
+      if (kind === undefined && thrown instanceof HarnessError && isForbidden(thrown.cause)) return false;
+      throw thrown;
+    },
+  );
+  await deletedIfThere(cluster, `${whereOf(cluster, "policy")}/${policyName({ name }, "first")}`);
   return had;
 }
 
-async function removedSandbox(cluster: Cluster, name: string, kind: BoxKind | undefined): Promise<boolean> {
+async function deletedSandbox(cluster: Cluster, name: string, kind: BoxKind | undefined): Promise<boolean> {
   if (kind === undefined && !(await servesSandboxes(cluster))) return false;
   try {
-    return await removed(cluster, `${SANDBOXES(cluster)}/${name}`);
+    return await deletedIfThere(cluster, `${SANDBOXES(cluster)}/${name}`);
   } catch (thrown) {
     if (kind === undefined && !(await isOfSandbox(cluster, name))) return false;
     throw thrown;
@@ -213,7 +219,7 @@ async function isOfSandbox(cluster: Cluster, name: string): Promise<boolean> {
   return owners.some((owner) => owner.controller === true && owner.kind === "Sandbox");
 }
 
-async function removed(cluster: Cluster, where: string): Promise<boolean> {
+async function deletedIfThere(cluster: Cluster, where: string): Promise<boolean> {
   const body = { apiVersion: "v1", kind: "DeleteOptions", gracePeriodSeconds: 0 };
   try {
     await cluster.call(where, { method: "DELETE", body });
@@ -231,12 +237,12 @@ export interface PodLeftover {
 }
 
 /** Removes Sandboxes, pods and policies whose process is gone; returns those that could not be removed. */
-export async function reapPods(cluster: Cluster, mine: Mine): Promise<readonly PodLeftover[]> {
+export async function reapPods(cluster: Cluster, mine: PodOrigin): Promise<readonly PodLeftover[]> {
   const alive = liveness();
   const failed: PodLeftover[] = [];
   const claims = new Set<string>();
   for (const kind of KINDS)
-    for (const { metadata } of await ours(cluster, kind, mine)) {
+    for (const { metadata } of await ownItems(cluster, kind, mine)) {
       const owner = boxOf(metadata.labels)?.owner;
       // A policy must stay as long as its pod, and a pod as long as what would recreate it.
       const pod = metadata.labels?.[NAME_LABEL];
@@ -244,7 +250,7 @@ export async function reapPods(cluster: Cluster, mine: Mine): Promise<readonly P
       // The policy of a claim's pod is deleted after the pod.
       if (kind === "policy" && pod === metadata.name && claims.has(pod)) continue;
       if (kind === "claim") claims.add(metadata.name);
-      await removed(cluster, `${whereOf(cluster, kind)}/${metadata.name}`).catch((thrown: unknown) =>
+      await deletedIfThere(cluster, `${whereOf(cluster, kind)}/${metadata.name}`).catch((thrown: unknown) =>
         failed.push({ kind, id: metadata.name, reason: reasonOf(thrown) }),
       );
     }

@@ -9,7 +9,7 @@ import { HOME_LABEL, homeOf } from "./own-pods.ts";
 import type { PodState } from "./pod-failure.ts";
 import { readbackDifferences } from "./pod-readback.ts";
 import type { JsonObject, PodOwner, PodPlan } from "./pod-spec.ts";
-import { madePod, type Starting } from "./pod-watch.ts";
+import { createdPod, type Starting } from "./pod-watch.ts";
 import { boxKind, sandboxPod, sandboxSpec, type SandboxWish } from "./sandbox-resource.ts";
 import { claimedPod, NotFromPool, refuseTooOld } from "./warm-pool.ts";
 
@@ -103,7 +103,7 @@ export async function planOf(
 }
 
 /** A request with its plan. */
-interface Wished {
+interface PlannedRequest {
   readonly maker: PodMaker;
   readonly request: PodRequest;
   readonly plan: PodPlan;
@@ -113,15 +113,15 @@ interface Wished {
  * Creates the pod, or the object that creates it; that object is removed automatically some time after the pod's
  * deadline.
  */
-export async function madeFor(
-  { maker, request, plan }: Wished,
+export async function createdFor(
+  { maker, request, plan }: PlannedRequest,
   spec: JsonObject,
   signal: AbortSignal,
 ): Promise<PodState> {
   const { scheduleMs, startMs, deadlineMs } = request.wants;
   const starting = { signal, scheduleMs, onWarning: maker.onWarning };
-  if (plan.kind === "Pod") return madePod(maker.cluster, plan, spec, starting);
-  if (plan.kind === "Claim") return waitingFor({ maker, request, plan }, spec, starting);
+  if (plan.kind === "Pod") return createdPod(maker.cluster, plan, spec, starting);
+  if (plan.kind === "Claim") return podFromPool({ maker, request, plan }, spec, starting);
   // By the cluster's clock: this machine's clock may show any time.
   const until = new Date((await maker.cluster.now(signal)) + scheduleMs + startMs + deadlineMs + HOUR_MS);
   return sandboxPod(maker.cluster, plan, sandboxSpec(spec, until), starting);
@@ -130,8 +130,8 @@ export async function madeFor(
 const HOUR_MS = 3_600_000;
 
 /** A waiting pod from the pool, if it matches the plan and has enough time left for the box. */
-async function waitingFor(
-  { maker, request, plan }: Wished,
+async function podFromPool(
+  { maker, request, plan }: PlannedRequest,
   spec: JsonObject,
   starting: Starting,
 ): Promise<PodState> {

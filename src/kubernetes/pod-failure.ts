@@ -119,14 +119,14 @@ export const podFailure = (pod: PodState): Failure | undefined => {
   return waitingFailure(states) ?? phaseFailure(pod) ?? endedFailure(pod, states) ?? unscheduled(pod);
 };
 
-type Seen = NonNullable<ContainerState["state"]>;
+type StateOfContainer = NonNullable<ContainerState["state"]>;
 
-const statesOf = ({ status = {} }: PodState): readonly Seen[] =>
+const statesOf = ({ status = {} }: PodState): readonly StateOfContainer[] =>
   [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])].flatMap(
     ({ state }) => state ?? [],
   );
 
-function waitingFailure(states: readonly Seen[]): Failure | undefined {
+function waitingFailure(states: readonly StateOfContainer[]): Failure | undefined {
   for (const { waiting } of states) {
     const { reason = "", message = "" } = waiting ?? {};
     const why = message === "" ? reason : message;
@@ -146,7 +146,7 @@ function phaseFailure({ metadata, status = {} }: PodState): Failure | undefined 
     : { word: "deleted", why: "the pod is being removed" };
 }
 
-function endedFailure({ status = {} }: PodState, states: readonly Seen[]): Failure | undefined {
+function endedFailure({ status = {} }: PodState, states: readonly StateOfContainer[]): Failure | undefined {
   if (states.some(({ terminated }) => terminated?.reason === "OOMKilled"))
     return { word: "out of memory", why: "the pod's memory limit was met" };
   if (status.phase !== "Failed" && status.phase !== "Succeeded") return undefined;

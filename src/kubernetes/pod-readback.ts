@@ -13,7 +13,7 @@ const OPT_OUTS: Readonly<Record<string, string>> = {
 };
 
 /** Labels that a cluster may add: where the pod runs, which a 1.35 cluster copies from its node, and opt-outs. */
-const GIVEN: Readonly<Record<string, (value: unknown) => boolean>> = {
+const ADDED_LABELS: Readonly<Record<string, (value: unknown) => boolean>> = {
   "topology.kubernetes.io/zone": isText,
   "topology.kubernetes.io/region": isText,
   ...Object.fromEntries(
@@ -38,7 +38,7 @@ const OF_CONTROLLER = "agents.x-k8s.io/";
 
 /** Whether a pod may have or have had this label without being planned so. */
 export const mayBeGiven = (label: string, kind: BoxKind): boolean =>
-  Object.hasOwn(GIVEN, label) ||
+  Object.hasOwn(ADDED_LABELS, label) ||
   OF_KIND[kind].includes(label) ||
   (kind === "Claim" && label.startsWith(OF_CONTROLLER));
 
@@ -68,7 +68,7 @@ const ADDED: Additions = {
   "spec.*.terminationMessagePath": (value) => value === "/dev/termination-log",
   "spec.*.terminationMessagePolicy": (value) => value === "File",
   "spec.*.resources.limits.*": () => false,
-  ...Object.fromEntries(Object.entries(GIVEN).map(([name, may]) => [`metadata.labels.${name}`, may])),
+  ...Object.fromEntries(Object.entries(ADDED_LABELS).map(([name, may]) => [`metadata.labels.${name}`, may])),
 };
 
 /** Fields that the API drops if they state the default. */
@@ -106,7 +106,10 @@ export function obeyedNotes(planned: JsonObject, { annotations }: Fields): reado
   return notes
     .filter(
       ([name, value]) =>
-        OBEYED.test(name) && OPT_OUTS[name] !== value && !TOLD.test(name) && !isProfile(planned, name, value),
+        OBEYED_ANNOTATIONS.test(name) &&
+        OPT_OUTS[name] !== value &&
+        !NETWORK_STATUS.test(name) &&
+        !isProfile(planned, name, value),
     )
     .map(([name]) => `metadata.annotations.${name}: was added`);
 }
@@ -118,7 +121,7 @@ export function specDifferences(planned: unknown, seen: unknown, more: Additions
   return lines;
 }
 
-interface Reading {
+interface Comparison {
   readonly lines: string[];
   readonly may: Additions;
 }
@@ -137,17 +140,17 @@ function isProfile(planned: JsonObject, name: string, value: unknown): boolean {
  * Annotations that loosen profiles, give devices, mounts and networks, lift processor limits, or ask for sidecars and
  * mesh networks: read by runtimes (containerd, CRI-O, crun, Kata, gVisor), their plugins and meshes.
  */
-const OBEYED =
+const OBEYED_ANNOTATIONS =
   /apparmor\.security|seccomp\.security|seccomp-profile\.kubernetes\.cri-o|io\.kubernetes\.cri|crio\.io|cdi\.k8s\.io|nri\.(?:io|containerd\.io)|run\.oci\.|module\.wasm\.image|io\.containerd\.|io\.katacontainers|dev\.gvisor|unsafe-sysctls|sidecar|linkerd\.io\/inject|connect-inject|dataplane-mode|ambient\.istio|multus-cni|k8s\.v1\.cni|cni\.cncf/;
 
 /** A report of the given networks, which nothing obeys. */
-const TOLD = /^k8s\.v1\.cni\.cncf\.io\/networks?-status$/;
+const NETWORK_STATUS = /^k8s\.v1\.cni\.cncf\.io\/networks?-status$/;
 
 type Fields = Readonly<Record<string, unknown>>;
 const isObject = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-function compare(path: string, planned: unknown, seen: unknown, reading: Reading): void {
+function compare(path: string, planned: unknown, seen: unknown, reading: Comparison): void {
   const { lines, may: added } = reading;
   if (Array.isArray(planned)) return compareLists(path, planned, seen, reading);
   if (!isObject(planned)) {
@@ -168,7 +171,7 @@ function compare(path: string, planned: unknown, seen: unknown, reading: Reading
   }
 }
 
-function compareLists(path: string, planned: readonly unknown[], seen: unknown, reading: Reading): void {
+function compareLists(path: string, planned: readonly unknown[], seen: unknown, reading: Comparison): void {
   const there: readonly unknown[] = Array.isArray(seen) ? seen : [];
   if (path === "spec.imagePullSecrets") return;
   for (const [index, value] of planned.entries())

@@ -48,11 +48,11 @@ export async function attachTo(cluster: Cluster, { pod, container, signal }: Att
     return true;
   };
   const connect: Connect = (given) => {
-    const handler = new WebSocketHandler(within(given, cluster.config), undefined, streams);
+    const handler = new WebSocketHandler(withAbort(given, cluster.config), undefined, streams);
     return handler.connect(where, null, take) as Promise<Socket>;
   };
   try {
-    stream.open(await cluster.patiently(signal, () => opened(connect, cluster.time, signal)));
+    stream.open(await cluster.patiently(signal, () => openedSocket(connect, cluster.time, signal)));
     return stream;
   } catch (thrown) {
     signal.throwIfAborted();
@@ -70,7 +70,7 @@ export async function attachTo(cluster: Cluster, { pod, container, signal }: Att
 type Connect = (given: AbortSignal) => Promise<Socket>;
 
 /** The package does not abort a pending connection: the request behind it ends with this signal. */
-const within = (signal: AbortSignal, config: KubeConfig): KubeConfig =>
+const withAbort = (signal: AbortSignal, config: KubeConfig): KubeConfig =>
   ({
     getCurrentCluster: () => config.getCurrentCluster(),
     applyToHTTPSOptions: (options: Parameters<KubeConfig["applyToHTTPSOptions"]>[0]) =>
@@ -80,7 +80,7 @@ const within = (signal: AbortSignal, config: KubeConfig): KubeConfig =>
 /**
  * The socket, once open, within the time limit; failures look like those of a request. An abandoned socket is closed.
  */
-async function opened(connect: Connect, time: ClusterTime, signal: AbortSignal): Promise<Socket> {
+async function openedSocket(connect: Connect, time: ClusterTime, signal: AbortSignal): Promise<Socket> {
   const late = AbortSignal.timeout(time.answerMs);
   const left = new AbortController();
   const connecting = connect(left.signal);

@@ -33,13 +33,13 @@ export async function podIfAny(
 const QUOTA_LOOK_MS = 2000;
 
 /** Creates a pod; returns it as the cluster made it. */
-export const madePod = (
+export const createdPod = (
   cluster: Cluster,
   plan: Named,
   body: JsonObject,
   starting: Starting,
 ): Promise<PodState> =>
-  madeAt(cluster, cluster.at("pods"), body, {
+  createdAt(cluster, cluster.at("pods"), body, {
     ...starting,
     look: () => podOf(cluster, plan, starting.signal),
   });
@@ -53,7 +53,7 @@ interface Making<T> extends Starting {
  * Creates an object. Waits for room in a quota, as for a node: others end. The name is ours alone: if the object
  * exists, an earlier request created it and its answer was lost.
  */
-export async function madeAt<T>(
+export async function createdAt<T>(
   cluster: Cluster,
   where: string,
   body: JsonObject,
@@ -109,20 +109,20 @@ export interface Starting {
  * The pod, once this container runs. Looks, then watches from there; if the server ends the watch or calls it too old,
  * looks again.
  */
-export async function running(
+export async function untilRunning(
   cluster: Cluster,
   pod: Named,
   container: string,
   starting: Starting,
 ): Promise<PodState> {
   const seen: { last: PodState } = { last: {} };
-  using place = new Place(starting);
+  using place = new NodeWait(starting);
   const signal = AbortSignal.any([starting.signal, place.late]);
   try {
     for (;;) {
       seen.last = await podOf(cluster, pod, signal);
       const watching = { seen, container, signal, place };
-      if (isReady(seen.last, watching) || (await watched(cluster, pod, watching))) return seen.last;
+      if (isReady(seen.last, watching) || (await watchUntilReady(cluster, pod, watching))) return seen.last;
     }
   } catch (thrown) {
     if (!signal.aborted || thrown instanceof HarnessError) throw thrown;
@@ -132,7 +132,7 @@ export async function running(
 }
 
 /** Waits for a node with room. Each reason of the scheduler is reported once. */
-class Place implements Disposable {
+class NodeWait implements Disposable {
   readonly #starting: Starting;
   readonly #late = new AbortController();
   readonly #told = new Set<string>();
@@ -165,11 +165,11 @@ interface Watching {
   readonly seen: { last: PodState };
   readonly container: string;
   readonly signal: AbortSignal;
-  readonly place: Place;
+  readonly place: NodeWait;
 }
 
 /** False if the watch ended before the container ran. */
-async function watched(cluster: Cluster, { name }: Named, watching: Watching): Promise<boolean> {
+async function watchUntilReady(cluster: Cluster, { name }: Named, watching: Watching): Promise<boolean> {
   const { seen, signal } = watching;
   const query = new URLSearchParams({
     watch: "1",

@@ -7,14 +7,14 @@ interface Right {
   readonly verb: string;
 }
 
-export interface AskedRights {
+export interface CheckedRights {
   readonly asked: number;
   /** Missing rights, as `verb resource`. */
   readonly missing: readonly string[];
 }
 
 /** Which of these rights the caller has in the namespace: anyone who may use the API may ask that. */
-export async function askedRights(cluster: Cluster, rules: readonly PolicyRule[]): Promise<AskedRights> {
+export async function checkedRights(cluster: Cluster, rules: readonly PolicyRule[]): Promise<CheckedRights> {
   const wanted = rules.flatMap(({ apiGroups = [], resources = [], verbs }) =>
     resources.flatMap((resource) => verbs.map((verb) => ({ group: apiGroups[0] ?? "", resource, verb }))),
   );

@@ -5,8 +5,8 @@ import { field } from "./cluster-requests.ts";
 import { SANDBOX_RULE } from "./loop-role.ts";
 import { failureError, type PodState, refusalOf, wordOf } from "./pod-failure.ts";
 import type { JsonObject, OwnBox, PodOwner, PodPlan } from "./pod-spec.ts";
-import { madeAt, mayFit, podIfAny, type Starting } from "./pod-watch.ts";
-import { askedRights } from "./rights.ts";
+import { createdAt, mayFit, podIfAny, type Starting } from "./pod-watch.ts";
+import { checkedRights } from "./rights.ts";
 
 /**
  * A box as a Sandbox of kubernetes-sigs/agent-sandbox: a Sandbox holds the pod as a template, and its controller
@@ -34,7 +34,7 @@ export const NEXT_SANDBOX = `kubectl api-resources --api-group agents.x-k8s.io  
 export async function sandboxRefusal(cluster: Cluster): Promise<string | undefined> {
   if (!(await servesSandboxes(cluster))) return `the cluster does not serve Sandbox of ${API}`;
   try {
-    const { missing } = await askedRights(cluster, [SANDBOX_RULE]);
+    const { missing } = await checkedRights(cluster, [SANDBOX_RULE]);
     return missing.length === 0
       ? undefined
       : `in ${cluster.namespace} you may not: ${missing.join(", ")} (agents.x-k8s.io)`;
@@ -153,7 +153,7 @@ interface Making {
 
 async function uidOfMade({ cluster, name, body, starting }: Making): Promise<unknown> {
   const look = (): Promise<unknown> => sandboxNamed(cluster, name, starting.signal);
-  return field(await madeAt(cluster, SANDBOXES(cluster), body, { ...starting, look }), "metadata", "uid");
+  return field(await createdAt(cluster, SANDBOXES(cluster), body, { ...starting, look }), "metadata", "uid");
 }
 
 /**

@@ -17,13 +17,13 @@ import { allChanges } from "../core/changes.ts";
 import { LogKeeper } from "../core/box-log.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { BOX_HOME, type OwnedBox } from "../core/ports.ts";
-import { type Connected, connected, refuseUnlessPlanned } from "./connect-box.ts";
+import { type ConnectedBox, connectBox, refuseUnlessPlanned } from "./connect-box.ts";
 import { handOver, shut } from "./network-proof.ts";
 import type { PodState } from "./pod-failure.ts";
 import { podOf } from "./pod-watch.ts";
-import { madeFor, planOf, type PodMaker, type PodRequest } from "./plan-box.ts";
+import { createdFor, planOf, type PodMaker, type PodRequest } from "./plan-box.ts";
 import { boxOwner } from "./sandbox-resource.ts";
-import { hasWaiting, NotFromPool, toldOf } from "./warm-pool.ts";
+import { hasWaiting, NotFromPool, poolWarning } from "./warm-pool.ts";
 import { readbackDifferences } from "./pod-readback.ts";
 import { reapPods, removeBoxPod } from "./own-pods.ts";
 import { BOX, FILLER, isMountable, NAME_LABEL, type PodPlan, podSpec } from "./pod-spec.ts";
@@ -88,7 +88,7 @@ export async function startPodBox(
     await refuseTooLarge(folder, undefined, apartIn(request.wants.brought, folder));
     reaped = reapPods(maker.cluster, maker).catch(() => []);
     const plan = await planOf(maker, { ...request, mode }, workspace);
-    return await openedAny({ maker, request, workspace, layer, plan }, { locks, reaped }, signal);
+    return await openFromPoolOrOwn({ maker, request, workspace, layer, plan }, { locks, reaped }, signal);
   } catch (thrown) {
     await reaped;
     await locks.disposeAsync();
@@ -104,51 +104,55 @@ interface Making {
   readonly plan: PodPlan;
 }
 
-interface Begun {
+interface Preparations {
   readonly locks: AsyncDisposableStack;
   readonly reaped: Promise<unknown>;
 }
 
-interface Ends {
+interface Cleanup {
   readonly locks: AsyncDisposableStack;
   readonly things: AsyncDisposableStack;
 }
 
 /** Opens a box from the named pool, if a fitting pod waits there; else in a pod of its own. */
-async function openedAny(given: Making, begun: Begun, signal: AbortSignal): Promise<OwnedBox> {
+async function openFromPoolOrOwn(given: Making, begun: Preparations, signal: AbortSignal): Promise<OwnedBox> {
   const { maker, request, plan } = given;
   const { warmPool } = request.wants;
   // In a read-only box another container fills the pod first, so it can never be a waiting pod.
-  if (warmPool === null || plan.mode === "read-only") return openedIn(given, begun, signal);
+  if (warmPool === null || plan.mode === "read-only") return openWithCleanup(given, begun, signal);
   try {
     if (await hasWaiting(maker.cluster, warmPool))
-      return await openedIn({ ...given, plan: { ...plan, kind: "Claim" } }, begun, signal);
+      return await openWithCleanup({ ...given, plan: { ...plan, kind: "Claim" } }, begun, signal);
   } catch (thrown) {
     if (!(thrown instanceof NotFromPool)) throw thrown;
-    maker.onWarning(toldOf(warmPool, thrown));
+    maker.onWarning(poolWarning(warmPool, thrown));
   }
-  return openedIn(given, begun, signal);
+  return openWithCleanup(given, begun, signal);
 }
 
-async function openedIn(given: Making, { locks, reaped }: Begun, signal: AbortSignal): Promise<OwnedBox> {
+async function openWithCleanup(
+  given: Making,
+  { locks, reaped }: Preparations,
+  signal: AbortSignal,
+): Promise<OwnedBox> {
   const things = new AsyncDisposableStack();
   things.defer(async () => void (await reaped));
   try {
-    return await opened(given, { locks, things }, signal);
+    return await openPod(given, { locks, things }, signal);
   } catch (thrown) {
     await things.disposeAsync();
     throw thrown;
   }
 }
 
-async function opened(given: Making, { locks, things }: Ends, signal: AbortSignal): Promise<OwnedBox> {
+async function openPod(given: Making, { locks, things }: Cleanup, signal: AbortSignal): Promise<OwnedBox> {
   const { maker, request, workspace, layer, plan } = given;
   const { cluster } = maker;
   const tracked = request.watchChanges ? await trackedIn(workspace.path) : NOTHING_TRACKED;
   things.defer(() => removePod(maker, plan));
   await shut(cluster, plan);
   const spec = podSpec(plan);
-  const first = await madeFor(given, spec, signal);
+  const first = await createdFor(given, spec, signal);
   refuseUnlessPlanned("the cluster", readbackDifferences(spec, first, plan.kind));
   let handing: Promise<void> | undefined;
   const handed = (): Promise<void> => (handing ??= handOver(cluster, plan, boxOwner(first, plan)));
@@ -233,26 +237,26 @@ interface Filling {
 async function filledBox(
   making: Making,
   { pod, handed, stands, signal, things }: Filling,
-): Promise<Connected> {
+): Promise<ConnectedBox> {
   const { plan, request, maker } = making;
   const { scheduleMs, startMs, probe } = request.wants;
   const over = AbortSignal.any([signal, AbortSignal.timeout(startMs)]);
   const { cluster, onWarning } = maker;
   const starting = { cluster, pod, handed, probe, scheduleMs, onWarning, signal: over };
   const readOnly = plan.mode === "read-only";
-  let shown: Connected["shown"];
+  let shown: ConnectedBox["shown"];
   if (readOnly) {
-    const filler = await connected({ ...starting, plan: { ...plan, mode: "workspace-write" } }, FILLER);
+    const filler = await connectBox({ ...starting, plan: { ...plan, mode: "workspace-write" } }, FILLER);
     await stands();
-    await filled(making, filler.client);
+    await fillTree(making, filler.client);
     await filler.still();
     ({ shown } = filler);
     filler.client.close();
   }
-  const box = await connected({ ...starting, plan }, BOX, shown);
+  const box = await connectBox({ ...starting, plan }, BOX, shown);
   things.defer(() => box.client.close());
   await stands();
-  if (!readOnly) await filled(making, box.client);
+  if (!readOnly) await fillTree(making, box.client);
   return box;
 }
 
@@ -278,7 +282,7 @@ async function networkIn(
   return relayed;
 }
 
-const filled = ({ maker, workspace, layer, plan }: Making, client: RunnerClient): Promise<void> =>
+const fillTree = ({ maker, workspace, layer, plan }: Making, client: RunnerClient): Promise<void> =>
   fill(client, { plan, workspace: workspace.path, layer, warn: maker.onWarning });
 
 async function removePod({ cluster, onWarning }: PodMaker, { name, kind }: PodPlan): Promise<void> {

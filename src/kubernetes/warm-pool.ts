@@ -13,7 +13,7 @@ import {
   podSpec,
 } from "./pod-spec.ts";
 import { servesKind, servesSandboxes } from "./sandbox-resource.ts";
-import { madeAt, podIfAny, type Starting } from "./pod-watch.ts";
+import { createdAt, podIfAny, type Starting } from "./pod-watch.ts";
 
 /**
  * Boxes from a SandboxWarmPool of kubernetes-sigs/agent-sandbox: its pods run before they are needed, with only a
@@ -66,10 +66,12 @@ export async function claimedPod(
   const { signal } = starting;
   const { now, wait } = cluster.time;
   const look = (): Promise<unknown> => cluster.call(`${CLAIMS(cluster)}/${name}`, { signal });
-  await madeAt(cluster, CLAIMS(cluster), claimSpec(plan, pool, until), { ...starting, look }).catch(notHad);
+  await createdAt(cluster, CLAIMS(cluster), claimSpec(plan, pool, until), { ...starting, look }).catch(
+    throwNotFromPool,
+  );
   const deadline = now() + CLAIMED_MS;
   for (let pause = FIRST_LOOK_MS; ; pause = Math.min(2 * pause, LAST_LOOK_MS)) {
-    const claim = await look().catch(notHad);
+    const claim = await look().catch(throwNotFromPool);
     const given = field(claim, "status", "sandbox", "name");
     if (given === name) throw new NotFromPool("none of its pods waits any more");
     if (typeof given === "string" && given !== "") {
@@ -82,7 +84,7 @@ export async function claimedPod(
   }
 }
 
-const notHad = (thrown: unknown): never => {
+const throwNotFromPool = (thrown: unknown): never => {
   const said = thrown instanceof HarnessError ? thrown.cause : thrown;
   if (said instanceof ApiFailure) throw new NotFromPool(said.message, { cause: said });
   throw refusalOf(thrown);
@@ -178,5 +180,5 @@ export function poolObjects(plan: PodPlan, { pool, replicas, labels }: PoolWish)
 }
 
 /** Explains why a box has a pod of its own although there is a pool. */
-export const toldOf = (pool: string, thrown: NotFromPool): string =>
+export const poolWarning = (pool: string, thrown: NotFromPool): string =>
   `no box out of the warm pool ${pool}: ${reasonOf(thrown)}; it has a pod of its own`;

@@ -60,7 +60,7 @@ class EmbedRun {
   readonly #cache: VectorCache;
   readonly #options: EmbedOptions;
   readonly #started = performance.now();
-  readonly #asking: Asking;
+  readonly #requests: VectorRequests;
   readonly #size = new BatchSize();
   /** Paths by chunk id, for texts that the model refuses to embed. */
   readonly #refused = new Map<string, string>();
@@ -72,7 +72,7 @@ class EmbedRun {
     this.#model = model;
     this.#cache = cache;
     this.#options = options;
-    this.#asking = new Asking(model, options);
+    this.#requests = new VectorRequests(model, options);
   }
 
   async toTheEnd(): Promise<EmbedOutcome> {
@@ -138,7 +138,7 @@ class EmbedRun {
   }
 
   async #batch(texts: readonly string[], byText: ReadonlyMap<string, readonly Chunk[]>): Promise<void> {
-    for await (const given of this.#asking.vectorsOf(texts))
+    for await (const given of this.#requests.vectorsOf(texts))
       if (given.kind === "refused")
         for (const { id, path } of byText.get(given.text) ?? []) this.#refused.set(id, path);
       else {
@@ -192,7 +192,7 @@ const MAX_REFUSED = 20;
 class EmbedderFailed extends Error {}
 
 /** The answer of a model. A text that fails while others succeed is refused. */
-type Given =
+type ModelAnswer =
   | { readonly kind: "vectors"; readonly byText: ReadonlyMap<string, Float32Array> }
   | { readonly kind: "refused"; readonly text: string };
 
@@ -200,7 +200,7 @@ type Given =
  * Asks a model for vectors. If a batch fails but the model still answers, the batch is narrowed down to the refused
  * texts; if the model fails at everything, embedding ends.
  */
-class Asking {
+class VectorRequests {
   readonly #model: EmbeddingModel;
   readonly #dimension: number;
   readonly #signal: AbortSignal;
@@ -216,7 +216,7 @@ class Asking {
   }
 
   /** Yields answers as they come: each text once, and all texts unless it rejects, always with an EmbedderFailed. */
-  async *vectorsOf(texts: readonly string[]): AsyncGenerator<Given> {
+  async *vectorsOf(texts: readonly string[]): AsyncGenerator<ModelAnswer> {
     let vectors: readonly Float32Array[];
     try {
       const given = await inTime(() => this.#model.embedder.embed(texts, this.#signal), this.#signal);
@@ -231,7 +231,7 @@ class Asking {
     };
   }
 
-  async *#narrowed(texts: readonly string[], thrown: unknown): AsyncGenerator<Given> {
+  async *#narrowed(texts: readonly string[], thrown: unknown): AsyncGenerator<ModelAnswer> {
     const failed = new EmbedderFailed("the embedder failed", { cause: thrown });
     if (this.#signal.aborted || this.#refused >= MAX_REFUSED) throw failed;
     const probe = await probedDimension(this.#model, this.#signal).catch(() => undefined);

@@ -13,7 +13,7 @@ export interface QuestionOptions {
 }
 
 /** The embedding of a question; without a vector the search uses words alone. */
-export type Questioned =
+export type QueryEmbedding =
   | { readonly kind: "vector"; readonly vector: Float32Array }
   | { readonly kind: "none"; readonly reason: string };
 
@@ -22,7 +22,7 @@ export async function queryVector(
   model: EmbeddingModel,
   text: string,
   { dimension, signal, timeoutMs = QUESTION_MS }: QuestionOptions,
-): Promise<Questioned> {
+): Promise<QueryEmbedding> {
   const late = AbortSignal.timeout(timeoutMs);
   const either = AbortSignal.any([signal, late]);
   try {

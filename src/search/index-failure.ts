@@ -56,19 +56,19 @@ export function indexFailure(thrown: unknown, folder: string): unknown {
 /** Opens a database without changing anything. */
 export function openedToRead(file: string): DatabaseSync {
   try {
-    return looked(new DatabaseSync(file, { readOnly: true, timeout: PATIENCE_MS }));
+    return openedAtOnce(new DatabaseSync(file, { readOnly: true, timeout: PATIENCE_MS }));
   } catch (thrown) {
     // In a read-only place there is no writer, so SQLite need not look for one. But that would ignore changes left in a
     // journal, so a database with a journal is refused.
     if (!["read-only", "unreachable"].includes(troubleOf(thrown)) || hasJournal(file)) throw thrown;
     const url = pathToFileURL(file);
     url.searchParams.set("immutable", "1");
-    return looked(new DatabaseSync(url, { readOnly: true }));
+    return openedAtOnce(new DatabaseSync(url, { readOnly: true }));
   }
 }
 
 /** SQLite opens the file at the first query. */
-function looked(sqlite: DatabaseSync): DatabaseSync {
+function openedAtOnce(sqlite: DatabaseSync): DatabaseSync {
   try {
     sqlite.prepare("SELECT count(*) FROM sqlite_schema").get();
     return sqlite;

@@ -19,7 +19,7 @@ const PLACES = 10;
  */
 export async function measuredWorth(
   store: SearchStore,
-  told: readonly Told[],
+  told: readonly CommitQuestion[],
   means: {
     readonly model: string;
     /** Null if the question got no vector. */
@@ -70,7 +70,7 @@ const mean = (all: readonly number[]): number =>
 const round = (value: number): number => Math.round(value * 1000) / 1000;
 
 /** The subject of a commit as a question, and the files that it touched as the answers. */
-export interface Told {
+export interface CommitQuestion {
   readonly question: string;
   readonly answers: ReadonlySet<string>;
 }
@@ -101,15 +101,19 @@ export async function historyIn(
   files: ReadonlySet<string>,
   most: number,
   signal: AbortSignal,
-): Promise<readonly Told[]> {
+): Promise<readonly CommitQuestion[]> {
   const keep = { head: MAX_BYTES, tail: 0 };
   const { stdout } = await box.exec({ words: WORDS, timeoutMs: TIME_LIMIT_MS, keep }, signal);
-  return toldIn(new TextDecoder().decode(stdout.head), files, most);
+  return commitQuestions(new TextDecoder().decode(stdout.head), files, most);
 }
 
 /** Exported for its tests: parses git's output; `files` are the files in the index. */
-export function toldIn(output: string, files: ReadonlySet<string>, most: number): readonly Told[] {
-  const told = new Map<string, Told>();
+export function commitQuestions(
+  output: string,
+  files: ReadonlySet<string>,
+  most: number,
+): readonly CommitQuestion[] {
+  const told = new Map<string, CommitQuestion>();
   for (const commit of output.split("\u0001").slice(1)) {
     const [subject = "", ...paths] = commit.split("\0").map((field) => field.replace(/^\n/, ""));
     const touched = paths.filter((path) => path !== "" && roleOf(path) === "source");

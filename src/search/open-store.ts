@@ -24,7 +24,7 @@ const QUICK_MS = 2000;
 /** For a cluster: its nodes are tried in turn and share the time. */
 const CLUSTER_MS = 15_000;
 
-const quickly = ({ nodes = [] }: QdrantServer): AbortSignal =>
+const quickTimeout = ({ nodes = [] }: QdrantServer): AbortSignal =>
   AbortSignal.timeout(nodes.length === 0 ? QUICK_MS : CLUSTER_MS);
 
 /**
@@ -35,11 +35,11 @@ const quickly = ({ nodes = [] }: QdrantServer): AbortSignal =>
 export async function openStoreFor(choice: StoreChoice): Promise<SearchStore> {
   const { store, earlier, signal } = choice;
   signal.throwIfAborted();
-  if (store === "qdrant") return ranked(choice, signal);
-  if (store === "embedded" || earlier === "embedded") return embedded(choice);
-  const quick = AbortSignal.any([signal, quickly(choice.server)]);
+  if (store === "qdrant") return openRankedQdrant(choice, signal);
+  if (store === "embedded" || earlier === "embedded") return openEmbedded(choice);
+  const quick = AbortSignal.any([signal, quickTimeout(choice.server)]);
   try {
-    return await ranked(choice, quick);
+    return await openRankedQdrant(choice, quick);
   } catch (thrown) {
     signal.throwIfAborted();
     const why = quick.aborted ? `Qdrant at ${choice.server.url} did not answer in time` : reasonOf(thrown);
@@ -47,8 +47,8 @@ export async function openStoreFor(choice: StoreChoice): Promise<SearchStore> {
       choice.warn(
         `the index is in a Qdrant that cannot be used: ${why}; it is made again in the embedded store`,
       );
-    else if (!isNobody(thrown)) choice.warn(`${why}; the embedded store serves instead`);
-    return embedded(choice);
+    else if (!isUnreachable(thrown)) choice.warn(`${why}; the embedded store serves instead`);
+    return openEmbedded(choice);
   }
 }
 
@@ -58,9 +58,9 @@ type ServerChoice = Pick<StoreChoice, "server" | "identity" | "warn" | "signal">
 
 /** Null when no Qdrant was asked for by name and none is usable. */
 export async function openServerOf({ store, ...choice }: ServerChoice): Promise<ServerStore | null> {
-  const quick = AbortSignal.any([choice.signal, quickly(choice.server)]);
+  const quick = AbortSignal.any([choice.signal, quickTimeout(choice.server)]);
   try {
-    return await qdrant({ ...choice, access: "write" }, store === "qdrant" ? choice.signal : quick);
+    return await openQdrant({ ...choice, access: "write" }, store === "qdrant" ? choice.signal : quick);
   } catch (thrown) {
     choice.signal.throwIfAborted();
     if (store === "auto") return null;
@@ -69,18 +69,21 @@ export async function openServerOf({ store, ...choice }: ServerChoice): Promise<
 }
 
 /** No server listens there; with `auto` that needs no warning. */
-const isNobody = (thrown: unknown): boolean =>
+const isUnreachable = (thrown: unknown): boolean =>
   thrown instanceof HarnessError && "trouble" in thrown && thrown.trouble === "unreachable";
 
 type Server = Pick<StoreChoice, "server" | "identity" | "access" | "warn">;
 
-async function ranked(choice: StoreChoice, signal: AbortSignal): Promise<SearchStore> {
+async function openRankedQdrant(choice: StoreChoice, signal: AbortSignal): Promise<SearchStore> {
   const { folder, identity, access } = choice;
-  const [server, { HostRanked }] = await Promise.all([qdrant(choice, signal), import("./host-ranked.ts")]);
+  const [server, { HostRanked }] = await Promise.all([
+    openQdrant(choice, signal),
+    import("./host-ranked.ts"),
+  ]);
   return HostRanked.open(server, { folder, identity, access });
 }
 
-async function qdrant(choice: Server, signal: AbortSignal): Promise<ServerStore> {
+async function openQdrant(choice: Server, signal: AbortSignal): Promise<ServerStore> {
   const { openQdrantStore } = await import("./qdrant/qdrant-store.ts");
   const { server, identity, access } = choice;
   for (const url of [server.url, ...(server.nodes ?? [])]) {
@@ -90,6 +93,6 @@ async function qdrant(choice: Server, signal: AbortSignal): Promise<ServerStore>
   return await openQdrantStore(server, identity, { signal, access });
 }
 
-async function embedded({ folder, identity, access }: StoreChoice): Promise<SearchStore> {
+async function openEmbedded({ folder, identity, access }: StoreChoice): Promise<SearchStore> {
   return (access === "read" ? readEmbeddedStore : openEmbeddedStore)(folder, identity);
 }

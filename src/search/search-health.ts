@@ -57,7 +57,8 @@ async function oneHealth({ store, url, apiKey }: StoreWanted): Promise<Health> {
     const why = signal.aborted
       ? `Qdrant at ${url} took longer than ${QUICK_MS / 1000} s to say its version`
       : reasonOf(thrown);
-    if (store === "auto") return healthy("store", `embedded index (${nobody(thrown, url) ?? why})`);
+    if (store === "auto")
+      return healthy("store", `embedded index (${unreachableMessage(thrown, url) ?? why})`);
     const remedy =
       thrown instanceof HarnessError
         ? thrown.remedy
@@ -67,7 +68,7 @@ async function oneHealth({ store, url, apiKey }: StoreWanted): Promise<Health> {
 }
 
 /** The message if no server listens there; nothing else is wrong then. */
-const nobody = (thrown: unknown, url: string): string | undefined =>
+const unreachableMessage = (thrown: unknown, url: string): string | undefined =>
   thrown instanceof HarnessError && "trouble" in thrown && thrown.trouble === "unreachable"
     ? `no Qdrant at ${url}`
     : undefined;

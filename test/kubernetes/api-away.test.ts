@@ -14,7 +14,7 @@ import { handOver, shut } from "../../src/kubernetes/network-proof.ts";
 import { removeBoxPod } from "../../src/kubernetes/own-pods.ts";
 import { podSpec } from "../../src/kubernetes/pod-spec.ts";
 import { attachTo } from "../../src/kubernetes/pod-stream.ts";
-import { madePod, podOf, running } from "../../src/kubernetes/pod-watch.ts";
+import { createdPod, podOf, untilRunning } from "../../src/kubernetes/pod-watch.ts";
 import { NEVER } from "../contract/box-words.ts";
 import { clusterAt, type ObjectsApi, objectsApi } from "../fakes/kubernetes-objects.ts";
 import { PLAN } from "../fixtures/pod-plan.ts";
@@ -27,7 +27,7 @@ const RUNNING = {
 };
 
 const starting = { signal: NEVER, scheduleMs: 1000, onWarning: assert.fail };
-const made = (api: ObjectsApi): Promise<unknown> => madePod(api.cluster, PLAN, podSpec(PLAN), starting);
+const made = (api: ObjectsApi): Promise<unknown> => createdPod(api.cluster, PLAN, podSpec(PLAN), starting);
 const attached = (api: ObjectsApi, signal = NEVER): Promise<Duplex> =>
   attachTo(api.cluster, { pod: PLAN.name, container: "box", signal });
 
@@ -82,7 +82,7 @@ const STEPS: Readonly<Record<string, Step>> = {
     api.objects.delete(POD);
     return made(api);
   },
-  "waiting until it runs": (api) => running(api.cluster, PLAN, "box", starting),
+  "waiting until it runs": (api) => untilRunning(api.cluster, PLAN, "box", starting),
   "attaching to it": async (api) => (await attached(api)).destroy(),
   "removing it": (api) => removeBoxPod(api.cluster, PLAN.name),
 };

@@ -5,7 +5,7 @@ import { openEmbeddedStore } from "../../src/search/embedded/open-embedded.ts";
 import { rank } from "../../src/search/rank/rank-hits.ts";
 import { WEIGHTS } from "../../src/search/rank/weights.ts";
 import type { SearchStore } from "../../src/search/search-store.ts";
-import { measuredWorth, type Told, weightBy } from "../../src/search/measure-worth.ts";
+import { measuredWorth, type CommitQuestion, weightBy } from "../../src/search/measure-worth.ts";
 import { isDue, type VectorWorth, WAY, weightIn, worthIn } from "../../src/search/vector-worth.ts";
 import { wordFor } from "../contract/search-store-words.ts";
 import { scratch } from "../fixtures/scratch.ts";
@@ -28,7 +28,7 @@ const pathOf = (at: number): string => `src/${wordFor(at)}.ts`;
 const project = Array.from({ length: FILES }, (_, at) =>
   file(pathOf(at), `common ${wordFor(100 + Math.floor(at / TWINS))} shared line\n${wordFor(300 + at)}`),
 );
-const told: readonly Told[] = Array.from({ length: FILES }, (_, at) => ({
+const told: readonly CommitQuestion[] = Array.from({ length: FILES }, (_, at) => ({
   question: `common shared ${wordFor(100 + Math.floor(at / TWINS))}`,
   answers: new Set([pathOf(at)]),
 }));

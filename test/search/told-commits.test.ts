@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { historyIn, toldIn } from "../../src/search/measure-worth.ts";
+import { historyIn, commitQuestions } from "../../src/search/measure-worth.ts";
 import { hostBox } from "../fakes/host-box.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { NEVER } from "./embedded/words.ts";
@@ -14,11 +14,11 @@ test("a commit is a question, and the source files that it touched are its answe
     commit("fix(http): read the header of a chunked reply (#41)", "src/a.ts", "test/a.test.ts", "README.md"),
     commit("walk the tree of folders once", "src/b.ts", "src/gone.ts"),
   ].join("");
-  assert.deepEqual(toldIn(output, FILES, 10), [
+  assert.deepEqual(commitQuestions(output, FILES, 10), [
     { question: "read the header of a chunked reply", answers: new Set(["src/a.ts"]) },
     { question: "walk the tree of folders once", answers: new Set(["src/b.ts"]) },
   ]);
-  assert.equal(toldIn(output, FILES, 1).length, 1, "the newest, as many as are wanted");
+  assert.equal(commitQuestions(output, FILES, 1).length, 1, "the newest, as many as are wanted");
 });
 
 test("what is no question, has no answer here or too many, and what is said again, is left out", () => {
@@ -34,7 +34,7 @@ test("what is no question, has no answer here or too many, and what is said agai
     commit("close the socket of a reply", "src/b.ts"),
   ].join("");
   assert.deepEqual(
-    toldIn(output, FILES, 10).map(({ question, answers }) => [question, [...answers]]),
+    commitQuestions(output, FILES, 10).map(({ question, answers }) => [question, [...answers]]),
     [["close the socket of a reply", ["src/c.ts"]]],
   );
 });
@@ -43,5 +43,5 @@ test("a folder without a history tells nothing, and what is no output of git nei
   await using place = await scratch({ "work/src/a.ts": "export const a = 1;\n" });
   assert.deepEqual(await historyIn(hostBox(place.at("work")), FILES, 10, NEVER), []);
   for (const output of ["", "\0\0", "fatal: not a repository", "\u0001", "\u0001\0\0"])
-    assert.deepEqual(toldIn(output, FILES, 10), [], output);
+    assert.deepEqual(commitQuestions(output, FILES, 10), [], output);
 });

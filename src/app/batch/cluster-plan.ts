@@ -14,7 +14,7 @@ import {
   type ResultsPlace,
   RowsTooLarge,
 } from "../../kubernetes/batch-job.ts";
-import { toldEnvironments, TREE_AT } from "../../kubernetes/batch-trees.ts";
+import { environmentRows, TREE_AT } from "../../kubernetes/batch-trees.ts";
 import { loopRole } from "../../kubernetes/loop-role.ts";
 import { poolObjects } from "../../kubernetes/warm-pool.ts";
 import { subjectNamed } from "../vet/subject.ts";
@@ -99,7 +99,7 @@ export async function clusterPlan(request: ClusterPlanRequest): Promise<BatchPla
   refuseUngrantable(settings, env);
   const words = ["--json", ...budgetWords(flags)];
   const planned = await plannedRows(request);
-  const built = toldEnvironments(planned);
+  const built = environmentRows(planned);
   const hash = createHash("sha256")
     .update(JSON.stringify([rows.map(({ id }) => id), env, tag, ...(built === undefined ? [] : [built])]))
     .digest("hex")

@@ -11,9 +11,9 @@ import { claimIndex, findIndex } from "../../search/embedded/catalog-workspace.t
 import type { Skip } from "../../search/index-words.ts";
 import type { Progress } from "../../search/index/index-plan.ts";
 import { OpenedIndex } from "../../search/index/open-index.ts";
-import { mending } from "../../search/index/opened-store.ts";
+import { withRepair } from "../../search/index/opened-store.ts";
 import type { Updated } from "../../search/index/update-index.ts";
-import type { Told } from "../../search/measure-worth.ts";
+import type { CommitQuestion } from "../../search/measure-worth.ts";
 import { isDue, type VectorWorth, worthIn } from "../../search/vector-worth.ts";
 import type { Host } from "../host.ts";
 import type { Patience } from "./embedder-access.ts";
@@ -89,7 +89,7 @@ export async function indexFolder(
   using vectors = await awaitedVectors(indexing, signal, patience);
   const identity = identityOf(vectors);
   const opening = { patienceMs: PATIENCE_MS, signal, ...(identity === null ? {} : { vectors: identity }) };
-  const made = await mending(access, place, async () => {
+  const made = await withRepair(access, place, async () => {
     await using index = await OpenedIndex.write(access, place, opening);
     const { told, ...updated } = await brought(index, vectors, indexing, signal);
     index.warnOfHidden();
@@ -114,7 +114,7 @@ async function brought(
   vectors: Vectors,
   { host, settings, workspace, quiet, note }: Indexing,
   signal: AbortSignal,
-): Promise<Updated & { readonly told: readonly Told[] }> {
+): Promise<Updated & { readonly told: readonly CommitQuestion[] }> {
   const { readingBox } = await import("../box-access.ts");
   await using box = await readingBox({ host, settings, workspace, warn: note }, signal);
   const progress = new ProgressLine(stderr, { what: "indexing", quiet });
@@ -151,7 +151,7 @@ async function sayWords(
 async function measured(
   { store, catalog }: OpenedIndex,
   vectors: Vectors,
-  told: readonly Told[],
+  told: readonly CommitQuestion[],
   signal: AbortSignal,
 ): Promise<void> {
   if (vectors.kind === "none" || told.length === 0) return;

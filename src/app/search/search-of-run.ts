@@ -7,7 +7,7 @@ import { answersIn } from "../../search/index/index-answer.ts";
 import { claimLayer, type Layer } from "../../search/index/index-layer.ts";
 import type { IndexOptions, Stamps } from "../../search/index/index-means.ts";
 import { OpenedIndex } from "../../search/index/open-index.ts";
-import { isDamaged, mending } from "../../search/index/opened-store.ts";
+import { isDamaged, withRepair } from "../../search/index/opened-store.ts";
 import { weightIn } from "../../search/vector-worth.ts";
 import type { Host } from "../host.ts";
 import type { RunIndex, RunIndexParts } from "./run-index.ts";
@@ -64,7 +64,7 @@ export function runAnswering(parts: RunIndexParts): RunIndex {
     search: async (query, limit, signal) => {
       const search = searched();
       const { access, place } = search;
-      return mending(access, place, () => asked(parts, search, { query, limit }, signal));
+      return withRepair(access, place, () => asked(parts, search, { query, limit }, signal));
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };

@@ -10,7 +10,7 @@ import type { IndexOptions } from "../../search/index/index-means.ts";
 import { vectorShare, type VectorShare } from "../../search/embed-outcome.ts";
 import type { Progress } from "../../search/index/index-plan.ts";
 import { OpenedIndex } from "../../search/index/open-index.ts";
-import { isDamaged, mending } from "../../search/index/opened-store.ts";
+import { isDamaged, withRepair } from "../../search/index/opened-store.ts";
 import type { SearchHit } from "../../search/rank/rank-hits.ts";
 import { weightIn } from "../../search/vector-worth.ts";
 import type { Host } from "../host.ts";
@@ -49,7 +49,7 @@ export async function ask(asking: Asking, signal: AbortSignal): Promise<Answered
   const access = indexAccess(asking.host, asking.settings, asking.note);
   const place = findIndex(indexRoot(asking.host), asking.workspace);
   using vectors = new SearchVectors(asking);
-  return await mending(access, place, () => asked({ access, place, vectors }, asking, signal));
+  return await withRepair(access, place, () => asked({ access, place, vectors }, asking, signal));
 }
 
 interface AskedIndex {

@@ -36,19 +36,19 @@ const NONE: Names = () => [];
 export const tidyName = (text: string): string =>
   text.length > 200
     ? ""
-    : unargued(text)
+    : withoutTypeArguments(text)
         .replaceAll(/\s+/g, "")
         .replaceAll(/::|\\|->/g, ".")
         .replace(/^\.+/, "");
 
 /** Removes type arguments: `Foo<T>` becomes `Foo`. Names of operators stay as they are. */
-function unargued(text: string): string {
+function withoutTypeArguments(text: string): string {
   if (text.includes("operator")) return text;
   const less = text.replaceAll(/<[^<>]*>/g, "");
-  return less === text ? text : unargued(less);
+  return less === text ? text : withoutTypeArguments(less);
 }
 
-const named = (text: string | undefined): readonly string[] => {
+const tidyNames = (text: string | undefined): readonly string[] => {
   const name = text === undefined ? "" : tidyName(text);
   return name === "" ? [] : [name];
 };
@@ -56,7 +56,7 @@ const named = (text: string | undefined): readonly string[] => {
 export const field =
   (name: string): Names =>
   (node) =>
-    named(node.childForFieldName(name)?.text);
+    tidyNames(node.childForFieldName(name)?.text);
 
 export const nameField = field("name");
 
@@ -70,43 +70,43 @@ export const each =
 export const allOf =
   (name: string): Names =>
   (node) =>
-    node.childrenForFieldName(name).flatMap((child) => (child.isNamed ? named(child.text) : []));
+    node.childrenForFieldName(name).flatMap((child) => (child.isNamed ? tidyNames(child.text) : []));
 
-type Made = readonly [types: string, rule: Rule];
+type RuleEntry = readonly [types: string, rule: Rule];
 
-const made = (role: Rule["role"], kind: ChunkKind, types: string, names: Names): Made => [
+const ruleEntry = (role: Rule["role"], kind: ChunkKind, types: string, names: Names): RuleEntry => [
   types,
   { role, kind, names },
 ];
 
-export const imports = (types: string): Made => made("imports", "imports", types, NONE);
-export const note = (types: string): Made => made("note", "code", types, NONE);
-export const open = (types: string): Made => made("open", "code", types, NONE);
-export const wrap = (types: string): Made => made("wrap", "code", types, NONE);
+export const imports = (types: string): RuleEntry => ruleEntry("imports", "imports", types, NONE);
+export const note = (types: string): RuleEntry => ruleEntry("note", "code", types, NONE);
+export const open = (types: string): RuleEntry => ruleEntry("open", "code", types, NONE);
+export const wrap = (types: string): RuleEntry => ruleEntry("wrap", "code", types, NONE);
 /** A leaf has its names in its field `name`, unless `names` finds them elsewhere. */
 export const leaf = (
   kind: ChunkKind,
   types: string,
   names: Names = nameField,
   kindOf?: Rule["kindOf"],
-): Made => {
-  const [, rule] = made("leaf", kind, types, names);
+): RuleEntry => {
+  const [, rule] = ruleEntry("leaf", kind, types, names);
   return [types, kindOf === undefined ? rule : { ...rule, kindOf }];
 };
-export const macro = (types: string, names: Names): Made => [
+export const macro = (types: string, names: Names): RuleEntry => [
   types,
   { role: "leaf", kind: "code", names, free: true },
 ];
-export const hold = (kind: ChunkKind, types: string, names: Names = nameField): Made =>
-  made("hold", kind, types, names);
+export const hold = (kind: ChunkKind, types: string, names: Names = nameField): RuleEntry =>
+  ruleEntry("hold", kind, types, names);
 
 /** Restricts a rule to nodes whose text starts with `only`; elsewhere `otherwise` applies. */
-export const where = (only: RegExp, [types, rule]: Made, otherwise?: Made): Made => [
+export const where = (only: RegExp, [types, rule]: RuleEntry, otherwise?: RuleEntry): RuleEntry => [
   types,
   { ...rule, only, otherwise: otherwise?.[1] },
 ];
 
-export const rules = (...all: readonly Made[]): Rules =>
+export const rules = (...all: readonly RuleEntry[]): Rules =>
   Object.fromEntries(all.flatMap(([types, rule]) => types.split(" ").map((type) => [type, rule] as const)));
 
 /** The rule of a node that begins at `at`. */

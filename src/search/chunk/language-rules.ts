@@ -92,11 +92,15 @@ const constant: Names = (node) =>
   node.childForFieldName("left")?.type === "constant" ? field("left")(node) : [];
 
 /** Ruby calls that take definitions. */
-const OPENED =
+const DEFINITION_CALLS =
   /(?:included|prepended|class_methods|concerning|private|protected|public|module_function|private_class_method)\b/y;
 
 const RUBY: Rules = rules(
-  where(/(?:require|require_relative|load|autoload)\b/y, imports("call"), where(OPENED, open("call"))),
+  where(
+    /(?:require|require_relative|load|autoload)\b/y,
+    imports("call"),
+    where(DEFINITION_CALLS, open("call")),
+  ),
   note("comment"),
   leaf("method", "method singleton_method"),
   leaf("code", "assignment", constant),
@@ -114,21 +118,21 @@ const assignedFunction = (text: string): string => {
   return PATH.test(name) && name !== "module.exports" && name !== "exports" ? name : "";
 };
 
-const BOUND = new Set(["identifier", "shorthand_property_identifier_pattern"]);
+const BINDING_TYPES = new Set(["identifier", "shorthand_property_identifier_pattern"]);
 
 /** The names that `a`, `{ b, c: d }` or `[e]` binds, one level deep. */
-function bound(pattern: Node | null): readonly string[] {
+function boundNames(pattern: Node | null): readonly string[] {
   if (pattern === null) return [];
   if (pattern.type === "identifier") return [pattern.text];
   return pattern.namedChildren.flatMap((child) => {
     const target = child.type === "pair_pattern" ? child.childForFieldName("value") : child;
-    return target !== null && BOUND.has(target.type) ? [target.text] : [];
+    return target !== null && BINDING_TYPES.has(target.type) ? [target.text] : [];
   });
 }
 
 const variables: Names = (node) =>
   node.namedChildren.flatMap((child) =>
-    child.type === "variable_declarator" ? bound(child.childForFieldName("name")) : [],
+    child.type === "variable_declarator" ? boundNames(child.childForFieldName("name")) : [],
   );
 
 const FUNCTIONS = new Set(["arrow_function", "function_expression", "generator_function", "class"]);
@@ -259,7 +263,7 @@ function isSystemFunction(node: Node): boolean {
 
 /** Names of namespaces up to this length qualify every name inside. */
 const NAMESPACE = 16;
-const space: Names = (node) => nameField(node).filter((name) => name.length <= NAMESPACE);
+const namespaceName: Names = (node) => nameField(node).filter((name) => name.length <= NAMESPACE);
 
 /** A macro without a value is no name: it guards a header or marks a feature as present. */
 const defined: Names = (node) => (node.childForFieldName("value") === null ? [] : nameField(node));
@@ -277,7 +281,7 @@ const C: Rules = rules(
   leaf("type", "type_definition", declarators),
   leaf("type", "enum_specifier alias_declaration union_specifier"),
   hold("class", "class_specifier struct_specifier"),
-  hold("code", "namespace_definition", space),
+  hold("code", "namespace_definition", namespaceName),
   open(
     "preproc_ifdef preproc_if preproc_else preproc_elif preproc_elifdef linkage_specification declaration_list field_declaration_list",
   ),

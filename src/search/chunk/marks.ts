@@ -38,7 +38,7 @@ function lineStart(text: string, at: number): number {
 }
 
 /** Whether an empty line lies between. Some grammars end a comment after its line feed. */
-export function apart(text: string, end: number, start: number): boolean {
+export function isSeparated(text: string, end: number, start: number): boolean {
   const between = text.slice(end, start);
   const first = between.indexOf("\n");
   return first !== -1 && (between.includes("\n", first + 1) || text.charCodeAt(end - 1) === 10);

@@ -6,9 +6,9 @@ import { jointKind, jointNames, type Mark, type Part, partsOf } from "./marks.ts
 export function pack(text: string, marks: readonly Mark[]): readonly Piece[] {
   const parts = partsOf(text, marks).flatMap((part) => split(text, part));
   const groups: Group[] = [];
-  for (const part of parts) place(text, groups, part);
+  for (const part of parts) placePart(text, groups, part);
   const lines = new Lines(text);
-  return tidied(groups).map((group) => {
+  return withoutRemainders(groups).map((group) => {
     const start = lines.of(group.start);
     const end = lines.of(group.end - 1);
     const { names } = jointNames(group.parts);
@@ -59,28 +59,28 @@ function split(text: string, part: Part): readonly Part[] {
 }
 
 /** Adds a part to the last group, or begins another. A tiny part never becomes a group of its own. */
-function place(text: string, groups: Group[], part: Part): void {
+function placePart(text: string, groups: Group[], part: Part): void {
   const last = groups.at(-1);
   if (last === undefined || part.end - last.start > MAX_COUNT) groups.push(new Group(part));
-  else if (nothing(text, part) && part.kind !== "imports") last.end = part.end;
-  else if (last.parts.length === 1 && part.kind === "imports" && nothing(text, last.first))
+  else if (isTiny(text, part) && part.kind !== "imports") last.end = part.end;
+  else if (last.parts.length === 1 && part.kind === "imports" && isTiny(text, last.first))
     groups.splice(-1, 1, new Group(part, last.start));
   else if (joins(last, part)) last.add(part);
   else groups.push(new Group(part));
 }
 
-const nothing = (text: string, { own, start, end }: Part): boolean =>
+const isTiny = (text: string, { own, start, end }: Part): boolean =>
   !own && end - start < 400 && text.slice(start, end).trim().length < TINY;
 
 /** Whether a part belongs with the group: it has the same scope, or is the body below the group's head. */
-const near = (group: Group, part: Part): boolean =>
+const belongsTo = (group: Group, part: Part): boolean =>
   part.scope === group.first.scope ||
   group.parts.some(({ names }) => part.scope !== "" && names[0] === part.scope);
 
 /** For a group and a part that together fit into one piece. */
 function joins(group: Group, part: Part): boolean {
   const size = part.end - part.start;
-  if ((group.first.kind === "imports") !== (part.kind === "imports") || !near(group, part)) return false;
+  if ((group.first.kind === "imports") !== (part.kind === "imports") || !belongsTo(group, part)) return false;
   // The head of a class alone says little.
   if (group.first.kind === "class" && group.size < SMALL / 2 && part.scope !== group.first.scope) return true;
   if (group.size + size > TARGET) return false;
@@ -90,12 +90,12 @@ function joins(group: Group, part: Part): boolean {
 }
 
 /** A small remainder of a split declaration joins the group before it. */
-function tidied(groups: readonly Group[]): readonly Group[] {
+function withoutRemainders(groups: readonly Group[]): readonly Group[] {
   const kept: Group[] = [];
   for (const group of groups) {
     const last = kept.at(-1);
     const rest = last !== undefined && group.size < SMALL && group.end - last.start <= MAX_COUNT;
-    if (rest && group.parts.every((part) => !part.own && near(last, part) && part.kind !== "imports"))
+    if (rest && group.parts.every((part) => !part.own && belongsTo(last, part) && part.kind !== "imports"))
       last.take(group);
     else kept.push(group);
   }
@@ -129,7 +129,7 @@ class Lines {
 /**
  * How good a cut before the line at `at` is: best after an empty line, then before an unindented line, then anywhere.
  */
-function worth(text: string, at: number): number {
+function cutQuality(text: string, at: number): number {
   const before = text.charCodeAt(at - 2);
   if (before === 10 || (before === 13 && text.charCodeAt(at - 3) === 10)) return 3;
   const code = text.charCodeAt(at);
@@ -176,7 +176,7 @@ function bestCut(text: string, start: number, { target, most }: Size): number {
     const size = line - start;
     // Less than half the target is too short even for the best border; beyond the target only a better border counts.
     const scale = size < target / 2 ? 0.01 : size > target ? 0.5 : 1;
-    const found = worth(text, line) * scale;
+    const found = cutQuality(text, line) * scale;
     if (found > value || (found === value && size <= target)) [best, value] = [line, found];
     line = text.indexOf("\n", line) + 1;
   }

@@ -7,7 +7,7 @@ const SETEXT = /^ {0,3}(=+|-+)[ \t]*$/;
 /** Lines that are no paragraph: a line of hyphens below them is a rule or a table, not a title. */
 const NO_PARAGRAPH = /^(?: {4}|\t| {0,3}(?:[-*+>|#]|\d+[.)]\s|<))/;
 
-/** A longer line is no title: on hostile text the patterns above and `plain` could take hours. */
+/** A longer line is no title: on hostile text the patterns above and `plainTitle` could take hours. */
 const MAX_TITLE_LENGTH = 1000;
 
 interface Line {
@@ -26,7 +26,7 @@ function* linesOf(text: string): Generator<Line> {
 }
 
 /** The title of a section as readers see it: without links, emphasis and code marks. */
-const plain = (title: string): string =>
+const plainTitle = (title: string): string =>
   title
     .replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
     .replaceAll(/[`*]+/g, "")
@@ -65,14 +65,14 @@ class Outline {
   open({ at, level, text }: Title): void {
     this.titles.length = Math.min(this.titles.length, level - 1);
     while (this.titles.length < level - 1) this.titles.push("");
-    const scope = joined(this.titles);
-    this.titles.push(plain(text));
-    const name = joined(this.titles);
+    const scope = joinTitles(this.titles);
+    this.titles.push(plainTitle(text));
+    const name = joinTitles(this.titles);
     this.marks.push({ at, kind: "section", names: name === "" ? [] : [name], own: true, scope });
   }
 }
 
-const joined = (titles: readonly string[]): string => titles.filter((one) => one !== "").join(" > ");
+const joinTitles = (titles: readonly string[]): string => titles.filter((one) => one !== "").join(" > ");
 
 /** Recognizes fenced code, and front matter between lines of hyphens. */
 class Code {
@@ -120,7 +120,7 @@ const OPENINGS: readonly RegExp[] = [
 ];
 const IMPORT = /^(?:source|\.)[ \t]+\S/;
 
-interface Opened {
+interface ShellFunction {
   readonly name: string;
   readonly indent: string;
   /** Whether the function ends on the line where it begins. */
@@ -143,7 +143,7 @@ export function shellMarks(text: string): readonly Mark[] {
 
 class Script {
   readonly marks: Mark[] = [{ at: 0, kind: "code", names: [], own: false, scope: "" }];
-  private inside: Opened | undefined;
+  private inside: ShellFunction | undefined;
   /** Where the comment directly above begins, or -1. */
   private comment = -1;
   /** Whether the next statement begins another part: after a function, after an empty line. */
@@ -157,7 +157,7 @@ class Script {
     } else this.statement(line, this.comment === -1 ? at : this.comment);
   }
 
-  private body(line: string, { indent }: Opened): void {
+  private body(line: string, { indent }: ShellFunction): void {
     if (!line.startsWith(`${indent}}`) && !line.startsWith(`${indent})`)) return;
     this.inside = undefined;
     this.fresh = true;
@@ -170,7 +170,7 @@ class Script {
   }
 
   private statement(line: string, at: number): void {
-    const opened = opening(line);
+    const opened = shellFunctionAt(line);
     if (opened !== undefined) this.mark(at, "function", opened.name);
     else if (IMPORT.test(line)) this.mark(at, "imports");
     else if (this.begins(line)) this.mark(at, "code");
@@ -196,7 +196,7 @@ class Script {
   }
 }
 
-function opening(line: string): Opened | undefined {
+function shellFunctionAt(line: string): ShellFunction | undefined {
   if (line.length > 500) return undefined;
   for (const form of OPENINGS) {
     const { name, indent = "", body = "" } = form.exec(line)?.groups ?? {};

@@ -2,7 +2,7 @@ import type { Node, Tree, TreeCursor } from "web-tree-sitter";
 import type { ChunkKind } from "../index-words.ts";
 import { DEPTH, MAX_COUNT, VISITS } from "./chunk-limits.ts";
 import { type Rule, ruleAt, type Rules } from "./chunk-rule.ts";
-import { apart, jointKind, jointNames, type Mark, opensLine } from "./marks.ts";
+import { isSeparated, jointKind, jointNames, type Mark, opensLine } from "./marks.ts";
 
 const SEMICOLON = 59;
 const LICENCE = /copyright|licen[sc]e|spdx-/i;
@@ -13,7 +13,7 @@ interface Note {
   readonly end: number;
 }
 
-interface Found {
+interface FoundNode {
   readonly start: number;
   readonly end: number;
   readonly rule: Rule | undefined;
@@ -41,7 +41,7 @@ export class Walk {
     return this.marks;
   }
 
-  private children(cursor: TreeCursor, place: Place): void {
+  private children(cursor: TreeCursor, place: WalkPosition): void {
     if (place.depth > DEPTH || !cursor.gotoFirstChild()) return;
     let held: Note | undefined;
     do {
@@ -53,7 +53,7 @@ export class Walk {
         held = this.note({ start, end }, held, place);
         continue;
       }
-      if (held !== undefined && apart(this.text, held.end, start)) held = this.loose(held, place);
+      if (held !== undefined && isSeparated(this.text, held.end, start)) held = this.loose(held, place);
       this.node(cursor, { start: held?.start ?? start, end, rule }, place);
       held = undefined;
     } while (this.visits < VISITS && cursor.gotoNextSibling());
@@ -66,25 +66,25 @@ export class Walk {
   }
 
   /** A comment joins the one above it. A comment behind code on the same line is part of that line. */
-  private note(note: Note, held: Note | undefined, place: Place): Note | undefined {
+  private note(note: Note, held: Note | undefined, place: WalkPosition): Note | undefined {
     if (held === undefined) return opensLine(this.text, note.start) ? note : undefined;
-    if (!apart(this.text, held.end, note.start)) return { start: held.start, end: note.end };
+    if (!isSeparated(this.text, held.end, note.start)) return { start: held.start, end: note.end };
     this.loose(held, place);
     return note;
   }
 
   /** A comment that describes nothing below it. A licence at the head of a file goes with the imports. */
-  private loose(note: Note, place: Place): undefined {
+  private loose(note: Note, place: WalkPosition): undefined {
     const head =
       place.depth === 0 && this.marks.length === 0 && LICENCE.test(this.text.slice(note.start, note.end));
     this.mark(note.start, head ? { ...place, kind: "imports" } : place);
   }
 
-  private mark(at: number, place: Pick<Place, "kind" | "names" | "scope">): void {
+  private mark(at: number, place: Pick<WalkPosition, "kind" | "names" | "scope">): void {
     this.marks.push({ at, kind: place.kind, names: place.names, own: false, scope: place.scope });
   }
 
-  private node(cursor: TreeCursor, found: Found, place: Place): void {
+  private node(cursor: TreeCursor, found: FoundNode, place: WalkPosition): void {
     const { start, end, rule } = found;
     const inner = { ...place, depth: place.depth + 1 };
     switch (rule?.role) {
@@ -106,7 +106,7 @@ export class Walk {
     }
   }
 
-  private opened(cursor: TreeCursor, { start, end }: Found, place: Place): void {
+  private opened(cursor: TreeCursor, { start, end }: FoundNode, place: WalkPosition): void {
     // A namespace for the whole file has no nodes inside.
     if (this.text.charCodeAt(end - 1) === SEMICOLON) {
       this.mark(start, { ...place, kind: "imports", names: [] });
@@ -119,7 +119,7 @@ export class Walk {
   }
 
   /** A wrapper and the declaration inside it get one mark. */
-  private wrapped(cursor: TreeCursor, { start, end }: Found, place: Place): void {
+  private wrapped(cursor: TreeCursor, { start, end }: FoundNode, place: WalkPosition): void {
     const levels = this.toDeclaration(cursor);
     const rule = this.ruleOf(cursor);
     if (levels > 0 && rule !== undefined)
@@ -143,7 +143,11 @@ export class Walk {
     return 0;
   }
 
-  private declared(cursor: TreeCursor, found: Found & { readonly rule: Rule }, place: Place): void {
+  private declared(
+    cursor: TreeCursor,
+    found: FoundNode & { readonly rule: Rule },
+    place: WalkPosition,
+  ): void {
     const { start, end, rule } = found;
     const big = end - start > MAX_COUNT;
     const { kind, shown, declared } = declaredBy(cursor.currentNode, rule, place);
@@ -174,7 +178,7 @@ export class Walk {
 }
 
 /** The position of the walk. */
-interface Place {
+interface WalkPosition {
   /** The names of the surrounding declarations, joined by dots. */
   readonly scope: string;
   /** The names for parts here that declare nothing. */
@@ -187,7 +191,7 @@ interface Place {
   readonly depth: number;
 }
 
-const TOP: Place = { scope: "", names: [], kind: "code", members: false, deep: false, depth: 0 };
+const TOP: WalkPosition = { scope: "", names: [], kind: "code", members: false, deep: false, depth: 0 };
 
 interface Declared {
   readonly kind: ChunkKind;
@@ -197,15 +201,15 @@ interface Declared {
 }
 
 /** What a node declares at its place. */
-function declaredBy(node: Node, rule: Rule, place: Place): Declared {
+function declaredBy(node: Node, rule: Rule, place: WalkPosition): Declared {
   const told = rule.kindOf?.(node) ?? rule.kind;
   const kind = told === "function" && place.members ? "method" : told;
   if (place.deep && kind === "code") return { kind, shown: place.kind, declared: [] };
-  return { kind, shown: kind, declared: rule.names(node).map((name) => called(name, rule, place)) };
+  return { kind, shown: kind, declared: rule.names(node).map((name) => qualifiedName(name, rule, place)) };
 }
 
 /** A name qualified by its scope. A constructor is named like its class, and a struct like its typedef. */
-function called(name: string, rule: Rule, { scope }: Place): string {
+function qualifiedName(name: string, rule: Rule, { scope }: WalkPosition): string {
   if (scope === "" || rule.free === true) return name;
   return scope === name || scope.endsWith(`.${name}`) ? scope : `${scope}.${name}`;
 }

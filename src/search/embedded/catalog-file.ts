@@ -23,7 +23,7 @@ CREATE TABLE IF NOT EXISTS rules (
 ) STRICT, WITHOUT ROWID;`;
 
 /** Opens a catalog for writing; creates it if there is none. */
-export function opened(file: string): DatabaseSync {
+export function openCatalogFile(file: string): DatabaseSync {
   const sqlite = new DatabaseSync(privateFile(file), { timeout: PATIENCE_MS });
   try {
     sqlite.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
@@ -58,7 +58,7 @@ export async function takeWriter(
     const lock = tryWriter(folder);
     if (lock !== undefined) return lock;
     signal.throwIfAborted();
-    if (performance.now() >= until) throw taken(folder);
+    if (performance.now() >= until) throw lockTaken(folder);
     await sleep(STEP_MS);
   }
 }
@@ -70,7 +70,7 @@ export function waitForWriter(folderOf: () => string): Disposable {
     if (lock !== undefined) return lock;
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS);
   }
-  throw taken(folderOf());
+  throw lockTaken(folderOf());
 }
 
 const MAX_ATTEMPTS = 200;
@@ -100,7 +100,7 @@ function lockFile(folder: string): FileLock {
   }
 }
 
-function taken(folder: string): HarnessError {
+function lockTaken(folder: string): HarnessError {
   const who = writerOf(folder);
   const since = who === null ? "" : ` (process ${who.pid}, since ${new Date(who.since).toISOString()})`;
   return new HarnessError(

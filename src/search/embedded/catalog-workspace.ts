@@ -52,13 +52,13 @@ export function findIndex(root: string, workspace: string): IndexPlace | undefin
 /** Like `findIndex`, but creates a missing index and records the present path of the workspace. */
 export function claimIndex(root: string, workspace: string): IndexPlace {
   try {
-    return claimed(root, workspace);
+    return claimUnderLock(root, workspace);
   } catch (thrown) {
     throw indexFailure(thrown, root);
   }
 }
 
-function claimed(root: string, workspace: string): IndexPlace {
+function claimUnderLock(root: string, workspace: string): IndexPlace {
   makeFolder(root);
   // Two processes that begin at the same time make one index.
   using _ = waitForWriter(() => root);

@@ -6,7 +6,7 @@ import { DamagedIndex, indexFailure, openedToRead, setAside, troubleOf } from ".
 import type { Role, Skip } from "../index-words.ts";
 import type { VectorWorth } from "../vector-worth.ts";
 import type { RuleFile, Stamp } from "../read/found-file.ts";
-import { CATALOG, FORM, opened, versionOf } from "./catalog-file.ts";
+import { CATALOG, FORM, openCatalogFile, versionOf } from "./catalog-file.ts";
 
 /** Records facts about one index and its files. */
 export class Catalog implements Disposable {
@@ -179,11 +179,11 @@ function readable(file: string): DatabaseSync | undefined {
 
 function openedAnew(file: string, tell: (aside: string) => void): DatabaseSync {
   try {
-    return opened(file);
+    return openCatalogFile(file);
   } catch (thrown) {
     if (troubleOf(thrown) !== "damaged") throw thrown;
     tell(setAside(file));
-    return opened(file);
+    return openCatalogFile(file);
   }
 }
 

@@ -69,18 +69,18 @@ export class EmbeddedStore implements SearchStore {
   }
 
   flush(signal: AbortSignal): Promise<void> {
-    return this.#told(signal, () => this.#database.flush());
+    return this.#describingFailures(signal, () => this.#database.flush());
   }
 
   held(signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
-    return this.#told(signal, () => {
+    return this.#describingFailures(signal, () => {
       const rows = this.#database.all("SELECT path, hash FROM files ORDER BY path");
       return new Map(rows.map(({ path, hash }) => [String(path), String(hash)]));
     });
   }
 
   unembedded(limit: number, signal: AbortSignal): Promise<readonly Chunk[]> {
-    return this.#told(signal, () =>
+    return this.#describingFailures(signal, () =>
       this.#database.consistently(() =>
         readChunks(this.#database, this.#vectors?.missing(limit) ?? [], this.#failure),
       ),
@@ -100,11 +100,13 @@ export class EmbeddedStore implements SearchStore {
   }
 
   candidates(query: StoreQuery, limit: number, signal: AbortSignal): Promise<readonly Candidate[]> {
-    return this.#told(signal, () => this.#database.consistently(() => this.#found(query, limit)));
+    return this.#describingFailures(signal, () =>
+      this.#database.consistently(() => this.#found(query, limit)),
+    );
   }
 
   counts(signal: AbortSignal): Promise<StoreCounts> {
-    return this.#told(signal, () =>
+    return this.#describingFailures(signal, () =>
       this.#database.consistently(() => ({
         files: Number(this.#database.get("SELECT count(*) AS n FROM files")?.["n"]),
         chunks: Number(this.#database.get("SELECT count(*) AS n FROM chunks")?.["n"]),
@@ -114,7 +116,9 @@ export class EmbeddedStore implements SearchStore {
   }
 
   fileCount(signal: AbortSignal): Promise<number> {
-    return this.#told(signal, () => Number(this.#database.get("SELECT count(*) AS n FROM files")?.["n"]));
+    return this.#describingFailures(signal, () =>
+      Number(this.#database.get("SELECT count(*) AS n FROM files")?.["n"]),
+    );
   }
 
   /** Nothing to remove: one file holds the vectors of one model. */
@@ -133,7 +137,7 @@ export class EmbeddedStore implements SearchStore {
 
   /** Ranks chunks by the words of a text, without reading the chunks; best first. */
   ranked(text: string, limit: number, signal: AbortSignal): Promise<readonly Ranked[]> {
-    return this.#told(signal, () =>
+    return this.#describingFailures(signal, () =>
       this.#database.consistently(() => {
         const found = this.#byWords(text, limit);
         const ids = readIds(
@@ -177,10 +181,10 @@ export class EmbeddedStore implements SearchStore {
   }
 
   #write(signal: AbortSignal, work: () => void): Promise<void> {
-    return this.#told(signal, () => this.#database.atomically(work));
+    return this.#describingFailures(signal, () => this.#database.atomically(work));
   }
 
-  async #told<T>(signal: AbortSignal, work: () => T): Promise<T> {
+  async #describingFailures<T>(signal: AbortSignal, work: () => T): Promise<T> {
     signal.throwIfAborted();
     try {
       // Lets others have their turn between the steps of a writer.

@@ -41,7 +41,7 @@ export class Lexical {
     return best(this.#layout, this.#evidence, { query, weights: this.#weights, limit });
   }
 
-  #add({ weight }: QueryWord, kept: readonly Kept[]): void {
+  #add({ weight }: QueryWord, kept: readonly StoredLists[]): void {
     const layout = this.#layout;
     const { inText, inPath } = this.#lists.unpacked(kept);
     const files = this.#filesOf(inText, inPath);
@@ -133,7 +133,7 @@ class List {
 }
 
 /** The stored lists of one word in one segment. */
-interface Kept {
+interface StoredLists {
   readonly segment: Segment;
   readonly chunks: unknown;
   readonly files: unknown;
@@ -156,14 +156,14 @@ class WordLists {
   }
 
   /** Reads all words of a query at once: separate queries would take most of the time. */
-  read(words: readonly string[]): ReadonlyMap<string, readonly Kept[]> {
+  read(words: readonly string[]): ReadonlyMap<string, readonly StoredLists[]> {
     const rows = this.#database.all(
       `SELECT p.word AS word, p.segment AS segment, p.chunks AS chunks, p.files AS files
        FROM segments s CROSS JOIN json_each(?) w
        CROSS JOIN postings p ON p.segment = s.number AND p.word = w.value`,
       JSON.stringify(words),
     );
-    const kept = new Map<string, Kept[]>();
+    const kept = new Map<string, StoredLists[]>();
     for (const { word, segment, chunks, files } of rows) {
       const known = this.#segments.get(Number(segment));
       if (known === undefined) throw new DamagedIndex("words of a part that is not there");
@@ -176,7 +176,7 @@ class WordLists {
   }
 
   /** The live chunks and the live files' paths that contain a word, over all segments. Valid until the next call. */
-  unpacked(kept: readonly Kept[]): { readonly inText: List; readonly inPath: List } {
+  unpacked(kept: readonly StoredLists[]): { readonly inText: List; readonly inPath: List } {
     const { fileDead, chunkFile } = this.#layout;
     const [inText, inPath] = [this.#inText, this.#inPath];
     inText.length = 0;
@@ -220,7 +220,7 @@ interface Scored {
   readonly order: number;
 }
 
-interface Wanted {
+interface RankingRequest {
   readonly query: Query;
   readonly weights: Weights;
   readonly limit: number;
@@ -233,7 +233,7 @@ interface FileScore {
 }
 
 /** Chunks by the scores of their files and their own, best first. */
-function best(layout: Layout, evidence: Evidence, wanted: Wanted): readonly Scored[] {
+function best(layout: Layout, evidence: Evidence, wanted: RankingRequest): readonly Scored[] {
   return fileScores(layout, evidence, wanted)
     .toSorted((a, b) => b.score - a.score || a.file - b.file)
     .slice(0, wanted.limit)
@@ -242,7 +242,11 @@ function best(layout: Layout, evidence: Evidence, wanted: Wanted): readonly Scor
     .slice(0, wanted.limit);
 }
 
-function fileScores(layout: Layout, evidence: Evidence, { query, weights }: Wanted): readonly FileScore[] {
+function fileScores(
+  layout: Layout,
+  evidence: Evidence,
+  { query, weights }: RankingRequest,
+): readonly FileScore[] {
   const found: FileScore[] = [];
   const priors = ROLES.map((role) => query.prior[role]);
   for (let file = 0; file < layout.fileNumber.length; file += 1) {

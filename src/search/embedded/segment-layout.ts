@@ -40,7 +40,7 @@ export function readLayout(database: Connection): Layout {
   const dead = new Set(database.all("SELECT file FROM dead").map(({ file }) => Number(file)));
   const rows = database.all("SELECT number, layout FROM segments ORDER BY number");
   const bytes = rows.reduce((sum, { layout }) => sum + (layout instanceof Uint8Array ? layout.length : 0), 0);
-  const growing = new Growing(dead, bytes);
+  const growing = new LayoutBuilder(dead, bytes);
   const segments = rows.map(({ number, layout }) => growing.add(Number(number), new NumberReader(layout)));
   return growing.whole(segments);
 }
@@ -49,7 +49,7 @@ export function readLayout(database: Connection): Layout {
 const OF_FILE = 4;
 const OF_CHUNK = 2;
 
-class Growing {
+class LayoutBuilder {
   readonly #dead: ReadonlySet<number>;
   readonly #chunkNumber: Uint32Array;
   readonly #chunkLength: Uint32Array;

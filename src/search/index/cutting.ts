@@ -25,11 +25,11 @@ const MAX_THREADS = 4;
 
 /** Threads for this many files. `program` is the worker file; the next update reuses the threads in `kept`. */
 export function cuttingFor(files: number, program: URL, kept?: Cutting): Cutting {
-  if (files < MANY) return kept === undefined ? new CuttingHere() : lent(kept);
+  if (files < MANY) return kept === undefined ? new CuttingHere() : borrowedCutting(kept);
   return new CuttingThreads(Math.min(Math.max(availableParallelism() - 1, 1), MAX_THREADS), program);
 }
 
-const lent = (kept: Cutting): Cutting => ({
+const borrowedCutting = (kept: Cutting): Cutting => ({
   cut: (path, bytes) => kept.cut(path, bytes),
   [Symbol.asyncDispose]: () => Promise.resolve(),
 });
@@ -54,14 +54,14 @@ export class CuttingHere implements Cutting {
   }
 }
 
-interface Asked {
+interface PendingCut {
   readonly done: (cut: CutFile) => void;
   readonly failed: (reason: HarnessError) => void;
 }
 
 class CuttingThreads implements Cutting {
   readonly #threads: readonly Worker[];
-  readonly #asked = new Map<number, Asked>();
+  readonly #asked = new Map<number, PendingCut>();
   #next = 0;
   #lost: HarnessError | undefined;
 

@@ -12,7 +12,7 @@ const MIN_BY_NAME = 1000;
 /** Candidates when only a folder is searched: stores rank the whole index. */
 const MAX_BELOW = 5000;
 
-export interface Asked {
+export interface IndexQuestion {
   readonly text: string;
   /** Null: search by words alone. */
   readonly vector: Float32Array | null;
@@ -26,7 +26,7 @@ export interface Asked {
 /** The best places for a query, best first. */
 export async function answersIn(
   store: SearchStore,
-  { text, vector, weight, limit, below = null }: Asked,
+  { text, vector, weight, limit, below = null }: IndexQuestion,
   signal: AbortSignal,
 ): Promise<readonly SearchHit[]> {
   const least = lookupIn(text) === null ? MIN_COUNT : MIN_BY_NAME;

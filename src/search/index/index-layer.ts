@@ -13,13 +13,13 @@ import { makeFolder } from "../../platform/folders.ts";
 export function claimLayer(base: IndexPlace, session: string): Layer {
   const folder = path.join(layersOf(base), session);
   try {
-    return claimed(base, folder);
+    return claimUnderLock(base, folder);
   } catch (thrown) {
     throw indexFailure(thrown, folder);
   }
 }
 
-function claimed(base: IndexPlace, folder: string): Layer {
+function claimUnderLock(base: IndexPlace, folder: string): Layer {
   using stack = new DisposableStack();
   stack.use(lockOf(folder));
   // Under the lock, so that no other process opens what is about to be removed.
@@ -37,8 +37,8 @@ function claimed(base: IndexPlace, folder: string): Layer {
 /** Retries, since a prune may have taken the layer for abandoned and removed it together with its lock. */
 function lockOf(folder: string): Disposable {
   for (;;) {
-    const lock = waitForWriter(() => heldIn(folder));
-    if (existsSync(lockFileIn(path.join(folder, HELD)))) return lock;
+    const lock = waitForWriter(() => holdFolderOf(folder));
+    if (existsSync(lockFileIn(path.join(folder, HOLD_FOLDER)))) return lock;
     lock[Symbol.dispose]();
   }
 }
@@ -49,12 +49,12 @@ export interface Layer extends Disposable {
 }
 
 /** The lock that a run holds on its layer; undefined if another process has it. */
-export const heldBy = (layer: string): Disposable | undefined => tryWriter(heldIn(layer));
+export const tryHoldLayer = (layer: string): Disposable | undefined => tryWriter(holdFolderOf(layer));
 
-const HELD = "held";
+const HOLD_FOLDER = "held";
 
-function heldIn(layer: string): string {
-  const folder = path.join(layer, HELD);
+function holdFolderOf(layer: string): string {
+  const folder = path.join(layer, HOLD_FOLDER);
   makeFolder(folder);
   return folder;
 }
@@ -66,12 +66,13 @@ function seed(base: IndexPlace, place: IndexPlace): void {
   if (!existsSync(store) || !existsSync(path.join(base.folder, CATALOG))) return;
   const inStore = storeFolder(place);
   makeFolder(inStore);
-  for (const name of readdirSync(store)) copied(path.join(store, name), path.join(inStore, name));
+  for (const name of readdirSync(store)) copyUnlessShared(path.join(store, name), path.join(inStore, name));
   for (const name of readdirSync(base.folder))
-    if (name.startsWith(CATALOG)) copied(path.join(base.folder, name), path.join(place.folder, name));
+    if (name.startsWith(CATALOG))
+      copyUnlessShared(path.join(base.folder, name), path.join(place.folder, name));
 }
 
 /** SQLite's shared memory belongs to the process that has the database open. */
-function copied(from: string, to: string): void {
+function copyUnlessShared(from: string, to: string): void {
   if (!from.endsWith("-shm")) copyFileSync(from, to, constants.COPYFILE_FICLONE);
 }

@@ -4,7 +4,7 @@ import type { KnownStamp } from "../embedded/catalog.ts";
 import type { PathRules, RuleFile, Stamp } from "../read/found-file.ts";
 import { folderOf, isRuleFile, OWN_IGNORE, Sieve } from "../read/sieve.ts";
 
-interface LookRequest {
+interface ScanRequest {
   /** Absolute and resolved. */
   readonly workspace: string;
   readonly files: ReadonlyMap<string, KnownStamp>;
@@ -30,7 +30,7 @@ export interface ChangedFolders {
 }
 
 /** `other`: more has changed than can be listed, or an ignore file has changed. */
-type Look = ({ readonly kind: "told" } & ChangedFolders) | { readonly kind: "other" };
+type ScanResult = ({ readonly kind: "told" } & ChangedFolders) | { readonly kind: "other" };
 
 const OTHER = { kind: "other" } as const;
 const SLICE_MS = 20;
@@ -45,10 +45,10 @@ const uptimeMs = (): number => process.uptime() * 1000;
  * Finds where the workspace differs from the catalog, by names and metadata alone: no file is opened, no link followed.
  * Links, pipes and left-out folders count as unchanged. Only names in the catalog are reported.
  */
-export async function lookAt(request: LookRequest): Promise<Look> {
+export async function scanForChanges(request: ScanRequest): Promise<ScanResult> {
   const { workspace, ruleFiles, signal } = request;
   if (ruleFiles.some(({ path, stamp }) => !isAt(workspace, path, stamp))) return OTHER;
-  const look = new Looking(request);
+  const look = new ChangeScan(request);
   // This clock is never set back, unlike the wall clock, and needs no module to be loaded, unlike `performance`.
   let slice = uptimeMs();
   while (look.goesOn) {
@@ -61,8 +61,8 @@ export async function lookAt(request: LookRequest): Promise<Look> {
   return look.result;
 }
 
-class Looking {
-  readonly #request: LookRequest;
+class ChangeScan {
+  readonly #request: ScanRequest;
   readonly #known: ReadonlySet<string>;
   readonly #sieve: Sieve;
   readonly #ruleFiles: ReadonlySet<string>;
@@ -74,7 +74,7 @@ class Looking {
   #nameless = false;
   #other = false;
 
-  constructor(request: LookRequest) {
+  constructor(request: ScanRequest) {
     this.#request = request;
     this.#known = foldersOf(request.files.keys());
     const texts = new Map(request.ruleFiles.map(({ path, text }) => [path, text]));
@@ -87,7 +87,7 @@ class Looking {
     return !this.#other && this.#waiting.length > 0;
   }
 
-  get result(): Look {
+  get result(): ScanResult {
     this.#miss();
     if (this.#other || this.#folders.size > this.#request.most) return OTHER;
     const [folders, grown, nameless] = [this.#folders, this.#grown, this.#nameless];

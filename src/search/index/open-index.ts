@@ -8,7 +8,7 @@ import type { SearchStore, StoreIdentity } from "../search-store.ts";
 import type { Cutting } from "./cutting.ts";
 import type { IndexOptions, Stamps } from "./index-means.ts";
 import type { Progress } from "./index-plan.ts";
-import { lookAt } from "./look-for-changes.ts";
+import { scanForChanges } from "./look-for-changes.ts";
 import { isAnother, isDamaged, openedStore, storeFolder, vectorsOf } from "./opened-store.ts";
 import type { Updated } from "./update-index.ts";
 
@@ -119,7 +119,7 @@ export class OpenedIndex implements AsyncDisposable {
     const ruleFiles = this.catalog.rules();
     // The server counts while this side scans.
     const [look, stored] = await Promise.all([
-      lookAt({ workspace, files, ruleFiles, rules, largest: HUGE, most: 0, signal }),
+      scanForChanges({ workspace, files, ruleFiles, rules, largest: HUGE, most: 0, signal }),
       this.store.fileCount(signal),
     ]);
     // The count finds files that were removed, or emptied by another version of this program.

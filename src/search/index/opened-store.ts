@@ -46,7 +46,7 @@ export const isDamaged = (thrown: unknown): boolean =>
  * Runs `work`. An index that turns out to be damaged during the work is set aside, and the work is repeated: an index
  * can always be rebuilt from the files. If another process is writing the index, that process repairs it.
  */
-export async function mending<T>(
+export async function withRepair<T>(
   { warn }: Pick<IndexOptions, "warn">,
   place: IndexPlace | undefined,
   work: () => Promise<T>,
@@ -54,13 +54,13 @@ export async function mending<T>(
   try {
     return await work();
   } catch (thrown) {
-    if (place === undefined || !isDamaged(thrown) || !isSetAside(place)) throw thrown;
+    if (place === undefined || !isDamaged(thrown) || !trySetAside(place)) throw thrown;
     warn(`a damaged index was set aside in ${place.folder}, and is built anew`);
     return await work();
   }
 }
 
-function isSetAside(place: IndexPlace): boolean {
+function trySetAside(place: IndexPlace): boolean {
   using lock = tryWriter(place.folder);
   if (lock === undefined) return false;
   for (const each of [path.join(place.folder, CATALOG), storeFolder(place)]) setAside(each);

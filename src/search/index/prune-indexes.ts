@@ -6,7 +6,7 @@ import { CATALOG, tryWriter } from "../embedded/catalog-file.ts";
 import { indexesIn, type IndexPlace, isOrphan, namesIn } from "../embedded/catalog-workspace.ts";
 import { Catalog, type CatalogFacts } from "../embedded/catalog.ts";
 import { indexFailure, PATIENCE_MS } from "../index-failure.ts";
-import { heldBy, layersOf } from "./index-layer.ts";
+import { tryHoldLayer, layersOf } from "./index-layer.ts";
 import type { IndexOptions } from "./index-means.ts";
 import { OpenedIndex } from "./open-index.ts";
 import { storeFolder } from "./opened-store.ts";
@@ -92,7 +92,7 @@ function removeLayers(place: IndexPlace): number {
   let count = 0;
   for (const name of namesIn(layersOf(place))) {
     const folder = path.join(layersOf(place), name);
-    using held = heldBy(folder);
+    using held = tryHoldLayer(folder);
     if (held === undefined) continue;
     rmSync(folder, { recursive: true, force: true });
     count += 1;

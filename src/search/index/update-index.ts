@@ -5,9 +5,9 @@ import { entriesOfFolders } from "../read/folder-listing.ts";
 import { type Found, isSameStamp, isSettled, type Listing, type RuleFile } from "../read/found-file.ts";
 import { contentsOf } from "../read/read-contents.ts";
 import { folderOf, isRuleFile, Sieve } from "../read/sieve.ts";
-import { listingIn, sifted } from "../read/workspace-listing.ts";
+import { listingIn, filterEntries } from "../read/workspace-listing.ts";
 import { type Plan, planOf, reconciled, type UpdateParts } from "./index-plan.ts";
-import { type ChangedFolders, lookAt } from "./look-for-changes.ts";
+import { type ChangedFolders, scanForChanges } from "./look-for-changes.ts";
 import { leftOut, prepare, type Prepared, type Reading } from "./prepared-files.ts";
 
 export interface Updated extends Summary {
@@ -21,7 +21,7 @@ export async function update(parts: UpdateParts, signal: AbortSignal): Promise<U
   const { catalog, store } = parts;
   const rules = catalog.rules();
   const { listing, known } =
-    (await seenInPart(parts, rules, signal)) ?? (await seenWhole(parts, rules, signal));
+    (await listChangedFolders(parts, rules, signal)) ?? (await listEverything(parts, rules, signal));
   const { version, knownBy = "stamps" } = parts;
   const plan = planOf({ listing, known, version, knownBy });
   const idle = plan.changed.length + plan.gone.length + plan.skipped.size === 0;
@@ -38,7 +38,11 @@ export async function update(parts: UpdateParts, signal: AbortSignal): Promise<U
   return { ...summaryOf(catalog), changed, removed };
 }
 
-async function seenWhole(parts: UpdateParts, rules: Listing["rules"], signal: AbortSignal): Promise<Seen> {
+async function listEverything(
+  parts: UpdateParts,
+  rules: Listing["rules"],
+  signal: AbortSignal,
+): Promise<UpdateInput> {
   // The box lists files while this side reads the catalog.
   const [listing, known] = await Promise.all([
     listingIn({ ...parts, known: rules, signal }),
@@ -133,7 +137,7 @@ class Batches implements AsyncDisposable {
   }
 
   async #write(batch: readonly Promise<Prepared>[]): Promise<void> {
-    this.#cut += await written(this.#parts, { batch, plan: this.#plan }, this.#signal);
+    this.#cut += await writeBatch(this.#parts, { batch, plan: this.#plan }, this.#signal);
   }
 }
 
@@ -146,7 +150,7 @@ interface Batch {
  * Writes the store first, then the catalog: a file only in the store is found again, a file only in the catalog would
  * be missed.
  */
-async function written(
+async function writeBatch(
   { catalog, store }: UpdateParts,
   { batch, plan }: Batch,
   signal: AbortSignal,
@@ -167,7 +171,7 @@ async function written(
 }
 
 /** What an update works on: a listing, and what the catalog knows of the same files. */
-interface Seen {
+interface UpdateInput {
   readonly listing: Listing;
   readonly known: ReadonlyMap<string, CatalogFile>;
 }
@@ -180,11 +184,11 @@ const MAX_FOLDERS = 40;
  * if everything must be listed: an update did not end, the ignore rules have changed or are too recent, too much has
  * changed, or the box shows other files than the host.
  */
-async function seenInPart(
+async function listChangedFolders(
   parts: UpdateParts,
   ruleFiles: readonly RuleFile[],
   signal: AbortSignal,
-): Promise<Seen | undefined> {
+): Promise<UpdateInput | undefined> {
   const { catalog, store, workspace, rules, largest, version, knownBy = "stamps" } = parts;
   const at = Date.now();
   const { whole, nameless } = catalog.facts();
@@ -193,18 +197,18 @@ async function seenInPart(
   const files = catalog.stamps(version);
   const request = { workspace, files, ruleFiles, rules, largest, most: MAX_FOLDERS, signal };
   // The server counts while this side scans.
-  const [look, stored] = await Promise.all([lookAt(request), store.fileCount(signal)]);
+  const [look, stored] = await Promise.all([scanForChanges(request), store.fileCount(signal)]);
   if (look.kind === "other" || look.nameless || stored !== catalog.stored()) return undefined;
   const sieve = new Sieve(rules, new Map(ruleFiles.map(({ path, text }) => [path, text])), largest);
   const change = await changeIn(parts, { look, sieve, ruleFiles }, signal);
   if (change === undefined) return undefined;
   const { found, scope } = change;
-  const listing = await sifted(found, { sieve, folders: look.folders }, signal);
+  const listing = await filterEntries(found, { sieve, folders: look.folders }, signal);
   const inScope = scope.size === 0 ? [] : [...files.keys()].filter((path) => scope.has(folderOf(path)));
   return { listing: { ...listing, rules: ruleFiles, nameless: 0, at }, known: catalog.filesAt(inScope) };
 }
 
-interface Looked {
+interface ScanContext {
   readonly look: ChangedFolders;
   readonly sieve: Sieve;
   readonly ruleFiles: readonly RuleFile[];
@@ -219,7 +223,7 @@ interface Change {
 
 async function changeIn(
   { box }: UpdateParts,
-  { look, sieve, ruleFiles }: Looked,
+  { look, sieve, ruleFiles }: ScanContext,
   signal: AbortSignal,
 ): Promise<Change | undefined> {
   const { folders, grown } = look;
@@ -228,7 +232,7 @@ async function changeIn(
   const asked = withAbove(folders);
   const level = await entriesOfFolders(box, [...asked], { deep: false, signal });
   const there = new Map(level?.map((found) => [found.path, found]));
-  if (level === undefined || !isAsTold(look, asked, there) || !areSame(ruleFiles, asked, there))
+  if (level === undefined || !isAsScanned(look, asked, there) || !areRulesUnchanged(ruleFiles, asked, there))
     return undefined;
   const added = level.filter(
     ({ path, kind }) =>
@@ -244,7 +248,7 @@ async function changeIn(
 }
 
 /** Whether box and host show the same folders in `asked`, of those that the catalog knows. */
-function isAsTold(
+function isAsScanned(
   { known, visited }: ChangedFolders,
   asked: ReadonlySet<string>,
   there: ReadonlyMap<string, Found>,
@@ -257,7 +261,7 @@ function isAsTold(
 }
 
 /** Whether all ignore files in `asked` are as they were read. */
-function areSame(
+function areRulesUnchanged(
   ruleFiles: readonly RuleFile[],
   asked: ReadonlySet<string>,
   there: ReadonlyMap<string, Found>,

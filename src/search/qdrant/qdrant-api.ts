@@ -102,18 +102,18 @@ export class QdrantApi {
    * Passes over a node that does not answer, fails or is no Qdrant, even in the middle of a write: the next node
    * repeats the write under the same ids.
    */
-  async #ofAny(call: Call, asked: Omit<Asked, "url">, signal: AbortSignal): Promise<unknown> {
+  async #ofAny(call: Call, asked: Omit<RequestContext, "url">, signal: AbortSignal): Promise<unknown> {
     const tried = await this.#nodes.ask(
       ({ url, calls }) => this.#once((init) => call(calls, init), { ...asked, url }, signal),
       (thrown) => thrown instanceof QdrantFailure && OF_NODE.has(thrown.trouble),
     );
     if ("answer" in tried) return tried.answer;
-    throw together(tried.failures.filter((each) => each instanceof QdrantFailure));
+    throw combinedFailure(tried.failures.filter((each) => each instanceof QdrantFailure));
   }
 
   async #once(
     call: (init: RequestInit) => ReturnType<Call>,
-    asked: Asked,
+    asked: RequestContext,
     signal: AbortSignal,
   ): Promise<unknown> {
     const { timeoutMs } = asked;
@@ -133,7 +133,7 @@ const OF_NODE: ReadonlySet<Trouble> = new Set(["unreachable", "timeout", "not-re
 /**
  * Combines the failures of all nodes. A busy node makes the request worth repeating; each node's message is included.
  */
-function together(failures: readonly QdrantFailure[]): QdrantFailure {
+function combinedFailure(failures: readonly QdrantFailure[]): QdrantFailure {
   const [first, ...more] = failures;
   if (first === undefined) throw new Error("a Qdrant has an address");
   if (more.length === 0) return first;
@@ -147,13 +147,13 @@ export const resultOf = <T>(form: z.ZodType<T>): z.ZodType<T> =>
   z.object({ result: form }).transform(({ result }) => result);
 
 /** A write counts only once the server has completed it. */
-export const written = resultOf(z.object({ status: z.literal("completed") }));
+export const completedWrite = resultOf(z.object({ status: z.literal("completed") }));
 
 /**
  * Converts whatever the client has thrown. No message of ours contains the key, and the server's words on a refused key
  * are not repeated.
  */
-function failureOf(thrown: unknown, asked: Asked): HarnessError {
+function failureOf(thrown: unknown, asked: RequestContext): HarnessError {
   if (thrown instanceof HarnessError) return thrown;
   const status = statusOf(thrown);
   if (status !== null)
@@ -175,7 +175,7 @@ function failureOf(thrown: unknown, asked: Asked): HarnessError {
   return new QdrantFailure(
     "unreachable",
     `Qdrant at ${url} is not reached, asked to ${what}: ${reason}`,
-    `./start.sh   (or: ${WITHOUT})`,
+    `./start.sh   (or: ${USE_EMBEDDED})`,
     { cause: thrown },
   );
 }
@@ -241,7 +241,7 @@ interface Rule {
   readonly remedy: string;
 }
 
-const WITHOUT = "harness config set search.store embedded";
+const USE_EMBEDDED = "harness config set search.store embedded";
 const LOG = "Look into Qdrant's log, and try again.";
 
 /** The first matching rule applies. */
@@ -268,7 +268,7 @@ const RULES: readonly Rule[] = [
     trouble: "limited",
     when: ({ status, said }) => status === 400 && LIMITED.test(said),
     message: (url, what) => `a limit that is set in Qdrant at ${url} is against what was needed to ${what}`,
-    remedy: `Raise it in the collection's strict_mode_config or in Qdrant's settings   (or: ${WITHOUT})`,
+    remedy: `Raise it in the collection's strict_mode_config or in Qdrant's settings   (or: ${USE_EMBEDDED})`,
   },
   {
     trouble: "timeout",
@@ -292,10 +292,10 @@ const RULES: readonly Rule[] = [
 const REFUSED: Omit<Rule, "when"> = {
   trouble: "refused",
   message: (url, what) => `Qdrant at ${url} refuses to ${what}`,
-  remedy: `./start.sh renews it   (or: ${WITHOUT})`,
+  remedy: `./start.sh renews it   (or: ${USE_EMBEDDED})`,
 };
 
-function refusalOf(refusal: Refusal, asked: Asked): QdrantFailure {
+function refusalOf(refusal: Refusal, asked: RequestContext): QdrantFailure {
   const { status, said } = refusal;
   if (status === 401 || status === 403) return forbidden(refusal, asked);
   const rule = RULES.find(({ when }) => when(refusal));
@@ -307,7 +307,7 @@ function refusalOf(refusal: Refusal, asked: Asked): QdrantFailure {
   });
 }
 
-function byName({ status, said }: Refusal, asked: Asked): QdrantFailure {
+function byName({ status, said }: Refusal, asked: RequestContext): QdrantFailure {
   const again = "harness index";
   if (status === 409 || /already exists/i.test(said)) return new QdrantFailure("exists", said, again);
   if (/collection .*(?:doesn't exist|not found)|not found: collection/i.test(said))
@@ -318,18 +318,21 @@ function byName({ status, said }: Refusal, asked: Asked): QdrantFailure {
 }
 
 /** A wrong key is refused in plain text; a key without enough rights, in Qdrant's own format. */
-function forbidden({ status, said, byQdrant }: Refusal, { url, hasKey, what }: Asked): QdrantFailure {
+function forbidden(
+  { status, said, byQdrant }: Refusal,
+  { url, hasKey, what }: RequestContext,
+): QdrantFailure {
   if (byQdrant && /^storage locked/i.test(said))
     return new QdrantFailure(
       "locked",
       `Qdrant at ${url} takes no writes, asked to ${what} (HTTP ${status}, ${said})`,
-      `Unlock it, and try again   (or: ${WITHOUT})`,
+      `Unlock it, and try again   (or: ${USE_EMBEDDED})`,
     );
   if (byQdrant && status === 403 && hasKey)
     return new QdrantFailure(
       "rights",
       `the key in QDRANT_API_KEY does not allow Qdrant at ${url} to ${what} (HTTP ${status}, ${said})`,
-      `export QDRANT_API_KEY=KEY   (one that may read and write; or: ${WITHOUT})`,
+      `export QDRANT_API_KEY=KEY   (one that may read and write; or: ${USE_EMBEDDED})`,
     );
   const why = hasKey ? "refuses the key" : "wants a key, and QDRANT_API_KEY is not set";
   return new QdrantFailure(
@@ -375,7 +378,7 @@ export class QdrantFailure extends HarnessError {
   }
 }
 
-interface Asked {
+interface RequestContext {
   readonly url: string;
   readonly hasKey: boolean;
   /** What was wanted, as a phrase that follows "to": `store 12 chunks`. */
@@ -383,10 +386,10 @@ interface Asked {
   readonly timeoutMs: number;
 }
 
-const garbled = (why: string, { url, what }: Asked, cause?: unknown): QdrantFailure =>
+const garbled = (why: string, { url, what }: RequestContext, cause?: unknown): QdrantFailure =>
   new QdrantFailure(
     "garbled",
     `what answers at ${url} is no Qdrant that harness understands: asked to ${what}, ${why}`,
-    `Look what listens at ${url}   (or: ${WITHOUT})`,
+    `Look what listens at ${url}   (or: ${USE_EMBEDDED})`,
     { cause },
   );

@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { type QdrantApi, resultOf, written } from "./qdrant-api.ts";
+import { type QdrantApi, resultOf, completedWrite } from "./qdrant-api.ts";
 import { orWithout } from "./qdrant-collections.ts";
 import type { QdrantContext } from "./qdrant-context.ts";
 import { isOurs, COLLECTION_KINDS, withoutCollection } from "./qdrant-points.ts";
 import { type Filter, ofIndex } from "./qdrant-query.ts";
 
-const listed = resultOf(z.object({ collections: z.array(z.object({ name: z.string() })) }));
+const collectionList = resultOf(z.object({ collections: z.array(z.object({ name: z.string() })) }));
 
 /**
  * Removes the index from all our collections, including those of models that it had before. An empty pair of
@@ -16,8 +16,8 @@ export async function clearIndex(
   signal: AbortSignal,
 ): Promise<void> {
   collections.forget();
-  for (const pair of pairsOf(await ours(api, signal)))
-    await leave(api, { pair, index: identity.index }, signal);
+  for (const pair of pairsOf(await ownCollections(api, signal)))
+    await removeFromPair(api, { pair, index: identity.index }, signal);
 }
 
 /**
@@ -30,12 +30,12 @@ export async function tidyIndex(
 ): Promise<void> {
   const { index } = identity;
   const own = new Set(COLLECTION_KINDS.map((shelf) => collections.name(shelf)));
-  for (const pair of pairsOf(await ours(api, signal))) {
+  for (const pair of pairsOf(await ownCollections(api, signal))) {
     if (pair.some((name) => own.has(name))) continue;
     const held = await Promise.all(
       pair.map((name) => pointsIn(api, { name, filter: ofIndex(index) }, signal)),
     );
-    if (held.some((count) => (count ?? 0) > 0)) await leave(api, { pair, index }, signal);
+    if (held.some((count) => (count ?? 0) > 0)) await removeFromPair(api, { pair, index }, signal);
   }
 }
 
@@ -44,24 +44,24 @@ const pairsOf = (names: readonly string[]): readonly (readonly string[])[] => [
   ...Map.groupBy(names, withoutCollection).values(),
 ];
 
-async function ours(api: QdrantApi, signal: AbortSignal): Promise<readonly string[]> {
+async function ownCollections(api: QdrantApi, signal: AbortSignal): Promise<readonly string[]> {
   const { collections } = await api.ask((calls, init) => calls.getCollections({}, init), {
     what: "list its collections",
-    form: listed,
+    form: collectionList,
     signal,
   });
   return collections.map(({ name }) => name).filter(isOurs);
 }
 
 /** Never deletes one collection of a pair alone: an index with points in the other would consider its data lost. */
-async function leave(
+async function removeFromPair(
   api: QdrantApi,
   { pair, index }: { readonly pair: readonly string[]; readonly index: string },
   signal: AbortSignal,
 ): Promise<void> {
   for (const name of pair) await orWithout(removePoints(api, name, ofIndex(index), signal), undefined);
   for (const name of pair) if (((await pointsIn(api, { name }, signal)) ?? 0) > 0) return;
-  for (const name of pair) await drop(api, name, signal);
+  for (const name of pair) await dropCollection(api, name, signal);
 }
 
 /** Null if there is no such collection. */
@@ -88,13 +88,13 @@ export async function removePoints(
   const body = { collection_name: collection, wait: true, filter };
   await api.ask((calls, init) => calls.deletePoints(body, init), {
     what: "remove what is gone",
-    form: written,
+    form: completedWrite,
     signal,
     write: true,
   });
 }
 
-const drop = (api: QdrantApi, name: string, signal: AbortSignal): Promise<boolean> =>
+const dropCollection = (api: QdrantApi, name: string, signal: AbortSignal): Promise<boolean> =>
   api.ask((calls, init) => calls.deleteCollection({ collection_name: name }, init), {
     what: `remove ${name}`,
     form: resultOf(z.boolean()),

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { StoreIdentity } from "../search-store.ts";
-import { type QdrantApi, QdrantFailure, resultOf, type Trouble, written } from "./qdrant-api.ts";
+import { type QdrantApi, QdrantFailure, resultOf, type Trouble, completedWrite } from "./qdrant-api.ts";
 import { collectionName, DENSE, type CollectionKind } from "./qdrant-points.ts";
 
 const KEYWORD = { type: "keyword" } as const;
@@ -89,7 +89,7 @@ export class Collections {
       const body = { collection_name: this.name(shelf), wait: true, field_name: field, field_schema: schema };
       await this.#api.ask((calls, init) => calls.createFieldIndex(body, init), {
         what: `index ${field} in ${this.name(shelf)}`,
-        form: written,
+        form: completedWrite,
         signal,
         write: true,
       });

@@ -64,7 +64,7 @@ async function chunksById(
     form: resultOf(z.array(point)),
     signal,
   });
-  return whereThere(context, shelf, answer, []);
+  return unlessMissing(context, shelf, answer, []);
 }
 
 interface Cosines {
@@ -107,7 +107,7 @@ async function cosinesIn(
       ),
     signal,
   });
-  const lists = await whereThere(context, shelf, answer, null);
+  const lists = await unlessMissing(context, shelf, answer, null);
   if (lists === null) return NO_COSINES;
   return {
     near: nearest > 0 ? (lists[0]?.points ?? []) : [],
@@ -119,7 +119,7 @@ async function cosinesIn(
  * A collection that had content must answer: without it, the answer would look complete and not be. Only one that never
  * had content may be missing.
  */
-const whereThere = <T, U>(
+const unlessMissing = <T, U>(
   { collections }: QdrantContext,
   shelf: CollectionKind,
   answer: Promise<T>,
@@ -139,12 +139,16 @@ type Condition =
   | { readonly has_id: string[] }
   | { readonly has_vector: string };
 
-const is = (key: string, value: string): Condition => ({ key, match: { value } });
-const among = (key: string, any: readonly string[]): Condition => ({ key, match: { any: [...any] } });
+const matches = (key: string, value: string): Condition => ({ key, match: { value } });
+const matchesAny = (key: string, any: readonly string[]): Condition => ({ key, match: { any: [...any] } });
 
-export const ofIndex = (index: string): Filter => ({ must: [is("index", index)] });
-export const filesOf = (index: string): Filter => ({ must: [is("index", index), is("what", "file")] });
-export const chunksOf = (index: string): Filter => ({ must: [is("index", index), is("what", "chunk")] });
+export const ofIndex = (index: string): Filter => ({ must: [matches("index", index)] });
+export const filesOf = (index: string): Filter => ({
+  must: [matches("index", index), matches("what", "file")],
+});
+export const chunksOf = (index: string): Filter => ({
+  must: [matches("index", index), matches("what", "chunk")],
+});
 
 export const embeddedOf = (index: string): Filter => ({
   must: [...(chunksOf(index).must ?? []), { has_vector: DENSE }],
@@ -157,11 +161,11 @@ export const unembeddedOf = (index: string): Filter => ({
 
 /** All points of these paths, except those named. */
 export const ofPaths = (index: string, paths: readonly string[], but: readonly string[] = []): Filter => ({
-  must: [is("index", index), among("path", paths)],
+  must: [matches("index", index), matchesAny("path", paths)],
   ...(but.length === 0 ? {} : { must_not: [{ has_id: [...but] }] }),
 });
 
 /** Points of these versions that were written before `before`. */
 export const ofVersions = (index: string, versions: readonly string[], before: number): Filter => ({
-  must: [is("index", index), among("version", versions), { key: "written", range: { lt: before } }],
+  must: [matches("index", index), matchesAny("version", versions), { key: "written", range: { lt: before } }],
 });

@@ -24,7 +24,7 @@ interface Page<T> {
 }
 
 /** Points in the order of their ids, page after page; none if the collection does not exist. */
-export async function scrolled<T>(
+export async function scrollAll<T>(
   context: QdrantContext,
   asked: Scroll<T>,
   signal: AbortSignal,
@@ -44,13 +44,17 @@ export async function scrolled<T>(
   return found;
 }
 
-interface Place {
+interface PagePosition {
   readonly offset: string | number | null;
   readonly had: number;
   readonly signal: AbortSignal;
 }
 
-function page<T>(context: QdrantContext, asked: Scroll<T>, { offset, had, signal }: Place): Promise<Page<T>> {
+function page<T>(
+  context: QdrantContext,
+  asked: Scroll<T>,
+  { offset, had, signal }: PagePosition,
+): Promise<Page<T>> {
   const form: z.ZodType<Page<T>> = resultOf(
     z.object({ points: z.array(asked.form), next_page_offset: z.union([z.string(), z.number()]).nullish() }),
   );
@@ -84,7 +88,7 @@ export async function unembeddedChunks(
   const filter = unembeddedOf(context.identity.index);
   for (const shelf of COLLECTION_KINDS) {
     const asked = { shelf, filter, form: chunkRecord, fields: true as const, limit: limit - found.length };
-    found.push(...(await scrolled(context, asked, signal)));
+    found.push(...(await scrollAll(context, asked, signal)));
   }
   return found;
 }
@@ -93,7 +97,7 @@ export async function unembeddedChunks(
 export async function countFiles(context: QdrantContext, signal: AbortSignal): Promise<number> {
   const filter = filesOf(context.identity.index);
   const counts = await Promise.all(
-    COLLECTION_KINDS.map((shelf) => count(context, { shelf, what: "files", filter }, signal)),
+    COLLECTION_KINDS.map((shelf) => countIn(context, { shelf, what: "files", filter }, signal)),
   );
   return counts.reduce((sum, each) => sum + each, 0);
 }
@@ -109,22 +113,22 @@ export async function countAll(context: QdrantContext, signal: AbortSignal): Pro
   const all = COLLECTION_KINDS.flatMap((shelf) => wanted.map(([what, filter]) => ({ shelf, what, filter })));
   await Promise.all(
     all.map(async (asked) => {
-      const found = await count(context, asked, signal);
+      const found = await countIn(context, asked, signal);
       counts[asked.what] += found;
     }),
   );
   return counts;
 }
 
-interface Counted {
+interface CountRequest {
   readonly shelf: CollectionKind;
   readonly what: keyof StoreCounts;
   readonly filter: Filter;
 }
 
-async function count(
+async function countIn(
   { api, collections }: QdrantContext,
-  { shelf, what, filter }: Counted,
+  { shelf, what, filter }: CountRequest,
   signal: AbortSignal,
 ): Promise<number> {
   const body = { collection_name: collections.name(shelf), filter, exact: true };

@@ -7,7 +7,7 @@ import {
   QdrantApi,
   QdrantFailure,
   resultOf,
-  written,
+  completedWrite,
 } from "./qdrant-api.ts";
 import { clearIndex, tidyIndex } from "./qdrant-clear.ts";
 import { Collections, orWithout } from "./qdrant-collections.ts";
@@ -15,7 +15,7 @@ import { type QdrantServer, shapeOf } from "./qdrant-nodes.ts";
 import { numbersOf, type QdrantContext } from "./qdrant-context.ts";
 import { DENSE, fileRecord, FORM, type CollectionKind, COLLECTION_KINDS } from "./qdrant-points.ts";
 import { chunksOf, factsFor, filesOf, ofVersions } from "./qdrant-query.ts";
-import { countAll, countFiles, scrolled, unembeddedChunks } from "./qdrant-read.ts";
+import { countAll, countFiles, scrollAll, unembeddedChunks } from "./qdrant-read.ts";
 import { checkedVersion } from "./qdrant-version.ts";
 import { batches, putFiles, removeFiles, removeWhere, sideBySide } from "./qdrant-write.ts";
 
@@ -56,24 +56,24 @@ export async function openQdrantStore(
 function storeOn(context: QdrantContext): ServerStore {
   return {
     name: "qdrant",
-    put: (files, signal) => unless(signal, () => putFiles(context, files, signal)),
-    remove: (paths, signal) => unless(signal, () => removeFiles(context, paths, signal)),
+    put: (files, signal) => ifNotAborted(signal, () => putFiles(context, files, signal)),
+    remove: (paths, signal) => ifNotAborted(signal, () => removeFiles(context, paths, signal)),
     // Each change waits until the server has it in its own journal.
-    flush: (signal) => unless(signal, () => Promise.resolve()),
-    held: (signal) => unless(signal, () => indexedFiles(context, signal)),
-    unembedded: (limit, signal) => unless(signal, () => unembeddedChunks(context, limit, signal)),
-    embed: (vectors, signal) => unless(signal, () => embedChunks(context, vectors, signal)),
-    facts: (query, nearest, signal) => unless(signal, () => factsFor(context, query, nearest, signal)),
-    counts: (signal) => unless(signal, () => countAll(context, signal)),
-    fileCount: (signal) => unless(signal, () => countFiles(context, signal)),
-    clear: (signal) => unless(signal, () => clearIndex(context, signal)),
-    tidy: (signal) => unless(signal, () => tidyIndex(context, signal)),
+    flush: (signal) => ifNotAborted(signal, () => Promise.resolve()),
+    held: (signal) => ifNotAborted(signal, () => indexedFiles(context, signal)),
+    unembedded: (limit, signal) => ifNotAborted(signal, () => unembeddedChunks(context, limit, signal)),
+    embed: (vectors, signal) => ifNotAborted(signal, () => embedChunks(context, vectors, signal)),
+    facts: (query, nearest, signal) => ifNotAborted(signal, () => factsFor(context, query, nearest, signal)),
+    counts: (signal) => ifNotAborted(signal, () => countAll(context, signal)),
+    fileCount: (signal) => ifNotAborted(signal, () => countFiles(context, signal)),
+    clear: (signal) => ifNotAborted(signal, () => clearIndex(context, signal)),
+    tidy: (signal) => ifNotAborted(signal, () => tidyIndex(context, signal)),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }
 
 /** An aborted signal fails at once, even when no request is needed. */
-async function unless<T>(signal: AbortSignal, act: () => Promise<T>): Promise<T> {
+async function ifNotAborted<T>(signal: AbortSignal, act: () => Promise<T>): Promise<T> {
   signal.throwIfAborted();
   return act();
 }
@@ -122,7 +122,7 @@ async function versionsOn(
   signal: AbortSignal,
 ): Promise<Versions> {
   const { index } = context.identity;
-  const files = await scrolled(
+  const files = await scrollAll(
     context,
     {
       shelf,
@@ -209,7 +209,7 @@ async function embedPart(
     try {
       await context.api.ask((calls, init) => calls.updateVectors(body, init), {
         what: `store ${points.length} vectors`,
-        form: written,
+        form: completedWrite,
         signal,
         write: true,
       });

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { formatSize } from "../../core/text/bounds.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { StoredFile } from "../search-store.ts";
-import { QdrantFailure, resultOf, written } from "./qdrant-api.ts";
+import { QdrantFailure, resultOf, completedWrite } from "./qdrant-api.ts";
 import { removePoints } from "./qdrant-clear.ts";
 import { orWithout } from "./qdrant-collections.ts";
 import type { QdrantContext } from "./qdrant-context.ts";
@@ -148,7 +148,7 @@ async function upsertAtOnce(
   const body = { collection_name: collections.name(shelf), wait: true, points: [...points] };
   await api.ask((calls, init) => calls.upsertPoints(body, init), {
     what: `store ${points.length} points`,
-    form: written,
+    form: completedWrite,
     signal,
     write: true,
   });

@@ -21,8 +21,11 @@ export function rank(
 ): readonly SearchHit[] {
   const tokenizer = new Tokenizer();
   const query = parseQuery(text, tokenizer, weights);
-  const worth = worthOf(candidates, { text, query, tokenizer, weights });
-  const ordered = apart(bestRegions(fused(candidates, worth, weights), text), weights.sameFile);
+  const worth = chunkFactor(candidates, { text, query, tokenizer, weights });
+  const ordered = onePerRegion(
+    bestRegions(rankedWithVectors(candidates, worth, weights), text),
+    weights.sameFile,
+  );
   const lookup = lookupIn(text);
   const placed = lookup === null ? ordered : foundByName(ordered, lookup);
   return placed.slice(0, limit).map(({ chunk, score }) => ({
@@ -36,15 +39,15 @@ export function rank(
   }));
 }
 
-type Worth = (chunk: Chunk) => number;
+type ChunkFactor = (chunk: Chunk) => number;
 
 /** The factor for a chunk's role and its file's signs. Chunks found by vectors alone come last. */
-function worthOf(candidates: readonly Candidate[], asked: Asked): Worth {
+function chunkFactor(candidates: readonly Candidate[], asked: RankingInput): ChunkFactor {
   const prior = ({ role }: Chunk): number => asked.query.prior[role];
   const ordered = sorted(
     candidates.map(({ chunk, lexical }) => ({ chunk, score: (lexical ?? 0) * prior(chunk) })),
   );
-  const signs = worthByPath(
+  const signs = factorsByPath(
     ordered.map(({ chunk }) => chunk),
     asked,
   );
@@ -57,12 +60,16 @@ function worthOf(candidates: readonly Candidate[], asked: Asked): Worth {
  * Ranks by words. Vectors are a second look at the files that words rank best: the nearer a file is to the question
  * than the others, the more its score gains. Chunks found by vectors alone come after all that words have found.
  */
-function fused(candidates: readonly Candidate[], worth: Worth, weights: Weights): readonly Placed[] {
+function rankedWithVectors(
+  candidates: readonly Candidate[],
+  worth: ChunkFactor,
+  weights: Weights,
+): readonly Placed[] {
   const lexical = inOrder(candidates, ({ lexical, chunk }) => (lexical ?? 0) * worth(chunk));
-  if (lexical.length > 0 && weights.dense === 0) return fromOne(lexical);
+  if (lexical.length > 0 && weights.dense === 0) return scaledToOne(lexical);
   const dense = inOrder(candidates, ({ dense, chunk }) => Math.max(0, dense ?? 0) * worth(chunk));
   const looks = secondLook(lexical, candidates);
-  const looked = fromOne(
+  const looked = scaledToOne(
     lexical.map(({ chunk, score }) => ({
       chunk,
       score: score * Math.exp(weights.dense * (looks.get(chunk.path) ?? 0)),
@@ -70,25 +77,28 @@ function fused(candidates: readonly Candidate[], worth: Worth, weights: Weights)
   );
   const least = looked.at(-1)?.score ?? 1;
   const found = new Set(lexical.map(({ chunk }) => chunk));
-  const behind = fromOne(dense.filter(({ chunk }) => !found.has(chunk)));
+  const behind = scaledToOne(dense.filter(({ chunk }) => !found.has(chunk)));
   if (looked.length === 0) return behind;
-  return [...looked, ...behind.map(({ chunk, score }) => ({ chunk, score: least * score * BEHIND }))];
+  return [
+    ...looked,
+    ...behind.map(({ chunk, score }) => ({ chunk, score: least * score * VECTORS_ONLY_FACTOR })),
+  ];
 }
 
 /** Sorted, with the best score scaled to 1. */
-function fromOne(placed: readonly Placed[]): readonly Placed[] {
+function scaledToOne(placed: readonly Placed[]): readonly Placed[] {
   const ordered = sorted(placed);
   const best = ordered[0]?.score ?? 1;
   return ordered.map(({ chunk, score }) => ({ chunk, score: score / best }));
 }
 
-const BEHIND = 0.5;
+const VECTORS_ONLY_FACTOR = 0.5;
 const NO_LOOK: ReadonlyMap<string, number> = new Map();
 /**
  * How many files the second look covers, the minimum for a comparison, and the minimum deviation that distinguishes
  * files: stores agree only to within a thousandth.
  */
-const LOOKED_AT = { most: 10, fewest: 3, spread: 0.002 } as const;
+const SECOND_LOOK = { most: 10, fewest: 3, spread: 0.002 } as const;
 
 /**
  * For each of the best files, how much nearer it is to the question than the farthest of them, in standard deviations.
@@ -98,7 +108,7 @@ function secondLook(
   lexical: readonly Placed[],
   candidates: readonly Candidate[],
 ): ReadonlyMap<string, number> {
-  const paths = [...new Set(lexical.map(({ chunk }) => chunk.path))].slice(0, LOOKED_AT.most);
+  const paths = [...new Set(lexical.map(({ chunk }) => chunk.path))].slice(0, SECOND_LOOK.most);
   const looked = new Set(paths);
   const nearest = new Map<string, number>();
   for (const { chunk, dense } of candidates)
@@ -107,7 +117,7 @@ function secondLook(
   const all = [...nearest.values()];
   const middle = all.reduce((sum, one) => sum + one, 0) / all.length;
   const spread = Math.sqrt(all.reduce((sum, one) => sum + (one - middle) ** 2, 0) / all.length);
-  if (all.length < LOOKED_AT.fewest || spread < LOOKED_AT.spread) return NO_LOOK;
+  if (all.length < SECOND_LOOK.fewest || spread < SECOND_LOOK.spread) return NO_LOOK;
   const farthest = Math.min(...all);
   return new Map(paths.map((path) => [path, ((nearest.get(path) ?? middle) - farthest) / spread]));
 }
@@ -127,7 +137,7 @@ function byPlace(a: Chunk, b: Chunk): number {
 }
 
 /** Keeps one result per region, and ranks further regions of a file below the first ones of other files. */
-function apart(placed: readonly Placed[], sameFile: number): readonly Placed[] {
+function onePerRegion(placed: readonly Placed[], sameFile: number): readonly Placed[] {
   const shown = new Map<string, Chunk[]>();
   const kept: Placed[] = [];
   for (const { chunk, score } of sorted(placed)) {
@@ -189,7 +199,7 @@ export function why(chunk: Chunk, query: Query, tokenizer: Tokenizer): string {
   ] as const;
   const said = new Map<string, string>();
   const found = { name: new Set<string>(), path: new Set<string>(), text: new Set<string>() };
-  for (const { word, said: written } of query.words) {
+  for (const { word, original: written } of query.words) {
     const place = places.find(([, words]) => words.has(word))?.[0];
     if (place === undefined || said.has(written)) continue;
     said.set(written, place);
@@ -232,7 +242,7 @@ function bestWindow(lines: readonly string[], query: Query, tokenizer: Tokenizer
   return most === 0 ? 0 : Math.max(first, last - LEAD);
 }
 
-interface Asked {
+interface RankingInput {
   readonly text: string;
   readonly query: Query;
   readonly tokenizer: Tokenizer;
@@ -240,19 +250,22 @@ interface Asked {
 }
 
 /** Factors for each file beyond its words, by path. Chunks come best first: the texts of the first files are read. */
-function worthByPath(chunks: readonly Chunk[], asked: Asked): ReadonlyMap<string, number> {
+function factorsByPath(chunks: readonly Chunk[], asked: RankingInput): ReadonlyMap<string, number> {
   const { text, tokenizer, weights } = asked;
   const said = restOfRequest(text, tokenizer);
-  const byName = nameWorth(said, asked);
+  const byName = nameFactor(said, asked);
   const worth = new Map<string, number>();
   for (const [path, ofFile] of Map.groupBy(chunks, (chunk) => chunk.path)) {
     const read = worth.size < weights.signs.files;
-    worth.set(path, byName(path) * (read ? textWorth(ofFile, said, weights) : 1));
+    worth.set(path, byName(path) * (read ? textFactor(ofFile, said, weights) : 1));
   }
   return worth;
 }
 
-function nameWorth({ scope }: RequestWords, { query, tokenizer, weights }: Asked): (path: string) => number {
+function nameFactor(
+  { scope }: RequestWords,
+  { query, tokenizer, weights }: RankingInput,
+): (path: string) => number {
   const { inScope, atScope, name: named } = weights.signs;
   const asked = new Set(query.words.map(({ word }) => word));
   return (path) => {
@@ -268,7 +281,7 @@ function nameWorth({ scope }: RequestWords, { query, tokenizer, weights }: Asked
 const share = (words: readonly string[], among: ReadonlySet<string>): number =>
   words.length === 0 ? 0 : words.filter((word) => among.has(word)).length / words.length;
 
-function textWorth(chunks: readonly Chunk[], { pairs, spelled }: RequestWords, { signs }: Weights): number {
+function textFactor(chunks: readonly Chunk[], { pairs, spelled }: RequestWords, { signs }: Weights): number {
   const left = { pairs, spelled };
   const words = [...new Set(pairs.flat())];
   const enough = pairs.length - signs.pairsMost;
@@ -278,7 +291,7 @@ function textWorth(chunks: readonly Chunk[], { pairs, spelled }: RequestWords, {
     const lower = text.toLowerCase();
     const there = new Set(words.filter((word) => lower.includes(word)));
     left.pairs = left.pairs.filter(
-      (pair) => !(there.has(pair[0]) && there.has(pair[1]) && beside(lower, pair)),
+      (pair) => !(there.has(pair[0]) && there.has(pair[1]) && areAdjacent(lower, pair)),
     );
   }
   const met = Math.min(signs.pairsMost, pairs.length - left.pairs.length) / signs.pairsMost;
@@ -298,19 +311,19 @@ const MAX_GAP = 3;
 const JOINED_ENDING = 3;
 
 /** Whether two words are adjacent in a lower-case text, in any inflection, separate or joined in one name. */
-export function beside(text: string, [one, other]: Pair): boolean {
+export function areAdjacent(text: string, [one, other]: Pair): boolean {
   for (let from = text.indexOf(one); from !== -1; from = text.indexOf(one, from + 1)) {
     const end = from + one.length;
-    const word = skip(text, end, MAX_ENDING_LENGTH, isLetter);
+    const word = skipWhile(text, end, MAX_ENDING_LENGTH, isLetter);
     for (let at = end; at <= Math.min(word, end + JOINED_ENDING); at += 1)
       if (text.startsWith(other, at)) return true;
-    const next = skip(text, word, MAX_GAP, isGap);
+    const next = skipWhile(text, word, MAX_GAP, isGap);
     if (next > word && text.startsWith(other, next)) return true;
   }
   return false;
 }
 
-function skip(text: string, from: number, most: number, over: (code: number) => boolean): number {
+function skipWhile(text: string, from: number, most: number, over: (code: number) => boolean): number {
   const end = Math.min(text.length, from + most);
   let at = from;
   while (at < end && over(text.charCodeAt(at))) at += 1;

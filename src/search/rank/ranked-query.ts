@@ -9,7 +9,7 @@ export interface QueryWord {
   /** The word as in the index. */
   readonly word: string;
   /** The word as in the query. */
-  readonly said: string;
+  readonly original: string;
   readonly weight: number;
 }
 
@@ -73,7 +73,7 @@ const ASKS: readonly (readonly [Role, says: readonly string[], asked: RegExp, me
 export function parseQuery(text: string, tokenizer: Tokenizer, weights: Weights): Query {
   const read = text.slice(0, MAX_LETTERS);
   const end = SENTENCE_END.exec(read)?.index ?? read.length;
-  const said = new Said(tokenizer, weights);
+  const said = new QueryWords(tokenizer, weights);
   const lookup = lookupIn(text);
   // A name may be a stop word: `get`.
   said.take(read.slice(0, end), weights.firstSentence, lookup === null ? STOP_WORDS : NONE);
@@ -105,7 +105,7 @@ function priorOf(
   return prior;
 }
 
-class Said {
+class QueryWords {
   readonly #tokenizer: Tokenizer;
   readonly #weights: Weights;
   readonly #found = new Map<string, QueryWord>();
@@ -150,7 +150,7 @@ class Said {
     const [more, less] = [Math.max(known?.weight ?? 0, weight), Math.min(known?.weight ?? 0, weight)];
     this.#found.set(word, {
       word,
-      said: known?.said ?? said,
+      original: known?.original ?? said,
       weight: more + less * this.#weights.again,
     });
   }

@@ -111,7 +111,7 @@ const ALL = { head: Number.MAX_SAFE_INTEGER, tail: 0 };
 /** Bytes that wait for the reader; at this limit the box waits too. */
 const HIGH_WATER = 1 << 20;
 
-export interface Running {
+export interface StreamedCommand {
   /** The command's stdout. The command is ended when the reader stops. */
   readonly output: AsyncIterable<Buffer>;
   /** The command's result, and the end of its stderr. */
@@ -119,11 +119,11 @@ export interface Running {
 }
 
 /** A command in the box whose output is read as it comes, with a bounded part of it in memory. */
-export function running(
+export function runStreaming(
   box: Box,
   request: Pick<ExecRequest, "words" | "folder" | "input">,
   signal: AbortSignal,
-): Running {
+): StreamedCommand {
   const own = new AbortController();
   const pipe = new Pipe();
   const said = { text: "" };
@@ -136,7 +136,7 @@ export function running(
         keep: ALL,
         onOutput: (stream, bytes) => {
           if (stream === "stdout") return pipe.push(Buffer.from(bytes));
-          said.text = (said.text + Buffer.from(bytes).toString("utf8")).slice(-SAID);
+          said.text = (said.text + Buffer.from(bytes).toString("utf8")).slice(-STDERR_KEPT);
           return undefined;
         },
       },
@@ -148,7 +148,7 @@ export function running(
   return { output: outputOf(pipe, own), ended };
 }
 
-const SAID = 4096;
+const STDERR_KEPT = 4096;
 
 async function* outputOf(pipe: Pipe, own: AbortController): AsyncGenerator<Buffer> {
   try {
@@ -207,7 +207,10 @@ class Pipe {
 }
 
 /** The failure that the output is incomplete. */
-export function broken(doing: string, { result, said }: Awaited<Running["ended"]>): HarnessError {
+export function brokenOutput(
+  doing: string,
+  { result, said }: Awaited<StreamedCommand["ended"]>,
+): HarnessError {
   const last = said.trim().split("\n").at(-1) ?? "";
   const why = result.reason === "" ? `it ended with ${result.exit_code}` : result.reason;
   return new HarnessError(

@@ -1,5 +1,5 @@
 import type { Box } from "../../core/ports.ts";
-import { FORMAT, recordsOf, running } from "./find-records.ts";
+import { FORMAT, recordsOf, runStreaming } from "./find-records.ts";
 import type { Found } from "./found-file.ts";
 import { allAs, TO_MAX_DEPTH } from "./host-names.ts";
 
@@ -27,7 +27,7 @@ export async function entriesOfFolders(
   if (starts.reduce((sum, start) => sum + Buffer.byteLength(start), 0) > MAX_LETTERS) return undefined;
   const depth = deep ? TO_MAX_DEPTH : ["-maxdepth", "1"];
   const words = ["find", ...starts, "-mindepth", "1", ...depth, ...allAs(WITH_START)];
-  const find = running(box, { words, folder: box.workspace }, signal);
+  const find = runStreaming(box, { words, folder: box.workspace }, signal);
   const entries: Found[] = [];
   for await (const names of recordsOf(find.output, START))
     for (const found of names) {

@@ -2,13 +2,13 @@ import { setImmediate as breath } from "node:timers/promises";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Box, Entry } from "../../core/ports.ts";
 import {
-  broken,
+  brokenOutput,
   closedIn,
   FORMAT,
   isBelow,
   type Names,
   recordsOf,
-  running,
+  runStreaming,
   unreadableListing,
 } from "./find-records.ts";
 import type { Found, Stamp } from "./found-file.ts";
@@ -52,7 +52,7 @@ const FIND = ["find", ".", "-mindepth", "1", ...TO_MAX_DEPTH, ...allAs(FORMAT)];
 export async function* entriesIn(box: Box, signal: AbortSignal): AsyncGenerator<Names> {
   let count = 0;
   let letters = 0;
-  const find = running(box, { words: FIND, folder: box.workspace }, signal);
+  const find = runStreaming(box, { words: FIND, folder: box.workspace }, signal);
   for await (const names of recordsOf(find.output)) {
     letters = names.reduce((sum, found) => sum + (found?.path.length ?? 0), letters);
     if ((count += names.length) > MAX_ENTRIES || letters > MAX_LETTERS) throw tooMany();
@@ -62,12 +62,13 @@ export async function* entriesIn(box: Box, signal: AbortSignal): AsyncGenerator<
   signal.throwIfAborted();
   // `find` ends with 1 for a folder that it may not read, and for an expression that it does not know.
   if (end.result.exit_code === 0 || (end.result.exit_code === 1 && count > 0)) return;
-  if (end.result.cause !== null && end.result.cause !== "program") throw broken("the listing of files", end);
-  yield* listed(box, signal);
+  if (end.result.cause !== null && end.result.cause !== "program")
+    throw brokenOutput("the listing of files", end);
+  yield* listByFolder(box, signal);
 }
 
 /** The box reports times in whole seconds only, so no file is recognized by its stamp. */
-async function* listed(box: Box, signal: AbortSignal): AsyncGenerator<Names> {
+async function* listByFolder(box: Box, signal: AbortSignal): AsyncGenerator<Names> {
   const folders = [""];
   let count = 0;
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {

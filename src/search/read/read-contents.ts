@@ -2,7 +2,7 @@ import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { Box } from "../../core/ports.ts";
 import { type TarEntry, untar } from "../../core/text/untar.ts";
-import { broken, type Running, running } from "./find-records.ts";
+import { brokenOutput, type StreamedCommand, runStreaming } from "./find-records.ts";
 
 /** Reads paths verbatim, with dashes and line feeds; does not follow links; ignores missing files. */
 const TAR = [
@@ -35,9 +35,9 @@ export async function* contentsOf(
   { most, signal }: { readonly most: number; readonly signal: AbortSignal },
 ): AsyncGenerator<Content> {
   if (paths.length === 0) return;
-  const tar = running(box, { words: TAR, folder: box.workspace, input: namesOf(paths) }, signal);
+  const tar = runStreaming(box, { words: TAR, folder: box.workspace, input: namesOf(paths) }, signal);
   const wanted = new Set(paths);
-  for await (const content of packed(tar, most, signal)) {
+  for await (const content of tarContents(tar, most, signal)) {
     // The packing side is untrusted: only files that were asked for are accepted, each once.
     if (wanted.delete(content.path)) yield content;
   }
@@ -46,15 +46,21 @@ export async function* contentsOf(
   const came = wanted.size < paths.length;
   if (isEnd(end, came)) return;
   const { cause } = end.result;
-  if (came || (cause !== null && cause !== "program")) throw broken("the reading of files", end);
+  if (came || (cause !== null && cause !== "program")) throw brokenOutput("the reading of files", end);
   yield* oneByOne(box, paths, { most, signal });
 }
 
 /** tar ends with 1 for a file that changed while it was read, with 2 for one that was gone. */
-const isEnd = ({ result: { exit_code, cause }, said }: Awaited<Running["ended"]>, came: boolean): boolean =>
-  exit_code <= 2 && cause !== "memory" && cause !== "disk" && (came || said === "");
+const isEnd = (
+  { result: { exit_code, cause }, said }: Awaited<StreamedCommand["ended"]>,
+  came: boolean,
+): boolean => exit_code <= 2 && cause !== "memory" && cause !== "disk" && (came || said === "");
 
-async function* packed(tar: Running, most: number, signal: AbortSignal): AsyncGenerator<Content> {
+async function* tarContents(
+  tar: StreamedCommand,
+  most: number,
+  signal: AbortSignal,
+): AsyncGenerator<Content> {
   try {
     yield* filesIn(tar.output, most);
   } catch (thrown) {
@@ -82,11 +88,11 @@ async function* filesIn(output: AsyncIterable<Buffer>, most: number): AsyncGener
       open.length += each.length;
       if (open.length <= most) open.pieces.push(each);
     } else {
-      if (open !== undefined) yield whole(open, most);
+      if (open !== undefined) yield contentOf(open, most);
       open = each.type === "file" ? { entry: each, pieces: [], length: 0 } : undefined;
     }
   }
-  if (open !== undefined) yield whole(open, most);
+  if (open !== undefined) yield contentOf(open, most);
 }
 
 interface Open {
@@ -95,7 +101,7 @@ interface Open {
   readonly length: number;
 }
 
-const whole = ({ entry, pieces, length }: Open, most: number): Content => ({
+const contentOf = ({ entry, pieces, length }: Open, most: number): Content => ({
   path: textOfBytes(entry.name),
   bytes: length > most ? null : Buffer.concat(pieces),
 });

@@ -39,11 +39,11 @@ export async function listingIn(request: ListingRequest): Promise<Listing> {
   const rules = await ruleFilesOf(found, { ...request, most: request.rules.mostOfList, at });
   const texts = new Map(rules.map(({ path, text }) => [path, text]));
   const sieve = new Sieve(request.rules, texts, request.largest);
-  return { ...(await sifted(found, { sieve }, request.signal)), rules, nameless, at };
+  return { ...(await filterEntries(found, { sieve }, request.signal)), rules, nameless, at };
 }
 
 /** Filters entries found in `folders` and below: keeps files that the sieve accepts. */
-export async function sifted(
+export async function filterEntries(
   found: readonly Found[],
   { sieve, folders = [""] }: { readonly sieve: Sieve; readonly folders?: Iterable<string> },
   signal: AbortSignal,
@@ -76,7 +76,7 @@ const MAX_FILE_LENGTH = 2 ** 19;
 const MAX_LETTERS = 2 ** 22;
 const MAX_FILES = 10_000;
 
-interface Reading {
+interface RuleReading {
   readonly box: Box;
   /** Rule files as last read; one with the same stamp is not read again. */
   readonly known: readonly RuleFile[];
@@ -91,7 +91,7 @@ interface Reading {
  * The ignore files that were found, with their texts. Fails if one cannot be read, since it would be unknown what to
  * leave out.
  */
-async function ruleFilesOf(found: readonly Found[], reading: Reading): Promise<readonly RuleFile[]> {
+async function ruleFilesOf(found: readonly Found[], reading: RuleReading): Promise<readonly RuleFile[]> {
   const there = found.filter(({ path }) => isRuleFile(path));
   const own = there.find(({ path }) => path === OWN_IGNORE);
   if (own !== undefined && own.kind !== "file") throw noFile();
@@ -109,7 +109,7 @@ async function ruleFilesOf(found: readonly Found[], reading: Reading): Promise<r
 }
 
 /** Texts of the rule files that cannot have changed since. */
-function keptTexts(files: readonly Found[], { known, at }: Reading): Map<string, string> {
+function keptTexts(files: readonly Found[], { known, at }: RuleReading): Map<string, string> {
   const before = new Map(known.map((each) => [each.path, each]));
   const texts = new Map<string, string>();
   for (const { path, stamp } of files) {
@@ -123,7 +123,7 @@ function keptTexts(files: readonly Found[], { known, at }: Reading): Map<string,
 /** Reads one character more than the limit, so that the caller sees that a text was longer. */
 async function* readTexts(
   paths: readonly string[],
-  { box, most, signal }: Reading,
+  { box, most, signal }: RuleReading,
 ): AsyncGenerator<{ readonly path: string; readonly text: string }> {
   // Any text of this length has the same effect: `.harnessignore` hides everything, the others nothing.
   const tooLong = " ".repeat(most + 1);

@@ -5,7 +5,7 @@ import path from "node:path";
 import { test } from "node:test";
 import { tryWriter } from "../../../src/search/embedded/catalog-file.ts";
 import { claimIndex, type IndexPlace } from "../../../src/search/embedded/catalog-workspace.ts";
-import { claimLayer, heldBy } from "../../../src/search/index/index-layer.ts";
+import { claimLayer, tryHoldLayer } from "../../../src/search/index/index-layer.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
 
 /** The place of an index that has something in both of its databases. */
@@ -22,7 +22,7 @@ test("a layer begins as a copy, is held while its run goes on, and is gone with 
   const layer = claimLayer(await baseOf(place), "run1");
   const { folder } = layer.place;
   for (const name of ["catalog.db", "store/index.db"]) assert.ok(existsSync(path.join(folder, name)), name);
-  assert.equal(heldBy(folder), undefined);
+  assert.equal(tryHoldLayer(folder), undefined);
   layer[Symbol.dispose]();
   assert.equal(existsSync(folder), false);
 });

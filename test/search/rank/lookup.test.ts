@@ -19,7 +19,7 @@ const placesFor = (query: string, candidates: readonly Candidate[]): readonly st
   rank(candidates, query, 10).map(({ path, start }) => `${path}:${start}`);
 
 const asked = (text: string) => parseQuery(text, new Tokenizer(), WEIGHTS);
-const said = (text: string): readonly string[] => asked(text).words.map((each) => each.said);
+const said = (text: string): readonly string[] => asked(text).words.map((each) => each.original);
 
 const READER = [
   found("stream/Writer.java", 9, { start: 5, symbol: "Writer.flush" }),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { beside, shareByEnding, rank } from "../../../src/search/rank/rank-hits.ts";
+import { areAdjacent, shareByEnding, rank } from "../../../src/search/rank/rank-hits.ts";
 import { restOfRequest } from "../../../src/search/rank/ranked-query.ts";
 import { Tokenizer } from "../../../src/search/rank/tokens.ts";
 import { WEIGHTS } from "../../../src/search/rank/weights.ts";
@@ -56,7 +56,7 @@ test("words are side by side apart, joined, in other forms; not across a word or
     "cache: directory",
     "the cache/directory",
   ])
-    assert.ok(beside(text, pair), text);
+    assert.ok(areAdjacent(text, pair), text);
   for (const text of [
     "directory cache",
     "cache the directory",
@@ -65,9 +65,9 @@ test("words are side by side apart, joined, in other forms; not across a word or
     "cache 2 directory",
     "cache;\n\n  directory",
   ])
-    assert.ok(!beside(text, pair), text);
+    assert.ok(!areAdjacent(text, pair), text);
   // An earlier place that is none does not hide a later one.
-  assert.ok(beside("cache misses; cache directory", pair));
+  assert.ok(areAdjacent("cache misses; cache directory", pair));
 });
 
 test("what lies in the named place comes before what is called as it, and both by words alone", () => {

@@ -7,7 +7,7 @@ import { contentsOf } from "../../../src/search/read/read-contents.ts";
 import { isSettled, type Listing } from "../../../src/search/read/found-file.ts";
 import { listingIn } from "../../../src/search/read/workspace-listing.ts";
 import { Sieve } from "../../../src/search/read/sieve.ts";
-import { running } from "../../../src/search/read/find-records.ts";
+import { runStreaming } from "../../../src/search/read/find-records.ts";
 import { fakeBox } from "../../fakes/box.ts";
 import { hostBox } from "../../fakes/host-box.ts";
 import { gnu, never, RULES } from "../../fixtures/index.ts";
@@ -108,7 +108,7 @@ test("a command whose output nobody reads any more is ended", { timeout: 20_000 
       },
     },
   });
-  const find = running(box, { words: ["find"], folder: box.workspace }, never);
+  const find = runStreaming(box, { words: ["find"], folder: box.workspace }, never);
   for await (const piece of find.output) {
     assert.ok(piece.length > 0);
     break;
