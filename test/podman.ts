@@ -2,7 +2,9 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
 
-/** The suites of the box on Podman in place of Docker: those named behind `--`, or all that are known to hold there. */
+/**
+ * Runs the suites of the box on Podman instead of Docker: those named after `--`, or all that are known to pass there.
+ */
 
 const SUITES = [
   "test/docker/podman/podman.engine.test.ts",

@@ -1,7 +1,7 @@
 /**
- * Runs tests: `node test/run.ts [unit] [e2e] [engine] [FILE…] [--changed [--all]]`, everything without a word.
- * Files that change nothing of their process share one with others, so that modules load once and not 800 times; each
- * other one has a process of its own. No test run, a failure, and a skip without a reason are red.
+ * Runs tests: `node test/run.ts [unit] [e2e] [engine] [FILE…] [--changed [--all]]`; everything without arguments. Files
+ * that change nothing in their process share one with others, so that modules load once and not 800 times; every other
+ * file has a separate process. No test run, a failure, or a skip without a reason makes the result red.
  */
 import {
   chmodSync,
@@ -34,25 +34,25 @@ import { runFile, Tally } from "./house/tally.ts";
 const ROOT = path.join(import.meta.dirname, "..");
 const CORES = availableParallelism();
 
-/** Groups per core: each loads the modules anew; files with a process of their own fill what is left at the end. */
+/** Groups per core: each loads the modules anew; files with a separate process fill the gaps at the end. */
 const GROUPS = 3;
 
-/** So many files of the other suites share a process: more of them would run one after the other at the very end. */
+/** Maximum number of files of the other suites in one process: more would run one after the other at the very end. */
 const TOGETHER = 4;
 
-/** Many small cases make much that is soon of no use: it is looked through less often where it has room. */
+/** Many small cases create much short-lived garbage: with more room it is collected less often. */
 const YOUNG = ["--min-semi-space-size=16"];
 
 /** Engine tests wait for the engine more than they compute. */
 const ENGINE_BESIDE = CORES * 2;
 
-/** Tests of the CLI run beside all others, and wait for programs they start. */
+/** Tests of the CLI run beside all others and wait for programs that they start. */
 const CLI_BESIDE = Math.ceil(CORES / 2);
 
 /** All of them together. */
 const BESIDE = CORES + ENGINE_BESIDE + CLI_BESIDE;
 
-/** A folder that is gone with this process. */
+/** A folder that is removed with this process. */
 function ownFolder(parent: string): string {
   const folder = mkdtempSync(path.join(parent, "harness-tests-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
@@ -80,13 +80,13 @@ function groupModules(files: readonly string[], groups: number, times: Times): r
 const MEMORY = "/dev/shm";
 const MEMORY_FREE = 2 * 2 ** 30;
 
-/** Unit tests write many small files and wait for each to be on the disk: they do it in memory where there is room. */
+/** Unit tests write many small files and wait until each is on disk: they use memory instead, if there is room. */
 function memoryFolder(): string | undefined {
   try {
     const { bavail, bsize } = statfsSync(MEMORY);
     if (bavail * bsize < MEMORY_FREE) return undefined;
     const folder = ownFolder(MEMORY);
-    // Some programs that tests start are of other users.
+    // Some programs started by tests run as other users.
     chmodSync(folder, 0o1777);
     return folder;
   } catch {
@@ -96,7 +96,7 @@ function memoryFolder(): string | undefined {
 
 const paths = (files: readonly TestFile[]): readonly string[] => files.map(({ file }) => file);
 
-/** Those that may run beside others, as processes, longest first. */
+/** The files that may run beside others, grouped into processes, longest first. */
 function unitsOf(files: readonly TestFile[], suite: Suite): readonly string[] {
   const beside = files.filter((each) => !each.alone);
   const own = paths(beside.filter((each) => each.ownProcess)).map((file) => ({
@@ -110,7 +110,7 @@ function unitsOf(files: readonly TestFile[], suite: Suite): readonly string[] {
   return units.map(({ module }) => module);
 }
 
-/** What a suite runs in. */
+/** Environment variables of a suite. */
 function environment(suite: Suite): Readonly<Record<string, string>> {
   const memory = suite === "unit" && process.env["TMPDIR"] === undefined ? memoryFolder() : undefined;
   return memory === undefined ? {} : { TMPDIR: memory };
@@ -127,9 +127,9 @@ function laneOf(suite: Suite, bounds: Pick<Lane, "share" | "most" | "after">, ta
 }
 
 /**
- * Unit tests compute; those that start the CLI or use the engine wait more than that, so they run meanwhile. What is
- * alone is so among tests that use the engine, and no test of the other suites asks the engine for anything. Who has
- * nothing left leaves its room to the others.
+ * Unit tests compute, while tests that start the CLI or use the engine mostly wait, so these run at the same time.
+ * Tests marked alone are alone among tests that use the engine, and no test of the other suites asks the engine for
+ * anything. A lane with nothing left leaves its room to the others.
  */
 function runAll(tally: Tally): Promise<void> {
   const unit = laneOf("unit", { share: CORES, most: CORES + 1 }, tally);
@@ -168,11 +168,11 @@ function touched(every: readonly TestFile[]): readonly TestFile[] {
   return chosen;
 }
 
-// Modes of files are told by tests, whoever runs them.
+// Tests check file modes, so they must not depend on the caller's umask.
 process.umask(0o022);
-// So is what a terminal gets: a build server's environment has no live line and no colours.
+// Likewise for terminal output: a build server's environment has no live line and no colours.
 for (const name of ["CI", "FORCE_COLOR", "NO_COLOR"]) delete process.env[name];
-// A fresh clone has none of the modules that are made of YAML; what changed since is made anew.
+// A fresh clone lacks the modules generated from YAML; changed ones are regenerated.
 if (existsSync(path.join(ROOT, "bin/programs.ts"))) await import("../bin/programs.ts");
 const cache = path.join(ROOT, "node_modules/.cache/tests");
 mkdirSync(cache, { recursive: true });
@@ -184,12 +184,12 @@ function timesOf(file: string): Times {
   try {
     return new Map(JSON.parse(readFileSync(file, "utf8")) as [string, number][]);
   } catch {
-    // None ran here yet.
+    // No tests have run here yet.
     return new Map();
   }
 }
 
-/** Whether there is an engine is asked once for all files (`test/fixtures/engine.ts`): it costs 0.2 s. */
+/** Looks for an engine once for all files (`test/fixtures/engine.ts`): it costs 0.2 s. */
 async function askForAll(): Promise<void> {
   const { askedEngine } = await import("./fixtures/asked-engine.ts");
   process.env["HARNESS_TEST_ENGINE"] ??= JSON.stringify(await askedEngine(ROOT));
@@ -201,9 +201,9 @@ const files = wanted();
 const known = expected(files, measured);
 if (files.some(({ suite }) => suite === "engine")) await askForAll();
 await runAll(tally);
-// Another run may write them at the same time, or read them.
+// Another run may write or read the times at the same time.
 writeFileSync(`${TIMES}.${process.pid}`, JSON.stringify([...measured, ...tally.times]));
 renameSync(`${TIMES}.${process.pid}`, TIMES);
 await tally.print();
-// A change that touches no test is no red.
+// A change that affects no test does not make the result red.
 process.exitCode = tally.green || (values.changed && files.length === 0) ? 0 : 1;

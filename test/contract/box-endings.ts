@@ -28,7 +28,7 @@ async function everythingIsLost(box: Box): Promise<void> {
   assert.notEqual(await box.gone, "");
 }
 
-/** Commands and jobs that end; the box stays. */
+/** Commands and jobs that end while the box stays. */
 export function commandEndingCases(suite: Suite): void {
   abortCases(suite);
   jobCases(suite);

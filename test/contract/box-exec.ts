@@ -27,7 +27,7 @@ export function execCases(suite: Suite): void {
   keptCases(suite);
 }
 
-/** What becomes of a file that is asked for with a command. */
+/** The outcome for a file that was requested with a command. */
 const kept = ({ keptFile }: ExecResult): string =>
   keptFile === undefined
     ? "nothing"

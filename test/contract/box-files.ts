@@ -202,7 +202,7 @@ function changeCases({ open, of, skip }: Suite): void {
   );
 }
 
-/** What may reach the folder is decided when it is applied. */
+/** For boxes over a copy: what may reach the folder is decided when changes are applied. */
 function copyCases({ open, of, skip }: Suite): void {
   test(of("nothing of a copy is protected, and nothing of it reaches the folder"), { skip }, async () => {
     await using opened = await open();

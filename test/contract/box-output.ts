@@ -5,7 +5,7 @@ import { fc } from "../fixtures/property.ts";
 import type { Suite } from "./box-suite.ts";
 import { asking, inputOf, NEVER, text } from "./box-words.ts";
 
-/** No two neighbouring windows of it are alike. */
+/** Bytes in which no two adjacent windows are equal. */
 const pattern = (bytes: number): Buffer =>
   Buffer.from(Array.from({ length: bytes }, (_, at) => (at * 7 + (at >> 8)) & 0xff));
 
@@ -13,7 +13,7 @@ export function outputCases({ open, of, skip }: Suite): void {
   test(of("head, tail, lost and total add up, whatever the sizes"), { skip }, async () => {
     await using opened = await open();
     const size = fc.oneof(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 0, max: 200_000 }));
-    // More than a tail goes around in.
+    // Includes more bytes than fit into a tail.
     const whole = fc.oneof(size, fc.integer({ min: 200_000, max: 900_000 }));
     await fc.assert(
       fc.asyncProperty(whole, size, size, async (total, head, tail) => {

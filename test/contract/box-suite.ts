@@ -4,6 +4,6 @@ export interface Suite {
   readonly open: Open;
   readonly of: (what: string) => string;
   readonly skip: string | false;
-  /** Its boxes work on a copy of the folder. */
+  /** The boxes work on a copy of the folder. */
   readonly copies: boolean;
 }

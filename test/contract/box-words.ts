@@ -1,10 +1,12 @@
 import type { ExecRequest, OwnedBox } from "../../src/core/ports.ts";
 
-/** How a box of this kind is told to do what every box can do; `true`, `cat`, `sleep` and the like are the same in all. */
+/**
+ * How to tell a box of this kind to do what every box can do; `true`, `cat`, `sleep` and the like are the same in all.
+ */
 interface BoxWords {
   readonly exit: (code: number) => readonly string[];
   readonly die: (signal: number) => readonly string[];
-  /** Ends well and leaves this many processes behind. */
+  /** Exits with 0 and leaves this many processes behind. */
   readonly leave: (processes: number) => readonly string[];
   readonly says: (out: string, err: string) => readonly string[];
   readonly flood: (bytes: number) => readonly string[];
@@ -16,7 +18,7 @@ export interface Opened extends AsyncDisposable {
   readonly words: BoxWords;
   /** Ends the box as a crash would. */
   readonly lose: () => Promise<void> | void;
-  /** Of the host; of a box that works on a copy. */
+  /** The host's folder, for a box that works on a copy. */
   readonly folder?: string;
 }
 

@@ -5,7 +5,10 @@ import { execCases } from "./box-exec.ts";
 import { fileCases } from "./box-files.ts";
 import { outputCases } from "./box-output.ts";
 
-/** What every Sandbox/Box keeps, whatever is behind it. In one that works on a copy, nothing of the folder has to be protected. */
+/**
+ * The contract of every Sandbox and Box, whatever is behind it. In a box that works on a copy, nothing of the folder
+ * has to be protected.
+ */
 export function boxContract(
   name: string,
   open: Open,
@@ -23,7 +26,7 @@ export function boxContract(
   endingCases(suite);
 }
 
-/** The same box for every test of a suite, gone when the suite has ended. */
+/** Shares one box among the tests of a suite; the box ends with the suite. */
 function opensOnce(open: Open): Open {
   const state: { opened?: Promise<Opened> } = {};
   after(async () => (await state.opened)?.[Symbol.asyncDispose]());

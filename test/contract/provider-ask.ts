@@ -4,7 +4,7 @@ import type { Limits } from "../../src/models/timeouts.ts";
 import { makeProvider } from "../../src/models/provider.ts";
 import { HISTORY, KEY, type Opened, type Scenario, type ServerFixture } from "./provider-server.ts";
 
-/** Asking a provider as the agent does, and what must hold of every answer. */
+/** Asks a provider as the agent does, and checks what must hold for every answer. */
 
 const pathed = (name: string, description: string): ToolOffer => ({
   name,
@@ -34,7 +34,7 @@ const CAPABILITIES: Capabilities = {
   origin: { context: "user", tools: "user", calls: "user", thinking: "user", cache: "user" },
 };
 
-/** So long that no loaded machine reaches them: a test that is about one of them sets it shorter. */
+/** Too long to be reached even on a loaded machine: a test of one limit sets it shorter. */
 const LIMITS: Limits = {
   connectMs: 60_000,
   firstMs: 60_000,
@@ -51,7 +51,7 @@ type Waiting = Extract<ProviderEvent, { readonly type: "waiting" }>;
 export interface Answer {
   readonly events: readonly ProviderEvent[];
   readonly waits: readonly Waiting[];
-  /** Texts since the last new attempt. */
+  /** Text since the start of the last attempt. */
   readonly text: string;
   readonly thinking: string;
   readonly last: Finished | Failed;
@@ -91,7 +91,7 @@ async function all(stream: AsyncIterable<ProviderEvent>): Promise<readonly Provi
   return events;
 }
 
-/** A request nothing of which may be changed. */
+/** Freezes a request deeply, so that nothing in it can be changed. */
 function frozen(request: ModelRequest): ModelRequest {
   const freeze = (value: unknown): void => {
     if (typeof value !== "object" || value === null || Object.isFrozen(value)) return;

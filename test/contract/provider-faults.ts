@@ -5,7 +5,7 @@ import type { Add } from "./provider-suite.ts";
 const HELLO = { type: "text", text: "Hello" } as const;
 const GOOD = { parts: [HELLO] } as const;
 
-/** Faults inside of a reply that began well. */
+/** Faults inside a reply that began well. */
 export function faultCases(add: Add): void {
   add(
     "a stream that is cut after something was shown fails, and is not asked again",

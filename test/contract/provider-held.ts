@@ -4,12 +4,12 @@ import { calls, finished } from "./provider-ask.ts";
 import { HISTORY, type Reply } from "./provider-server.ts";
 import type { Add } from "./provider-suite.ts";
 
-/** Replies that are held to a schema of calls and an answer. */
+/** Replies constrained by a schema of calls and an answer. */
 
 const says = (text: string): Reply => ({ parts: [{ type: "text", text }], slice: 7 });
 const CALL = says('{"tool": "list_dir", "arguments": {"path": "src"}}');
 const LISTED = [{ name: "list_dir", args: { path: "src" } }];
-/** Cut within its key, an escape, and a character of two halves. */
+/** Split within the key, an escape, and a surrogate pair. */
 const ANSWER = [
   '{"ans',
   'wer": "One \\',
@@ -21,7 +21,7 @@ const ANSWER = [
 const NOW = { hold: { now: true } };
 
 const hasSchema = (body: string): boolean => /"const":"write_file"/.test(body) && /"answer":/.test(body);
-/** What stands before the form that is asked for. */
+/** The text that precedes the requested form. */
 const HEAD = "Last question: and now?";
 const prefixOf = (body: string): string => body.slice(body.indexOf('"messages"'), body.indexOf(HEAD));
 

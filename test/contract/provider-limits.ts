@@ -114,12 +114,12 @@ function cancelCases(add: Add): void {
   );
 }
 
-/** When the server has the request: who leaves sooner was never there, and is never gone. */
+/** Resolves when the server has the request: a client that leaves earlier was never seen and never counts as gone. */
 async function asked({ opened }: Talk): Promise<void> {
   while (opened.asked().length === 0) await sleep(5);
 }
 
-/** Cancels at the first such event; without that the silence would end as a timeout. */
+/** Cancels at the first such event; otherwise the silence would end as a timeout. */
 async function cancelled(talk: Talk, at: (event: ProviderEvent) => boolean) {
   const abort = new AbortController();
   const events: ProviderEvent[] = [];

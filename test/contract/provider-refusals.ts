@@ -6,7 +6,7 @@ import type { Add } from "./provider-suite.ts";
 
 const GOOD = { parts: [{ type: "text", text: "Hello" }] } as const;
 
-/** Endings before a reply began. */
+/** Failures before a reply began. */
 export function refusalCases(add: Add): void {
   add(
     "a server that is busy is asked again when it said",

@@ -2,9 +2,11 @@ import type { Message } from "../../src/core/messages.ts";
 import type { Stop } from "../../src/core/model-provider.ts";
 import type { Wire } from "../../src/models/model-api.ts";
 
-/** What a server is told to do, in no API's words; each adapter's tests say it in the format of their own API. */
+/**
+ * Instructions for a server, independent of any API; the tests of each adapter translate them into its API's format.
+ */
 export interface Scenario {
-  /** One for each request, in order; the last one is given again to every further request. */
+  /** One per request, in order; the last one is repeated for further requests. */
   readonly replies: readonly [Answered, ...Answered[]];
 }
 
@@ -13,35 +15,36 @@ export type Answered = Reply | Refused;
 export interface Reply {
   readonly parts: readonly Part[];
   /**
-   * `done` (when left out): as the API ends a reply. `cut`: the connection is closed instead. `silent`: nothing more
-   * comes, and the connection stays open. `endless`: the last part comes again and again, until the client goes.
+   * `done` (default): the API's normal end. `cut`: the connection is closed instead. `silent`: nothing more comes, but
+   * the connection stays open. `endless`: the last part repeats until the client leaves.
    */
   readonly ends?: "done" | "cut" | "silent" | "endless";
-  /** `calls` when there is a call, else `end`, unless it stands here. */
+  /** Default: `calls` if there is a call, else `end`. */
   readonly stop?: Stop;
-  /** Left out, the server counts nothing. */
+  /** If absent, the server reports no usage. */
   readonly usage?: { readonly prompt: number; readonly completion: number };
   /**
-   * The body is written in pieces of so many bytes, wherever they cut; arguments of calls come in pieces of so many
-   * characters where the API has parts of calls.
+   * The body is written in pieces of this many bytes, wherever they split; arguments of calls come in pieces of this
+   * many characters if the API splits calls.
    */
   readonly slice?: number;
 }
 
 export type Part =
   | { readonly type: "text" | "thinking"; readonly text: string }
-  /** `args` is JSON text, or what stands in its place. */
+  /** `args` is JSON text, or whatever is sent in its place. */
   | { readonly type: "call"; readonly name: string; readonly args: string; readonly id?: string }
   | { readonly type: "pause"; readonly ms: number }
-  /** An error inside of a stream whose status was 200, as the API says it. */
+  /** An error inside a stream with status 200, in the API's format. */
   | { readonly type: "error"; readonly message: string }
-  /** These bytes stand where an event should. */
+  /** These bytes are sent in place of an event. */
   | { readonly type: "garbage"; readonly text: string };
 
 export interface Refused {
   /**
    * Status and body as the real server writes them. `error_in_200`: status 200, and a body that is only an error.
-   * `unreachable`: nobody listens. `no_tools`: it takes no `tools` for this model. `no_schema`: it holds no reply to a schema.
+   * `unreachable`: nothing listens. `no_tools`: the server accepts no `tools` for this model. `no_schema`: it cannot
+   * constrain a reply to a schema.
    */
   readonly refuses:
     | "unauthorised"
@@ -53,16 +56,16 @@ export interface Refused {
     | "no_tools"
     | "no_schema"
     | "unreachable";
-  /** Seconds, in the header. */
+  /** Seconds in the Retry-After header. */
   readonly retryAfter?: number;
-  /** Words that the error's text holds. */
+  /** Words that the error text contains. */
   readonly says?: string;
 }
 
-/** In a `text` it stands for the byte 0xFF, which is no UTF-8. `bytesOf` puts it there. */
+/** Placeholder in a `text` for the byte 0xFF, which is invalid UTF-8. `bytesOf` inserts the byte. */
 export const NO_UTF8 = "\u{E0FF}";
 
-/** The bytes of a body that may hold `NO_UTF8`. */
+/** The bytes of a body that may contain `NO_UTF8`. */
 export function bytesOf(body: string): Buffer {
   const pieces = body.split(NO_UTF8).flatMap((text, index) => {
     const bytes = Buffer.from(text, "utf8");
@@ -80,21 +83,21 @@ export interface Asked {
 }
 
 export interface Opened extends AsyncDisposable {
-  /** The adapter, talking to the server; with `KEY` as its key where its API has keys. */
+  /** The adapter, connected to the server; with `KEY` as its key if its API has keys. */
   readonly wire: Wire;
   readonly asked: () => readonly Asked[];
-  /** Resolves as soon as a client has left before the end of its reply. */
+  /** Resolves as soon as a client leaves before the end of its reply. */
   readonly left: Promise<void>;
 }
 
-/** What not every API can say; the reason stands in the skipped test. */
+/** Abilities that not every API has; the skipped test states the reason. */
 export type Ability =
   | "thinking"
   /** Calls carry ids. */
   | "ids"
-  /** Replies are held to a schema. */
+  /** Replies can be constrained by a schema. */
   | "hold"
-  /** Arguments are a text, so they can be cut or hold a key twice. */
+  /** Arguments are text, so they can be cut off or contain a key twice. */
   | "argument text";
 
 export interface ServerFixture {
@@ -106,7 +109,7 @@ export const KEY = "sk-contract-0123456789abcdef";
 
 export const isRefused = (answered: Answered): answered is Refused => "refuses" in answered;
 
-/** The reply to the request that came after so many others. */
+/** The reply to the request with this index. */
 export const replyAt = ({ replies }: Scenario, index: number): Answered =>
   replies[Math.min(index, replies.length - 1)] ?? replies[0];
 

@@ -15,10 +15,10 @@ interface Case {
   readonly needs?: Ability;
 }
 
-/** Adds one case; it is skipped, with the reason, where the API cannot say what the server should. */
+/** Adds one case; it is skipped with a reason if the API cannot express what the server should say. */
 export type Add = (sentence: string, a: Case, check: (talk: Talk) => Promise<void>) => void;
 
-/** Everything that the port `Provider` promises, over one adapter and a server that speaks its wire format. */
+/** Tests everything that the port `Provider` promises, for one adapter and a server with its wire format. */
 export function providerSuite(name: string, fixture: ServerFixture): void {
   const add: Add = (sentence, { scenario, limits, needs }, check) => {
     const lacks = needs === undefined ? undefined : fixture.lacks?.[needs];

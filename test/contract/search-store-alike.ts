@@ -9,7 +9,7 @@ import { chunk, file, MODELLED, sha256, wordFor } from "./search-store-words.ts"
 
 const THEMES = ["parse header", "walk tree", "close socket", "retry request", "lock file", "count words"];
 
-/** Files of several roles and lengths, whose words meet in many of them. */
+/** Files of several roles and lengths with many words in common. */
 const PROJECT: readonly StoredFile[] = Array.from({ length: 48 }, (_, at) => {
   const theme = THEMES[at % THEMES.length] ?? "";
   const role = at % 8 === 7 ? "test" : at % 11 === 10 ? "docs" : "source";
@@ -43,7 +43,7 @@ async function filled(store: SearchStore, signal: AbortSignal): Promise<void> {
   await store.put(PROJECT, signal);
   await store.put([file("src/gone.ts", ["parse header gone"]), ...PROJECT.slice(0, 3)], signal);
   await store.remove(["src/gone.ts"], signal);
-  // One of three has none: an index may be embedded in part.
+  // One chunk in three has no vector: an index may be embedded in part.
   const some = PROJECT.flatMap(({ chunks }) => chunks).filter((_, at) => at % 3 > 0);
   await store.embed(new Map(some.map(({ id, text }) => [id, vectorOf(text)])), signal);
 }

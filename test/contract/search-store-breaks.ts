@@ -14,8 +14,8 @@ const versionOf = (version: string) =>
   );
 
 /**
- * Each file that is held has all the chunks of the version that its hash names. Those of another may be there still,
- * or already, beside them. Resolves to how many are held.
+ * Checks that each held file has all chunks of the version with its hash. Chunks of other versions may exist beside
+ * them. Resolves to the number of held files.
  */
 export async function assertWhole(
   store: SearchStore | ServerStore,
@@ -26,7 +26,7 @@ export async function assertWhole(
     const version = versions.flat().find((file) => file.path === path && file.hash === hash);
     return version ?? assert.fail(`${path} is held as nothing that was put`);
   });
-  // Each by the word that only its file has.
+  // Finds each chunk by the word that only its file contains.
   const words = whole.map(({ chunks }) => chunks[0]?.text.split(" ")[1] ?? "");
   const found =
     "facts" in store

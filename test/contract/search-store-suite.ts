@@ -9,15 +9,15 @@ import { queryCases } from "./search-store-queries.ts";
 import { vectorCases } from "./search-store-vectors.ts";
 import { LEXICAL, MODELLED } from "./search-store-words.ts";
 
-/** Where stores of one kind are. What is opened with the same identity is the same index until the place is gone. */
+/** A place for stores of one kind. Stores opened with the same identity share one index until the place is disposed. */
 export interface SearchPlace extends AsyncDisposable {
   readonly open: (identity: StoreIdentity) => Promise<SearchStore>;
 }
 
 interface SearchSeat {
-  /** Opened with vectors of four numbers. */
+  /** A store opened with vectors of four numbers. */
   readonly store: SearchStore;
-  /** Opens any other; all of them are closed after the test. */
+  /** Opens any other store; all are closed after the test. */
   readonly open: SearchPlace["open"];
   readonly signal: AbortSignal;
 }
@@ -25,13 +25,13 @@ interface SearchSeat {
 export type AddSearch = (sentence: string, check: (context: SearchSeat) => Promise<void>) => void;
 
 interface SuiteOptions {
-  /** Why it cannot run here. */
+  /** The reason why the suite cannot run here. */
   readonly skip?: string | false;
-  /** It answers as the embedded store does, and in the same order; the one in memory is left to its own. */
+  /** The store answers like the embedded store, in the same order; the in-memory store is not held to that. */
   readonly alike?: boolean;
 }
 
-/** Everything that the port `SearchStore` promises. Of each place the indexes are empty at first. */
+/** Tests everything that the port `SearchStore` promises. Indexes of each place are empty at first. */
 export function searchStoreSuite(
   name: string,
   begin: () => Promise<SearchPlace>,

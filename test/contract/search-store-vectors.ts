@@ -3,7 +3,7 @@ import { HarnessError } from "../../src/core/errors.ts";
 import type { AddSearch } from "./search-store-suite.ts";
 import { axis, byVector, byWords, file, LEXICAL, textsOf } from "./search-store-words.ts";
 
-/** A question with such a vector may be refused; at least nothing is found by it. */
+/** A question with such a vector may be refused; at least it must find nothing. */
 const refusedByUs = (thrown: unknown): readonly [] => {
   assert.ok(thrown instanceof HarnessError, String(thrown));
   return [];

@@ -14,7 +14,7 @@ export const OTHER: StoreIdentity = { ...MODELLED, index: "d4e5f6" };
 
 export const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 
-/** As `Chunk.id` promises it: of the index, the path, the place and the text. */
+/** An id as `Chunk.id` promises: it depends on index, path, position and text. */
 function idOf(...parts: readonly (string | number)[]): string {
   const hex = sha256(parts.join("\0"));
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
@@ -22,7 +22,7 @@ function idOf(...parts: readonly (string | number)[]): string {
 
 type About = Partial<Chunk> & { readonly index?: string };
 
-/** A chunk of one line at the place. */
+/** A chunk of one line at this position. */
 export function chunk(path: string, line: number, text: string, about: About = {}): Chunk {
   const { index = MODELLED.index, ...rest } = about;
   return {
@@ -41,14 +41,14 @@ export function chunk(path: string, line: number, text: string, about: About = {
   };
 }
 
-/** A file with one chunk a line. */
+/** A file with one chunk per line. */
 export const file = (path: string, lines: readonly string[], about: About = {}): StoredFile => ({
   path,
   hash: sha256(lines.join("\n")),
   chunks: lines.map((line, index) => chunk(path, index + 1, line, about)),
 });
 
-/** Points along one of the four axes, a little towards the next. */
+/** A vector along one of the four axes, leaning a little towards the next. */
 export function axis(which: number, lean = 0): Float32Array {
   const vector = new Float32Array(4);
   vector[which] = 1;
@@ -59,7 +59,7 @@ export function axis(which: number, lean = 0): Float32Array {
 export const byWords = async (store: SearchStore, text: string, limit = 10): Promise<readonly Candidate[]> =>
   store.candidates({ text, vector: null }, limit, new AbortController().signal);
 
-/** What a server still has of the chunks of these files. */
+/** The chunks of these files that a server still has. */
 export async function chunksOf(
   store: ServerStore,
   files: readonly StoredFile[],
@@ -78,7 +78,7 @@ export const byVector = async (
 export const textsOf = (candidates: readonly Candidate[]): readonly string[] =>
   candidates.map(({ chunk }) => chunk.text);
 
-/** Those that have a score by vector, best first by that score. */
+/** Candidates with a score by vector, best first by that score. */
 export const byCosine = (candidates: readonly Candidate[]): readonly string[] =>
   textsOf(
     candidates
@@ -86,6 +86,6 @@ export const byCosine = (candidates: readonly Candidate[]): readonly string[] =>
       .toSorted((one, other) => Number(other.dense) - Number(one.dense)),
   );
 
-/** A word for the number, of letters that no stemming takes away. */
+/** A word for the number, made of letters that no stemming removes. */
 export const wordFor = (number: number): string =>
   `z${Array.from(String(number), (digit) => "bcdfghjklm"[Number(digit)]).join("")}`;

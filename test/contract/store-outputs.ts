@@ -4,7 +4,7 @@ import { fc } from "../fixtures/property.ts";
 import { ABOUT } from "./store-words.ts";
 import type { Add } from "./store-suite.ts";
 
-/** Page after page, as a reader takes them. */
+/** Reads an output page by page, as a reader does. */
 function readThrough(outputs: Outputs, id: string, limit: number): readonly string[] {
   const pages: string[] = [];
   for (let offset = 0; ;) {

@@ -125,7 +125,7 @@ function countCases(add: Add): void {
 const waits = (records: readonly SessionRecord[]): boolean => parkedIn(records) !== undefined;
 const fails = (): boolean => assert.fail("looked");
 
-/** One of several processes goes on with what was parked. */
+/** Only one of several processes may continue what was parked. */
 function claimCases(add: Add): void {
   add("a record is added only where that holds of those that there are", ({ store }) => {
     const session = store.create(ABOUT);

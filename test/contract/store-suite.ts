@@ -11,13 +11,13 @@ export interface OpenStore extends AsyncDisposable {
 
 interface Opened {
   readonly store: SessionStore;
-  /** The store's clock; it stands still. */
+  /** The store's clock, which stands still. */
   readonly at: { now: number };
 }
 
 export type Add = (sentence: string, check: (opened: Opened) => void) => void;
 
-/** Everything that the port `SessionStore` promises. */
+/** Tests everything that the port `SessionStore` promises. */
 export function storeSuite(name: string, open: (now: () => number) => Promise<OpenStore>): void {
   const add: Add = (sentence, check) => {
     test(`${name}: ${sentence}`, async () => {

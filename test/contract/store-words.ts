@@ -74,7 +74,7 @@ export const answered = (text: string, word: Word): SessionRecord => ({
 
 export const event = (body: EventBody): AgentEvent => ({ ...body, run: "r1", seq: 1 });
 
-/** One of each kind, and what a run makes of them. */
+/** One record of each kind, in the order of a run. */
 export const RECORDS: readonly SessionRecord[] = [
   { kind: "pinned", text: "You change code." },
   message("fix the sum"),

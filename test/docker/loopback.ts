@@ -2,7 +2,7 @@ import { createServer, type RequestListener } from "node:http";
 import { createServer as createSocket, type Server, type Socket } from "node:net";
 import { type AddressInfo } from "node:net";
 
-/** Something on this machine that listens where an engine would. */
+/** A server on this machine that listens in place of an engine. */
 export interface Loopback extends AsyncDisposable {
   readonly host: string;
   readonly open: () => number;

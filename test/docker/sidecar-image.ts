@@ -5,7 +5,7 @@ import path from "node:path";
 import type Docker from "dockerode";
 import { scratch } from "../fixtures/scratch.ts";
 
-/** The programs of the throw-away image; all of them dynamic, so their libraries go along. */
+/** The programs of the throw-away image; all are dynamically linked, so their libraries are included. */
 const PROGRAMS = ["/bin/sh", "/bin/sleep", "/bin/cat"];
 
 type Image = AsyncDisposable & { readonly name: string };
@@ -15,8 +15,8 @@ export const throwAwayImage = (api: Docker, tag: string): Promise<Image> =>
   imported(api, `harness-test-sidecar:${tag}`, ["-C", "/", ...filesOf(PROGRAMS)]);
 
 /**
- * An image whose `ollama` is a fake that keeps models, and parts of downloads, in its volume: what `ollama serve` and
- * `ollama list` of the real one are to the set-up. It has the Node that runs the tests, and the fakes' own sources.
+ * An image with a fake `ollama` that keeps models, and parts of downloads, in its volume: it behaves like `ollama
+ * serve` and `ollama list` for the set-up. The image contains the Node that runs the tests, and the fakes' sources.
  */
 export async function fakeOllamaImage(api: Docker, name: string): Promise<Image> {
   const fakes = path.join(import.meta.dirname, "..", "fakes");

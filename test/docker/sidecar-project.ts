@@ -3,10 +3,10 @@ import type Docker from "dockerode";
 import type { ContainerInspectInfo } from "dockerode";
 import { planSidecar, type SidecarPlan, type SidecarService } from "../../src/docker/sidecars.ts";
 
-/** A project of its own for one test; everything that carries its name goes when disposed. */
+/** A separate project for one test; everything with its name is removed when it is disposed. */
 export interface Project extends AsyncDisposable {
   readonly name: string;
-  /** A service `memo` that writes MARK into its volume at start; `keys` are added, later ones win. */
+  /** A service `memo` that writes MARK into its volume at start; `keys` are added and override others. */
   readonly plan: (keys?: Partial<SidecarService>) => SidecarPlan;
   readonly memo: () => Promise<ContainerInspectInfo>;
   /** Everything of the project that the engine holds, by name. */
@@ -15,7 +15,7 @@ export interface Project extends AsyncDisposable {
 
 const WRITE = 'echo "$MARK" >> /data/log; cat /data/log; trap "exit 0" TERM; sleep 600 & wait';
 
-/** A health check in a shell, asked often. */
+/** A shell health check that runs often. */
 export const probe = (
   script: string,
   intervalMs = 200,

@@ -5,7 +5,7 @@ import type { Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
 import type { AskedChat, Ran, Said } from "./run-command.ts";
 
-/** `harness batch` over a few folders, with a model that does what each task says. */
+/** Runs `harness batch` over a few folders, with a model that does what each task says. */
 
 /** A home with folders for rows, each with one file. */
 export async function folders(...names: readonly string[]): Promise<Scratch> {
@@ -18,7 +18,7 @@ export async function folders(...names: readonly string[]): Promise<Scratch> {
 export const rowsText = (rows: readonly object[]): string =>
   rows.map((row) => `${JSON.stringify(row)}\n`).join("");
 
-/** What stands behind `do:` in the task is run as a command, then the model says that it is done. */
+/** Runs the text after `do:` in the task as a command; then the model says that it is done. */
 export const replies = ({ messages }: AskedChat): Said => {
   const command = taskOf(messages.map(({ content }) => content).join("\n"));
   const last = messages.at(-1);
@@ -28,7 +28,7 @@ export const replies = ({ messages }: AskedChat): Said => {
 
 const taskOf = (text: string): string => /do: (.*)/.exec(text)?.[1] ?? "true";
 
-/** The rows in the order in which they were told, and the last line. */
+/** The rows in the order in which they were reported, and the last line. */
 export function batchOf({ stdout, stderr }: Ran): {
   readonly rows: readonly RowResult[];
   readonly whole: BatchTotals;

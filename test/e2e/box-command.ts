@@ -16,19 +16,19 @@ export interface Ended {
 
 interface Start {
   readonly input?: string | Buffer;
-  /** Its standard input stays open and says nothing. */
+  /** Standard input stays open without data. */
   readonly silent?: boolean;
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** Words of another program, which runs the command. */
+  /** Words of another program that runs the command. */
   readonly under?: readonly string[];
-  /** Called when this file is there. */
+  /** Called once this file exists. */
   readonly whenMade?: readonly [file: string, then: (kill: (signal: NodeJS.Signals) => void) => void];
   /** Closes its stdout after the first bytes. */
   readonly readsOnce?: boolean;
 }
 
-/** A home and, in it, a workspace `work` that belongs to the user whom boxes work as. */
+/** A home with a workspace `work` that belongs to the user of boxes. */
 export async function household(
   files: Readonly<Record<string, string>> = {},
   parent?: string,
@@ -40,7 +40,7 @@ export async function household(
   return place;
 }
 
-/** `harness sandbox exec …` as a user types it, to its end. */
+/** Runs `harness sandbox exec …` as a user types it, to its end. */
 export function sandboxExec(place: Scratch, words: readonly string[], start: Start = {}): Promise<Ended> {
   const env = { PATH: process.env["PATH"], HOME: place.path, ...COMPILED, ...start.env };
   const line = [...(start.under ?? []), path.join(ROOT, "bin/harness"), "sandbox", "exec", ...words];
@@ -74,11 +74,11 @@ export function sandboxExec(place: Scratch, words: readonly string[], start: Sta
   });
 }
 
-/** The one JSON object that it printed. */
+/** The one JSON object that the command printed. */
 export const answerOf = ({ stdout }: Ended): Readonly<Record<string, unknown>> =>
   JSON.parse(stdout.toString()) as Readonly<Record<string, unknown>>;
 
-/** What a line says that a shell in a box runs well. */
+/** The output of a shell line in a box; the line must succeed. */
 export async function inBox(place: Scratch, line: string): Promise<string> {
   const ended = await sandboxExec(place, ["--", "sh", "-c", line]);
   assert.equal(ended.code, 0, ended.stderr);

@@ -8,7 +8,9 @@ import { COMPILED } from "../fixtures/cli.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { ROOT } from "./package.ts";
 
-/** `harness` on a terminal that draws, as a person sees it: tmux is the terminal, and says what stands on its screen. */
+/**
+ * `harness` on a drawing terminal, as a person sees it: tmux is the terminal and reports the contents of its screen.
+ */
 
 const TMUX = "/usr/bin/tmux";
 const PATIENCE_MS = 60_000;
@@ -18,24 +20,26 @@ export const noScreen: string | false =
   !existsSync(TMUX) && "tmux is the terminal of this test and is not here";
 
 export interface Screen extends AsyncDisposable {
-  /** As it is typed, a name of tmux (`Enter`, `Escape`, `C-c`) in a list of its own. */
+  /** Types text as a person does; `press` takes tmux key names (`Enter`, `Escape`, `C-c`). */
   readonly type: (text: string) => Promise<void>;
   readonly press: (...names: readonly string[]) => Promise<void>;
   readonly paste: (text: string) => Promise<void>;
-  /** All of it in one piece, as from a person who is fast; \n is Enter. */
+  /** Types everything at once, like a fast person; \n is Enter. */
   readonly burst: (text: string) => Promise<void>;
-  /** The rows of the screen once this stands there. */
+  /** The rows of the screen, once this appears. */
   readonly until: (wanted: RegExp) => Promise<string>;
-  /** With all that was scrolled away. */
+  /** The screen with everything that was scrolled away. */
   readonly all: () => Promise<string>;
   readonly resize: (columns: number, rows: number) => Promise<void>;
-  /** Every byte that the program has sent. */
+  /** All bytes that the program has sent. */
   readonly bytes: () => Promise<string>;
-  /** What tmux says of its pane. */
+  /** What tmux reports about its pane. */
   readonly state: (format: string) => Promise<string>;
 }
 
-/** With a home of its own in the scratch folder; its workspace is `work`. The shell behind it tells the exit code. */
+/**
+ * Runs in a separate home in the scratch folder, with the workspace `work`. The surrounding shell prints the exit code.
+ */
 export async function onScreen(
   place: Scratch,
   words: readonly string[],
@@ -49,13 +53,14 @@ export async function onScreen(
   const socket = place.at("tmux.sock");
   const tmux = async (...all: readonly string[]): Promise<string> =>
     (await run(TMUX, ["-S", socket, "-f", "/dev/null", ...all], { timeout: PATIENCE_MS })).stdout;
-  // Where it starts: tmux would put its own TERM in place of one that is given to it.
+  // Set inside the pane: tmux would replace a TERM that is passed to it.
   const settings = Object.entries(env)
     .map(([name, value]) => `${name}=${value}`)
     .join(" ");
-  // A shell with jobs is told when it stops, does this meanwhile, and takes it up again after a line.
+  // A shell with job control notices when the program stops, records the terminal's settings meanwhile, and resumes the
+  // program after a line.
   const stopped = `while [ $? -gt 128 ] && kill -0 $(cat ${place.at("pid")}); do times=$((times + 1)); stty -a > ${place.at("between")}; echo "stopped $times"; ${asJob}; read -r line; fg; done`;
-  // Ctrl-C of a terminal goes to the shell, too, which is to tell how the program took it.
+  // A terminal's Ctrl-C also reaches the shell, which must report how the program took it.
   await place.write(
     "start.sh",
     `trap : INT; ${asJob !== undefined ? "set -m; " : ""}sleep 0.2; stty -a > ${place.at("before")}; sh -c 'echo $$ > ${place.at("pid")}; exec env ${settings} ${path.join(ROOT, "bin/harness")} ${words.join(" ")}'; ${asJob !== undefined ? `${stopped}; ` : ""}left=$?; stty -a > ${place.at("after")}; echo "left with $left"; exec cat\n`,
@@ -106,7 +111,7 @@ export async function onScreen(
     state: async (format) => (await tmux("display-message", "-p", format)).trim(),
     [Symbol.asyncDispose]: async () => {
       await tmux("kill-server").catch(() => undefined);
-      // It puts its things away before its home is gone.
+      // The program must clean up before its home is removed.
       const pid = Number(await place.read("pid"));
       const over = AbortSignal.timeout(PATIENCE_MS);
       while (isThere(pid) && !over.aborted) await sleep(50);

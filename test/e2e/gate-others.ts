@@ -14,8 +14,8 @@ import { harness, startModel } from "./run-command.ts";
 import { resultsIn } from "./run-requests.ts";
 
 /**
- * Ways to act that are no run of `harness run`, or not one from its start to its end. Each tries `ok-NAME` and `denied-NAME`
- * in the home that it is given, where a rule denies the latter.
+ * Ways to act other than a complete `harness run`. Each tries `ok-NAME` and `denied-NAME` in the given home, where a
+ * rule denies the latter.
  */
 
 const PROGRAM = path.join(ROOT, "bin/harness");
@@ -54,7 +54,7 @@ async function edited(place: Scratch): Promise<void> {
     Writable.toWeb(child.stdin) as WritableStream<Uint8Array>,
     Readable.toWeb(child.stdout) as ReadableStream<Uint8Array>,
   );
-  // Whatever is asked, the person says yes.
+  // The person says yes to every question.
   const { agent } = client({ name: "editor" })
     .onNotification(methods.client.session.update, () => undefined)
     .onRequest(methods.client.session.requestPermission, ({ params: { options } }) => ({
@@ -72,7 +72,7 @@ async function edited(place: Scratch): Promise<void> {
   await ended;
 }
 
-/** The rule comes when the call has been parked, and the person says yes to it. */
+/** The rule is added after the call was parked and before the person approves it. */
 async function approved(place: Scratch): Promise<void> {
   for (const kind of ["ok", "denied"]) {
     const command = `${FAR}; ${mark(`${kind}-approve`)}`;
@@ -98,7 +98,7 @@ const command = ${JSON.stringify(mark("KIND-hook"))}.replace("KIND", kind);
 process.stdout.write(JSON.stringify({ args: { command } }));
 `;
 
-/** What the user's hook has put in the place of what was proposed is what is judged. */
+/** The command that the user's hook put in place of the proposed one is what gets judged. */
 async function hooked(place: Scratch): Promise<void> {
   const hook = { event: "PreToolUse", tools: "bash", command: [process.execPath, "swap.mjs"] };
   await place.write(".config/harness/config.json", JSON.stringify({ hooks: [hook] }));
@@ -115,7 +115,7 @@ export const OTHERS: Readonly<Record<string, (place: Scratch) => Promise<void>>>
       [],
       ["ok", "denied"].map((kind) => ["bash", { command: mark(`${kind}-serve`) }]),
     ),
-  // No mode lifts a rule that denies.
+  // No mode overrides a rule that denies.
   open: (place) =>
     served(
       place,

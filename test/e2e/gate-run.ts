@@ -5,17 +5,17 @@ import type { AgentEvent } from "../../src/core/events.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { eventsOf, type Ran } from "./run-command.ts";
 
-/** What is looked at where something acts: was it judged, did a deny hold, where did it run, is it written down. */
+/** Checks for every way to act: was it judged, did a denial hold, where did it run, was it recorded. */
 
 export type Line = Readonly<Record<string, unknown>>;
 
-/** Something that was tried: what is written of it, and whether it was done. */
+/** An attempted act: its records, and whether it was done. */
 export interface Tried {
   /** Lines of the audit about this one call, in order. */
   readonly lines: readonly Line[];
-  /** Whether what it was for is there. */
+  /** Whether the intended effect happened. */
   readonly done: boolean;
-  /** Of the run, where it tells its events. */
+  /** The decision among the run's events, if the run prints them. */
   readonly decided?: Extract<AgentEvent, { readonly type: "call.decided" }> | undefined;
 }
 
@@ -31,13 +31,13 @@ export function auditIn(place: Scratch): readonly Line[] {
 const sameCall = (one: Line, other: Line): boolean =>
   (["call", "agent", "run"] as const).every((key) => one[key] === other[key]);
 
-/** The call of whose decision this is a part. */
+/** The lines of the call whose decision contains this text. */
 export function callWith(lines: readonly Line[], text: string): readonly Line[] {
   const decision = lines.find((line) => line["kind"] === "decision" && JSON.stringify(line).includes(text));
   return decision === undefined ? [] : lines.filter((line) => sameCall(line, decision));
 }
 
-/** The nth call of the main agent, as its events have it. */
+/** The nth call of the main agent, according to its events. */
 export function nthCall(ran: Ran, lines: readonly Line[], nth: number): Omit<Tried, "done"> {
   const events = eventsOf(ran).filter(({ agent }) => agent === undefined);
   const proposed = events.filter((event) => event.type === "call.proposed");
@@ -51,7 +51,7 @@ export function nthCall(ran: Ran, lines: readonly Line[], nth: number): Omit<Tri
   };
 }
 
-/** Where a person was asked, that stands beside these. */
+/** Without the lines about asking a person. */
 const steps = (lines: readonly Line[]): readonly Line[] =>
   lines.filter(({ kind }) => ["decision", "call.started", "call.ended"].includes(String(kind)));
 
@@ -60,7 +60,9 @@ const kindsOf = (lines: readonly Line[]): readonly unknown[] => steps(lines).map
 const rulesIn = ({ rules }: Line): readonly { readonly id: string }[] =>
   rules as readonly { readonly id: string }[];
 
-/** Judged by a rule that is named, begun behind the verdict, ended, and all of it written down. */
+/**
+ * Checks that the act was judged by a named rule, began after the verdict and ended, and that all of this was recorded.
+ */
 export function assertDone({ lines, done, decided }: Tried, contained = true): void {
   const shown = JSON.stringify(lines, null, 1);
   assert.deepEqual(kindsOf(lines), ["decision", "call.started", "call.ended"], shown);
@@ -71,7 +73,7 @@ export function assertDone({ lines, done, decided }: Tried, contained = true): v
   if (decided !== undefined) assert.deepEqual(decided.rules, decision["rules"]);
 }
 
-/** A rule of the user's says no: it is not begun, nothing of it is there, and the refusal is written down. */
+/** Checks that a user's rule denied the act: it did not begin, had no effect, and the refusal was recorded. */
 export function assertDenied({ lines, done, decided }: Tried): void {
   const shown = JSON.stringify(lines, null, 1);
   assert.deepEqual(kindsOf(lines), ["decision", "call.ended"], shown);
@@ -82,10 +84,10 @@ export function assertDenied({ lines, done, decided }: Tried): void {
   if (decided !== undefined) assert.deepEqual([decided.decision, decided.runs], ["deny", false]);
 }
 
-/** A command that leaves where it ran. */
+/** A command that records where it ran. */
 export const mark = (file: string): string => `{ hostname; id -u; readlink /proc/self/ns/mnt; } > ${file}`;
 
-/** What `mark` left is of a box: its name, its user, and a view of files that is not ours. */
+/** Checks that `mark` ran in a box: its host name, its user, and a mount namespace other than ours. */
 export async function assertOfBox(text: string): Promise<void> {
   const [name, user, view] = text.trim().split("\n");
   assert.deepEqual([name, user], ["sandbox", "1000"]);

@@ -1,16 +1,16 @@
 import type { AgentEvent } from "../../src/core/events.ts";
 
-/** Each tool of a run, as a way to act: what is called, what comes of it, and where. */
+/** Each tool of a run as a way to act: the call, its effect, and where it happens. */
 
-/** What is there behind a run. */
+/** What is left after a run. */
 export interface Seen {
   readonly result: string;
-  /** What a look into the folder of the box shows at the end; empty where it could not be looked. */
+  /** What the box's folder contains at the end; empty if it could not be read. */
   readonly look: string;
   readonly events: readonly AgentEvent[];
-  /** Whether the file of this machine is there. */
+  /** Whether the file on this machine exists. */
   readonly besides: boolean;
-  /** Requests that came to the server on this machine. */
+  /** Requests that the server on this machine received. */
   readonly heard: readonly string[];
 }
 
@@ -18,20 +18,20 @@ export interface ToolWay {
   readonly tool: string;
   readonly args: Readonly<Record<string, unknown>>;
   readonly done: (seen: Seen) => boolean;
-  /** Why it is not done in the box; left out where it is. */
+  /** Why the tool does not act in the box; absent if it does. */
   readonly outside?: string;
-  /** What the policy says of it where no rule of the user's does. */
+  /** The policy's verdict if no user's rule applies. */
   readonly contained?: boolean;
-  /** It asks a host, and its run has grants; it needs no box. */
+  /** The tool asks a host, and its run has grants; it needs no box. */
   readonly reaches?: true;
-  /** Who brings it: a name in `OPENERS`; left out where it is built in. */
+  /** Who provides the tool: a name in `OPENERS`; absent if it is built in. */
   readonly by?: string;
 }
 
-/** Of the box alone: this machine has no such folder. */
+/** A folder of the box that this machine does not have. */
 export interface Ground {
   readonly folder: string;
-  /** A file of this machine, which no box has. */
+  /** A file of this machine that no box has. */
   readonly beside: string;
   /** A server on this machine. */
   readonly url: string;
@@ -54,7 +54,7 @@ const found =
   ({ look }: Seen) =>
     look.includes(text);
 
-/** In the order in which one run calls them. */
+/** The tools in the order in which one run calls them. */
 export const toolWays = ({ folder, beside, url }: Ground): readonly ToolWay[] => [
   { tool: "read_file", args: { path: `${folder}/seed.txt` }, done: told(NEEDLE) },
   { tool: "list_dir", args: { path: folder }, done: told("seed.txt") },
@@ -145,7 +145,7 @@ export const STAMP = (folder: string) => ({
   stamp: { description: "Stamps.", command: `echo stamped-it > ${folder}/stamped.txt` },
 });
 
-/** Why there is no row for them. */
+/** Tools without a row, with the reason. */
 export const WITHOUT_ROW: Readonly<Record<string, string>> = {
   bash: "its commands are tried by what they say, and by its name alone, below",
   ask_user: "in a chat alone, and it does nothing but ask the person there",

@@ -9,7 +9,7 @@ import type { Scratch } from "../fixtures/scratch.ts";
 import { aheadOfStore, onlyInStore } from "../kills/search-lives.ts";
 import { harness, type Ran, type RunStart } from "./run-command.ts";
 
-/** What `harness search --json` answers. */
+/** The answer of `harness search --json`. */
 export interface Found {
   readonly results: readonly SearchHit[];
   readonly store: string;
@@ -17,10 +17,10 @@ export interface Found {
   readonly vectors: VectorShare;
 }
 
-/** What a machine that is busy tells of the time it takes; whether it does is told by the tests of the line itself. */
+/** Progress that a busy machine prints; the tests of the progress line itself check it. */
 const PROGRESS = /^indexing(?: …|: ended after .*)\n/gm;
 
-/** `stderr` is what was said of the answer. */
+/** `stderr` holds remarks about the answer. */
 export async function search(
   place: Scratch,
   query: string,
@@ -49,7 +49,7 @@ export interface Index {
   readonly facts: CatalogFacts;
   /** Each chunk as path, lines and hash of its text. */
   readonly chunks: readonly string[];
-  /** Paths that the catalog knows, with what they were skipped for. */
+  /** Paths in the catalog, with the reason why each was skipped. */
   readonly files: Readonly<Record<string, string | null>>;
 }
 
@@ -57,7 +57,7 @@ const never = new AbortController().signal;
 
 const STATE = ".local/state/harness/search";
 
-/** Whether a kill came late enough that there is anything to look at. */
+/** Whether the kill came late enough to leave an index. */
 export function hasIndex(place: Scratch): boolean {
   try {
     const root = place.at(STATE);
@@ -70,7 +70,7 @@ export function hasIndex(place: Scratch): boolean {
   }
 }
 
-/** What is on disk of the index of a workspace; there is one at most. */
+/** The index of a workspace on disk; there is at most one. */
 export async function indexOf(place: Scratch, workspace = place.at("work")): Promise<Index> {
   const root = place.at(STATE);
   const records = readdirSync(root).flatMap((name) => recordOf(path.join(root, name)));

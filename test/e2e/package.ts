@@ -15,7 +15,7 @@ export interface Ended {
 }
 
 interface Start {
-  /** All of the environment. */
+  /** The complete environment. */
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   /** Called once with the first text on stdout. */
@@ -36,14 +36,14 @@ export function launch(program: string, args: readonly string[], start: Start = 
   });
 }
 
-/** What a program said: exit code, stdout, stderr. */
+/** The result of a program: exit code, stdout, stderr. */
 export const said = ({ code, stdout, stderr }: Ended): readonly [number | null, string, string] => [
   code,
   stdout,
   stderr,
 ];
 
-/** A package with the real launcher and a dist/main.cjs of the test's own. */
+/** A package with the real launcher and a dist/main.cjs provided by the test. */
 export async function packageWith(main: string | undefined): Promise<Scratch> {
   const place = await scratch({ "package/package.json": '{"type": "module"}' });
   await mkdir(place.at("package/bin"));
@@ -52,7 +52,7 @@ export async function packageWith(main: string | undefined): Promise<Scratch> {
   return place;
 }
 
-/** A program called node that says it is of this version, and otherwise which one it is. */
+/** A program called node that reports this version, and otherwise prints its own path. */
 export const fakeNode = (place: Scratch, file: string, version: string): Promise<string> =>
   place.write(
     file,

@@ -1,11 +1,11 @@
 import type { Scratch } from "../fixtures/scratch.ts";
 import { finishedOf, harness, type Model, type Ran, type RunStart, type Said } from "./run-command.ts";
 
-/** Runs that are parked, as a user parks and approves them. */
+/** Parks and approves runs as a user does. */
 
 export const FINE: Said = { text: "Everything is done." };
 
-/** Asks, and is not contained. In the box it leaves a line, so that each time that it ran is seen. */
+/** A command that asks and is not contained. In the box it appends a line, so that each execution is visible. */
 export const FAR = "curl -sS -m 5 http://example.com/x; echo ran >> ran";
 
 export const park = (place: Scratch, model: Model, flags: readonly string[] = []): Promise<Ran> =>
@@ -18,7 +18,7 @@ export const approve = (
   start?: RunStart,
 ): Promise<Ran> => harness(place, ["approve", session, ...flags], start);
 
-/** The code it ended with, the code it told, and how. */
+/** The exit code, the reported code, and the status. */
 export const endOf = (ran: Ran): readonly unknown[] => {
   const { status, exit_code } = finishedOf(ran);
   return [ran.code, exit_code, status];

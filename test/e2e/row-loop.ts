@@ -10,7 +10,7 @@ import type { Scratch } from "../fixtures/scratch.ts";
 import { rowsText } from "./batch.ts";
 import { harness, type RunStart } from "./run-command.ts";
 
-/** A loop as its Job says it, with its box at an API server whose pods are containers. */
+/** Runs a loop as its Job specifies, with its box at an API server whose pods are containers. */
 
 export const KUBERNETES = {
   image,
@@ -22,16 +22,16 @@ export const KUBERNETES = {
 
 export interface Printed {
   readonly text: string;
-  /** What the loop has of its Job: words behind the folder of its rows, and variables. */
+  /** What the Job gives to the loop: words after the folder of its rows, and variables. */
   readonly words: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Where its results go: of a volume its path in the pod. */
+  /** Where the results go: for a volume, its path in the pod. */
   readonly out: string;
-  /** The files that the loop reads, by their names. */
+  /** The files that the loop reads, by name. */
   readonly rows: Readonly<Record<string, string>>;
 }
 
-/** The batch of one row as it is printed where the user has `env`. */
+/** The printed manifests of a batch with one row, for a user with the environment `env`. */
 export async function printed(
   place: Scratch,
   row: object,
@@ -45,7 +45,7 @@ export async function printed(
   return readPrinted(stdout);
 }
 
-/** What `--print-manifests` says of a loop. */
+/** Reads the loop's part of the `--print-manifests` output. */
 export function readPrinted(stdout: string): Printed {
   const objects = parseAllDocuments(stdout).map((each) => each.toJS() as Job | ConfigMap);
   const job = objects.find((each): each is Job => each.kind === "Job");
@@ -62,7 +62,7 @@ export function readPrinted(stdout: string): Printed {
   return { text: stdout, words: kept, env: Object.fromEntries(said), out, rows };
 }
 
-/** The last of those that it has started: of a loop the run of its row. */
+/** The innermost child process: for a loop, the run of its row. */
 function startedBy(pid: number): number {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
   return children === "" ? pid : startedBy(Number(children.split(" ")[0]));
@@ -78,7 +78,7 @@ export interface Looped {
   readonly results: string;
 }
 
-/** As its pod runs it, over a clone that lies there; what is no bucket is a folder of its own. */
+/** Runs the loop as its pod does, over an existing clone; results that go to no bucket go to a separate folder. */
 export async function loop(
   place: Scratch,
   { words, env, out, rows }: Printed,

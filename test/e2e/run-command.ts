@@ -8,7 +8,7 @@ import { COMPILED } from "../fixtures/cli.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { ROOT } from "./package.ts";
 
-/** `harness run` as a user types it, against an Ollama on this machine that answers as it is told to. */
+/** Runs `harness run` as a user types it, against an Ollama on this machine with scripted answers. */
 
 export interface Ran {
   readonly code: number | null;
@@ -20,15 +20,15 @@ export interface RunStart {
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string;
   readonly cwd?: string;
-  /** Called when this file is there. */
+  /** Called once this file exists. */
   readonly whenMade?: readonly [file: string, then: (child: ChildProcess) => void];
   /** Closes its stdout after the first bytes. */
   readonly readsOnce?: boolean;
-  /** It is killed hard, whatever it is at. */
+  /** Kills the run with SIGKILL after this time. */
   readonly killAfterMs?: number;
 }
 
-/** With a home of its own in the scratch folder; the workspace is its `work`. */
+/** Runs in a separate home in the scratch folder, with the workspace `work`. */
 export function harness(place: Scratch, words: readonly string[], start: RunStart = {}): Promise<Ran> {
   const env = { PATH: process.env["PATH"], HOME: place.path, ...COMPILED, ...start.env };
   const child = spawn(path.join(ROOT, "bin/harness"), words, {
@@ -77,7 +77,7 @@ export function finishedOf(ran: Ran): Finished {
   return last;
 }
 
-/** A message of a request, as Ollama's API has it. */
+/** A message of a request, in the format of Ollama's API. */
 export interface AskedMessage {
   readonly role: string;
   readonly content: string;
@@ -93,15 +93,15 @@ export interface AskedChat {
   readonly options?: { readonly num_predict?: number; readonly temperature?: number };
 }
 
-/** A reply: what is said, and what is called. */
+/** A reply: its text and its calls. */
 export interface Said {
   readonly text?: string;
   readonly calls?: readonly (readonly [name: string, args: Readonly<Record<string, unknown>>])[];
-  /** Counted by the server. */
+  /** Token counts reported by the server. */
   readonly tokens?: readonly [prompt: number, completion: number];
 }
 
-/** An answer that is none: what the server writes, and whether it then drops the connection. */
+/** A broken answer: what the server writes, and whether it then drops the connection. */
 export interface Broken {
   readonly status?: number;
   readonly lines: readonly object[];
@@ -109,20 +109,20 @@ export interface Broken {
 }
 
 export interface Model extends AsyncDisposable {
-  /** Flags for `harness` that lead here. */
+  /** Flags that direct `harness` to this server. */
   readonly flags: readonly string[];
-  /** The same to a model that this server hands on to another machine. */
+  /** The same, for a model that this server passes on to another machine. */
   readonly cloudFlags: readonly string[];
-  /** The same to a small model. */
+  /** The same, for a small model. */
   readonly smallFlags: readonly string[];
-  /** Of a model that is small by its server's word alone. */
+  /** The same, for a model that only its server reports as small. */
   readonly toldSmallFlags: readonly string[];
   readonly port: number;
-  /** What was asked so far, in order. */
+  /** All requests so far, in order. */
   readonly asked: () => readonly AskedChat[];
 }
 
-/** Answers the nth request with what is given for it; the last one is given again. */
+/** Answers for the nth request; the last one is repeated. */
 type Reply = Said | Broken | "hang" | "cut";
 export type Replies = readonly Reply[] | ((chat: AskedChat, nth: number) => Reply | Promise<Reply>);
 
@@ -186,7 +186,7 @@ export const bash = (...commands: readonly string[]): Said => ({
   calls: commands.map((command) => ["bash", { command }] as const),
 });
 
-/** One call after the other, whatever comes of each, then an answer. */
+/** Replies with one call after the other, whatever the results, then an answer. */
 export const calling =
   (calls: readonly Call[]): Replies =>
   (chat): Said => {
@@ -197,11 +197,11 @@ export const calling =
 /** The last message of a request. */
 export const lastOf = (chat: AskedChat | undefined): string => chat?.messages.at(-1)?.content ?? "";
 
-/** A request for a summary of what will be left out of the next ones. */
+/** Whether this is a request for a summary of messages that later requests will omit. */
 export const isAside = ({ messages }: AskedChat): boolean =>
   messages.at(-1)?.content.includes("will no longer be shown to you") === true;
 
-/** All lines of the audits in a user's state. */
+/** All audit lines in a user's state folder. */
 export const auditLines = (place: Scratch): readonly Record<string, unknown>[] => {
   const folder = place.at(".local/state/harness/audit");
   return readdirSync(folder)

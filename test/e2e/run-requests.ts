@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import type { AskedChat, AskedMessage } from "./run-command.ts";
 
-/** What the requests of a run look like to the model. */
+/** How the requests of a run look to the model. */
 
 /** The results of tools in a request, in order. */
 export const resultsIn = (chat: AskedChat | undefined): readonly string[] =>
   (chat?.messages ?? []).filter(({ role }) => role === "tool").map(({ content }) => content);
 
-/** The last of them in the last request. */
+/** The last tool result in the last request. */
 export const lastResult = (chats: readonly AskedChat[]): string => resultsIn(chats.at(-1)).at(-1) ?? "";
 
 export const toolsIn = (chat: AskedChat | undefined): readonly string[] =>
@@ -15,7 +15,9 @@ export const toolsIn = (chat: AskedChat | undefined): readonly string[] =>
 
 export const bytesOfChat = (chat: AskedChat): number => Buffer.byteLength(JSON.stringify(chat));
 
-/** In every request: the system prompt first and once, and behind each reply as many results as it has calls. */
+/**
+ * Checks every request: the system prompt comes first and once, and after each reply as many results as it has calls.
+ */
 export function assertValid(chats: readonly AskedChat[]): void {
   assert.notEqual(chats.length, 0, "nothing was asked");
   for (const { messages } of chats) {

@@ -4,19 +4,19 @@ import { createServer } from "node:https";
 import path from "node:path";
 import { makeSessionAuthority } from "../../src/docker/egress/session-authority.ts";
 
-/** Of no known kind: only that it was named as a secret tells it from other words. */
+/** A secret of no known form: only its declaration distinguishes it from other words. */
 export const VALUE = "plover-0-quartz-7-mauve";
 
 export interface Service {
-  /** Its name and port. */
+  /** The service's name and port. */
   readonly at: string;
-  /** Of its authority. */
+  /** The certificate of its authority, in PEM. */
   readonly pem: string;
-  /** What it was told, credentials first. */
+  /** What the service received, credentials first. */
   readonly asked: readonly string[];
 }
 
-/** By https on loopback, as a company's service: whom it is signed by is known by the user's own settings alone. */
+/** An https service on loopback, like a company's: only the user's own settings trust its authority. */
 export async function service(): Promise<Service> {
   const authority = makeSessionAuthority();
   const asked: string[] = [];
@@ -42,7 +42,7 @@ export async function service(): Promise<Service> {
   return { at: `localhost:${port}`, pem: authority.pem, asked };
 }
 
-/** Every file below the folder that holds the value, in the usual spellings, or what else is asked for. */
+/** Every file below the folder that contains the value in a usual encoding, or satisfies `isIn`. */
 export async function holding(
   folder: string,
   isIn: (text: string) => boolean = holds,

@@ -8,7 +8,7 @@ import { ROOT } from "./package.ts";
 import { type AskedChat, finishedOf, harness, type Ran, type Said, startModel } from "./run-command.ts";
 import { resultsIn } from "./run-requests.ts";
 
-/** A small real task: a project, what a model does about it turn by turn, and what came of it. */
+/** A small real task: a project, the model's steps turn by turn, and the result. */
 
 /** A home with a copy of a project of test/fixtures/tasks as its workspace. */
 export async function project(name: string, files: Readonly<Record<string, string>> = {}): Promise<Scratch> {
@@ -19,14 +19,14 @@ export async function project(name: string, files: Readonly<Record<string, strin
   return place;
 }
 
-/** What is done next: at once, or once the last result shows what it is done for. */
+/** The next step: unconditional, or only if the last result shows what it expects. */
 export type Step = Said | readonly [sees: RegExp, then: Said | (() => Said)];
 
 interface Work {
   readonly task: string;
   readonly steps: readonly Step[];
   readonly flags?: readonly string[];
-  /** By a model on another machine. */
+  /** Use a model on another machine. */
   readonly away?: boolean;
 }
 
@@ -35,12 +35,14 @@ interface Worked {
   readonly code: number | null;
   readonly answer: string | null;
   readonly finished: Extract<AgentEvent, { readonly type: "run.finished" }>;
-  /** Of all tools, in order. */
+  /** Results of all tools, in order. */
   readonly results: readonly string[];
   readonly asked: readonly AskedChat[];
 }
 
-/** `harness run` over a workspace. A step that does not see what it waits for ends the run, and the answer says so. */
+/**
+ * Runs `harness run` over a workspace. A step that does not see what it expects ends the run, and the answer says so.
+ */
 export async function work(place: Scratch, { task, steps, flags = [], away = false }: Work): Promise<Worked> {
   await using model = await startModel((chat, nth) => taken(steps[nth], resultsIn(chat).at(-1) ?? ""));
   const ran = await harness(place, [
@@ -72,13 +74,13 @@ export const read = (file: string): Said => call("read_file", { path: file });
 export const bash = (command: string): Said => call("bash", { command });
 export const edit = (file: string, old: string, young: string): Said =>
   call("edit_file", { path: file, old, new: young });
-/** The calls of several replies in one. */
+/** Combines the calls of several replies. */
 export const together = (...said: readonly Said[]): Said => ({
   calls: said.flatMap(({ calls = [] }) => calls),
 });
 export const DONE: Said = { text: "It is done." };
 
-/** What a command of the project's own comes to in a box of its own: its exit code and its output. */
+/** Runs one of the project's commands in a separate box: its exit code and its output. */
 export async function inBox(place: Scratch, command: string): Promise<readonly [number | null, string]> {
   const { code, stdout, stderr } = await sandboxExec(place, ["--", "sh", "-c", command]);
   return [code, `${stdout.toString()}${stderr}`];

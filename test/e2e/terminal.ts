@@ -5,7 +5,7 @@ import { COMPILED } from "../fixtures/cli.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { ROOT } from "./package.ts";
 
-/** `harness` on a terminal of its own, as a person types and reads. */
+/** `harness` on its own terminal, as a person types and reads. */
 
 const SCRIPT = "/usr/bin/script";
 const PATIENCE_MS = 60_000;
@@ -14,13 +14,13 @@ export const noTerminal: string | false =
   !existsSync(SCRIPT) && "script(1) makes the terminal of this test and is not here";
 
 export interface Terminal extends AsyncDisposable {
-  /** As the keys come: \r is Enter, \u0003 Ctrl-C. */
+  /** Sends keys: \r is Enter, \u0003 is Ctrl-C. */
   readonly type: (text: string) => void;
-  /** What was written since the last call until this is in it, without colours and cursor moves. */
+  /** The output since the last call, until this appears in it, without colours and cursor moves. */
   readonly until: (wanted: RegExp) => Promise<string>;
-  /** Everything so far. */
+  /** All output so far. */
   readonly screen: () => string;
-  /** The very bytes of it. */
+  /** All output so far, as bytes. */
   readonly bytes: () => Uint8Array;
   readonly pid: () => Promise<number>;
   /** The exit code. */
@@ -29,7 +29,7 @@ export interface Terminal extends AsyncDisposable {
 
 const plain = (text: string): string => text.replaceAll(/\u001B\[[0-9;?]*[A-Za-z]/g, "").replaceAll("\r", "");
 
-/** With a home of its own in the scratch folder; its workspace is `work`. A chat is one of lines. */
+/** Runs in a separate home in the scratch folder, with the workspace `work`. A chat is line-based. */
 export function onTerminal(
   place: Scratch,
   words: readonly string[],
@@ -48,7 +48,7 @@ export function onTerminal(
       TERM: "xterm",
       SHELL: "/bin/sh",
       HARNESS_CHAT: "lines",
-      // Whoever has named a model is not welcomed.
+      // With a model named, the chat shows no welcome.
       HARNESS_CHAT_MODEL: "qwen3:8b",
       ...env,
     },
@@ -96,12 +96,12 @@ export function onTerminal(
     pid: async () => Number(await place.read("chat.pid")),
     ended,
     [Symbol.asyncDispose]: async () => {
-      // As the terminal would: it puts its box away, and is gone before its home is.
+      // As closing the terminal would: the program removes its box and ends before its home is removed.
       const pid = Number(await place.read("chat.pid"));
       try {
         if (child.exitCode === null && pid > 1) process.kill(pid, "SIGTERM");
       } catch {
-        // It was gone already.
+        // The process is gone already.
       }
       await ended;
     },

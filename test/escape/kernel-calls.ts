@@ -1,6 +1,6 @@
 /**
- * Calls made by number, so that no library refuses in the kernel's place. `call` answers "ok" or the error's name; where
- * a number is missing on a machine, ENOSYS.
+ * System calls made by number, so that no library refuses before the kernel does. `call` returns "ok" or the error's
+ * name; ENOSYS if the number does not exist on this machine.
  */
 const PRELUDE = `
 import ctypes, errno, os
@@ -18,7 +18,7 @@ def call(x86, aarch64, *args):
 export const python = (code: string): string =>
   `python3 -c '${`${PRELUDE}${code}`.replaceAll("'", "'\\''")}'`;
 
-/** One shell line that prints the answer of each call behind its name. */
+/** One shell line that prints the answer of each call after its name. */
 export const answers = (calls: Readonly<Record<string, string>>): string =>
   python(
     Object.entries(calls)

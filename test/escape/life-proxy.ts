@@ -2,18 +2,21 @@ import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { engine } from "../fixtures/engine-api.ts";
 
-/** A socket in front of the engine: tells each request as it comes, and can be cut. */
+/** A socket in front of the engine that reports each request and can be cut. */
 export interface Proxy extends AsyncDisposable {
   readonly host: string;
-  /** Every connection ends, and none is taken any more. */
+  /** Ends every connection and accepts no more. */
   readonly cut: () => void;
-  /** Every connection stays, new ones are taken, and no byte goes through any more. */
+  /** Keeps every connection and accepts new ones, but passes on no more bytes. */
   readonly stall: () => void;
 }
 
 const REQUEST = /^(GET|POST|DELETE|HEAD) \/(?:v[\d.]+\/)?([^\s?]*)[\s?]/;
 
-/** `onRequest` gets the request without ids, such as `POST containers/create`, before the engine does; Podman's own interface as the common one. */
+/**
+ * `onRequest` gets each request before the engine does, without ids, such as `POST containers/create`; Podman's own API
+ * is reported like the common one.
+ */
 export async function engineProxy(
   file: string,
   onRequest: (request: string) => void = () => undefined,

@@ -8,11 +8,14 @@ import { engine } from "../fixtures/engine-api.ts";
 import { ROOT } from "../fixtures/engine.ts";
 import type { Room } from "../fixtures/escape.ts";
 
-/** One start of the command line over a room's workspace; bin/harness becomes it, so signals go to itself. */
+/**
+ * One start of the command line over a room's workspace; bin/harness replaces itself by the program, so signals reach
+ * the program.
+ */
 export interface Run {
   readonly child: ChildProcess;
   readonly said: () => string;
-  /** Once this text was said. */
+  /** Resolves once this text was printed. */
   readonly until: (text: string) => Promise<void>;
   readonly ended: Promise<number | NodeJS.Signals | null>;
 }
@@ -36,7 +39,7 @@ export function startRun(
         ...env,
       },
       stdio: ["ignore", "pipe", "pipe"],
-      // A test that fails before it ends the run leaves none behind.
+      // So that a test that fails early leaves no run behind.
       timeout: 180_000,
       killSignal: "SIGKILL",
     },
@@ -48,7 +51,7 @@ export function startRun(
     child.once("close", (code, signal) => resolve(signal ?? code));
   });
   const until = async (wanted: string): Promise<void> => {
-    // It ends by itself, at the latest when its time is up.
+    // The run ends by itself, at the latest at its timeout.
     while (!text.includes(wanted) && child.exitCode === null && child.signalCode === null) await sleep(25);
     assert.ok(text.includes(wanted), `never said ${wanted}: ${text}`);
   };
@@ -57,7 +60,7 @@ export function startRun(
 
 const LOOK_MS = 50;
 
-/** Looks until no container stands over the workspace, as often as fits into so long a wait. */
+/** Checks until no container is left over the workspace, at most as often as fits into `ms`. */
 export async function goneWithin(room: Room, ms: number): Promise<void> {
   const most = Math.ceil(ms / LOOK_MS);
   for (let looks = 0; (await room.boxes()).length > 0; looks += 1) {

@@ -8,8 +8,8 @@ import { ULIMITS } from "../fixtures/escape-plain.ts";
 type HostConfig = NonNullable<ContainerCreateOptions["HostConfig"]>;
 
 /**
- * What one command says in a container without our locks, and with what else the case takes away from it. It is
- * killed after `seconds`, which has to be well over what all of it takes on a machine with other work.
+ * The output of one command in a container without our restrictions and with the case's further changes. The command is
+ * killed after `seconds`, which must be much longer than it takes on a busy machine.
  */
 export async function unlocked(command: string, more: HostConfig = {}, seconds = 20): Promise<string> {
   const container = await engine.api.createContainer({
@@ -39,7 +39,9 @@ export async function unlocked(command: string, more: HostConfig = {}, seconds =
   }
 }
 
-/** No profile, and the right that most of the walls rest on; still without network and in namespaces of its own. */
+/**
+ * No profile, plus the capability that most restrictions depend on; still without network and in separate namespaces.
+ */
 export const ADMIN: HostConfig = {
   CapAdd: ["SYS_ADMIN"],
   SecurityOpt: ["seccomp=unconfined", "apparmor=unconfined"],

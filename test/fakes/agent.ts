@@ -30,14 +30,14 @@ import type { AnyTool } from "../../src/core/tool.ts";
 import { fakeBox } from "./box.ts";
 import { memoryOutputs } from "./tool-context.ts";
 
-/** What a model says in one reply. */
+/** One reply of a model. */
 export interface Line {
   readonly text?: string;
   readonly calls?: readonly (readonly [name: string, args: Readonly<Record<string, unknown>>])[];
   readonly malformed?: readonly MalformedCall[];
   readonly stop?: Stop;
   readonly fails?: FailureKind;
-  /** Runs before it is given: a person cancels, a box is lost. */
+  /** Runs before the reply: a person cancels, a box is lost. */
   readonly before?: () => void | Promise<unknown>;
 }
 
@@ -51,7 +51,7 @@ const CAPABILITIES: Capabilities = {
   origin: { context: "server", tools: "server", calls: "server", thinking: "server", cache: "server" },
 };
 
-/** Says the lines of whoever asks one after the other, then only "done"; there is one model for all agents. */
+/** Replies with the asking agent's lines one after the other, then only "done"; all agents share one model. */
 export function linesProvider(
   lines: readonly Line[] | ((request: ModelRequest) => readonly Line[]),
 ): Provider & { readonly asked: readonly ModelRequest[] } {
@@ -104,11 +104,11 @@ interface AgentOptions {
   readonly over?: Partial<AgentContext>;
   readonly box?: Box;
   readonly window?: Partial<CompactorOptions>;
-  /** What an earlier process has recorded. */
+  /** Records of an earlier process. */
   readonly earlier?: readonly SessionRecord[];
 }
 
-/** An agent over a box in memory, with all its tools. */
+/** An agent over an in-memory box, with all its tools. */
 export function fakeAgent({
   lines,
   tools,
@@ -184,6 +184,6 @@ export function fakeAgent({
   };
 }
 
-/** What its calls were answered, in order. */
+/** The results of the agent's calls, in order. */
 export const resultsOf = ({ history }: Pick<AgentContext, "history">): readonly string[] =>
   history.messages.flatMap((message) => (message.role === "tool" ? [message.text] : []));

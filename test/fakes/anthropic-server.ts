@@ -14,7 +14,7 @@ import {
 import { EVENTS, type Heard, JSON_TYPE, type Served, startLoopback } from "./loopback.ts";
 import { pieces } from "./openai-server.ts";
 
-/** A server that speaks Anthropic's Messages API, and the adapter talking to it. */
+/** A server with Anthropic's Messages API, and the adapter connected to it. */
 
 export const event = (value: { readonly type: string }): string =>
   `event: ${value.type}\ndata: ${JSON.stringify(value)}\n\n`;
@@ -98,7 +98,7 @@ function reply({ parts, ends = "done", stop, usage, slice }: Reply): Served {
         )
       : []),
   ];
-  // Only what is said repeats itself without end.
+  // Only content repeats endlessly, not the end of the reply.
   const said = ends === "endless" ? body.slice(0, -1) : body;
   return {
     headers: EVENTS,

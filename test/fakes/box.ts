@@ -10,19 +10,19 @@ interface FakeBoxOptions {
   readonly workspace?: string;
   /** Names below the workspace. */
   readonly files?: Readonly<Record<string, string>>;
-  /** By the first word, beside and over the built-in ones. */
+  /** Commands by their first word; they add to the built-in ones and override them. */
   readonly commands?: Readonly<Record<string, FakeCommand>>;
 }
 
 export interface FakeBox extends OwnedBox {
   readonly files: FakeTree;
-  /** Every request that was started, in order. */
+  /** All requests that were started, in order. */
   readonly asked: readonly ExecRequest[];
-  /** The box dies under its user. */
+  /** The box dies while it is in use. */
   readonly lose: (reason: string) => void;
 }
 
-/** For tests of whoever starts boxes. */
+/** For tests of code that starts boxes. */
 export const fakeSandbox = (options: FakeBoxOptions = {}): Sandbox => ({
   start: ({ workspace }) => Promise.resolve(fakeBox({ ...options, workspace })),
 });

@@ -3,17 +3,18 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 
 /**
- * A server of S3 with one bucket, on this machine. It works each signature out anew, from the bytes that came, after the
- * published description and with nothing of ours; what is signed wrongly, at another time or for another region is refused.
+ * An S3 server with one bucket on this machine. It recomputes each signature from the received bytes according to the
+ * published description, with none of our code; requests that are wrongly signed, or signed for another time or region,
+ * are refused.
  */
 export interface BucketServer extends AsyncDisposable {
-  /** What leads here: for the loop of a row, or whoever reads. */
+  /** Environment variables that lead here: for the loop of a row, or for a reader. */
   readonly env: Readonly<Record<string, string>>;
   readonly url: string;
   readonly objects: Map<string, StoredBytes>;
-  /** `GET key` or `PUT key`, or `LIST prefix`, in order; of refused ones too. */
+  /** `GET key`, `PUT key` or `LIST prefix`, in order, including refused requests. */
   readonly asked: string[];
-  /** What the next requests get, before anything is looked at; those behind are served. */
+  /** Faults for the next requests, before anything is checked; later requests are served. */
   readonly faults: Fault[];
 }
 
@@ -29,18 +30,18 @@ export type Fault =
 
 export interface BucketOptions {
   readonly region?: string;
-  /** Of a page of a list. */
+  /** Keys per page of a list. */
   readonly page?: number;
   readonly token?: string;
-  /** Of the server, in milliseconds before ours. */
+  /** How far the server's clock is behind ours, in milliseconds. */
   readonly clockBehind?: number;
-  /** Its answers do not tell it. */
+  /** The server's answers contain no time. */
   readonly tellsNoTime?: boolean;
-  /** Keys in lists are written as they are, though encoded ones were asked for. */
+  /** Keys in lists are written unencoded, although encoding was requested. */
   readonly plainKeys?: boolean;
-  /** What is in the bucket is kept for a while by default: of what comes the sum is wanted. */
+  /** Objects in the bucket have a default retention, so uploads must carry a checksum. */
   readonly locks?: boolean;
-  /** Before the bucket in each path. */
+  /** A path before the bucket in each address. */
   readonly below?: string;
 }
 
@@ -154,7 +155,7 @@ function listed(
     const { bytes, changed = 0 } = objects.get(key) ?? { bytes: "" };
     return `<Contents><Key>${written(key)}</Key><LastModified>${new Date(changed).toISOString()}</LastModified><ETag>&quot;5&quot;</ETag><Size>${bytes.length}</Size><Owner><ID>o</ID></Owner></Contents>`;
   });
-  // A token of signs that a query has to encode.
+  // A token with characters that a query must encode.
   const next = Buffer.from(String(from + page)).toString("base64");
   return `<?xml version="1.0" encoding="UTF-8"?>
 <ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>${BUCKET}</Name>${plainKeys ? "" : "<EncodingType>url</EncodingType>"}<IsTruncated>${String(more)}</IsTruncated>${contents.join("")}${more ? `<NextContinuationToken>${next}</NextContinuationToken>` : ""}</ListBucketResult>`;
@@ -164,7 +165,7 @@ const QUARTER_MS = 15 * 60_000;
 
 const timeOf = ({ clockBehind = 0 }: BucketOptions): number => Date.now() - clockBehind;
 
-/** The signature of the request, after "Signature Version 4" and what S3 makes of it. */
+/** Verifies the signature of a request according to "Signature Version 4" and its S3 variant. */
 function verify(request: IncomingMessage, body: Buffer, options: BucketOptions): void {
   const form =
     /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/s3\/aws4_request, ?SignedHeaders=([^,]+), ?Signature=([0-9a-f]{64})$/;
@@ -189,7 +190,7 @@ function verify(request: IncomingMessage, body: Buffer, options: BucketOptions):
     throw new Refused(403, "SignatureDoesNotMatch");
 }
 
-/** What is for another region, of another key, or at another time. */
+/** Refuses requests for another region, with another key, or of another time. */
 function refuseOthers(
   { headers }: IncomingMessage,
   { id, place, time }: { readonly id: string; readonly place: string; readonly time: string },
@@ -228,7 +229,7 @@ function canonicalOf(
   return `${method}\n${encoded(path)}\n${pairs.toSorted().join("&")}\n${lines}\n${signed.join(";")}\n${hash}`;
 }
 
-/** As it stands in the first line of the request, its bytes decoded once. */
+/** Splits the target in the request line, and decodes its bytes once. */
 function partsOf(target: string): { readonly path: string; readonly query: ReadonlyMap<string, string> } {
   const [path = "", search = ""] = target.split("?");
   const pairs = search.split("&").filter((pair) => pair !== "");
@@ -241,7 +242,7 @@ function partsOf(target: string): { readonly path: string; readonly query: Reado
 
 const PLAIN = /[A-Za-z0-9/._~-]/;
 
-/** Byte by byte, as in a path. */
+/** Encodes byte by byte, as in a path. */
 function encoded(text: string | Buffer): string {
   const signs = Array.from(Buffer.from(text as string), (byte) => {
     const sign = String.fromCharCode(byte);

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { rg } from "./rg.ts";
 import type { FakeTree } from "./tree.ts";
 
-/** What a scripted command has; whatever it was doing is over when the signal says so. */
+/** The context of a scripted command; the command must stop when the signal fires. */
 export interface FakeProcess {
   readonly words: readonly string[];
   readonly folder: string;
@@ -15,7 +15,7 @@ export interface FakeProcess {
   readonly err: (bytes: Uint8Array | string) => Promise<void>;
 }
 
-/** An exit code; or by which signal it ended, and how many processes it left behind. */
+/** An exit code, or the signal that ended the command and the number of processes it left behind. */
 export type FakeEnd = number | FakeExit;
 
 interface FakeExit {
@@ -51,7 +51,7 @@ async function cat({ words, folder, input, files, out, err }: FakeProcess): Prom
 
 type Change = (files: FakeTree, file: string, words: readonly string[]) => boolean;
 
-/** The program's last word is the path that it changes. */
+/** For a program whose last word is the path that it changes. */
 const changing =
   (change: Change): FakeCommand =>
   async ({ words, folder, files, err }) => {

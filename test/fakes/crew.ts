@@ -14,7 +14,7 @@ import { fakeBox, type FakeBox } from "./box.ts";
 
 interface CrewOptions {
   readonly lines: readonly Line[];
-  /** What each subagent says, by what it was asked. */
+  /** What each subagent says, by its prompt. */
   readonly children?: Readonly<Record<string, readonly Line[]>>;
   readonly tools?: (memory: Memory) => readonly AnyTool[];
   readonly over?: Partial<AgentContext>;
@@ -25,13 +25,13 @@ interface CrewOptions {
 
 export interface Crew extends FakeAgent {
   readonly tasks: BackgroundTasks;
-  /** Of subagents, each with its name. */
+  /** Events of subagents, each with its name. */
   readonly told: readonly (EventBody & { readonly agent: string })[];
 }
 
 const NONE: readonly Line[] = [];
 
-/** An agent with subagents beside it, as a run has them. */
+/** An agent with subagents, as in a run. */
 export function crew(options: CrewOptions): Crew {
   const { lines, children = {}, over = {}, box = fakeBox(), earlier = [], parked = [] } = options;
   const told: (EventBody & { readonly agent: string })[] = [];

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Embedder } from "../../src/core/ports.ts";
 import type { EmbeddingModel } from "../../src/search/embed-model.ts";
 
-/** Texts that share words, or pieces of three letters, are near each other. The same text has the same vector. */
+/** Texts that share words or three-letter pieces are near each other. The same text gets the same vector. */
 export function hashVector(text: string, dimension: number): Float32Array {
   const vector = new Float32Array(dimension);
   const plain = text.toLowerCase();
@@ -26,7 +26,7 @@ type Answer = (
   signal: AbortSignal,
 ) => readonly Float32Array[] | Promise<readonly Float32Array[]>;
 
-/** Embeds by hashing, unless it is told to answer otherwise. */
+/** Embeds by hashing, unless told to answer otherwise. */
 export class FakeEmbedder implements Embedder {
   readonly dimension: number;
   /** Every text so far, request after request. */

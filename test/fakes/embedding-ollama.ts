@@ -2,17 +2,17 @@ import type { ServerResponse } from "node:http";
 import { hashVector } from "./embedder.ts";
 import { type FakeOllama, sendJson, startFakeOllama } from "./ollama-server.ts";
 
-/** Ollama with a model that embeds by hashing. */
+/** A fake Ollama with a model that embeds by hashing. */
 export interface EmbeddingOllama extends AsyncDisposable {
   readonly server: FakeOllama;
-  /** Of every request so far, in order. */
+  /** The texts of every request so far, in order. */
   readonly requests: readonly (readonly string[])[];
 }
 
 interface EmbeddingOptions {
   readonly dimension?: number;
   readonly delayMs?: number;
-  /** True when it has answered in the model's place. */
+  /** Returns true if it has answered in place of the model. */
   readonly instead?: (texts: readonly string[], response: ServerResponse, request: number) => boolean;
 }
 

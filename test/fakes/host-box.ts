@@ -4,11 +4,11 @@ import path from "node:path";
 import type { Box, Entry, ExecRequest, ExecResult, FileResult } from "../../src/core/ports.ts";
 
 /**
- * No box at all: programs of this machine over a folder of a test's own, for what only real ones show (GNU's find and
- * tar). Nothing of a repository is ever started with it.
+ * Not a real box: runs programs of this machine over a test's own folder, for behaviour that only real programs show
+ * (GNU find and tar). It never starts anything from a repository.
  */
 export interface HostBox extends Box {
-  /** First words of what was started, in order. */
+  /** The first words of started commands, in order. */
   readonly started: string[];
 }
 

@@ -9,23 +9,23 @@ import { buffer } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 
 /**
- * A registry as the OCI distribution specification (v2) has it, on loopback, where engines take plain http: blobs by one
- * POST, by POST and PUT, or in pieces by PATCH; manifests by tag and by digest.
+ * A registry according to the OCI distribution specification (v2), on loopback, where engines accept plain http: blobs
+ * by one POST, by POST and PUT, or in pieces by PATCH; manifests by tag and by digest.
  */
 export interface ImageRegistry extends AsyncDisposable {
   /** 127.0.0.1:PORT */
   readonly host: string;
-  /** Method and path of every call, in their order. */
+  /** Method and path of every call, in order. */
   readonly heard: string[];
-  /** Blobs that were sent since it is there, by their digests. */
+  /** Blobs received since the start, by digest. */
   readonly sent: string[];
-  /** Only this user may do anything. */
+  /** If set, only this user may do anything. */
   login: { readonly username: string; readonly password: string } | undefined;
-  /** Nobody may push, and this is why. */
+  /** If set, nobody may push, for this reason. */
   denies: string | undefined;
-  /** It goes away when it has taken so many more bytes of blobs. */
+  /** The registry disappears after receiving this many more bytes of blobs. */
   goesAfter: number;
-  /** What a manifest's tag is, by `NAME:TAG`. */
+  /** Manifest digests by `NAME:TAG`. */
   readonly tags: Map<string, string>;
 }
 
@@ -74,7 +74,7 @@ async function answer(registry: ImageRegistry, store: Store, call: Call): Promis
   const { request, url } = call;
   if (!isKnown(registry, request)) {
     call.response.setHeader("www-authenticate", 'Basic realm="registry"');
-    // Of the specification's own words an engine makes an error that it tries again for most of a minute.
+    // For the specification's own message an engine would retry for most of a minute.
     return refuse(call, 401, "UNAUTHORIZED", "authentication required, and not given");
   }
   if (url.pathname === "/v2/") return end(call, 200);
@@ -153,7 +153,7 @@ class Store {
     return end(call, 201, { location: `/v2/${name}/blobs/${digest}`, "docker-content-digest": digest });
   }
 
-  /** How many bytes of it are there now. */
+  /** Appends to an upload; returns its present size in bytes. */
   async #append(request: IncomingMessage, id: string): Promise<number> {
     const file = createWriteStream(this.#at(id), { flags: "a" });
     const registry = this.#registry;
@@ -199,7 +199,7 @@ class Store {
   }
 }
 
-/** Its head alone. */
+/** Sends only the head of a response. */
 function begin({ response }: Call, headers: Readonly<Record<string, string | number>>): void {
   response.writeHead(200, { "docker-distribution-api-version": "registry/2.0", ...headers });
 }

@@ -2,7 +2,7 @@ import type { ExecRequest, ExecResult, KeptOutput } from "../../src/core/ports.t
 
 type Put = (bytes: Uint8Array | string) => Promise<void>;
 
-/** The output of one fake command: its head, its last bytes, and how much came in all. */
+/** The output of one fake command: its head, its tail, and its total size. */
 export class FakeKeeper {
   readonly #streams = { stdout: new Stream(), stderr: new Stream() };
   readonly #request: ExecRequest;
@@ -22,11 +22,11 @@ export class FakeKeeper {
     const { keep, onOutput } = this.#request;
     const head = this.#streams[name].add(Buffer.from(given as Uint8Array), keep, onOutput === undefined);
     if (head.length === 0 || onOutput === undefined) return;
-    // That a reader fails is its own affair.
+    // A failing reader must not affect the command.
     await (async () => onOutput(name, head))().catch(() => undefined);
   }
 
-  /** The last of what was said on stderr, whoever took it. */
+  /** The tail of stderr, whoever has read it. */
   get errors(): string {
     return this.#errors;
   }

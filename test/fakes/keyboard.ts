@@ -3,10 +3,10 @@ import { sent } from "./terminal.ts";
 
 export interface FakeKeyboard {
   readonly keyboard: Keyboard;
-  /** What a person types, or their terminal sends for them. */
+  /** Sends what a person types, or what the terminal sends for them. */
   readonly type: (text: string) => void;
   readonly hangUp: () => void;
-  /** What was done with the terminal, and Ctrl-C that nobody read. */
+  /** Operations on the terminal, and Ctrl-C that nobody read. */
   readonly told: string[];
 }
 

@@ -9,60 +9,60 @@ import { type Claim, POOL_API, WarmPool } from "./warm-pool.ts";
 import { serveSocket } from "./web-socket.ts";
 
 /**
- * An API server as recorded traffic of a real one shows it (test/fixtures/kubernetes): objects, lists, watches and attached
- * containers of one namespace. Its pods are containers of the engine with the real runner in them.
+ * An API server modelled on recorded traffic of a real one (test/fixtures/kubernetes): objects, lists, watches and
+ * attached containers of one namespace. Its pods are containers of the engine with the real runner.
  */
 export interface FakeApi extends AsyncDisposable {
   readonly kubeconfig: string;
-  /** Method and path of every call, in their order. */
+  /** Method and path of every call, in order. */
   readonly heard: readonly string[];
   readonly faults: Fault[];
   readonly named: (resource: Resource) => readonly string[];
-  /** Every connection is cut, and every new one, until it is back. */
+  /** Cuts every connection, old and new, until the server is back. */
   readonly away: (is: boolean) => void;
-  /** What a webhook adds to every pod that is made. */
+  /** What a webhook changes in every new pod. */
   mutate: ((pod: Pod) => void) | undefined;
-  /** The next attached connection is cut when it has taken so many bytes. */
+  /** The next attached connection is cut after it has received this many bytes. */
   cutAttachAfter: number;
-  /** Every connection that is attached is cut when it has given so many more bytes. */
+  /** Cuts every attached connection after it has sent this many more bytes. */
   readonly cutSentAfter: (bytes: number) => void;
   readonly addPolicy: (policy: Policy) => Promise<Policy>;
-  /** Once the pod is so. */
+  /** Resolves once the pod is in this state. */
   readonly until: (pod: string, is: (pod: Pod) => boolean) => Promise<void>;
-  /** No node has room for new pods: what the scheduler says of it. */
+  /** No node has room for new pods; `message` is the scheduler's reason. */
   noRoom: (message: string | undefined) => void;
-  /** What it says of one that waits; undefined: there is a node for it. */
+  /** The scheduler's message for one waiting pod; undefined: there is a node for it. */
   readonly place: (pod: string, message: string | undefined) => void;
   /** Undefined: agent-sandbox is not installed. */
   readonly sandboxes: SandboxController | undefined;
   readonly installSandboxes: () => SandboxController;
-  /** One pool, with these objects; beside it Sandboxes are installed. */
+  /** Installs one pool with these objects, and Sandboxes. */
   readonly installPool: (objects: readonly object[]) => WarmPool;
   readonly pool: WarmPool | undefined;
-  /** What somebody runs in the pod's box, by another way than the runner. */
+  /** Runs a script in the pod's box by another way than the runner. */
   readonly intrude: (pod: string, script: string) => Promise<void>;
-  /** Its clock, in milliseconds before ours. */
+  /** How far the server's clock is ahead of ours, in milliseconds. */
   clockAhead: number;
   /** Rights that nobody has: `verb resource`. */
   readonly denied: Set<string>;
-  /** By somebody. */
+  /** Removes a pod, as somebody else would. */
   readonly remove: (pod: string) => Promise<unknown>;
-  /** The command lines of what runs in its box. */
+  /** The command lines of the processes in the pod's box. */
   readonly processes: (pod: string) => Promise<readonly string[]>;
-  /** Its node ends the pod, for this reason. */
+  /** The node ends the pod for this reason. */
   readonly evict: (pod: string, why: { readonly reason: string; readonly message: string }) => Promise<void>;
 }
 
 type Resource = "pods" | "networkpolicies";
 type Served = Resource | "sandboxes" | "sandboxclaims" | "sandboxwarmpools";
 
-/** Met by the first call that fits, so many times. */
+/** Applied to the first matching calls, this many times. */
 export interface Fault {
   readonly fits: RegExp;
   times: number;
   readonly status: number;
   readonly body: unknown;
-  /** The body is an event of a watch that begins well. */
+  /** The body is an event of a watch that began well. */
   readonly streamed?: true;
 }
 
@@ -153,7 +153,7 @@ interface State {
   pool: WarmPool | undefined;
 }
 
-/** As `kubectl` reads it: one context. */
+/** A kubeconfig with one context, as `kubectl` reads it. */
 const kubeconfigOf = (port: number): string =>
   JSON.stringify({
     apiVersion: "v1",
@@ -198,7 +198,7 @@ interface Wanted {
   readonly selector: readonly string[];
 }
 
-/** What its controllers keep, where it is installed. */
+/** Serves the objects of agent-sandbox's controllers, if installed. */
 async function agentSandbox(
   { sandboxes, pool }: FakeApi,
   exchange: Exchange,
@@ -231,7 +231,7 @@ async function object(api: FakeApi, keeper: PodKeeper, asking: Asking): Promise<
   listed(response, keeper.all(resource), selectorIn(searchParams));
 }
 
-/** What it says of itself. */
+/** Fixed answers of the server about itself. */
 function fixedAt(api: FakeApi, pathname: string): unknown {
   if (pathname === "/version") return { major: "1", minor: "20", gitVersion: "v1.20.2" };
   if (pathname === "/apis/node.k8s.io/v1/runtimeclasses/gvisor") return { handler: "runsc" };
@@ -350,11 +350,11 @@ function watch(keeper: PodKeeper, response: ServerResponse, query: URLSearchPara
 interface Attaching {
   readonly request: IncomingMessage;
   readonly socket: Duplex;
-  /** How much may be given still, of all connections. */
+  /** How many more bytes all connections together may send. */
   readonly state: { sent: number };
 }
 
-/** As the kubelet of 1.20 does it: v4, streams by a first byte, and a status at the end. */
+/** Attaches as the kubelet of 1.20 does: protocol v4, streams marked by a first byte, and a status at the end. */
 async function attach(api: FakeApi, keeper: PodKeeper, { request, socket, state }: Attaching): Promise<void> {
   const { pathname, searchParams } = new URL(request.url ?? "/", "http://x");
   const [, , name = ""] = PLACE.exec(pathname) ?? [];

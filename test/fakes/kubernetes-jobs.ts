@@ -4,51 +4,51 @@ import type { AddressInfo } from "node:net";
 import type { ConfigMap, Job, Pod } from "../../src/kubernetes/manifest.ts";
 
 /**
- * The part of an API server that a batch speaks to, with a controller of Jobs that goes by what is written in them:
- * indexes, the back-off of each, the policy of failures. What a pod comes to is told by the test.
+ * The part of an API server that a batch uses, with a controller that follows the Jobs' fields: indexes, the back-off
+ * of each, the failure policy. The test decides how each pod ends.
  */
 export interface PodPlay {
   readonly code?: number;
-  /** Of the container `loop`; or another one's. */
+  /** The container with this exit code; `loop` by default. */
   readonly container?: "loop" | "clone";
   readonly reason?: string;
   readonly message?: string;
-  /** Of the pod: `Evicted` … */
+  /** The pod's reason: `Evicted` … */
   readonly podReason?: string;
-  /** As a drained node ends it. */
+  /** Ended by a drained node. */
   readonly disrupted?: boolean;
-  /** It waits for this and never begins. */
+  /** The pod waits for this and never begins. */
   readonly waits?: { readonly reason: string; readonly message: string };
-  /** It runs until this is settled. */
+  /** The pod runs until this settles. */
   readonly until?: Promise<unknown>;
-  /** What its admission makes of the pod. */
+  /** How admission changes the pod. */
   readonly admitted?: (pod: Pod) => void;
 }
 
 interface Faults {
-  /** Requests are not answered: their connections break. */
+  /** Requests are not answered; their connections break. */
   down: boolean;
-  /** The next so many watches are told that their state is too old. */
+  /** The number of next watches that are told that their version is too old. */
   expired: number;
-  /** Creating this kind is refused for a quota. */
+  /** Creating this kind is refused because of a quota. */
   quota: "jobs" | "configmaps" | "pods" | undefined;
   /** Fields of a Job's spec that an older cluster does not know. */
   drops: readonly string[];
   hasAccount: boolean;
-  /** What the admission of Jobs makes of one. */
+  /** How admission changes a Job. */
   mutates: (job: Job) => void;
-  /** Each watch ends after so many events. */
+  /** Each watch ends after this many events. */
   watchEnds: number;
-  /** Asked before each request is worked on, and after it, before it is answered; what it gives is waited for. */
+  /** Called before each request is processed and again before it is answered; a returned promise is awaited. */
   hold: (at: { readonly nth: number; readonly when: "before" | "after" }) => Promise<void> | undefined;
 }
 
 export interface FakeCluster extends AsyncDisposable {
   readonly url: string;
-  /** A kubeconfig of it. */
+  /** A kubeconfig for this server. */
   readonly config: string;
   readonly faults: Faults;
-  /** `METHOD path`, as they came. */
+  /** `METHOD path` of all requests, in order. */
   readonly asked: string[];
   /** `index/attempt` of each pod that has run. */
   readonly ran: string[];
@@ -57,9 +57,9 @@ export interface FakeCluster extends AsyncDisposable {
   readonly maps: Map<string, ConfigMap>;
   readonly deleteJob: (name: string) => void;
   readonly deletePod: (index: number) => void;
-  /** As a queue lets a Job begin. */
+  /** Starts a Job, as a queue does. */
   readonly admit: (name: string) => void;
-  /** As a controller tries once more what was refused. */
+  /** Retries what was refused, as a controller does. */
   readonly retry: () => void;
 }
 
@@ -236,7 +236,7 @@ class Store {
     return [201, map];
   }
 
-  /** In pages, as they are asked for. */
+  /** Lists pods in pages, as requested. */
   #listPods(url: URL): Reply {
     const limit = Number(url.searchParams.get("limit") ?? 500);
     const from = Number(url.searchParams.get("continue") ?? 0);
@@ -284,7 +284,7 @@ class Store {
       left -= 1;
       if (left <= 0) response.end();
     };
-    // What has happened since the list that it begins at.
+    // Sends the changes since the list at which the watch begins.
     const since = Number(url.searchParams.get("resourceVersion"));
     for (const pod of this.pods.values())
       if (Number(pod.metadata?.resourceVersion) > since) tell("MODIFIED", pod);
@@ -347,7 +347,7 @@ interface ControllerWorld {
   readonly mayCreate: () => boolean;
 }
 
-/** One Job's indexes, from the first on, as many at a time as it says. */
+/** Runs the indexes of one Job in order, with its parallelism. */
 class Controller {
   readonly #world: ControllerWorld;
   readonly #completed = new Set<number>();
@@ -355,7 +355,7 @@ class Controller {
   readonly #failures = new Map<number, number>();
   readonly #attempts = new Map<number, number>();
   readonly #active = new Map<number, Pod>();
-  /** A pod of an earlier one was ended with its Job. */
+  /** Stops the controller: its pods were ended with their Job. */
   #times = 0;
   #stopped = false;
 
@@ -441,7 +441,7 @@ interface Made {
   readonly failures: number;
 }
 
-/** Its name says nothing of the order: as a controller's, it ends with signs of chance. */
+/** The name does not reveal the order: as with a real controller, it ends with random characters. */
 const podOf = (job: Job, { index, attempt, failures }: Made): Pod => ({
   metadata: {
     name: `${job.metadata?.name}-${index}-${createHash("sha256").update(`${index}/${attempt}`).digest("hex").slice(0, 5)}`,
@@ -467,7 +467,7 @@ const podOf = (job: Job, { index, attempt, failures }: Made): Pod => ({
   status: { phase: "Pending", startTime: "2026-01-01T00:00:00Z" },
 });
 
-/** As 1.33 was seen to make it: defaults of the API, the index of the controller, and where it runs. */
+/** The specification as 1.33 was observed to create it: API defaults, the controller's index, and the node. */
 function madeSpec(job: Job, index: number): Pod["spec"] & {} {
   const spec = structuredClone(job.spec?.template.spec) ?? { containers: [] };
   const fieldPath = "metadata.labels['batch.kubernetes.io/job-completion-index']";
@@ -545,7 +545,7 @@ function endedPod(
 
 type Rule = NonNullable<NonNullable<Job["spec"]>["podFailurePolicy"]>["rules"][number];
 
-/** The first rule that fits, as the controller reads them; `Count` where none does. */
+/** The action of the first matching rule, as the controller reads them; `Count` if none matches. */
 function actionOf({ status: state }: Pod, rules: readonly Rule[]): string {
   const conditions = state?.conditions ?? [];
   const containers = [...(state?.initContainerStatuses ?? []), ...(state?.containerStatuses ?? [])];

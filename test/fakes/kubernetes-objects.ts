@@ -8,22 +8,24 @@ import { Cluster, type ClusterTime } from "../../src/kubernetes/cluster.ts";
 import { statusOf } from "./kubernetes-api.ts";
 import { serveSocket } from "./web-socket.ts";
 
-/** An API server of objects alone, with no containers behind them, that can be gone, and on a clock that only waiting moves. */
+/**
+ * An API server for objects only, without containers, that can be away, and with a clock that only waiting advances.
+ */
 export interface ObjectsApi extends AsyncDisposable {
   readonly cluster: Cluster;
-  /** By their paths. */
+  /** Objects by path. */
   readonly objects: Map<string, unknown>;
-  /** Method and path of what was heard and, unless it was lost, answered. */
+  /** Method and path of requests that were received and, unless lost, answered. */
   readonly heard: string[];
-  /** From now on every connection is cut; it is back when the clock has moved so far. */
+  /** Cuts every connection until the clock has advanced this far. */
   readonly away: (ms: number) => void;
-  /** What fits is done, and the connection cut before anything is said of it; once each. */
+  /** A matching request is executed, but its connection is cut before the answer; once per pattern. */
   readonly lost: RegExp[];
-  /** What fits is never answered. */
+  /** Matching requests are never answered. */
   silent: RegExp | undefined;
-  /** What fits is refused. */
+  /** Matching requests are refused. */
   refuses: { readonly fits: RegExp; readonly status: number; readonly reason: string } | undefined;
-  /** Called when the clock has moved. */
+  /** Called when the clock has advanced. */
   onWait: () => void;
   readonly waited: () => number;
 }

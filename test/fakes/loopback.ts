@@ -2,14 +2,14 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from "nod
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** A server on this machine that answers each request with bytes that were thought out before. */
+/** A server on this machine that answers each request with prepared bytes. */
 
 export interface Served {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Pieces are written apart; a number is a pause in milliseconds. */
+  /** Pieces are written separately; a number is a pause in milliseconds. */
   readonly body?: string | readonly (string | Uint8Array | number)[];
-  /** Bytes that are written at a time; whole pieces when left out. */
+  /** Bytes written at a time; whole pieces by default. */
   readonly slice?: number;
   /** As in a scenario of the contract suite; `endless` repeats the last piece. */
   readonly ends?: "done" | "cut" | "silent" | "endless";
@@ -20,14 +20,14 @@ export interface Heard {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  /** Of the connection, the same for requests that share one. */
+  /** The client's port, the same for requests that share a connection. */
   readonly port: number | undefined;
 }
 
 export interface Loopback extends AsyncDisposable {
   readonly url: string;
   readonly heard: readonly Heard[];
-  /** Resolves when a client has left before the end of its answer. */
+  /** Resolves when a client leaves before the end of its answer. */
   readonly left: Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -35,7 +35,7 @@ export interface Loopback extends AsyncDisposable {
 export const EVENTS = { "content-type": "text/event-stream; charset=utf-8" } as const;
 export const JSON_TYPE = { "content-type": "application/json; charset=utf-8" } as const;
 
-/** Answers in order; the last one is given again. */
+/** Gives the answers in order; the last one is repeated. */
 export async function startLoopback(answers: readonly [Served, ...Served[]]): Promise<Loopback> {
   const heard: Heard[] = [];
   const { promise: left, resolve: leave } = Promise.withResolvers<void>();

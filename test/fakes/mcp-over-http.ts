@@ -10,7 +10,7 @@ interface McpOverHttp extends AsyncDisposable {
 
 const ignore = (): void => undefined;
 
-/** The server of the fixtures behind streamable HTTP: each message is answered at once. */
+/** The fixtures' server behind streamable HTTP: each message is answered at once. */
 export async function startMcpOverHttp(): Promise<McpOverHttp> {
   const called: string[] = [];
   const server = createServer((request, response) => {

@@ -3,15 +3,15 @@ import { converse } from "../fixtures/mcp-server.ts";
 
 export interface FakeProgram {
   readonly start: StartProgram;
-  /** What the client wrote, each message as it came. */
+  /** All messages from the client, in order. */
   readonly heard: readonly unknown[];
-  /** How often it was started. */
+  /** How often the program was started. */
   readonly starts: () => number;
-  /** It ends as if by itself, or with what it was in. */
+  /** Ends the program as if by itself, or together with its box. */
   readonly end: (by: ProgramEnd["by"], reason: string) => void;
 }
 
-/** The server of the fixtures without a process: a program whose pipes are functions. */
+/** The fixtures' server without a process: a program whose pipes are functions. */
 export function fakeProgram(scenario: (start: number) => string): FakeProgram {
   const heard: unknown[] = [];
   const state: { starts: number; end?: (end: ProgramEnd) => void } = { starts: 0 };

@@ -11,11 +11,11 @@ export interface McpWeb extends AsyncDisposable {
     readonly authorization: string | undefined;
     readonly body: string;
   }[];
-  /** Every session that there was is unknown from now on, as after a start of the server. */
+  /** Forgets every session, as after a restart of the server. */
   readonly forget: () => void;
 }
 
-/** The server of the fixtures behind HTTP, with a session for each greeting; `answer` takes a request away from it. */
+/** The fixtures' server behind HTTP, with a session for each greeting; `answer` may handle a request instead. */
 export async function startMcpWeb(
   answer: (request: IncomingMessage, response: ServerResponse) => boolean = () => false,
 ): Promise<McpWeb> {

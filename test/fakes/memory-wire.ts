@@ -12,7 +12,7 @@ import {
   type Scenario,
 } from "../contract/provider-server.ts";
 
-/** A server and its adapter in one, without a network: what a scenario says, as wire events. */
+/** A server and its adapter in one, without a network: turns a scenario into wire events. */
 export function memoryServer(scenario: Scenario): Promise<Opened> {
   let requests = 0;
   return Promise.resolve(
@@ -26,7 +26,7 @@ export function memoryServer(scenario: Scenario): Promise<Opened> {
   );
 }
 
-/** A wire that has no server behind it; what it was asked is kept. */
+/** A wire without a server that records its requests. */
 export function recorded(inner: Wire): Opened {
   const asked: WireRequest[] = [];
   const { promise: left, resolve: leave } = Promise.withResolvers<void>();

@@ -26,7 +26,7 @@ export const chatLine = ({ content = "", thinking, calls }: ChatMessage): string
     done: false,
   });
 
-/** Every call has the index 0, as the built-in parsers leave it. */
+/** Every call has index 0, as Ollama's built-in parsers leave it. */
 const asCall = ({ name, args, id = "call_k3j9x0ab" }: ChatCall): object => ({
   id,
   function: { index: 0, name, arguments: args },

@@ -4,8 +4,8 @@ import { chatLine, doneLine } from "./ollama-chat.ts";
 import { startFakeOllama } from "./ollama-server.ts";
 
 /**
- * What runs as `ollama` in an image of the tests: it keeps its models and the parts of downloads in the folder that the
- * sidecar's volume is for, so that a container that is made anew has what the one before it had.
+ * Runs as `ollama` in a test image: it keeps its models and the parts of downloads in the folder of the sidecar's
+ * volume, so that a recreated container has what its predecessor had.
  */
 
 const STORE = "/root/.ollama";
@@ -21,7 +21,7 @@ const models = (): string[] =>
     .filter((file) => file.endsWith(".model"))
     .map((file) => decodeURIComponent(file.slice(0, -".model".length)));
 
-/** Goes on where an earlier download of the same model stopped, as Ollama does. */
+/** Continues an earlier download of the same model, as Ollama does. */
 function pull(body: unknown, response: ServerResponse, add: (name: string) => void): void {
   const { model } = body as { readonly model: string };
   const part = fileOf(model, "part");

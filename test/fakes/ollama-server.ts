@@ -2,49 +2,49 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** A loopback server that speaks Ollama's wire format, and breaks it on request. */
+/** A loopback server with Ollama's wire format, which can be broken on request. */
 
 interface FakeModel {
-  /** In the language of Go's templates. */
+  /** A template in Go's template language. */
   readonly template?: string;
-  /** Of the server's own, instead of the template. */
+  /** A renderer of the server, instead of the template. */
   readonly renderer?: string;
   readonly name: string;
   readonly size?: number;
-  /** Trained context length; null leaves it out. */
+  /** Trained context length; null omits it. */
   readonly trained?: number | null;
-  /** Context length it is loaded with; left out, it is not in memory. */
+  /** Context length of the loaded model; if absent, the model is not in memory. */
   readonly loaded?: number;
   readonly capabilities?: readonly string[];
-  /** As the file counts them; left out, its details say 8.2B. */
+  /** Parameter count in the file; if absent, the details say 8.2B. */
   readonly parameters?: number;
-  /** What the details say, where they say something else. */
+  /** Parameter size in the details, if different. */
   readonly billions?: string;
 }
 
-/** What is wrong with an answer: nothing ever comes, no JSON, a web page, another server, HTTP errors, a cut. */
+/** A fault in an answer: no answer at all, invalid JSON, a web page, another server, HTTP errors, a cut connection. */
 type Fault = "silent" | "garbage" | "html" | "redirect" | "missing" | "error" | "cut";
 
 type Route = (body: unknown, response: ServerResponse) => void;
 
 export interface FakePull {
-  /** The lines of the stream: JSON values, or text as it is. */
+  /** The lines of the stream: JSON values, or text sent unchanged. */
   readonly lines: readonly unknown[];
-  /** What follows them: a proper end, a broken connection, silence, or the last line again and again. */
+  /** What follows the lines: a proper end, a broken connection, silence, or the last line repeated. */
   readonly ending?: "end" | "cut" | "silence" | "repeat";
 }
 
 export interface FakeOllamaOptions {
   readonly version?: string;
-  /** Any that is free, when left out. */
+  /** By default any free port. */
   readonly port?: number;
-  /** Loopback, when left out. */
+  /** Loopback by default. */
   readonly host?: string;
   readonly models?: readonly FakeModel[];
-  /** By path, `*` for every path. */
+  /** Faults by path, `*` for every path. */
   readonly faults?: Readonly<Record<string, Fault>>;
   readonly pull?: FakePull;
-  /** Every answer comes that much later. */
+  /** Delay of every answer. */
   readonly delayMs?: number;
   /** Answers for further paths, such as /api/chat, or in place of the usual ones. */
   readonly routes?: Readonly<Record<string, Route>>;
@@ -211,7 +211,7 @@ const PULL: FakePull = {
   ],
 };
 
-/** Streams the lines; a model whose pull says success is there afterwards. */
+/** Streams the lines; after a success the model exists. */
 function pull(
   body: unknown,
   response: ServerResponse,

@@ -13,7 +13,7 @@ import {
 } from "../contract/provider-server.ts";
 import { EVENTS, type Heard, JSON_TYPE, type Served, startLoopback } from "./loopback.ts";
 
-/** A server that speaks the chat API of OpenAI, and the adapter talking to it. */
+/** A server with OpenAI's chat API, and the adapter connected to it. */
 
 const HEAD = { id: "chatcmpl-1", object: "chat.completion.chunk", created: 1, model: "contract-model" };
 
@@ -118,7 +118,7 @@ function partEvents(part: Part, index: number, slice: number | undefined): reado
   }
 }
 
-/** Cut between UTF-16 units: JSON escapes what that leaves alone. */
+/** Splits between UTF-16 units: JSON escapes lone surrogates. */
 export function pieces(text: string, size = Math.max(text.length, 1)): readonly string[] {
   return Array.from({ length: Math.ceil(text.length / size) }, (_, at) =>
     text.slice(at * size, (at + 1) * size),

@@ -55,7 +55,7 @@ interface PodStatus {
   initContainerStatuses?: readonly object[];
 }
 
-/** As far as anything here looks at it; the rest goes through as it came. */
+/** The fields of a pod that are read here; the others pass through unchanged. */
 export interface Pod {
   readonly metadata: Metadata;
   readonly spec: PodSpec;
@@ -72,7 +72,7 @@ export interface Policy {
 
 type Item = Pod | Policy;
 
-/** `none`: a loopback alone; `enforced`: policies hold; `open`: nobody enforces them. */
+/** `none`: only a loopback; `enforced`: policies hold; `open`: nothing enforces policies. */
 export type PodNetwork = "none" | "enforced" | "open";
 type Resource = "pods" | "networkpolicies";
 
@@ -81,7 +81,7 @@ interface PodEvent {
   readonly object: Pod;
 }
 
-/** What the real one (1.20) sets where nothing was said. */
+/** Defaults that the real API server (1.20) sets. */
 const POD_DEFAULTS = {
   schedulerName: "default-scheduler",
   serviceAccountName: "default",
@@ -105,7 +105,10 @@ const CONTAINER_DEFAULTS = {
 };
 const LABEL = "dev.harness.test";
 
-/** As a kubelet makes it: open to whoever the pod is, while a tmpfs of the engine's is as the image's folder below it. */
+/**
+ * As a kubelet creates it: writable for the pod's user, while an engine's tmpfs takes the mode of the image's folder
+ * below it.
+ */
 const inMemory = (target: string, size: string): MountSettings => ({
   Type: "volume",
   Target: target,
@@ -120,14 +123,14 @@ const inMemory = (target: string, size: string): MountSettings => ({
   },
 });
 
-/** What says nothing does not come back. */
+/** Drops fields without content, as the API does. */
 function dropNothings(fields: Record<string, unknown>): void {
   for (const name of ["hostNetwork", "hostPID", "hostIPC", "tty"])
     if (fields[name] === false) delete fields[name];
   if (JSON.stringify(fields["nodeSelector"]) === "{}") delete fields["nodeSelector"];
 }
 
-/** The objects of a namespace, and the containers that its pods are. */
+/** The objects of a namespace, and the containers that act as its pods. */
 export class PodKeeper implements AsyncDisposable {
   readonly #objects = { pods: new Map<string, Pod>(), networkpolicies: new Map<string, Policy>() };
   readonly #containers = new Map<string, Container>();
@@ -187,7 +190,7 @@ export class PodKeeper implements AsyncDisposable {
     return answer;
   }
 
-  /** What the scheduler says of pods, as long as no node has room; said again, with other words, of one that waits. */
+  /** The scheduler's message while no node has room; a changed message is reported again for a waiting pod. */
   noRoom: string | undefined;
 
   place(name: string, message: string | undefined): void {
@@ -216,7 +219,7 @@ export class PodKeeper implements AsyncDisposable {
     return found;
   }
 
-  /** As what removes the orphans of a cluster does it: with their owner, policies go. */
+  /** Removes policies with their owner, as the cluster's garbage collector does. */
   async collect(uid: string | undefined): Promise<void> {
     for (const [name, { metadata }] of this.#objects.networkpolicies)
       if (metadata.ownerReferences?.some((owner) => owner.uid === uid) === true)
@@ -232,7 +235,7 @@ export class PodKeeper implements AsyncDisposable {
     await this.#containers.get(`${name}/box`)?.kill();
   }
 
-  /** The command lines of what runs in its box. */
+  /** The command lines of the processes in the pod's box. */
   async processes(name: string): Promise<readonly string[]> {
     const found = (await this.#containers.get(`${name}/box`)?.top({ ps_args: "-eo pid,args" })) as
       | { readonly Processes: readonly (readonly string[])[] }
@@ -240,7 +243,7 @@ export class PodKeeper implements AsyncDisposable {
     return (found?.Processes ?? []).map((words) => words.slice(1).join(" "));
   }
 
-  /** As by `kubectl exec`, until it has ended. */
+  /** Runs a script as `kubectl exec` does, to its end. */
   async intrude(name: string, script: string): Promise<void> {
     const container = this.#containers.get(`${name}/box`);
     if (container === undefined) throw new Error(`no pod ${name}`);
@@ -319,7 +322,7 @@ export class PodKeeper implements AsyncDisposable {
     }
   }
 
-  /** As a node does that is told a digest. */
+  /** Pulls an image, as a node does for a digest. */
   async #pull(image: string): Promise<void> {
     if (this.#pulled.has(image)) return;
     const told = (await engine.api.pull(image)) as Readable;
@@ -327,7 +330,7 @@ export class PodKeeper implements AsyncDisposable {
     this.#pulled.add(image);
   }
 
-  /** Folders of the node, as a kubelet makes them: whoever the pod is may write there. */
+  /** Folders of the node, as a kubelet creates them: writable for the pod's user. */
   async #volumes(item: Pod): Promise<ReadonlyMap<string, string>> {
     const folders = new Map<string, string>();
     for (const { name, emptyDir } of item.spec.volumes) {
@@ -365,7 +368,7 @@ export class PodKeeper implements AsyncDisposable {
       StdinOnce: wanted.stdinOnce,
       AttachStdin: true,
       HostConfig: {
-        // One that begins without can be given none later on.
+        // A container that starts without a network cannot get one later.
         NetworkMode: this.#bridge?.name ?? "none",
         ReadonlyRootfs: wanted.securityContext.readOnlyRootFilesystem,
         CapDrop: wanted.securityContext.capabilities.drop,
@@ -378,7 +381,7 @@ export class PodKeeper implements AsyncDisposable {
     };
   }
 
-  /** Policies choose by labels and only ever add. */
+  /** Policies select pods by labels and only ever add rights. */
   #isShut(pod: Pod): boolean {
     if (this.#network === "none") return true;
     if (this.#network === "open") return false;
@@ -390,7 +393,7 @@ export class PodKeeper implements AsyncDisposable {
     return own.length > 0 && own.every(({ spec }) => (spec.egress ?? []).length === 0);
   }
 
-  /** As a policy engine: what is shut has no way out. */
+  /** Acts as a policy engine: a shut pod is disconnected. */
   async #enforce(): Promise<void> {
     if (this.#network !== "enforced" || this.#bridge === undefined) return;
     const bridge = engine.api.getNetwork(this.#bridge.name);

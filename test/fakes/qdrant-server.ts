@@ -9,8 +9,8 @@ import { Refusal } from "./qdrant/refusal.ts";
 import { type Match, PublishedApi } from "./qdrant/schema.ts";
 
 /**
- * A Qdrant in memory, on this machine. Each request and each answer is held against the published schema; a breach
- * is answered with 400 and makes closing the server fail, and with it the test.
+ * An in-memory Qdrant on this machine. Each request and each answer is checked against the published schema; a
+ * violation is answered with 400 and makes closing the server, and with it the test, fail.
  */
 
 interface QdrantCall {
@@ -21,7 +21,7 @@ interface QdrantCall {
 }
 
 export type Fault =
-  /** The connection is cut before anything is done, or when it is done and not yet answered. */
+  /** The connection is cut before the request is executed, or after it but before the answer. */
   | "reset"
   | "reset after"
   | "silent"
@@ -36,10 +36,10 @@ export type Fault =
 export interface FakeQdrantOptions extends Keys {
   readonly version?: string;
   readonly title?: string;
-  /** What is there already; shared by servers that come after each other. */
+  /** Existing collections, shared by successive servers. */
   readonly collections?: Collections;
   readonly limits?: Limits;
-  /** Of one request. */
+  /** Maximum bytes of one request. */
   readonly largest?: number;
 }
 
@@ -47,12 +47,12 @@ export interface FakeQdrant extends AsyncDisposable {
   readonly url: string;
   readonly collections: Collections;
   readonly calls: QdrantCall[];
-  /** What goes wrong with the request that has this number, from 0 on. */
+  /** The fault for the request with this number, from 0. */
   fault: (call: QdrantCall, number: number) => Fault | undefined;
   readonly close: () => Promise<void>;
 }
 
-/** Compiled once, as far as it is used. */
+/** Only the used parts are compiled, once. */
 const API = new PublishedApi();
 const MAX_BYTES = 32 * 2 ** 20;
 
@@ -114,7 +114,7 @@ async function serve(
   response.writeHead(answer.status, { "content-type": "application/json" }).end(JSON.stringify(answer.body));
 }
 
-/** Null where the client has left in the middle of it. */
+/** Null if the client left in the middle of the request. */
 async function bytesOf(request: IncomingMessage): Promise<Buffer | null> {
   const pieces: Buffer[] = [];
   try {
@@ -138,7 +138,7 @@ function checkedAnswer(match: Match, url: URL, sent: Sent, context: ServerContex
   return answer;
 }
 
-/** What the schema of today has and a server of that version would pass over. */
+/** Reports a field of today's schema that a server of this version would ignore. */
 function newerThan(version = "1.19", body: unknown): string | undefined {
   const [, minor] = /^\d+\.(\d+)/.exec(version) ?? [];
   return Number(minor) < 19 && JSON.stringify(body ?? "").includes('"idf":{"corpus"')
@@ -180,7 +180,7 @@ function answerTo(match: Match, url: URL, { body, bytes }: Sent, { fake, options
   }
 }
 
-/** Whether the fault was the answer. */
+/** Whether the fault replaced the answer. */
 async function spoilt(fault: Fault | undefined, response: ServerResponse): Promise<boolean> {
   if (fault === undefined || fault === "reset after") return false;
   if (fault === "silent") return true;

@@ -1,7 +1,7 @@
 import path from "node:path";
 import type { FakeProcess } from "./commands.ts";
 
-/** The little of ripgrep that the tools ask for, with --null; globs and surroundings are not looked at. */
+/** The small part of ripgrep that the tools use, with --null; globs and context lines are ignored. */
 export async function rg({ words, folder, files, out, err }: FakeProcess): Promise<number> {
   const place = path.resolve(folder, words.at(-1) ?? ".");
   const names = files.names(place);

@@ -14,7 +14,7 @@ interface Run {
 
 type Why = "cancelled" | "timeout" | "input";
 
-/** Only the loss of the box rejects. */
+/** Rejects only if the box is lost. */
 export function runFake({ request, tree, known, workspace, lost }: Run): Job {
   const keeper = new FakeKeeper(request);
   const stop = new AbortController();
@@ -65,7 +65,7 @@ async function* watched(input: AsyncIterable<Uint8Array>, onFailure: () => void)
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 
-/** As long and as whole as the words of a program must be. */
+/** Checks the limits for the words of a program: length, and no NUL. */
 function unsendable({ words, env = {} }: ExecRequest): FakeEnd | undefined {
   const texts = [...words, ...Object.entries(env).flat()];
   const long = texts.some((text) => text.length >= 128 * 1024) || texts.join("").length > 2 ** 20;
@@ -86,7 +86,7 @@ function unstartable({ name, folder, tree, known }: Asked): FakeEnd | undefined 
   return Object.hasOwn(known, name) ? undefined : unstarted(127);
 }
 
-/** Of a command that was started and not ended by force. */
+/** The kept file of a command that was started and not killed. */
 function keptBy(
   { keepFile }: ExecRequest,
   { why, end }: Parameters<typeof ended>[0],

@@ -27,7 +27,7 @@ export interface Sandbox {
 
 export const SANDBOX_API = "/apis/agents.x-k8s.io/v1beta1";
 
-/** What the published schema of v1beta1 (0.5.6) has in a specification; anything else is dropped by a server. */
+/** Fields of a specification in the published schema of v1beta1 (0.5.6); a server drops any other. */
 const FIELDS: ReadonlySet<string> = new Set([
   "podTemplate",
   "volumeClaimTemplates",
@@ -37,7 +37,7 @@ const FIELDS: ReadonlySet<string> = new Set([
   "operatingMode",
 ]);
 
-/** Why the published schema refuses it, or would drop something. */
+/** Why the published schema refuses the object or would drop a part of it. */
 export function unlikeSandbox({ apiVersion, kind, spec }: Sandbox): readonly string[] {
   const { podTemplate, service, shutdownTime = "", shutdownPolicy } = spec;
   return [
@@ -57,14 +57,14 @@ export function unlikeSandbox({ apiVersion, kind, spec }: Sandbox): readonly str
   ];
 }
 
-/** FNV-1a, as the controller has it. */
+/** FNV-1a, as the controller uses it. */
 function nameHash(name: string): string {
   let hash = 0x81_1c_9d_c5;
   for (const byte of Buffer.from(name)) hash = Math.imul(hash ^ byte, 0x01_00_01_93) >>> 0;
   return hash.toString(16).padStart(8, "0");
 }
 
-/** What the controller says of one: beside whether it is ready, that nobody asked for it to be suspended. */
+/** The controller's status of a Sandbox: besides readiness, that nobody asked to suspend it. */
 const statusOf = (...conditions: readonly object[]): NonNullable<Sandbox["status"]> => ({
   conditions: [
     { type: "Suspended", status: "False", reason: "NotSuspended", message: "Sandbox is not suspended" },
@@ -75,18 +75,18 @@ const statusOf = (...conditions: readonly object[]): NonNullable<Sandbox["status
 const names = (kept: object): string => Object.keys(kept).toSorted().join(",");
 
 /**
- * The controller of kubernetes-sigs/agent-sandbox 0.5.6, as it was seen to treat a Sandbox that runs
- * (sandbox-resource.cluster.test.ts): its pod, what that has beside the template, what it notes of it, and what it says
- * where there can be none. It makes a pod once its Sandbox has been looked at: it is never there at once.
+ * The controller of kubernetes-sigs/agent-sandbox 0.5.6, as observed with a running Sandbox
+ * (sandbox-resource.cluster.test.ts): its pod, what the pod has beyond the template, its status, and its message if
+ * there can be no pod. It creates a pod only once its Sandbox has been read, never at once.
  */
 export class SandboxController {
   readonly #objects = new Map<string, Sandbox>();
   readonly #keeper: PodKeeper;
-  /** What becomes of every pod before it is made. */
+  /** How admission changes every pod before it is created. */
   readonly #admit: (pod: Pod) => void;
-  /** What the API tells it instead of making its pods. */
+  /** The API's refusal to create the controller's pods. */
   refusal: string | undefined;
-  /** Nobody runs it. */
+  /** The controller is not running. */
   idle = false;
 
   constructor(keeper: PodKeeper, admit: (pod: Pod) => void) {
@@ -113,14 +113,14 @@ export class SandboxController {
     return this.#objects.get(name);
   }
 
-  /** As one that is seen before it has its pod. */
+  /** Returns the Sandbox as it was before it got its pod. */
   looked(name: string): Sandbox | undefined {
     const sandbox = structuredClone(this.#objects.get(name));
     if (sandbox !== undefined) this.#reconcile(sandbox);
     return sandbox;
   }
 
-  /** With it its pod, by what removes the orphans of a cluster. */
+  /** Removes a Sandbox and its pod, as the cluster's garbage collector does. */
   async remove(name: string): Promise<Sandbox | undefined> {
     const found = this.#objects.get(name);
     this.#objects.delete(name);

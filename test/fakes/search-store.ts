@@ -19,10 +19,10 @@ interface Kept {
   readonly vectors: Map<string, Float32Array>;
 }
 
-/** What stores in memory have been given; it stays when they are closed. */
+/** The contents of in-memory stores, which outlive closing them. */
 export type SearchMemory = Map<string, Kept>;
 
-/** The port and nothing else: no bound, no speed, all of it gone with the process. */
+/** Implements only the port: no limits, no speed; everything ends with the process. */
 export function memorySearchStore(memory: SearchMemory, identity: StoreIdentity): SearchStore {
   const key = JSON.stringify(identity);
   const kept: Kept = memory.get(key) ?? { files: new Map(), vectors: new Map() };

@@ -19,7 +19,7 @@ import { Clock, statusAfter } from "../../src/sessions/stored-session.ts";
 import { newId, onlyId } from "../../src/sessions/session-store.ts";
 import { pageOf } from "../../src/sessions/outputs.ts";
 
-/** A store without a disk. What is handed in is copied, so that what is handed out stays as it was. */
+/** A store without a disk. Values are copied on the way in, so that values handed out never change. */
 export function memoryStore(now: () => number = Date.now): SessionStore {
   const clock = new Clock(now);
   const sessions = new Map<string, MemorySession>();

@@ -2,21 +2,21 @@ import { Writable } from "node:stream";
 import { Output } from "../../src/render/tty/output.ts";
 import type { Clock } from "../../src/render/tty/paced-writer.ts";
 
-// What the caller's environment says of terminals is none of these tests' business.
+// The caller's environment must not affect these tests.
 for (const name of ["CI", "FORCE_COLOR", "NO_COLOR"]) delete process.env[name];
 process.env["TERM"] = "xterm";
 
 export interface FakeTerminal {
   readonly stream: Output;
-  /** All that was written. */
+  /** Everything that was written. */
   readonly written: () => string;
-  /** Its lines as a person sees them now, without colours. */
+  /** The lines as a person sees them now, without colours. */
   readonly seen: () => readonly string[];
-  /** It takes nothing more until what it gives is called. */
+  /** Stops accepting output until the returned function is called. */
   readonly stop: () => () => void;
 }
 
-/** A stream that says what it is; without columns it is a pipe. */
+/** A stream that reports its kind; without columns it is a pipe. */
 export function fakeTerminal(columns?: number, colours = false): FakeTerminal {
   let all = "";
   let goesOn = Promise.resolve();
@@ -47,7 +47,7 @@ export function fakeTerminal(columns?: number, colours = false): FakeTerminal {
   };
 }
 
-/** What a terminal with colours gets of a text. */
+/** The bytes that a colour terminal receives for a text. */
 export function sent(text: string): string {
   const { stream, written } = fakeTerminal(80, true);
   stream.write(text);
@@ -57,7 +57,7 @@ export function sent(text: string): string {
 const withoutColours = (text: string): string => text.replaceAll(/\u001B\[\d+m/g, "");
 const afterErasing = (line: string): string => line.split("\r\u001B[2K").at(-1) ?? "";
 
-/** Time goes by only when it is told to. */
+/** A clock that advances only on request. */
 export function fakeClock(): {
   readonly clock: Clock;
   readonly pass: (ms: number) => void;

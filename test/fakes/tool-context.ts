@@ -6,7 +6,7 @@ export interface MemoryOutputs extends Outputs {
   readonly kept: readonly string[];
 }
 
-/** As the store keeps them: `o1`, `o2`, …; an offset within a character moves to its start. */
+/** Keeps outputs as the store does: `o1`, `o2`, …; an offset inside a character moves to its start. */
 export function memoryOutputs(): MemoryOutputs {
   const kept: string[] = [];
   return {
@@ -74,7 +74,7 @@ function memoryShell(start: string): ShellState {
   };
 }
 
-/** Subagents that all do the same; none runs in the background. */
+/** Subagents that all behave the same; none runs in the background. */
 export const fakeSubagents = (run: (part: Part) => Promise<ToolResult>): Subagents => ({
   run,
   begin: ({ prompt }) => ({ kind: "ok", text: `begun: ${prompt}` }),
@@ -86,7 +86,7 @@ export interface FakeToolContext extends ToolContext {
   readonly known: Map<string, string>;
 }
 
-/** A context whose everything is in memory. */
+/** A context entirely in memory. */
 export function fakeToolContext(over: Partial<ToolContext> = {}): FakeToolContext {
   const workspace = over.workspace ?? "/repo";
   const known = new Map<string, string>();

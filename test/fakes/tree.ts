@@ -18,10 +18,10 @@ interface Node {
 
 const MAX_COUNT = 64 * 2 ** 20;
 const NOTHING = new Uint8Array();
-/** At the top of the workspace: what was there is protected, what is made later is taken out. */
+/** Names at the top of the workspace: existing ones are protected, new ones are removed. */
 const GUARDED = new Set([".git", ".harness", ".vscode"]);
 
-/** The files of a fake box, by their absolute paths. */
+/** The files of a fake box, by absolute path. */
 export class FakeTree {
   readonly #root: string;
   readonly #nodes = new Map<string, Node>();
@@ -80,7 +80,7 @@ export class FakeTree {
     return ok({ lines: lines.slice(0, limit), more: lines.length > limit });
   }
 
-  /** Absolute names of the files below a folder, or of the file itself. */
+  /** Absolute paths of the files below a folder, or of the file itself. */
   names(place: string): readonly string[] {
     return [...this.#nodes]
       .filter(([file, { kind }]) => kind === "file" && (file === place || file.startsWith(`${place}/`)))
@@ -89,7 +89,7 @@ export class FakeTree {
       .toSorted();
   }
 
-  /** False where a wall is. */
+  /** Creates a node; false if the path is protected. */
   make(file: string, kind: Entry["kind"]): boolean {
     if (this.isProtected(file)) return false;
     const above = path.dirname(file);
@@ -124,7 +124,7 @@ export class FakeTree {
     return GUARDED.has(path.basename(top)) && (this.#first?.has(top) ?? false);
   }
 
-  /** Takes out what was planted, and says what that was. */
+  /** Removes planted paths and returns them. */
   takePlanted(): readonly string[] {
     const tops = new Set([...this.#nodes.keys()].map((file) => this.#topOf(file)));
     const planted = [...tops].filter((top) => GUARDED.has(path.basename(top)) && !this.#first.has(top));

@@ -31,8 +31,9 @@ interface Objects {
 }
 
 /**
- * The controllers of pools of kubernetes-sigs/agent-sandbox 0.5.6, as they were seen (warm-pool.cluster.test.ts): what pods
- * that wait have beside the template, what one has once it is given, and that it goes with its claim. One pool, filled once.
+ * The pool controllers of kubernetes-sigs/agent-sandbox 0.5.6, as observed (warm-pool.cluster.test.ts): what waiting
+ * pods have beyond the template, what a pod has once it is given, and that it is deleted with its claim. One pool,
+ * filled once.
  */
 export class WarmPool {
   readonly name: string;
@@ -68,7 +69,7 @@ export class WarmPool {
     }
   }
 
-  /** Once all of them run. */
+  /** Resolves once all waiting pods run. */
   async ready(): Promise<readonly string[]> {
     for (const name of this.#waiting)
       await this.#keeper.until(name, ({ status }) => status.phase === "Running");
@@ -89,7 +90,7 @@ export class WarmPool {
     return claim;
   }
 
-  /** As one that is seen before it is given something. */
+  /** Returns the claim as it was before it got a pod. */
   looked(name: string): Claim | undefined {
     const claim = structuredClone(this.#claims.get(name));
     if (claim !== undefined) this.#give(name);

@@ -2,17 +2,19 @@ import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 
-/** The server's end of one WebSocket (RFC 6455), as far as an API server's streams need it: whole binary messages. */
+/**
+ * The server's end of one WebSocket (RFC 6455), limited to what an API server's streams need: whole binary messages.
+ */
 export interface ServedSocket {
   readonly send: (message: Buffer) => boolean;
   readonly close: () => void;
-  /** The connection is gone, as by a network. */
+  /** Cuts the connection, as a network failure would. */
   readonly cut: () => void;
   readonly stream: Duplex;
 }
 
 interface Taking {
-  /** A promise holds back what comes next. */
+  /** A returned promise delays the next message. */
   readonly onMessage: (message: Buffer) => Promise<void> | void;
   readonly onEnd: () => void;
 }
@@ -77,7 +79,7 @@ interface Frame {
   readonly body: Buffer;
 }
 
-/** What a client sends is masked. */
+/** Reads a client's frames, which are masked. */
 async function* framesOf(stream: Duplex): AsyncGenerator<Frame> {
   let bytes: Buffer = Buffer.alloc(0);
   for await (const chunk of stream as AsyncIterable<Buffer>) {

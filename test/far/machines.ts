@@ -12,28 +12,28 @@ import { makeCertificates } from "../fixtures/https-stub.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
 
 /**
- * Three machines of namespaces on this one: `near`, where harness is typed; `far`, with an engine and files of its own, where no
- * folder of users, of this checkout or of tests is seen; `jump`, by which far has a second address that near does not reach.
- * Near and far are joined by a line of their own. All of it ends with this process.
+ * Three machines simulated by namespaces on this one: `near`, where harness is typed; `far`, with its own engine and
+ * files, which sees no folder of users, of this checkout or of tests; `jump`, through which far has a second address
+ * that near cannot reach directly. A separate line connects near and far. Everything ends with this process.
  */
 export interface Machines extends AsyncDisposable {
-  /** Near's home and a workspace `work` in it. */
+  /** Near's home, with a workspace `work` in it. */
   readonly place: Scratch;
-  /** Far's engine, straight, for a look at what it has. */
+  /** Direct access to far's engine, to inspect it. */
   readonly engine: Engine;
-  /** `harness …` on near. */
+  /** Runs `harness …` on near. */
   readonly harness: (words: readonly string[], start?: Start) => Promise<Ran>;
-  /** A program on near. */
+  /** Runs a program on near. */
   readonly near: (words: readonly string[], start?: Start) => Promise<Ran>;
-  /** A shell line in the network of near, as root. */
+  /** Runs a shell line in near's network, as root. */
   readonly onLine: (line: string) => string;
-  /** A program on near, until it is killed. */
+  /** Starts a program on near that runs until it is killed. */
   readonly stays: (words: readonly string[]) => ChildProcess;
 }
 
 interface Start {
   readonly env?: Readonly<Record<string, string>>;
-  /** Words of a program that runs it. */
+  /** Words of a program that runs this one. */
   readonly under?: readonly string[];
   readonly whenBegun?: (child: ChildProcess) => void;
 }
@@ -74,7 +74,7 @@ const SSHD = [
   "",
 ].join("\n");
 
-/** What each machine of its own does before anything else: its own /run, own users, nothing of this machine's. */
+/** The set-up of each separate machine: its own /run and users, nothing of this machine. */
 const machine = (folder: string, name: string): string => `
 set -e
 hostname ${name}
@@ -97,7 +97,7 @@ dockerd --data-root /run/m/docker --exec-root /run/m/exec --pidfile /run/m/docke
   --tlsverify --tlscacert /run/m/certs/ca.pem --tlscert /run/m/certs/own.pem --tlskey /run/m/certs/own.key >/run/m/dockerd.log 2>&1 &
 `;
 
-/** Until whoever keeps it is gone. */
+/** Waits until the process that holds the machine is gone. */
 const STAY = "cat >/dev/null\n";
 
 export async function startMachines(): Promise<Machines> {
@@ -108,7 +108,7 @@ export async function startMachines(): Promise<Machines> {
   const alone = ["--net", "--mount", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"];
   const far = hold(stack, alone, `${machine(place.at("far"), "far")}${DOCKERD}${STAY}`);
   const jump = hold(stack, alone, `${machine(place.at("jump"), "jump")}${STAY}`);
-  // No engine of this machine is near's.
+  // Hides this machine's engine from near.
   const socket = "[ ! -S /run/docker.sock ] || mount --bind /dev/null /run/docker.sock";
   const files = `for file in passwd hosts; do mount --bind ${place.at("near")}/$file /etc/$file; done`;
   const setUp = `set -e; hostname near; ${files}; ${socket}; ip link set lo up; ${STAY}`;
@@ -136,11 +136,11 @@ export async function startMachines(): Promise<Machines> {
   };
 }
 
-/** A folder of far's that its engine reads as /etc/docker, where this machine has one. */
+/** The folder that far's engine reads as /etc/docker, if this machine has /etc/docker. */
 export const farDocker = (place: Scratch): string | undefined =>
   existsSync("/etc/docker") ? place.at("far/docker-etc") : undefined;
 
-/** What the machines have of files before they are there. */
+/** Creates the machines' files before the machines start. */
 async function filesOf(place: Scratch): Promise<void> {
   execFileSync("chown", ["-R", "1000:1000", place.at("work")]);
   const certs = place.at("far/certs");
@@ -158,7 +158,7 @@ async function filesOf(place: Scratch): Promise<void> {
   await place.write("near/hosts", `127.0.0.1 localhost\n${FAR} far\n10.213.78.2 jump\n`);
 }
 
-/** A machine: it ends with its standard input, and so with this process. */
+/** Starts a machine, which ends with its standard input and so with this process. */
 function hold(stack: AsyncDisposableStack, apart: readonly string[], script: string): ChildProcess {
   const child = spawn("unshare", [...apart, "--propagation", "private", "sh", "-c", script], {
     stdio: ["pipe", "ignore", "ignore"],
@@ -175,7 +175,7 @@ function hold(stack: AsyncDisposableStack, apart: readonly string[], script: str
 
 const netOf = (pid: number | string): string => readlinkSync(`/proc/${pid}/ns/net`);
 
-/** It has left the namespaces of this process. */
+/** Resolves once the machine has left this process's namespaces. */
 async function entered(child: ChildProcess): Promise<void> {
   const patience = AbortSignal.timeout(20_000);
   while (child.exitCode === null && netOf(child.pid ?? 0) === netOf("self")) {
@@ -255,7 +255,7 @@ async function answering(host: string): Promise<Engine> {
   }
 }
 
-/** Of containers that ended with their engine. */
+/** Removes control groups of containers that ended with their engine. */
 async function removeGroups(): Promise<void> {
   const root = "/sys/fs/cgroup";
   const empty = async (folder: string): Promise<void> => {

@@ -1,7 +1,7 @@
 /**
- * `npm run test:ssh [-- FILE…]`: boxes of an engine on a machine of its own, as far as one can be had here, by the system's ssh
- * and a real sshd. By hand, beside the tests, as root. It ends with 2 where there can be no such machine, with 1 where something is
- * not as it should be.
+ * `npm run test:ssh [-- FILE…]`: tests boxes of an engine on another machine, as far as that can be simulated here,
+ * over the system's ssh and a real sshd. Run by hand, apart from the tests, as root. Exits with 2 if there can be no
+ * such machine, with 1 if something is wrong.
  */
 import { spawnSync } from "node:child_process";
 import { skip } from "../fixtures/engine.ts";

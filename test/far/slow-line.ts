@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** `node slow-line.ts HOST PORT MS`, as a ProxyCommand of ssh: what is sent arrives half as many milliseconds later, each way. */
+/** `node slow-line.ts HOST PORT MS`, as a ProxyCommand of ssh: delays data by half of MS in each direction. */
 const [host = "", port = "", ms = ""] = process.argv.slice(2);
 const half = Number(ms) / 2;
 const far = connect(Number(port), host).setNoDelay(true);

@@ -1,6 +1,6 @@
 /**
- * Which tests a change touches: those from which a changed file is reached by imports, or by the strings that name
- * files (workers, programs that are started, fixtures). Types do not count, they are gone when a test runs.
+ * Determines which tests a change affects: those that reach a changed file by imports, or by strings that name files
+ * (workers, started programs, fixtures). Type imports do not count: they are gone when a test runs.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -9,13 +9,13 @@ import type { TestFile } from "./suites.ts";
 
 export interface Selection {
   readonly chosen: readonly TestFile[];
-  /** Reached too, but of a slow suite. */
+  /** Also affected, but in a slow suite. */
   readonly left: readonly TestFile[];
 }
 
 const CODE = /\.[cm]?[jt]s$/;
 
-/** What every test stands on. */
+/** Files that affect every test. */
 const EVERYWHERE = new Set(["package.json", "package-lock.json", "tsconfig.json", "test/run.ts"]);
 
 const git = (root: string, ...words: readonly string[]): string =>
@@ -23,7 +23,7 @@ const git = (root: string, ...words: readonly string[]): string =>
 
 const names = (text: string): readonly string[] => text.split("\0").filter((name) => name !== "");
 
-/** Files that are other than where this branch left main, the work tree and what is not added yet included. */
+/** Files that differ from the point where this branch left main, including the work tree and untracked files. */
 export function changedFiles(root: string): readonly string[] {
   const changed = names(git(root, "diff", "--name-only", "--no-renames", "-z", baseOf(root)));
   const added = names(git(root, "ls-files", "--others", "--exclude-standard", "-z"));
@@ -35,7 +35,7 @@ function baseOf(root: string): string {
     try {
       return git(root, "merge-base", main, "HEAD").trim();
     } catch {
-      // A clone without that branch.
+      // The clone lacks that branch.
     }
   return "HEAD";
 }
@@ -49,10 +49,10 @@ function filesUnder(root: string, folder: string): readonly string[] {
     );
 }
 
-/** A string that may name a file, and not the one of an import of types. */
+/** A string that may name a file, except in a type import. */
 const NAMED = /(import type [^;]*? from )?(["'`])([\w@./-]+)\2/g;
 
-/** What this module names: its imports, and files by a path from here, from the root, or by their last name. */
+/** The files that this module names: its imports, and files by a relative path, by a path from the root, or by name. */
 function namedIn(
   file: string,
   text: string,
@@ -71,7 +71,7 @@ function namedIn(
   return [...found];
 }
 
-/** By each file, those that name it. */
+/** For each file, the files that name it. */
 function namersOf(root: string): ReadonlyMap<string, readonly string[]> {
   const files = ["src", "test", "sandbox", "bench", "bin", "docs", "examples"].flatMap((folder) => [
     ...filesUnder(root, folder),
@@ -84,13 +84,13 @@ function namersOf(root: string): ReadonlyMap<string, readonly string[]> {
   return namers;
 }
 
-/** The modules that are made of a table of YAML stand in its folder. */
+/** Modules generated from a YAML table lie in its folder. */
 const madeOf = (root: string, file: string): readonly string[] =>
   /^src\/.*\.yaml$/.test(file)
     ? filesUnder(root, path.posix.dirname(file)).filter((name) => name.endsWith(".generated.ts"))
     : [];
 
-/** Everything from which one of these is reached, themselves included. */
+/** All files that reach one of these, including themselves. */
 function reaching(
   changed: readonly string[],
   namers: ReadonlyMap<string, readonly string[]>,
@@ -100,12 +100,12 @@ function reaching(
   return seen;
 }
 
-/** What tests that start the CLI stand on, though they import nothing of it. */
+/** Files that affect tests that start the CLI, although these import none of them. */
 const isOfProgram = (file: string): boolean => /^(src|sandbox|bin)\/|^Dockerfile/.test(file);
 
 /**
- * Unit tests that reach the change, however far; of the slow suites those that were changed themselves, and with `all`
- * also those that reach it and, after a change of the program, those that start it.
+ * Unit tests that reach the change, however far; of the slow suites only changed tests, and with `all` also those that
+ * reach it and, after a change of the program, those that start the CLI.
  */
 export function selected(
   root: string,

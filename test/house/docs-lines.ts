@@ -1,9 +1,9 @@
-/** What the documentation shows: its pages, their links, and the command lines of harness on them. */
+/** Reads the documentation: its pages, their links, and their harness command lines. */
 import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { repository } from "./plant.ts";
 
-/** Markdown that people read, from the root of the repository; the changelog tells of what was, too. */
+/** Markdown pages for people, from the root of the repository; the changelog describes past states too. */
 export const pages = (): readonly string[] =>
   globSync(["*.md", "docs/*.md", "examples/**/*.md"], { cwd: repository })
     .filter((page) => !page.includes("node_modules"))
@@ -13,16 +13,16 @@ export const textOf = (page: string): string => readFileSync(path.join(repositor
 
 const FENCE = /^( *)(```+|~~~+)(\w*)[^\n]*\n([^]*?)^\1\2 *$/gm;
 
-/** Without its blocks of code, and without code in lines. */
+/** The text without code blocks and inline code. */
 const prose = (text: string): string => text.replaceAll(FENCE, "").replaceAll(/`[^`\n]*`/g, "`…`");
 
-/** Where links of a page lead that are no addresses of the web. */
+/** Targets of a page's links, except web addresses. */
 export const linksOf = (text: string): readonly string[] =>
   [...prose(text).matchAll(/\]\(([^)\s]+)\)/g)]
     .map(([, target = ""]) => target)
     .filter((target) => !/^(https?|mailto):/.test(target));
 
-/** The anchors of a page, as forges make them of its headings. */
+/** The anchors of a page, as forges derive them from its headings. */
 export function anchorsOf(text: string): ReadonlySet<string> {
   const headings = text.replaceAll(FENCE, "").matchAll(/^#+ (.+)$/gm);
   return new Set(
@@ -35,20 +35,20 @@ export function anchorsOf(text: string): ReadonlySet<string> {
   );
 }
 
-/** A command line of harness: its words, and whether it can be typed as it stands. */
+/** A harness command line: its words, and whether it can be typed as shown. */
 export interface Shown {
   readonly page: string;
   readonly line: string;
   readonly words: readonly string[];
-  /** A synopsis with choices, or with something left out, has flags that can be looked up, and no more. */
+  /** False for a synopsis with choices or omissions, whose flags can be looked up, but nothing more. */
   readonly whole: boolean;
 }
 
-/** What is printed stands in `text`: flags of commands that it names can be looked up, and no more. */
+/** `text` blocks show output: flags of commands named in it can be looked up, but nothing more. */
 const SHELL = new Set(["sh", "bash", "yaml", "text", ""]);
 const PROGRAM = /(^|\/)harness$/;
 
-/** Every command line of harness on a page: in blocks, and as code in a line. */
+/** Every harness command line on a page, in blocks and inline code. */
 export function shownOn(page: string, text: string): readonly Shown[] {
   const blocks = [...text.matchAll(FENCE)].filter(([, , , language = ""]) => SHELL.has(language));
   const lines = blocks.flatMap(([, , , language, block = ""]) =>
@@ -72,7 +72,7 @@ export function shownOn(page: string, text: string): readonly Shown[] {
 const TOKEN =
   /(?<gap>\s+)|(?<op>&&|\|\||>>?|[|;&()<])|(?<text>(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s|;&()<>'"\\])+)|./gsu;
 
-/** The commands of a line of shell, each as its words: enough for lines that are written to be read. */
+/** The commands of a shell line, each as its words: sufficient for lines written to be read. */
 function simpleCommands(line: string): readonly (readonly string[])[] {
   const commands: string[][] = [[]];
   let file = false;

@@ -125,8 +125,8 @@ const OWNERS = {
 };
 
 /**
- * Of these folders everybody may use the types; values come from the folders named here alone, so that what reaches the
- * engine, a model, a database or a policy is constructed in app and handed down.
+ * Everybody may use the types of these folders; values may come only from the folders named here, so that whatever
+ * reaches the engine, a model, a database or a policy is constructed in app and passed down.
  */
 const VALUES = {
   cli: ["app", "render", "config", "core"],
@@ -191,11 +191,11 @@ const textOf = (source) =>
     ? source.quasis[0].value.cooked
     : source?.value;
 
-/** Nothing of it is there when the program runs. */
+/** Whether nothing of the import remains at run time. */
 const isTypeOnly = (node) =>
   node.type === "TSImportType" || Array.from(kindsIn(node)).every((kind) => kind === "type");
 
-/** Of an import or export as a whole, or of each name in it; one that names nothing is of values. */
+/** The kind of an import or export as a whole, or of each name in it; one without names is a value import. */
 function* kindsIn({ importKind, exportKind, specifiers = [] }) {
   const whole = String(importKind ?? exportKind);
   if (whole === "type" || specifiers.length === 0) yield whole;
@@ -225,10 +225,10 @@ const layers = {
   },
 };
 
-/** A shorter file that one neighbour alone uses is a part of that neighbour. */
+/** A shorter file that only one neighbour uses belongs into that neighbour. */
 const FRAGMENT = 40;
 
-/** Who imports each file of src, and how; read once for a tree, from its texts. */
+/** Which files import each file of src, and how; read once per tree, from the source texts. */
 function importersIn(cwd) {
   const importers = new Map();
   for (const name of fs.readdirSync(path.join(cwd, "src"), { recursive: true })) {
@@ -246,7 +246,7 @@ function importersIn(cwd) {
 
 const trees = new Map();
 
-/** The one file that imports it, where that lies in the same folder and loads it at once. */
+/** The only file that imports this one, if it lies in the same folder and loads this file at once. */
 function onlyNeighbour(cwd, file) {
   if (!trees.has(cwd)) trees.set(cwd, importersIn(cwd));
   const [only, ...others] = trees.get(cwd).get(file) ?? [];
@@ -256,7 +256,7 @@ function onlyNeighbour(cwd, file) {
   return path.posix.dirname(importer) === path.posix.dirname(file) ? String(importer) : undefined;
 }
 
-/** Tables of data have no code of their own. */
+/** Tables of data do not count as code. */
 const isCode = (statement) => {
   const inner = statement.declaration ?? statement;
   if (inner.type === "VariableDeclaration")
@@ -264,7 +264,7 @@ const isCode = (statement) => {
   return /^(?:Function|Class|TSInterface|TSTypeAlias)/.test(inner.type);
 };
 
-/** Files are subjects: none is so short that it is only a part of its neighbour. */
+/** Files are subjects: none may be so short that it is only a part of its neighbour. */
 const fragments = {
   create(context) {
     const from = inHouse(path.relative(context.cwd, context.filename));
@@ -291,7 +291,7 @@ const tidy = {
       Program(node) {
         if (/(^|\/)(utils?|helpers?|misc|common)(\/|\.)/.test(from))
           context.report({ node, message: "name the file for what it owns" });
-        // The program of the command `harness index` has to have that name.
+        // The program of the command `harness index` must have that name.
         const named = ["src/tools/index.ts", "src/cli/commands/index/index.ts"];
         if (from.endsWith("/index.ts") && !named.includes(from))
           context.report({ node, message: "the only barrel is src/tools/index.ts" });
@@ -305,15 +305,15 @@ const tidy = {
   },
 };
 
-/** The only file that may write to a terminal, or name what leads to one. */
+/** The only file that may write to a terminal, or name a path to one. */
 const WRITER = "src/render/tty/output.ts";
 const WRITE = `only ${WRITER} writes to stdout, stderr or a terminal; use its stdout and stderr`;
 const SCREENS =
   /^\/(?:dev\/(?:tty|pts|std(?:out|err)|console|fd\/[12]$)|proc\/(?:self|thread-self|\d+)\/fd\/[12]$)/;
 const STREAMS = new Set(["stdout", "stderr", "_rawDebug"]);
-/** What a command of oclif says by itself. */
+/** Methods by which an oclif command prints. */
 const OWN_WORDS = new Set(["log", "logToStderr", "logJson", "warn"]);
-/** Of what is imported: a second way to write, or colours that the writer would show as text. */
+/** Forbidden imports: a second way to write, or colours that the writer would show as text. */
 const IMPORTED = { "@oclif/core": ["ux"], "node:util": ["styleText"] };
 
 /** @returns {unknown} */
@@ -321,10 +321,10 @@ const nameOf = (node) => (node?.type === "Identifier" ? node.name : textOf(node)
 const isProcess = (node) =>
   (node?.type === "Identifier" && node.name === "process") ||
   (node?.type === "MemberExpression" && nameOf(node.property) === "process");
-/** 1 or 2, as a descriptor. */
+/** Whether a node is the descriptor 1 or 2. */
 const isStandard = (node) => node?.type === "Literal" && (node.value === 1 || node.value === 2);
 
-/** Nothing of others reaches a terminal but through the one writer. */
+/** No text of others reaches a terminal except through the one writer. */
 const screen = {
   create(context) {
     const from = inHouse(path.relative(context.cwd, context.filename));
@@ -362,16 +362,16 @@ const screen = {
   },
 };
 
-/** As far as it is written out. */
+/** The stdio setting, as far as it is literal. */
 function stdioOf(node) {
   const list = node.type === "ArrayExpression" ? node.elements : [node];
   return Array.from(list, textOf);
 }
 
-/** The only file that may make a row of folders. */
+/** The only file that may create a chain of folders. */
 const FOLDERS = "src/platform/folders.ts";
 
-/** Is it an object that says `recursive`, or one that could? */
+/** Whether this is an object that sets `recursive`, or may set it. */
 const mayRecurse = (node) =>
   node?.type === "ObjectExpression"
     ? Array.from(node.properties).some(
@@ -380,7 +380,7 @@ const mayRecurse = (node) =>
       )
     : node !== undefined && node.type !== "Literal";
 
-/** Node's own way to make a row of folders never ends below /proc. */
+/** Node's own way to create a chain of folders never ends below /proc. */
 const folders = {
   create(context) {
     const from = inHouse(path.relative(context.cwd, context.filename));

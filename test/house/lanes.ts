@@ -1,16 +1,18 @@
-/** Files of one kind, in the order in which they are to run. */
+/** Files of one kind, in the order in which they shall run. */
 export interface Lane {
   readonly files: readonly string[];
   readonly run: (file: string) => Promise<void>;
-  /** So many of them at once while other lanes want their share. */
+  /** Maximum number of its files at once while other lanes want their share. */
   readonly share: number;
-  /** So many at once where other lanes leave room. */
+  /** Maximum number at once if other lanes leave room. */
   readonly most: number;
-  /** It begins when all of this lane has ended. */
+  /** The lane begins when that lane has ended. */
   readonly after?: Lane;
 }
 
-/** Runs all of these lanes, at most `most` files at once: what one lane does not want the others get, by their order. */
+/**
+ * Runs all lanes with at most `most` files at once: room that one lane does not use goes to the others, in their order.
+ */
 export async function runLanes(lanes: readonly Lane[], most: number): Promise<void> {
   const left = new Map(lanes.map((lane) => [lane, [...lane.files]]));
   const running = new Map(lanes.map((lane) => [lane, 0]));

@@ -6,7 +6,7 @@ import { scratch, type Scratch } from "../fixtures/scratch.ts";
 export const repository = path.join(import.meta.dirname, "../..");
 export const bin = path.join(repository, "node_modules/.bin");
 
-/** One file planted in a copy of the house, and what the linter must say about it: nothing when it is allowed. */
+/** A file planted in a copy of the house, and the linter's expected messages: none if the file is allowed. */
 export interface Planted {
   readonly name: string;
   readonly file: string;
@@ -16,14 +16,14 @@ export interface Planted {
 
 interface Report {
   readonly diagnostics: readonly {
-    /** Absent for what the linter says of its own directives. */
+    /** Absent for messages about the linter's own directives. */
     readonly code?: string;
     readonly message: string;
     readonly filename: string;
   }[];
 }
 
-/** A tree with the real configuration, in which nothing is linted yet. */
+/** A tree with the real configuration and nothing to lint yet. */
 export async function emptyHouse(): Promise<Scratch> {
   const place = await scratch({ "test/.keep": "" });
   for (const file of [".oxlintrc.json", "tsconfig.json", "package.json", "test/house/house.js"])
@@ -32,7 +32,7 @@ export async function emptyHouse(): Promise<Scratch> {
   return place;
 }
 
-/** What the real linter says, by file: `rule` or, for our own rules, `rule: message`. */
+/** The real linter's messages, by file: `rule` or, for our own rules, `rule: message`. */
 export async function lint(place: Scratch): Promise<ReadonlyMap<string, readonly string[]>> {
   const { stdout } = await run(path.join(bin, "oxlint"), ["--format=json", "src", "sandbox"], place.path);
   const { diagnostics } = JSON.parse(stdout) as Report;

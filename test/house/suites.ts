@@ -1,7 +1,7 @@
 /**
- * What kind of test a file holds and what it may share, read from its path and its text.
- * `unit` needs no engine and starts none of our programs; `e2e` starts the CLI, or programs of ours that are killed;
- * `engine` needs a container engine.
+ * Which kind of test a file contains and what it may share, judged by its path and text. `unit` needs no engine and
+ * starts none of our programs; `e2e` starts the CLI, or programs of ours that are killed; `engine` needs a container
+ * engine.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
@@ -9,18 +9,21 @@ import path from "node:path";
 export type Suite = "unit" | "e2e" | "engine";
 
 export interface TestFile {
-  /** From the root of the repository, with `/`. */
+  /** The path from the root of the repository, with `/`. */
   readonly file: string;
   readonly suite: Suite;
-  /** No other test runs while this one does: it says `// alone: <why>`, or kills programs by the clock. */
+  /** No other test runs at the same time: the file says `// alone: <why>`, or kills programs by the clock. */
   readonly alone: boolean;
-  /** It changes what a process has only once, so it has a process of its own. */
+  /** The file changes something that a process has only once, so it needs a separate process. */
   readonly ownProcess: boolean;
-  /** What it may take, in milliseconds, as long as it never ran here: long texts have many tests. */
+  /** A guess of its duration in milliseconds, while it has never run here: long files have many tests. */
   readonly guessMs: number;
 }
 
-/** What a process has once: its environment, folder, user, signals, exit code, clock and the hooks of its root test. */
+/**
+ * Things that a process has once: its environment, folder, user, signals, exit code, clock and the hooks of its root
+ * test.
+ */
 const ONCE = [
   /\bprocess\.env(\[[^\]]+\]|\.\w+) (\?\?)?= /,
   /\bdelete process\.env\b/,
@@ -30,7 +33,7 @@ const ONCE = [
   /\bmock\.(timers|method|module|getter|setter)\b/,
   /\bglobalThis\.\w+ = /,
   /^\s*(before|after|beforeEach|afterEach)\(/m,
-  // A client whose runner no longer answers says so seconds later, when the test has ended.
+  // A client whose runner no longer answers reports that seconds later, when the test has ended.
   /\bscripted-?runner\b/i,
   /^\s*\/\/ own process: \S/m,
 ];
@@ -59,35 +62,35 @@ export function testFiles(root: string): readonly TestFile[] {
     readdirSync(path.join(root, "test"), { recursive: true, encoding: "utf8" })
       .map((file) => path.posix.join("test", file.replaceAll(path.sep, "/")))
       .filter((file) => file.endsWith(".test.ts") && !file.startsWith("test/fixtures/tasks/"))
-      // They need a real model: test/real/main.ts runs them.
+      // These need a real model: test/real/main.ts runs them.
       .filter((file) => !file.endsWith(".real.test.ts"))
-      // They need a cluster: test/kubernetes/main.ts runs them.
+      // These need a cluster: test/kubernetes/main.ts runs them.
       .filter((file) => !file.endsWith(".cluster.test.ts"))
       .toSorted()
       .map((file) => described(file, readFileSync(path.join(root, file), "utf8")))
   );
 }
 
-/** What a file took, in milliseconds, when it ran last here; one that is not in it may be long. */
+/** The duration of each file in milliseconds when it last ran here; a file without an entry may be long. */
 export type Times = ReadonlyMap<string, number>;
 
 const UNKNOWN_MS = 2000;
 
-/** What these files take, guessed where nobody measured it. */
+/** The durations of these files, guessed if not measured. */
 export const expected = (files: readonly TestFile[], measured: Times): Times =>
   new Map([...files.map(({ file, guessMs }) => [file, guessMs] as const), ...measured]);
 
 const took = (times: Times, files: readonly string[]): number =>
   files.reduce((sum, file) => sum + (times.get(file) ?? UNKNOWN_MS), 0);
 
-/** Longest first, so that none runs at the end by itself. Those that took the same stay in their order. */
+/** Longest first, so that none runs alone at the end. Files with equal times keep their order. */
 export const longestFirst = <T>(
   all: readonly T[],
   times: Times,
   filesOf: (one: T) => readonly string[],
 ): T[] => all.toSorted((one, other) => took(times, filesOf(other)) - took(times, filesOf(one)));
 
-/** Deals these files to so many groups that take about the same time. */
+/** Distributes these files over groups of about equal duration. */
 export function dealt(
   files: readonly string[],
   groups: number,

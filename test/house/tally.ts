@@ -3,7 +3,7 @@ import { finished } from "node:stream/promises";
 import { run } from "node:test";
 import { spec, type TestEvent } from "node:test/reporters";
 
-/** Runs test files and counts: no test run, a failure, and a skip without a reason are red. */
+/** Runs test files and counts: no test run, a failure, or a skip without a reason makes the result red. */
 
 const ROOT = path.join(import.meta.dirname, "../..");
 const UNTRACKED = import.meta.resolve("./untracked-promises.ts");
@@ -11,7 +11,7 @@ const UNTRACKED = import.meta.resolve("./untracked-promises.ts");
 export class Tally {
   ran = 0;
   failed = 0;
-  /** Names of tests by the reason for which they were skipped. */
+  /** Names of skipped tests, by reason. */
   readonly #skipped = new Map<string, string[]>();
   readonly #failures: string[] = [];
 
@@ -36,15 +36,15 @@ export class Tally {
     this.#skipped.set(reason, [...(this.#skipped.get(reason) ?? []), name]);
   };
 
-  /** Says what was skipped and why. */
+  /** Whether tests ran, none failed, and every skip has a reason. */
   get green(): boolean {
     return this.ran > 0 && this.failed === 0 && !this.#skipped.has(NO_REASON);
   }
 
-  /** What each file of this run took, by its path from the root. */
+  /** The duration of each file of this run, by path from the root. */
   readonly times = new Map<string, number>();
 
-  /** A process of one file tells its own time; in one of many files each test counts for the file it stands in. */
+  /** A process with one file reports its own time; in a process with many files each test counts for its file. */
   readonly time = (event: TestEvent): void => {
     if (event.type !== "test:complete" || event.data.nesting > 0) return;
     const { name, file, details, entryFile } = event.data as CompletedTest;
@@ -55,7 +55,7 @@ export class Tally {
     this.times.set(known, (this.times.get(known) ?? 0) + details.duration_ms);
   };
 
-  /** Says of a process that was ended what it was at. */
+  /** Reports what a killed process was doing. */
   ended(event: Failed, mostMs: number, begun: readonly string[]): void {
     this.#shown.write(event);
     this.ran += 1;
@@ -65,7 +65,7 @@ export class Tally {
     this.#failures.push(`${file}\n  ended after ${mostMs / 60_000} minutes: ${what}`);
   }
 
-  /** What was skipped and why, then what failed: the end of a long output is what is read. */
+  /** Prints what was skipped and why, then what failed: people read the end of a long output. */
   async print(): Promise<void> {
     this.#shown.end();
     await finished(this.#shown);
@@ -91,22 +91,22 @@ function failureText({ name, file, details }: Failed["data"]): string {
   return `${name}\n  ${path.relative(ROOT, file ?? "")}\n${text.slice(0, MOST_OF_ONE)}`;
 }
 
-/** The file that its process was started with is not in the types yet; a test that is a process has none. */
+/** The types do not yet know the file with which the process was started; a test that is a process has none. */
 type CompletedTest = Extract<TestEvent, { type: "test:complete" }>["data"] & { readonly entryFile?: string };
 
 interface Bounds {
-  /** Over the environment of this process. */
+  /** Variables that override the environment of this process. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Of its Node. */
+  /** Flags for Node. */
   readonly flags?: readonly string[];
-  /** How long it may take: one that waits for ever is ended, and red. */
+  /** Time limit: a process that hangs is killed and counts as failed. */
   readonly mostMs?: number;
 }
 
-/** Far over what the longest file takes where many others compute. */
+/** Far longer than the longest file takes on a busy machine. */
 const MOST_MS = 15 * 60_000;
 
-/** Runs this module with the tests of one file, or of several, in a process of its own. */
+/** Runs this module with the tests of one or several files in a separate process. */
 export async function runFile(
   module: string,
   tally: Tally,
@@ -128,14 +128,14 @@ export async function runFile(
     follow(begun, event);
     told.push(event);
   }
-  // What a file tells stands together, whatever else ran meanwhile.
+  // Keeps the output of a file together, whatever else ran meanwhile.
   for (const event of told)
     if (over.aborted && event.type === "test:fail" && event.data.name === file)
       tally.ended(event, mostMs, [...begun]);
     else tally.note(event);
 }
 
-/** One run is one file: its sums say nothing beside those of the tally. */
+/** Each run is one file: its totals add nothing to those of the tally. */
 const isOfThisRun = ({ type, data }: TestEvent): boolean =>
   type === "test:summary" || (type === "test:diagnostic" && data.file === undefined);
 
@@ -143,7 +143,7 @@ const isOfThisRun = ({ type, data }: TestEvent): boolean =>
 function follow(begun: Set<string>, event: TestEvent): void {
   if (event.type !== "test:dequeue" && event.type !== "test:complete") return;
   const { name, file = "", entryFile } = event.data as CompletedTest;
-  // What is the process itself has none.
+  // The process's own entry has no file.
   if (entryFile === undefined) return;
   const known = `${path.relative(ROOT, file)}: ${name}`;
   if (event.type === "test:dequeue") begun.add(known);

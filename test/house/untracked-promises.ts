@@ -1,13 +1,13 @@
 /**
- * Loaded before a test file: Node's runner notes for each promise which test made it, to name the test of an error that
- * nobody caught; that is a twelfth of what unit tests compute. Here such an error makes the file red, and says where it
- * was thrown.
+ * Loaded before a test file: for each promise, Node's runner records which test created it, to name the test of an
+ * uncaught error; that takes a twelfth of the computing time of unit tests. Here such an error makes the file fail and
+ * shows where it was thrown.
  */
 import hooks from "node:async_hooks";
 
 const { createHook } = hooks;
 hooks.createHook = (callbacks) => createHook({ ...callbacks, trackPromises: false });
-// The runner takes what is there when it loads, everything else what Node has.
+// The runner uses this version when it loads; everything else uses Node's own.
 await import("node:test");
 hooks.createHook = createHook;
 

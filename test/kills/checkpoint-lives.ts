@@ -32,11 +32,12 @@ import { pictureOf } from "../fixtures/tree-picture.ts";
 import { type Dice, killed, noted, type Tally } from "./killed.ts";
 
 /*
- * Why a workspace is before or after, and no content is lost: contents are on the disk before an index names them, the
- * index before a tree names it, the tree before a step or a journal does. An undo and an apply write the whole plan,
- * with a tree of what is there, into a journal before they touch the first path, and drop it only when the step has its
- * last tree. Each path is replaced at once by a rename of what is whole. Whoever opens the workspace next does the rest of
- * the plan over again, but for paths that are neither as they were nor as they are to be: somebody has changed those.
+ * Why a workspace is in the state before or after, and no content is lost: contents are on disk before an index names
+ * them, the index before a tree names it, the tree before a step or a journal does. An undo and an apply write the
+ * whole plan, with a tree of the present state, into a journal before they touch the first path, and drop the journal
+ * only when the step has its last tree. Each path is replaced atomically by renaming a complete file. Whoever opens the
+ * workspace next repeats the rest of the plan, except for paths that are neither in the old nor in the new state:
+ * somebody has changed those.
  */
 
 const WRITER = "fixtures/checkpoint-writer.ts";
@@ -53,7 +54,7 @@ export const present = (seed: number): Readonly<Record<string, string>> =>
     Object.entries(stateOf(seed)).flatMap(([name, text]) => (text === null ? [] : [[name, text]])),
   );
 
-/** States are kept, and those of another session make room: what was said to be kept is there, and whole. */
+/** Keeps states, while those of another session make room: everything reported as kept must exist completely. */
 export async function stateLife(dice: Dice, kills: number, tally: Tally): Promise<void> {
   await using place = await scratch();
   const [state, work] = [place.at("state"), place.at("work")];
@@ -88,7 +89,7 @@ export async function stateLife(dice: Dice, kills: number, tally: Tally): Promis
   }
 }
 
-/** States of a session that is about to be forgotten, and one of another session in the same pack, which is told. */
+/** States of a session that will be forgotten, and one of another session in the same pack, which is returned. */
 async function keepOther(place: Scratch, seed: number): Promise<string> {
   const workspace = place.at("work");
   rmSync(workspace, { recursive: true });
@@ -104,7 +105,7 @@ async function keepOther(place: Scratch, seed: number): Promise<string> {
 
 const OWNER = 1000;
 
-/** As a user has it whose name root does not share. */
+/** Gives the files to an ordinary user, if run by root. */
 function giveTo(root: string): void {
   if (process.getuid?.() !== 0) return;
   chownSync(root, OWNER, OWNER);
@@ -118,7 +119,7 @@ const ownersIn = (root: string): readonly string[] =>
     return uid === lstatSync(root).uid ? [] : [`${name}: ${uid}`];
   });
 
-/** No path holds anything but what it held before or is to hold; asides are not the user's. */
+/** Checks that every path is in the old or the new state; temporary files of undo and apply are ignored. */
 function assertNothingHalf(root: string, ...pictures: readonly Readonly<Record<string, string>>[]): void {
   for (const [name, is] of Object.entries(pictureOf(root))) {
     if (/\/\.harness-(undo|redo|apply)-[^/]*$/.test(name) || is.startsWith("folder")) continue;
@@ -129,13 +130,13 @@ function assertNothingHalf(root: string, ...pictures: readonly Readonly<Record<s
   }
 }
 
-/** Without its rights, which come with the last step. */
+/** The content without its rights, which are set in the last step. */
 const contentIn = (is: string | undefined): string | undefined => is?.replace(/^(\w+) [0-7]+/, "$1");
 
 const open = (place: Scratch): CheckpointStore =>
   new CheckpointStore({ stateDir: place.at("state"), workspace: place.at("work") });
 
-/** Undone, and sometimes redone, killed in the middle; then somebody else writes, and whoever comes next finishes it. */
+/** Undo, sometimes redo, killed in the middle; then somebody else writes, and the next process finishes it. */
 export async function undoLife(dice: Dice, kills: number, tally: Tally): Promise<void> {
   for (let kill = 0; kill < kills; kill += 1) await undoOnce(dice, tally);
 }
@@ -210,7 +211,7 @@ function assertOneOf(
 const noteOther = (names: readonly string[], told: string): void =>
   void process.stderr.write(`other, ${told}: ${names.join(" ")}\n`);
 
-/** Everything belongs to the workspace's owner, and nothing is left that was only needed on the way. */
+/** Checks that everything belongs to the workspace's owner and that no temporary file is left. */
 function assertTidy(workspace: string, told: string): void {
   assert.deepEqual(ownersIn(workspace), [], told);
   const names = readdirSync(workspace, { recursive: true, encoding: "utf8" });
@@ -221,10 +222,10 @@ function assertTidy(workspace: string, told: string): void {
   );
 }
 
-/** Somebody writes into a file before what was cut short is finished. */
+/** Writes into a file, as somebody else, before the interrupted work is finished. */
 function usersLine(workspace: string, dice: Dice): string | undefined {
   const names = readdirSync(workspace, { recursive: true, encoding: "utf8" }).filter(
-    // Names come by way of links, too.
+    // The listing also follows links.
     (name) => !/\.harness-|^(?:link|flips)\//.test(name) && lstatSync(path.join(workspace, name)).isFile(),
   );
   if (names.length === 0) return undefined;
@@ -234,7 +235,7 @@ function usersLine(workspace: string, dice: Dice): string | undefined {
 }
 
 const FILES = 8;
-/** What somebody else wrote in between is there, whatever became of the rest. */
+/** Checks that what somebody else wrote in between is there, whatever became of the rest. */
 function assertKept(file: string, told: string): void {
   const text =
     lstatSync(file, { throwIfNoEntry: false })?.isFile() === true ? readFileSync(file, "utf8") : "gone";
@@ -267,7 +268,7 @@ export function edit(root: string, files: number): void {
   }
 }
 
-/** What a layer holds is moved in, killed in the middle; whoever comes next finishes it, and moves in the rest. */
+/** Applies a layer, killed in the middle; the next process finishes it and applies the rest. */
 export async function applyLife(dice: Dice, kills: number, tally: Tally): Promise<void> {
   for (let kill = 0; kill < kills; kill += 1) await appliedOnce(dice, tally);
 }
@@ -285,7 +286,7 @@ async function appliedOnce(dice: Dice, tally: Tally): Promise<void> {
   await noteBase(store, id, undefined);
   const before = pictureOf(workspace);
   await sleep(25);
-  // What is changed from here on is younger than the layer.
+  // Changes from here on are newer than the layer.
   const since = Date.now();
   edit(seen, FILES);
   const after = pictureOf(seen);

@@ -25,7 +25,7 @@ import { boxesOver } from "../fixtures/standing-boxes.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { type Dice, killingItself, type Moment, noted, type Tally } from "./killed.ts";
 
-/** The same as a user types it, with a real box; from the start of the program on. */
+/** The same as typed by a user, with a real box; timed from the start of the program. */
 export const startOf = (moment: Moment): RunStart => {
   if (moment.kind === "never") return {};
   return moment.kind === "time" ? { killAfterMs: moment.ms } : { env: { ...killingItself(moment) } };
@@ -33,7 +33,10 @@ export const startOf = (moment: Moment): RunStart => {
 
 const FILES = 400;
 
-/** `harness index`, killed over and over: the catalog is never ahead, and the last one makes what a fresh one is. */
+/**
+ * `harness index`, killed repeatedly: the catalog is never ahead of the store, and the last run produces the same as a
+ * fresh index.
+ */
 export async function indexLife(dice: Dice, kills: number, tally: Tally): Promise<void> {
   await using place = await household();
   const work = place.at("work");
@@ -67,20 +70,22 @@ function disturb(folder: string, dice: Dice): void {
 
 const WHOLE = "a line of a file that is written whole or not at all\n".repeat(4000);
 
-/** Writes files by tool and by command, without end. */
+/** A model that writes files by tool and by command, endlessly. */
 export const writer = (nth: number): Said =>
   nth % 2 === 0
     ? { calls: [["write_file", { path: `tool-${nth}.txt`, content: WHOLE }]] }
     : { calls: [["bash", { command: `echo ${nth} > shell-${nth}.txt; mkdir -p d${nth}` }]] };
 
-/** What tools wrote is there whole; what a shell redirects has its own rules. How many there are. */
+/**
+ * Checks that files written by tools are complete; redirections of a shell have their own rules. Returns their number.
+ */
 export async function wholeFiles(work: string): Promise<number> {
   const names = (await readdir(work)).filter((name) => name.startsWith("tool-"));
   for (const name of names) assert.equal(await readFile(path.join(work, name), "utf8"), WHOLE, name);
   return names.length;
 }
 
-/** Runs that write and are killed; then what they did is undone, and the user's own files are all that is left. */
+/** Runs that write and are killed; then their changes are undone, and only the user's own files must be left. */
 export async function runLife(dice: Dice, kills: number, tally: Tally): Promise<void> {
   await using place = await household({ "own.txt": "the user's\n" });
   await using model = await startModel((_chat, nth) => writer(nth), 8_000_000);
@@ -110,7 +115,7 @@ export async function runLife(dice: Dice, kills: number, tally: Tally): Promise<
   assert.deepEqual(await boxesOver(place.at("work")), []);
 }
 
-/** Every one of them can be read, and its history sent. */
+/** Checks that every session can be read and its history sent. */
 function sessionsIn(place: Scratch): readonly string[] {
   using store = openStore(place.at(".local/state/harness"), { warn: (text) => assert.fail(text) });
   const ids = store.list({ limit: 1000 }).map(({ id }) => id);
@@ -128,7 +133,7 @@ const replies = [
   FINE,
 ] as const;
 
-/** Never two boxes, and none that runs on once its harness is gone. */
+/** Checks that there are never two boxes, and that no box outlives its harness. */
 async function watched(place: Scratch, work: () => Promise<void>): Promise<void> {
   const seen = { most: 0 };
   const look = setInterval(() => {
@@ -147,7 +152,7 @@ async function lastSession(place: Scratch): Promise<string | undefined> {
   return line === "" ? undefined : (JSON.parse(line) as { readonly id: string }).id;
 }
 
-/** The question is there, or the run was not so far; whoever goes on comes to an end. */
+/** Checks that the question is there, or the run had not come so far; continuing must come to an end. */
 async function goesOn(place: Scratch, model: Model): Promise<string> {
   const session = await lastSession(place);
   if (session === undefined) return "no session yet";
@@ -175,14 +180,14 @@ async function untilStill(place: Scratch): Promise<void> {
   }
 }
 
-/** About when the box of such a run is parked. */
+/** The time around which the box of such a run is parked. */
 const PARKING_MS = [700, 1900] as const;
 const FREEZING_MS = 150;
 const APPROVING_MS = [150, 900] as const;
 const PARKING_STEPS = 115;
 const APPROVING_STEPS = 72;
 
-/** A third before a change, a third when what it takes to go on is being written, a third by the clock. */
+/** A third of the kills before a change, a third while the data for continuing is written, a third by the clock. */
 function parkingStart(place: Scratch, dice: Dice): RunStart {
   const kind = dice.below(3);
   if (kind === 0)
@@ -195,7 +200,7 @@ function parkingStart(place: Scratch, dice: Dice): RunStart {
 
 const between = (dice: Dice, [from, to]: readonly [number, number]): number => from + dice.below(to - from);
 
-/** Killed while it parks. */
+/** Kills a run while it parks. */
 export async function parkingLife(dice: Dice, kills: number, tally: Tally): Promise<void> {
   for (let kill = 0; kill < kills; kill += 1) {
     await using place = await household();
@@ -214,7 +219,7 @@ export async function parkingLife(dice: Dice, kills: number, tally: Tally): Prom
   }
 }
 
-/** Killed while it goes on with an answer. */
+/** Kills a run while it continues with an answer. */
 export async function approvingLife(dice: Dice, kills: number, tally: Tally): Promise<void> {
   for (let kill = 0; kill < kills; kill += 1) {
     await using place = await household();

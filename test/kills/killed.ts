@@ -4,22 +4,22 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 
-/** When a program is killed: before the nth change that it makes, or some time after it has begun to speak. */
+/** When a program is killed: before its nth change, or some time after its first output. */
 export type Moment =
   | { readonly kind: "step"; readonly at: number; readonly half: boolean }
   | { readonly kind: "time"; readonly ms: number }
   | { readonly kind: "never" };
 
 export interface Killed {
-  /** All whole lines that it said; a line that was cut short does not count. */
+  /** All complete lines of output; an incomplete line does not count. */
   readonly lines: readonly string[];
-  /** It came to its end before. */
+  /** The program ended before the kill. */
   readonly ended: boolean;
 }
 
 const STEPS = path.join(import.meta.dirname, "steps.ts");
 
-/** By what a program that somebody else starts kills itself. */
+/** Environment variables that make a program, started by something else, kill itself. */
 export function killingItself({ at, half }: Extract<Moment, { readonly kind: "step" }>): {
   readonly NODE_OPTIONS: string;
   readonly HARNESS_KILL_AT: string;
@@ -32,7 +32,10 @@ export function killingItself({ at, half }: Extract<Moment, { readonly kind: "st
   };
 }
 
-/** Runs one of our own programs until then. `file` below the tests' folder; a failure of its own is thrown. */
+/**
+ * Runs one of our own programs until that moment. `file` is below the tests' folder; a failure of the program itself is
+ * thrown.
+ */
 export async function killed(file: string, words: readonly string[], moment: Moment): Promise<Killed> {
   const program = path.join(import.meta.dirname, "..", file);
   const env = moment.kind === "step" ? { ...process.env, ...killingItself(moment) } : process.env;
@@ -54,7 +57,7 @@ async function killLater(child: ChildProcess, ms: number, closed: Promise<unknow
   child.kill("SIGKILL");
 }
 
-/** Numbers that a seed gives: the same again each time. */
+/** Pseudo-random numbers from a seed: the same each time. */
 export class Dice {
   #state: number;
 
@@ -62,7 +65,7 @@ export class Dice {
     this.#state = (Math.imul(seed, 0x9e37_79b1) ^ Math.imul(nth + 1, 0x85eb_ca6b)) >>> 0;
   }
 
-  /** From 0 up to, and without, `below`. */
+  /** A number from 0 up to, but excluding, `below`. */
   below(below: number): number {
     this.#state = (this.#state + 0x6d2b_79f5) >>> 0;
     let mixed = this.#state;
@@ -75,7 +78,7 @@ export class Dice {
     return items[this.below(items.length)] ?? items[0];
   }
 
-  /** Two of three before a change, the rest by the clock. */
+  /** Two thirds before a change, the rest by the clock. */
   moment({ steps, ms }: { readonly steps: number; readonly ms: number }): Moment {
     if (this.below(3) === 0) return { kind: "time", ms: this.below(ms * 10) / 10 };
     return { kind: "step", at: 1 + this.below(steps), half: this.below(2) === 0 };
@@ -83,13 +86,13 @@ export class Dice {
 }
 
 export interface Tally {
-  /** Killed before its end. */
+  /** Kills before the program's end. */
   cut: number;
-  /** What else was seen, and how often. */
+  /** Other observations, with their counts. */
   readonly seen: Map<string, number>;
 }
 
 export const noted = ({ seen }: Tally, what: string): void => void seen.set(what, (seen.get(what) ?? 0) + 1);
 
-/** Kills one thing so many times and looks at what is left each time; throws what is not as it must be. */
+/** Kills one subject repeatedly and checks what is left each time; throws if something is wrong. */
 export type Life = (dice: Dice, kills: number, tally: Tally) => Promise<void>;

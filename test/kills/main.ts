@@ -1,7 +1,8 @@
 /**
- * `npm run kills -- [--times N] [--seed N] [--only NAME,…] [--from N] [--load]`: kills programs of ours, by number and by
- * the clock, and has somebody who wrote nothing look at what is left. By hand, beside the tests: a thousand take minutes.
- * `--times` counts kills of each subject; `--from N --times 1` looks at one life again; `--load` keeps a core busy beside.
+ * `npm run kills -- [--times N] [--seed N] [--only NAME,…] [--from N] [--load]`: kills programs of ours, by number of
+ * changes and by the clock, and has another process check what is left. Run by hand, apart from the tests: a thousand
+ * kills take minutes. `--times` counts kills per subject; `--from N --times 1` repeats one life; `--load` keeps one
+ * core busy meanwhile.
  */
 import { spawn } from "node:child_process";
 import { parseArgs } from "node:util";
@@ -11,7 +12,7 @@ import { Dice, type Life, type Tally } from "./killed.ts";
 import { searchLife } from "./search-lives.ts";
 import { auditLife, removalLife, sessionLife } from "./session-lives.ts";
 
-/** How many kills one life takes. */
+/** The lives, with the number of kills in each. */
 const LIVES: Readonly<Record<string, readonly [life: Life, kills: number]>> = {
   search: [searchLife, 10],
   sessions: [sessionLife, 20],
@@ -26,7 +27,7 @@ const LIVES: Readonly<Record<string, readonly [life: Life, kills: number]>> = {
   approving: [approvingLife, 1],
 };
 
-/** With boxes: only when they are asked for by name. */
+/** Lives that need boxes: run only if named. */
 const NEEDS_ENGINE: ReadonlySet<string> = new Set(["index", "run", "parking", "approving"]);
 
 const { values } = parseArgs({
@@ -41,16 +42,16 @@ const { values } = parseArgs({
 const [times, seed, from] = [Number(values.times), Number(values.seed), Number(values.from)];
 const names = values.only?.split(",") ?? Object.keys(LIVES).filter((name) => !NEEDS_ENGINE.has(name));
 
-/** A core that has something else to do, gone with this process. */
+/** Keeps one core busy until disposed. */
 function load(): Disposable {
   const child = spawn(process.execPath, ["-e", "for (;;) if (process.ppid === 1) process.exit()"]);
   return { [Symbol.dispose]: () => void child.kill("SIGKILL") };
 }
 
-/** After so many kills somebody who waits hears of it. */
+/** Progress is printed after this many kills. */
 const SHOWN = 50;
 
-/** Whether all was well. */
+/** Returns whether everything was as it must be. */
 async function livedThrough(name: string): Promise<boolean> {
   const [life, kills] = LIVES[name] ?? [];
   if (life === undefined || kills === undefined)

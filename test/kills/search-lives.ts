@@ -20,20 +20,21 @@ import { type Dice, killed, type Moment, noted, type Tally } from "./killed.ts";
 
 /*
  * Why the catalog is never ahead of the store. An update writes in this order:
- *   1. catalog: "not whole", which outlasts a power cut before 2 begins
- *   2. store: files that are gone are removed, then changed ones are put, batch by batch
- *   3. catalog: the rows of that batch, after its put or removal has ended
- *   4. store: flushed, so that it outlasts a power cut
- *   5. catalog: "whole"
- * Each write is one transaction. A row has the hash of the very bytes that were cut, which are read once, and the stamp
- * that the file had before they were read: what changes the file later gives it another stamp.
+ * 1. catalog: "not whole", which survives a power cut before step 2 begins
+ * 2. store: removes missing files, then puts changed ones, batch by batch
+ * 3. catalog: the rows of that batch, after its put or removal has ended
+ * 4. store: flushed, so that it survives a power cut
+ * 5. catalog: "whole"
  *
- * After a kill between any two of them a row and the store differ only where 2 is done and 3 is not: then it is the
- * store that is ahead. The row's stamp is that of before, the file has another one or is gone, so the next update looks
- * at it; and as the catalog says "not whole", that update compares every row with the store besides. A row is written
- * in 3 only when the store has what it says, so no row with the stamp of a file as it is now can lack its chunks.
- * After a power cut the catalog may have kept 3 where the store has lost 2; but then 4 and so 5 did not come, "not whole"
- * stands, and all rows are compared. "Whole" (5) stands only where all of 2 has outlasted.
+ * Each write is one transaction. A row has the hash of the very bytes that were cut, which are read once, and the stamp
+ * that the file had before they were read: a later change of the file gives it another stamp.
+ *
+ * After a kill between any two steps, a row and the store differ only if 2 is done and 3 is not: then the store is
+ * ahead. The row has the old stamp, while the file has another one or is gone, so the next update examines it; and as
+ * the catalog says "not whole", that update also compares every row with the store. A row is written in 3 only when the
+ * store has the same content, so no row with a file's present stamp can lack its chunks. After a power cut the catalog
+ * may have kept 3 although the store lost 2; but then 4 and therefore 5 did not happen, "not whole" stands, and all
+ * rows are compared. "Whole" (5) is recorded only after all of 2 has survived.
  */
 
 export interface Kept {
@@ -43,7 +44,7 @@ export interface Kept {
   readonly held: ReadonlyMap<string, string>;
 }
 
-/** Rows that would never be read again, though the store does not have what they say. */
+/** Rows that would never be read again, although the store lacks their content. */
 export function aheadOfStore(workspace: string, { facts, files, held }: Kept): readonly string[] {
   return [...files].flatMap(([at, row]) => {
     if (row.chunks === 0 || held.get(at) === row.hash) return [];
@@ -51,7 +52,7 @@ export function aheadOfStore(workspace: string, { facts, files, held }: Kept): r
   });
 }
 
-/** What the store has too much, where nothing would look for it. */
+/** Files that only the store has and that nothing would look for. */
 export const onlyInStore = ({ facts, files, held }: Kept): readonly string[] =>
   facts.whole ? [...held.keys()].filter((at) => (files.get(at)?.chunks ?? 0) === 0) : [];
 
@@ -65,7 +66,7 @@ interface Index extends Kept {
   readonly chunks: readonly string[];
 }
 
-/** Read by somebody who has written nothing of it; undefined where there is none yet that could be read. */
+/** Reads the index without having written it; undefined if there is no readable index yet. */
 async function indexIn(place: Scratch): Promise<Index | undefined> {
   const { id, folder } = placeOf(place);
   using catalog = Catalog.read(folder);
@@ -83,7 +84,7 @@ async function indexIn(place: Scratch): Promise<Index | undefined> {
 
 const hashOf = (file: string): string => createHash("sha256").update(readFileSync(file)).digest("hex");
 
-/** The index says what the files say, each of them, and what one says that was made just now. */
+/** Checks that the index matches every file, and equals an index made just now. */
 async function assertFresh(place: Scratch): Promise<void> {
   const index = (await indexIn(place)) ?? assert.fail("there is no index");
   assert.equal(index.facts.whole, true);
@@ -107,7 +108,7 @@ const textOf = (number: number, more: number): string =>
     (_, at) => `export const v${number}x${more}x${at} = ${at};\n`,
   ).join("");
 
-/** Some files grow, some go, some move, some come. */
+/** Changes the workspace: some files grow, some disappear, some move, some are added. */
 function disturb(place: Scratch, dice: Dice, files: number): void {
   const changes = 1 + dice.below(dice.below(4) === 0 ? files : 12);
   for (let change = 0; change < changes; change += 1) {
@@ -129,7 +130,7 @@ function disturb(place: Scratch, dice: Dice, files: number): void {
 /** Enough for two batches. */
 const FILES = 230;
 
-/** One index that is killed so many times, now as it is made, now as it is brought up to date. */
+/** One index whose writers are killed repeatedly, sometimes while it is made, sometimes while it is updated. */
 export async function searchLife(dice: Dice, kills: number, tally: Tally): Promise<void> {
   await using place = await scratch();
   const files = dice.below(2) === 0 ? FILES : 30;
@@ -141,7 +142,7 @@ export async function searchLife(dice: Dice, kills: number, tally: Tally): Promi
     const { ended } = await killed("fixtures/update-writer.ts", [place.path], moment);
     if (!ended) tally.cut += 1;
     await lookAfter(place, { moment, tally });
-    // Half of the time another one that is killed goes on with it, over other files.
+    // Half of the time another process, also killed, continues over other files.
     if (dice.below(2) === 0) {
       await updated(place, meansInFile());
       await assertFresh(place);
@@ -169,7 +170,7 @@ async function lookAfter(
 const FEW = 8;
 const MAX_STEPS = 60;
 
-/** The same update over and over, killed before its first change, its second, … until one comes to its end. */
+/** The same update repeatedly, killed before its first change, its second, … until one reaches its end. */
 export async function killedBeforeEach(): Promise<readonly string[]> {
   const saw: string[] = [];
   for (let at = 1; at < MAX_STEPS && saw.at(-1) !== "ended"; at += 1) {
@@ -177,7 +178,7 @@ export async function killedBeforeEach(): Promise<readonly string[]> {
     for (let folder = 0; folder < FOLDERS; folder += 1)
       mkdirSync(place.at("work", `d${folder}`), { recursive: true });
     for (let number = 0; number < FEW; number += 1) writeFileSync(fileOf(place, number), textOf(number, 0));
-    // So that all of them are known by their stamps.
+    // Waits until all files can be recognized by their stamps.
     await sleep(150);
     await updated(place, meansInFile());
     appendFileSync(fileOf(place, 1), "// grown\n");

@@ -7,21 +7,21 @@ import { type Scratch, scratch } from "../fixtures/scratch.ts";
 import { type Dice, killed, noted, type Tally } from "./killed.ts";
 
 /*
- * Why nothing that was acknowledged is lost: a record, and all that other tables say of it, is one transaction, and a word
- * about it is given after its commit. An output's file is written aside, renamed, and only then named by the database;
- * the lines of an audit are written within the transaction that notes how far the file goes, so that a kill
- * leaves at most the lines of one write that the database does not know. Kills in a row leave one write each: every one but
- * the first begins with a line that goes on from what the database knows, and that is how they are told from a forgery.
+ * Why nothing acknowledged is lost: a record and all related rows of other tables are one transaction, and it is
+ * reported after its commit. An output's file is written aside, renamed, and only then named by the database; the lines
+ * of an audit are written within the transaction that records the file's length, so that a kill leaves at most the
+ * lines of one write that the database does not know. Several kills in a row leave one write each: every one but the
+ * first begins with a line that continues from what the database knows, which distinguishes them from a forgery.
  */
 
-/** Whether they are the first so many of what the writer writes. */
+/** Checks that these are the first records that the writer writes. */
 export function assertPrefix(records: readonly SessionRecord[]): void {
   for (const [at, record] of records.entries())
     if (record.kind === "message") assert.match(record.message.text, new RegExp(`^w ${at} x*$`));
     else assert.deepEqual(record, { kind: "rolled_back", to: Math.max(0, at - 15) });
 }
 
-/** The same count, from the records alone. */
+/** The message count, computed from the records alone. */
 export function countOf(records: readonly SessionRecord[]): number {
   let count = 0;
   for (const record of records)
@@ -33,7 +33,7 @@ export function countOf(records: readonly SessionRecord[]): number {
 const WRITER = "fixtures/store-writer.ts";
 const AUDITOR = "fixtures/audit-writer.ts";
 
-/** A state folder whose writers are killed so many times, one after the other. */
+/** A state folder whose writers are killed repeatedly, one after the other. */
 export async function sessionLife(dice: Dice, kills: number, tally: Tally): Promise<void> {
   await using place = await scratch();
   const known = new Map<string, number>();
@@ -57,7 +57,7 @@ export async function sessionLife(dice: Dice, kills: number, tally: Tally): Prom
       assert.ok(ids.includes(each), `${each} is gone`);
       if (each === own || dice.below(4) === 0) assertWhole(store.open(each), least);
     }
-    // One that was made, and killed before it could say so, is as whole as any.
+    // A session whose writer was killed before reporting it is as complete as any.
     for (const each of ids) if (!known.has(each)) known.set(each, 0);
     assert.ok(ids.length <= (count += 1), "sessions that nobody made");
   }
@@ -70,13 +70,13 @@ function assertWhole(session: Session, least: number): void {
   assert.equal(session.info().messages, countOf(records));
   const events = [...session.events()].length;
   assert.ok(events >= records.length, `${events} events before ${records.length} records`);
-  // One is kept before each record whose number is 3 more than a multiple of 7.
+  // An output is kept before each record whose number is 3 more than a multiple of 7.
   const outputs = Math.floor((records.length + 3) / 7);
   for (let number = 1; number <= outputs; number += 1)
     assert.match(session.outputs.page(`o${number}`, 0, 40)?.text ?? "gone", /^w \d+\n/, `o${number}`);
 }
 
-/** The same with the lines of an audit. */
+/** The same for the lines of an audit. */
 export async function auditLife(dice: Dice, kills: number, tally: Tally): Promise<void> {
   await using place = await scratch();
   const made = (): string => {
@@ -104,7 +104,7 @@ const noticesIn = (file: string): number =>
     .split("\n")
     .filter((line) => line.includes('"kind":"notice"')).length;
 
-/** Sessions that are forked and removed: the others keep all that they have, and what was cut short can be done again. */
+/** Forks and removes sessions: the others keep everything, and an interrupted removal can be repeated. */
 export async function removalLife(dice: Dice, kills: number, tally: Tally): Promise<void> {
   await using place = await scratch();
   const state = place.at("state");
@@ -130,7 +130,7 @@ export async function removalLife(dice: Dice, kills: number, tally: Tally): Prom
   }
 }
 
-/** Its records, and what its outputs hold. */
+/** The session's records and the contents of its outputs. */
 function pictureIn(place: Scratch, id: string): string {
   using store = openStore(place.at("state"));
   const session = store.open(id);

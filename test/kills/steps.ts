@@ -1,10 +1,9 @@
 /**
- * Preloaded into a program (`--import`), it ends that program hard right before its nth lasting change: what it writes,
- * renames, removes or commits. Kills between two changes are so chosen by number, each of them once, where a clock
- * would hit the long ones only. What a transaction holds before its commit is no change: nobody else sees it.
- *
- * HARNESS_KILL_AT=n; HARNESS_KILL_HALF=1: of what is written n-th a half is there; HARNESS_KILL_COUNT=file: how many
- * there were, where the program came to its end.
+ * Preloaded into a program (`--import`), this module kills the program right before its nth lasting change: a write,
+ * rename, removal or commit. Kills between two changes are thus chosen by number, each of them once, while a clock
+ * would hit only the long ones. Uncommitted work of a transaction is no change: nobody else sees it. HARNESS_KILL_AT=n;
+ * HARNESS_KILL_HALF=1: half of the nth write is done; HARNESS_KILL_COUNT=file: receives the number of changes if the
+ * program reaches its end.
  */
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
@@ -20,11 +19,11 @@ const counted = { steps: 0 };
 
 function die(): never {
   process.kill(process.pid, "SIGKILL");
-  // The signal is on its way: nothing more is done meanwhile.
+  // Nothing more may happen until the signal arrives.
   for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000);
 }
 
-/** True for the last one. */
+/** Counts a change; true for the last one. */
 function step(): boolean {
   counted.steps += 1;
   return counted.steps === killAt;
@@ -36,7 +35,7 @@ function around(holder: unknown, name: string, wrap: (work: Work) => Work): void
   if (typeof work === "function") held[name] = wrap(work as Work);
 }
 
-/** Each call of it is a change, where `counts` says so. */
+/** Makes each call of a function a change, if `counts` says so. */
 const changes =
   (counts: (...given: unknown[]) => boolean = () => true, half?: (...given: unknown[]) => unknown[]) =>
   (work: Work): Work =>
@@ -55,7 +54,7 @@ const halfOf = (content: unknown): unknown => {
 const halfWritten = (where: unknown, content: unknown, ...rest: unknown[]): unknown[] => [
   where,
   halfOf(content),
-  // Of a buffer no offset and no length: they would be those of the whole.
+  // Drops a buffer's offset and length, which would refer to the whole buffer.
   ...(typeof content === "string" || typeof rest[0] === "object" ? rest : []),
 ];
 const firstWritten = (where: unknown, buffers: unknown): unknown[] => [
@@ -125,7 +124,7 @@ function patchDatabases(): void {
         return work.apply(this, given);
       },
   );
-  // Whoever closes a database last moves its journal into it.
+  // The last process that closes a database moves its journal into it.
   around(DatabaseSync.prototype, "close", changes());
 }
 

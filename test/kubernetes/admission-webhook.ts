@@ -9,18 +9,18 @@ import type { Cluster } from "./cluster.ts";
 import { NODE_ADDRESS } from "./cluster-places.ts";
 import { nodeCertificate } from "./git-host.ts";
 
-/** A step of JSON Patch. */
+/** A JSON Patch operation. */
 export interface Patch {
   readonly op: "add" | "replace" | "remove";
   readonly path: string;
   readonly value?: unknown;
 }
 
-/** A mutating webhook that a cluster asks about every pod of namespaces with its label. */
+/** A mutating webhook that a cluster calls for every pod of the namespaces with its label. */
 export interface AdmissionWebhook extends AsyncDisposable {
-  /** For the namespaces that it is asked about. */
+  /** Labels for the namespaces to which it applies. */
   readonly labels: Readonly<Record<string, string>>;
-  /** What it makes of the next pods; null: it denies them. */
+  /** Patches for the next pods; null: the webhook denies them. */
   changes: readonly Patch[] | null;
   asked: number;
 }
@@ -41,7 +41,7 @@ const reviewed = (uid: unknown, changes: readonly Patch[] | null): object => ({
         },
 });
 
-/** `folder` has to be there. */
+/** `folder` must exist. */
 export async function admissionWebhook(cluster: Cluster, folder: string): Promise<AdmissionWebhook> {
   const { api } = cluster;
   const { key, cert, authority } = nodeCertificate(folder);

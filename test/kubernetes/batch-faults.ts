@@ -9,14 +9,14 @@ import { cgroupOf } from "./cluster-parts.ts";
 import { NODE } from "./cluster-places.ts";
 import type { BatchPlace, Started } from "./batch-place.ts";
 
-/** What befalls a batch in a real cluster, and when. */
+/** Faults of a batch in a real cluster, and when to cause them. */
 
 const INDEX = "batch.kubernetes.io/job-completion-index";
 export const indexOf = (pod: KubeObject): string | undefined => pod.metadata.labels?.[INDEX];
 export const isBox = (pod: KubeObject): boolean => pod.metadata.labels?.["dev.harness.pod"] !== undefined;
 export const phase = (pod: KubeObject): unknown => look(pod, "status", "phase");
 
-/** The pods of the namespace once this is so of them. */
+/** The pods of the namespace, once they satisfy `are`. */
 export async function pods(
   { space, cluster: { api } }: BatchPlace,
   are: (pods: readonly KubeObject[]) => boolean,
@@ -36,7 +36,7 @@ export interface UnderWay {
   readonly box: KubeObject;
 }
 
-/** Of each row whose box runs, that and its loop. */
+/** The box and the loop of each row whose box is running. */
 export function loopsIn(all: readonly KubeObject[]): readonly UnderWay[] {
   return all.flatMap((box) => {
     if (!isBox(box) || phase(box) !== "Running" || look(box, "metadata", "deletionTimestamp") !== undefined)
@@ -47,7 +47,7 @@ export function loopsIn(all: readonly KubeObject[]): readonly UnderWay[] {
   });
 }
 
-/** The loop of a row and its box, while a command is under way in it. */
+/** The loop and the box of a row while a command is running in the box. */
 export async function underWay(place: BatchPlace): Promise<UnderWay> {
   const before = place.model.asked().length;
   const all = await pods(place, (now) => loopsIn(now).length > 0 && place.model.asked().length > before);
@@ -70,11 +70,11 @@ async function evict({ space, cluster: { api } }: BatchPlace, { metadata }: Kube
   const { name } = metadata;
   const body = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name } };
   const { status } = await api.ask("POST", `${space.pods}/${name}/eviction`, body);
-  // A box goes with its loop.
+  // A box is deleted with its loop.
   assert.ok(status < 300 || (status === 404 && isBox({ metadata })), String(status));
 }
 
-/** Until it comes about, where the API server may be away meanwhile. */
+/** Retries until it succeeds, since the API server may be away meanwhile. */
 export async function again<T>(work: () => Promise<T>): Promise<T> {
   for (const patience = AbortSignal.timeout(PATIENCE_MS); ;) {
     try {
@@ -86,7 +86,7 @@ export async function again<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** As `kubectl drain` does it to these; it takes pods again once `then` has come. */
+/** Drains these pods as `kubectl drain` does; the node accepts pods again after `then`. */
 export async function drained(
   place: BatchPlace,
   these: readonly KubeObject[],
@@ -104,8 +104,8 @@ export async function drained(
 }
 
 /**
- * Its limit is what it has by now, and somebody in its group wants more: the kernel ends those whose score says so first,
- * which are the loop's own.
+ * Sets the loop's memory limit to its present use while another process in its group wants more: the kernel first kills
+ * processes with a high score, which are the loop's own.
  */
 export function starve(cluster: Cluster, loop: KubeObject): void {
   const group = `/sys/fs/cgroup/memory/${cgroupOf(cluster.name)}`;
@@ -122,7 +122,7 @@ export function starve(cluster: Cluster, loop: KubeObject): void {
   spawn("sh", ["-c", line], { stdio: "ignore" });
 }
 
-/** What a watch is told that goes on where it was. */
+/** Checks what a watch is told that continues from an old version. */
 export async function tooOld({ space, cluster: { api } }: BatchPlace, from = ""): Promise<void> {
   const said: string[] = [];
   for await (const { type, object } of api.watch(

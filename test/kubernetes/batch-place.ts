@@ -14,11 +14,11 @@ import { type OwnSpace, ownSpace } from "./cluster-pods.ts";
 import { type GitHost, gitHost } from "./git-host.ts";
 import { loopImage } from "./loop-image.ts";
 
-/** What all batches on one cluster share: the image of the loop is in it, a host of repositories is reached from it. */
+/** What all batches on one cluster share: the cluster has the loop's image and can reach a host of repositories. */
 export interface Team extends AsyncDisposable {
   readonly cluster: Cluster;
   readonly loop: string;
-  /** One commit; gives its https:// address as pods reach it. */
+  /** Creates a repository with one commit; returns its https:// address for pods. */
   readonly repository: (name: string, files: Readonly<Record<string, string>>) => string;
 }
 
@@ -43,12 +43,12 @@ export interface BatchPlace extends AsyncDisposable {
   readonly space: OwnSpace;
   readonly place: Scratch;
   readonly model: Model;
-  /** Where the volume of the results lies on this machine. */
+  /** The folder of the result volume on this machine. */
   readonly results: string;
   readonly run: (...words: readonly string[]) => Promise<Ran>;
-  /** Its coordinator, to be killed. */
+  /** Starts the coordinator as a process that can be killed. */
   readonly start: (...words: readonly string[]) => Started;
-  /** The same with further variables. */
+  /** The same, with further environment variables. */
   readonly startWith: (env: Readonly<Record<string, string>>, ...words: readonly string[]) => Started;
   readonly jobs: () => Promise<readonly KubeObject[]>;
 }
@@ -62,13 +62,13 @@ export interface Started {
 const RIGHTS = { "dev.harness.part": "rights" };
 
 interface Beside {
-  /** Of the loops, beside where their model is. */
+  /** Further secret variables of the loops, besides the model's address. */
   readonly secret?: Readonly<Record<string, string>>;
-  /** Of the namespace. */
+  /** Labels of the namespace. */
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/** A namespace as restricted as they come, with all that a batch is told to need there, and nothing more. */
+/** A fully restricted namespace with everything that a batch needs according to the documentation, and nothing more. */
 export async function batchPlace(
   team: Team,
   replies: Replies,
@@ -134,7 +134,9 @@ export async function batchPlace(
 
 const anyRow = `${JSON.stringify({ repo: "https://git.example/owner/r", prompt: "x" })}\n`;
 
-/** As `kubectl apply -l dev.harness.part=rights` does it, and of a pool, with the policy of the loops. */
+/**
+ * Applies the rights as `kubectl apply -l dev.harness.part=rights` does, those of a pool, and the policy of the loops.
+ */
 async function rights(api: ClusterApi, { code, stdout, stderr }: Ran): Promise<void> {
   if (code !== 0) throw new Error(`no manifests: ${stderr}`);
   const paths: Readonly<Record<string, string>> = {
@@ -179,7 +181,7 @@ async function volume(api: ClusterApi, space: OwnSpace, folder: string): Promise
   });
 }
 
-/** On two cores a batch of a few rows takes a while. */
+/** A batch of a few rows takes a while on two cores. */
 const PATIENCE_MS = 15 * 60_000;
 
 function starter(
@@ -205,7 +207,7 @@ function starter(
   };
 }
 
-/** Rows whose task is a command, each in a repository of its own; what is an object is the row's keys. */
+/** Rows whose task is a command, each with its own repository; an object gives the row's keys. */
 export function tasksOf(
   { repository }: Team,
   { place, space }: BatchPlace,
@@ -218,7 +220,7 @@ export function tasksOf(
   return place.write("tasks.jsonl", rowsText(all));
 }
 
-/** What lies in the volume of a row's, by the ends of its files. */
+/** The files of a row in the result volume, by extension. */
 export async function keptOf(results: string, row: number): Promise<ReadonlyMap<string, string>> {
   const [hash = ""] = await readdir(results);
   const folders = await readdir(path.join(results, hash));

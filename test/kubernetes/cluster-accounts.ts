@@ -9,7 +9,7 @@ import type { Cluster } from "./cluster.ts";
 
 export type Rules = typeof LOOP_RULES;
 
-/** A kubeconfig of an account of the namespace with these rights and no others. */
+/** A kubeconfig for an account of the namespace with only these rights. */
 export async function accountWith(
   { api, kubeconfig }: Pick<Cluster, "api" | "kubeconfig">,
   space: OwnSpace,
@@ -42,7 +42,7 @@ export async function accountWith(
   return place.write("account", JSON.stringify(config));
 }
 
-/** The server hears of a role a moment later. */
+/** Waits until the server has noticed the role. */
 async function rightsAreIn(api: ClusterApi, space: OwnSpace, rules: Rules): Promise<void> {
   const [first] = rules;
   const resourceAttributes = {

@@ -3,9 +3,9 @@ import { request } from "node:https";
 import type { IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** The API of a cluster as tests ask it: by hand, so that what a client of ours believes is looked at by another. */
+/** Direct access of tests to a cluster's API, so that the beliefs of our client are checked by other code. */
 
-/** What is read of an object; the rest is there all the same. */
+/** The fields of an object that are read; the others exist too. */
 export interface KubeObject {
   readonly metadata: {
     readonly name: string;
@@ -17,7 +17,7 @@ export interface KubeObject {
   readonly [key: string]: unknown;
 }
 
-/** What stands there, if anything does: `look(pod, "status", "podIP")`. */
+/** The value at this path, if there is one: `look(pod, "status", "podIP")`. */
 export function look(object: unknown, ...keys: readonly (string | number)[]): unknown {
   return keys.reduce<unknown>(
     (found, key) =>
@@ -52,7 +52,7 @@ export class ClusterApi {
     return new ClusterApi(of("clusters", 0, "cluster", "server"), of("users", 0, "user", "token"), ca);
   }
 
-  /** As somebody else. */
+  /** The same API with another user's token. */
   as(token: string): ClusterApi {
     return new ClusterApi(this.#server.href, token, this.#ca);
   }
@@ -75,7 +75,7 @@ export class ClusterApi {
     return promise;
   }
 
-  /** Whatever it answers, refusals too. */
+  /** Returns any answer, including refusals. */
   async ask(method: string, path: string, body?: unknown): Promise<Said> {
     const answer = await this.#open(method, path, body, AbortSignal.timeout(30_000));
     const chunks: Buffer[] = [];
@@ -86,7 +86,7 @@ export class ClusterApi {
     return { status: answer.statusCode ?? 0, body: told };
   }
 
-  /** A refusal is thrown. */
+  /** Throws if the answer is a refusal. */
   async must(method: string, path: string, body?: unknown): Promise<KubeObject> {
     const { status, body: said } = await this.ask(method, path, body);
     if (status >= 300)
@@ -109,7 +109,7 @@ export class ClusterApi {
     }
   }
 
-  /** Asks until `found` says so, at most so long; what was seen last is in the complaint. */
+  /** Asks until `found` returns true, within the time limit; a failure shows the last answer. */
   async until(path: string, found: (said: Said) => boolean, patienceMs = 60_000): Promise<KubeObject> {
     const patience = AbortSignal.timeout(patienceMs);
     for (;;) {

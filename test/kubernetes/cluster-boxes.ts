@@ -7,16 +7,16 @@ import { opener, type PodPlace } from "./pod-place.ts";
 
 export interface BoxPlace extends PodPlace {
   readonly space: OwnSpace;
-  /** Of who opens them. */
+  /** The kubeconfig of the user who opens boxes. */
   readonly kubeconfig: string;
 }
 
-/** Of a namespace that takes no other pods than those of the standard `restricted`, where there is such an admission. */
+/** Labels of a namespace that accepts only pods of the standard `restricted`, if the cluster has such an admission. */
 const RESTRICTED = { "pod-security.kubernetes.io/enforce": "restricted" };
 
 interface Wanted {
   readonly files?: Readonly<Record<string, string>>;
-  /** Of who opens boxes there; else an administrator's. */
+  /** Rights of the user who opens boxes; an administrator by default. */
   readonly rules?: Rules;
   readonly labels?: Readonly<Record<string, string>>;
 }
@@ -43,7 +43,7 @@ export async function boxPlace(
     place,
     said,
     open: opener({ place, kubeconfig, namespace: space.name, image, said }),
-    // What is being removed is as good as gone; its name stays a moment longer.
+    // An object that is being removed counts as gone; its name stays a moment longer.
     named: async (kind) =>
       (await api.list(paths[kind]))
         .filter(({ metadata }) => look(metadata, "deletionTimestamp") === undefined)

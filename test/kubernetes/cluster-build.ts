@@ -1,13 +1,13 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 
-/** What all recipes for the programs of a cluster share. */
+/** Shared by all recipes for the programs of a cluster. */
 
 export type Run = (words: readonly string[], cwd?: string, env?: object) => Promise<void>;
 
 export const BUILT = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy"];
 
-/** It holds the namespaces of a pod, as the image of that name does that no registry is asked for. */
+/** Holds the namespaces of a pod, like the usual pause image, which is not fetched from a registry here. */
 const PAUSE = `package main
 import ("os"; "os/signal"; "syscall")
 func main() { told := make(chan os.Signal, 1); signal.Notify(told, syscall.SIGINT, syscall.SIGTERM); <-told }
@@ -18,7 +18,7 @@ interface Building {
   readonly env: object;
 }
 
-/** `go`: the words that the compiler is called with. */
+/** `go`: the words that call the compiler. */
 export async function buildPause(
   go: readonly string[],
   place: string,
@@ -30,7 +30,7 @@ export async function buildPause(
   await run([...go, "build", "-ldflags", "-s -w", "-o", at("bin/pause"), at("pause/pause.go")], place, env);
 }
 
-/** For the linker: without them a program takes itself for none of a release. */
+/** Linker flags: without them a program does not consider itself a release. */
 export function versionFlags(place: string, version: string): string {
   const [, major, minor] = /^v(\d+)\.(\d+)/.exec(version) ?? [];
   const told = { gitVersion: version, gitMajor: major, gitMinor: minor, buildDate: "1970-01-01T00:00:00Z" };

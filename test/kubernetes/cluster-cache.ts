@@ -6,18 +6,18 @@ import { homedir } from "node:os";
 import path from "node:path";
 import type { Run } from "./cluster-build.ts";
 
-/** Programs that clusters are made of: built once, and kept. */
+/** The programs of clusters: built once, and kept. */
 const CACHE = path.join(process.env["XDG_CACHE_HOME"] ?? path.join(homedir(), ".cache"), "harness-tests");
 
-/** Another way to build them is another folder. */
+/** A change of the build needs another folder. */
 export const kept = (folder: string): string => path.join(CACHE, folder);
 export const isKept = (folder: string): boolean => existsSync(path.join(kept(folder), "version"));
 
 interface Building {
-  /** Leaves all that is to be kept in `bin` of this place, and in it a file `version`. */
+  /** Leaves everything to keep in `bin` of this place, including a file `version`. */
   readonly build: (place: string, run: Run) => Promise<void>;
   readonly say: (line: string) => void;
-  /** What is built, and what that takes. */
+  /** Describes what is built and how long it takes. */
   readonly what: string;
 }
 

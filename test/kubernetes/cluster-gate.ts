@@ -2,18 +2,18 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { API_PORT } from "./cluster-places.ts";
 
 /**
- * The one way between this machine's loopback and a cluster's network: it runs in the cluster's network namespace, and
- * has the listening socket from the keeper, outside. It is also where connections fail as the network may fail them.
+ * The only way between this machine's loopback and a cluster's network: it runs in the cluster's network namespace and
+ * gets the listening socket from the keeper outside. It also simulates network failures of connections.
  */
 
-/** `open`; `refused`: as if nothing listened; `stalled`: connections are taken and nothing passes. */
+/** `open`; `refused`: as if nothing listened; `stalled`: connections are accepted but nothing passes. */
 export type GateState = "open" | "refused" | "stalled";
 
 export interface GateOrder {
   readonly state?: GateState;
-  /** The next connection that sends so much is cut right behind it. */
+  /** The next connection that sends this many bytes is cut right after that. */
   readonly cutAfter?: number;
-  /** A port of this address is wanted (0: any), whose connections somebody outside takes. */
+  /** Listen on a port of this address (0: any); a process outside accepts its connections. */
   readonly listen?: { readonly host: string; readonly port: number };
 }
 
@@ -49,7 +49,7 @@ function passed(outer: Socket): void {
   if (now.state === "stalled") stall(pair);
 }
 
-/** What was under way stays so, and nothing more comes through in either direction. */
+/** Keeps open connections, but passes nothing more in either direction. */
 function stall(pair: readonly [Socket, Socket]): void {
   for (const socket of pair) {
     socket.unpipe();

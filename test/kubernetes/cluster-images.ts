@@ -12,7 +12,7 @@ import { engine } from "../fixtures/engine-api.ts";
 import { image } from "../fixtures/engine.ts";
 import { ENGINE_SOCKET, PAUSE_IMAGE, type Plan } from "./cluster-parts.ts";
 
-/** Images get into a cluster from this machine's engine: it has no registry. */
+/** Loads images into a cluster from this machine's engine: the cluster has no registry. */
 
 async function dockerOf({ folder }: Plan): Promise<Engine> {
   const patience = AbortSignal.timeout(60_000);
@@ -24,7 +24,7 @@ async function dockerOf({ folder }: Plan): Promise<Engine> {
   }
 }
 
-/** An archive as `docker save` writes it, into whatever starts containers there. */
+/** Loads an archive, as written by `docker save`, into the cluster's container engine. */
 async function given(plan: Plan, archive: Readable): Promise<void> {
   if (plan.release === "1.20") {
     const loading = await (await dockerOf(plan)).api.loadImage(archive);
@@ -45,7 +45,7 @@ export async function loadInto(plan: Plan, reference: string): Promise<void> {
   await given(plan, (await engine.api.getImage(reference).get()) as Readable);
 }
 
-/** The one program that holds a pod's namespaces, as an image. */
+/** Loads the program that holds a pod's namespaces, as an image. */
 async function loadPause(plan: Plan): Promise<void> {
   const place = await mkdtemp(path.join(plan.folder, "pause-"));
   const at = (...parts: readonly string[]): string => path.join(place, ...parts);

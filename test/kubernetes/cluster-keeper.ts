@@ -13,13 +13,13 @@ import { NODE, NODE_ADDRESS, writeCredentials } from "./cluster-places.ts";
 import { enforcePolicies } from "./cluster-policies.ts";
 
 /**
- * `unshare --mount --pid … node cluster-keeper.ts PLAN`: the parts of one cluster, kept by one process. It is alone in
- * namespaces of processes and mounts, so that whatever ends it ends all of them and unmounts all they mounted; the
- * network namespace it makes has no way out but the gate. Its standard input is its life: where that ends, so does the
- * cluster, unless the plan says that it stays.
+ * `unshare --mount --pid … node cluster-keeper.ts PLAN`: one process keeps all parts of a cluster. It runs in its own
+ * process and mount namespaces, so that its end, however caused, ends all parts and removes all their mounts; the
+ * network namespace that it creates has no way out but the gate. When its standard input ends, so does the cluster,
+ * unless the plan says that it stays.
  */
 
-/** How long a part that was told to end has for it. */
+/** How long a part may take to end when told to. */
 const PATIENCE_MS = 10_000;
 
 const outside = (line: string): void =>
@@ -40,7 +40,7 @@ class Keeper {
     return path.join(this.#plan.folder, ...parts);
   }
 
-  /** What lies at places that no flag names is the cluster's own, too; a folder of the machine is not written to. */
+  /** Paths that no flag can change are private to the cluster, too; no folder of the machine is written to. */
   async enter(): Promise<void> {
     await writeSettings(this.#plan);
     outside(
@@ -56,7 +56,7 @@ class Keeper {
     await this.#limitProcessors();
   }
 
-  /** A group of processors is empty until it is told which. */
+  /** A cpuset group is empty until its processors are set. */
   async #limitProcessors(): Promise<void> {
     const folder = "/sys/fs/cgroup/cpuset";
     for (const name of ["cpuset.cpus", "cpuset.mems"]) {
@@ -100,7 +100,7 @@ class Keeper {
     for (const part of PARTS.toReversed()) await this.stop(part, "SIGTERM");
   }
 
-  /** From here on the port of this machine's loopback is the API server's. */
+  /** From here on, this port of this machine's loopback belongs to the API server. */
   async openGate(): Promise<void> {
     const server = createListener();
     server.listen(this.#plan.port, "127.0.0.1");
@@ -127,7 +127,10 @@ class Keeper {
     return server === undefined ? said : { said, server };
   }
 
-  /** What connects to a port of the node's address, or on the node to this one of its loopback, reaches this port of the machine's loopback. */
+  /**
+   * Forwards connections to a port of the node's address, or on the node to this port of its loopback, to this port of
+   * the machine's loopback.
+   */
   async letOut(port: number, node: boolean): Promise<number> {
     const listen = node ? { host: "127.0.0.1", port } : { host: NODE_ADDRESS, port: 0 };
     const { said, server } = (await this.order({ listen })) as { said: { port: number }; server: Server };
@@ -145,7 +148,7 @@ async function controllers(): Promise<readonly string[]> {
   return mounts.filter(([, , kind]) => kind === "cgroup").flatMap(([, place]) => place ?? []);
 }
 
-/** One thing after the other that waits for the one before; the rest is patient itself. */
+/** Starts parts in order if one needs another; the rest wait by themselves. */
 async function bringUp(keeper: Keeper, plan: Plan): Promise<ClusterApi> {
   await writeCredentials(plan.folder, plan.port);
   await keeper.enter();
@@ -170,7 +173,7 @@ async function bringUp(keeper: Keeper, plan: Plan): Promise<ClusterApi> {
 
 const isPart = (name: string | null): name is Part => PARTS.some((part) => part === name);
 
-/** Orders of those who test: which part to stop or start, how the gate is to fail, which port is let out. */
+/** Orders from tests: which part to stop or start, how the gate shall fail, which port to forward. */
 async function obey(keeper: Keeper, { method, url = "" }: IncomingMessage): Promise<unknown> {
   const { pathname, searchParams } = new URL(url, "http://keeper");
   const part = searchParams.get("part");

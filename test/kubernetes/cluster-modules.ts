@@ -4,9 +4,9 @@ import path from "node:path";
 import { buildPause, BUILT, type Run, versionFlags } from "./cluster-build.ts";
 
 /**
- * A newer Kubernetes, of modules that Go fetches as it is set up here (GOPROXY, GOSUMDB). The module of Kubernetes itself
- * points at folders of its repository for those that are also published on their own, each under the same version with a
- * 0 before it: a main module of ours points at those.
+ * A newer Kubernetes, built from modules that Go fetches with the local settings (GOPROXY, GOSUMDB). The module of
+ * Kubernetes refers to folders of its repository for modules that are also published separately, each under the same
+ * version with a leading 0: a main module of ours refers to those.
  */
 const KUBERNETES = "v1.33.13";
 const ETCD = "v3.5.35";
@@ -18,7 +18,7 @@ interface Module {
   readonly flags: string;
 }
 
-/** Into `bin` of this folder: some twenty minutes on one core, and three gigabytes in Go's own caches. */
+/** Builds into `bin` of this folder: takes some twenty minutes on one core, and three gigabytes in Go's caches. */
 export async function buildOfModules(place: string, run: Run): Promise<void> {
   const go = ["nice", "-n", "10", "go"];
   const env = { CGO_ENABLED: "0", GOFLAGS: "-mod=mod", GOWORK: "off", GO111MODULE: "on" };
@@ -39,7 +39,7 @@ export async function buildOfModules(place: string, run: Run): Promise<void> {
     const folder = path.join(place, name);
     await mkdir(folder);
     await writeFile(path.join(folder, "go.mod"), text);
-    // A package at the root of a module of a later major version is called by the folder before it.
+    // A package at the root of a module with a later major version is named after its parent folder.
     const out = path.join(place, "bin", name === "etcd" ? "etcd" : "");
     const words = ["build", "-trimpath", "-tags", "providerless", "-ldflags", flags, "-o", out, ...packages];
     await run([...go, ...words], folder, env);

@@ -4,11 +4,12 @@ import { API_PORT, NODE, NODE_ADDRESS, PODS, SERVICES } from "./cluster-places.t
 import type { Release } from "./cluster-programs.ts";
 import { SANDBOX_CONTROLLER } from "./cluster-sandboxes.ts";
 
-/** The programs of a cluster, and what each is started with. */
+/** The programs of a cluster, and how each is started. */
 
 /**
- * `none`: behind the address of a pod is nothing (without one the kubelet takes a pod for broken and ends it). `open`: pods have addresses, and reach each other, services and the
- * API server; NetworkPolicies are accepted and enforced by nobody. `enforced`: as `open`, with the policies in force.
+ * `none`: nothing is behind a pod's address (without an address the kubelet considers a pod broken and ends it).
+ * `open`: pods have addresses, and reach each other, services and the API server; NetworkPolicies are accepted, but not
+ * enforced. `enforced`: like `open`, with enforced policies.
  */
 export const NETWORKS = ["none", "open", "enforced"] as const;
 export type Network = (typeof NETWORKS)[number];
@@ -21,14 +22,14 @@ export const PARTS = [
   "scheduler",
   "kubelet",
   "proxy",
-  // Of another project, and started by who wants it.
+  // From another project, started only on request.
   "sandboxes",
 ] as const;
 export type Part = (typeof PARTS)[number];
 
 export const PAUSE_IMAGE = "harness-test-pause:1";
 
-/** Both lie in the folder of the cluster: containers' processes, and what a pod may have of the machine. */
+/** The name of the cluster's control groups, for its containers' processes and pods' resources. */
 export const cgroupOf = (name: string): string => `harness-kubernetes-${name}`;
 
 export interface Plan {
@@ -39,7 +40,7 @@ export interface Plan {
   readonly release: Release;
   readonly network: Network;
   readonly port: number;
-  /** How many processes a pod may have. */
+  /** Maximum number of processes in a pod. */
   readonly podPids: number;
 }
 
@@ -49,11 +50,11 @@ function flags(values: Readonly<Record<string, string | number | boolean>>): Wor
   return Object.entries(values).map(([name, value]) => `--${name}=${value}`);
 }
 
-/** What each part is started with, in the cluster's own network namespace. */
+/** The command of each part, run in the cluster's own network namespace. */
 export function partWords(plan: Plan): Readonly<Record<Part, Words>> {
   const at = (...parts: readonly string[]): string => path.join(plan.folder, ...parts);
   const program = (name: string): string => path.join(plan.programs, name);
-  // Older ones listen without TLS unless they are told not to; newer ones do not know the flag.
+  // Older versions listen without TLS unless told not to; newer ones do not know the flag.
   const noPort = (flag: string): Readonly<Record<string, number>> =>
     plan.release === "1.20" ? { [flag]: 0 } : {};
   return {
@@ -126,7 +127,7 @@ export function partWords(plan: Plan): Readonly<Record<Part, Words>> {
 
 type At = (...parts: readonly string[]) => string;
 
-/** Where containers are asked for, whoever starts them. */
+/** The socket of the container engine, whichever is used. */
 export const ENGINE_SOCKET = "engine.sock";
 
 const dockerWords = (at: At): Words => [
@@ -166,7 +167,7 @@ const apiFlags = (at: At): Readonly<Record<string, string | number | boolean>> =
   "allow-privileged": true,
 });
 
-/** Policies that change what is made are served by who is told to. */
+/** Mutating admission policies are served only if enabled. */
 const alpha = (release: Release): Readonly<Record<string, string>> =>
   release === "1.20"
     ? {}
@@ -182,7 +183,7 @@ const kubeletFlags = (at: At): Readonly<Record<string, string>> => ({
   "node-ip": NODE_ADDRESS,
 });
 
-/** Newer ones know containers by one interface alone, and leave networks to whoever starts them. */
+/** Newer versions support only one container interface, and leave networks to the container engine. */
 const dockerFlags = (at: At): Readonly<Record<string, string>> => ({
   "container-runtime": "docker",
   "docker-endpoint": `unix://${at(ENGINE_SOCKET)}`,
@@ -216,7 +217,7 @@ const kubeletConfig = (plan: Plan, at: At): object => ({
   nodeStatusUpdateFrequency: "4s",
   kubeAPIQPS: 50,
   kubeAPIBurst: 100,
-  // A full disk of the machine is no matter of these tests.
+  // A full disk of the machine must not affect these tests.
   evictionHard: { "memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%" },
   imageGCHighThresholdPercent: 100,
   imageGCLowThresholdPercent: 99,
@@ -246,7 +247,10 @@ BinaryName = "${at("runtime")}"
 `;
 };
 
-/** Starts containers as `runc` does, but for a score below zero, which takes a right that not every machine's root has. */
+/**
+ * Starts containers like `runc`, but without an OOM score below zero, which needs a capability that root lacks on some
+ * machines.
+ */
 const RUNTIME = `#!/bin/sh
 at=
 for word; do
@@ -257,7 +261,7 @@ done
 exec runc "$@"
 `;
 
-/** Each pod has a cable to the node and a route over it: what one pod sends another passes the node's filter. */
+/** Each pod has a virtual cable to the node and a route over it: traffic between pods passes the node's filter. */
 const CABLE = `#!/bin/sh
 set -eu
 folder=$1
@@ -305,7 +309,7 @@ async function writeProgram(file: string, text: string): Promise<void> {
   await chmod(file, 0o755);
 }
 
-/** What the parts read when they start. */
+/** Writes the files that the parts read when they start. */
 export async function writeSettings(plan: Plan): Promise<void> {
   const at = (...parts: readonly string[]): string => path.join(plan.folder, ...parts);
   for (const name of ["cni/bin", "cni/net.d", "cni/cache", "plugins", "var-lib", "var-log"])

@@ -3,9 +3,9 @@ import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
 import { randomBytes } from "node:crypto";
 import path from "node:path";
 
-/** Where a cluster of tests keeps what is its own, and who it knows. */
+/** Paths, addresses and users of a test cluster. */
 
-/** They are seen in the cluster's own network namespace only, so that several clusters have the same. */
+/** Visible only in the cluster's own network namespace, so that several clusters can have the same. */
 export const NODE_ADDRESS = "10.213.0.1";
 export const SERVICES = "10.214.0.0/16";
 export const PODS = "10.215.0.0/16";
@@ -15,7 +15,7 @@ export const NODE = "node";
 
 export const folderOf = (name: string): string => `/var/tmp/harness-kubernetes-${name}`;
 
-/** Users of the cluster's parts, by a token each; what they may is Kubernetes' own. */
+/** Users of the cluster's parts, each with a token; their rights are Kubernetes' own. */
 const USERS: Readonly<Record<string, readonly [user: string, group: string]>> = {
   admin: ["admin", "system:masters"],
   kubelet: [`system:node:${NODE}`, "system:nodes"],
@@ -29,7 +29,7 @@ const USERS: Readonly<Record<string, readonly [user: string, group: string]>> = 
   ],
 };
 
-/** A file of `kubeconfig`'s form; JSON is YAML. */
+/** The text of a kubeconfig; JSON is YAML. */
 function kubeconfigText(server: string, authority: string, token: string, namespace = "default"): string {
   return JSON.stringify(
     {
@@ -45,7 +45,10 @@ function kubeconfigText(server: string, authority: string, token: string, namesp
   );
 }
 
-/** Certificates, keys, tokens and who uses them: `config/USER` from within, `kubeconfig` from this machine's loopback. */
+/**
+ * Writes certificates, keys, tokens and kubeconfigs: `config/USER` for use inside, `kubeconfig` for use from this
+ * machine's loopback.
+ */
 export async function writeCredentials(folder: string, port: number): Promise<void> {
   const at = (...parts: readonly string[]): string => path.join(folder, ...parts);
   for (const name of ["pki", "config", "logs"]) await mkdir(at(name), { recursive: true, mode: 0o700 });

@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { type ClusterApi, type KubeObject, look } from "./cluster-api.ts";
 
-/** Pods as tests make them, without our adapter: of one container, of an image that is in the cluster. */
+/** Pods created by tests without our adapter: one container, from an image in the cluster. */
 
-/** A namespace of a test's own; with it goes all that is in it. */
+/** A separate namespace for a test; everything in it is deleted with it. */
 export interface OwnSpace extends AsyncDisposable {
   readonly name: string;
-  /** Below which its pods are. */
+  /** The API path of its pods. */
   readonly pods: string;
 }
 
@@ -16,7 +16,7 @@ export async function ownSpace(
 ): Promise<OwnSpace> {
   const name = `t-${randomBytes(4).toString("hex")}`;
   await api.must("POST", "/api/v1/namespaces", { metadata: { name, labels } });
-  // Admission makes it wait: a pod is refused until the namespace has its account.
+  // Admission refuses a pod until the namespace has its account.
   await api.until(`/api/v1/namespaces/${name}/serviceaccounts/default`, ({ status }) => status === 200);
   return {
     name,
@@ -66,7 +66,7 @@ export const podNamed = (name: string, image: string, wish: PodWish = {}): objec
 
 const phase = (pod: unknown): unknown => look(pod, "status", "phase");
 
-/** One that runs, with its address where it has one. */
+/** Creates a pod and waits until it runs. */
 export async function runningPod(api: ClusterApi, space: OwnSpace, pod: object): Promise<KubeObject> {
   const { metadata } = await api.must("POST", space.pods, pod);
   return api.until(
@@ -75,7 +75,7 @@ export async function runningPod(api: ClusterApi, space: OwnSpace, pod: object):
   );
 }
 
-/** What a script says in a pod of its own until it ends, and with which code. */
+/** The output and exit code of a script in a separate pod. */
 export async function saidInPod(
   api: ClusterApi,
   space: OwnSpace,

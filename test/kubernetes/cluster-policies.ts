@@ -4,8 +4,9 @@ import { look } from "./cluster-api.ts";
 import { PODS } from "./cluster-places.ts";
 
 /**
- * A policy engine for tests: what NetworkPolicies of `networking.k8s.io/v1` say, as rules of the node's filter. Pods whose
- * address it has not seen yet reach nothing. What was connected before a policy came goes on, as with most engines.
+ * A policy engine for tests: translates NetworkPolicies of `networking.k8s.io/v1` into rules of the node's filter. Pods
+ * whose address it has not seen yet reach nothing. Connections made before a policy came continue, as with most
+ * engines.
  */
 
 type Rules = readonly string[];
@@ -22,7 +23,7 @@ interface Requirement {
   readonly values?: readonly string[];
 }
 
-/** Whether labels are what a selector asks for; an empty one takes all. */
+/** Whether labels match a selector; an empty selector matches all. */
 export function selects(selector: unknown, labels: Readonly<Record<string, string>> = {}): boolean {
   const equal = Object.entries((look(selector, "matchLabels") ?? {}) as Record<string, string>);
   const asked = (look(selector, "matchExpressions") ?? []) as readonly Requirement[];
@@ -45,7 +46,7 @@ const isOver = (pod: KubeObject): boolean =>
 interface Peer {
   readonly match: string;
   readonly except: readonly string[];
-  /** Only of a pod: by which name its ports go. */
+  /** Only for a pod: resolves port names. */
   readonly pod?: KubeObject;
 }
 
@@ -68,7 +69,7 @@ function peersOf(wanted: readonly unknown[] | undefined, policy: KubeObject, see
   });
 }
 
-/** Matches of the filter for what a rule says of ports; `at` is the pod that has them. */
+/** Filter matches for the ports of a rule; `at` is the pod that has the ports. */
 function portMatches(ports: unknown, at: KubeObject | undefined): readonly string[] {
   const wanted = (ports ?? []) as readonly { protocol?: string; port?: number | string }[];
   if (wanted.length === 0) return [""];
@@ -84,7 +85,9 @@ function portMatches(ports: unknown, at: KubeObject | undefined): readonly strin
   });
 }
 
-/** One direction of one pod: what is let through goes to `pass`, the rest ends. None where no policy speaks of it. */
+/**
+ * Rules for one direction of one pod: permitted traffic goes to `pass`, the rest is dropped. None if no policy applies.
+ */
 function isolation(
   pod: KubeObject,
   direction: "Egress" | "Ingress",
@@ -121,7 +124,7 @@ function isolation(
   return [...rules, `${self} -j DROP`];
 }
 
-/** Everything the filter has to know, as `iptables-restore --noflush` reads it. */
+/** The complete filter, in the format of `iptables-restore --noflush`. */
 export function filterText(all: Seen): string {
   const withAddress = all.pods.filter(
     (pod) => addressOf(pod) !== undefined && !isOver(pod) && look(pod, "spec", "hostNetwork") !== true,
@@ -152,7 +155,7 @@ export function filterText(all: Seen): string {
 
 const KINDS = ["/api/v1/pods", "/apis/networking.k8s.io/v1/networkpolicies", "/api/v1/namespaces"] as const;
 
-/** Watches and enforces until the process ends; while the API server is away what was enforced stays. */
+/** Watches and enforces until the process ends; while the API server is away, the last rules stay. */
 export function enforcePolicies(api: ClusterApi, inside: (line: string, input?: string) => void): void {
   const restore = "iptables-restore --wait --noflush";
   inside(restore, filterText({ pods: [], policies: [], namespaces: [] }));
@@ -184,7 +187,7 @@ async function follow(api: ClusterApi, kind: string, changed: () => void): Promi
       for await (const _ of api.watch(`${kind}?watch=1&timeoutSeconds=300`, AbortSignal.timeout(310_000)))
         changed();
     } catch {
-      // It is away; what is there now is listed when it is back.
+      // The server is away; the objects are listed when it is back.
     }
     changed();
     await sleep(100);

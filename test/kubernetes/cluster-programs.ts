@@ -8,17 +8,17 @@ import { isKept, kept, onceBuilt } from "./cluster-cache.ts";
 import { buildOfModules } from "./cluster-modules.ts";
 import { buildOfSource } from "./cluster-source.ts";
 
-/** The programs of the clusters that there are: each is built once, and kept. */
+/** The programs of all supported clusters: each is built once, and kept. */
 
 /**
- * `1.20` is the distribution's, whose kubelet starts containers through a Docker engine. `1.33` is built of Go's modules
- * and starts them through containerd; it has what a batch and a restricted namespace take.
+ * `1.20` is the distribution's, whose kubelet starts containers through a Docker engine. `1.33` is built from Go
+ * modules and starts them through containerd; it supports what a batch and a restricted namespace need.
  */
 export const RELEASES = ["1.20", "1.33"] as const;
 export type Release = (typeof RELEASES)[number];
 
 interface Recipe {
-  /** Another way to build them: another folder. */
+  /** A change of the build needs another folder. */
   readonly folder: string;
   readonly build: (place: string, run: Run) => Promise<void>;
   readonly builds: readonly string[];
@@ -46,7 +46,7 @@ const RECIPES: Readonly<Record<Release, Recipe>> = {
 const has = (program: string): boolean => spawnSync("sh", ["-c", `command -v ${program}`]).status === 0;
 const USED = ["containerd", "runc", "unshare", "nsenter", "ip", "iptables", "openssl"];
 
-/** Why there can be no cluster of this release here, with what to do about it, or false. */
+/** Why there can be no cluster of this release here, with what to do about that, or false. */
 export function noCluster(release: Release): string | false {
   const { folder, builds, uses } = RECIPES[release];
   const missing = [...USED, ...uses, ...(isKept(folder) ? [] : builds)].filter((program) => !has(program));
@@ -62,12 +62,12 @@ export function noCluster(release: Release): string | false {
 }
 
 export interface Programs {
-  /** Where `kubelet` and the others lie. */
+  /** The folder of `kubelet` and the other programs. */
   readonly folder: string;
   readonly version: string;
 }
 
-/** Builds them where they were never built. */
+/** Builds the programs unless they were built before. */
 export async function clusterPrograms(release: Release, say: (line: string) => void): Promise<Programs> {
   const { folder, build, takes } = RECIPES[release];
   await onceBuilt(folder, { build, say, what: `Kubernetes ${release}, once: ${takes}` });

@@ -7,20 +7,20 @@ import { isKept, kept, onceBuilt } from "./cluster-cache.ts";
 import { look } from "./cluster-api.ts";
 import type { Cluster } from "./cluster.ts";
 
-/** The controller of Sandboxes itself, of kubernetes-sigs/agent-sandbox, and what it brings into a cluster. */
+/** The real controller of Sandboxes, from kubernetes-sigs/agent-sandbox, and the objects that it needs in a cluster. */
 const MODULE = "sigs.k8s.io/agent-sandbox";
 const AGENT_SANDBOX = "v0.5.6";
 
 const FOLDER = `agent-sandbox-${AGENT_SANDBOX}-2`;
 export const SANDBOX_CONTROLLER = path.join(kept(FOLDER), "agent-sandbox-controller");
 
-/** Why there can be none here, or false. */
+/** Why there can be no controller here, or false. */
 export const noController: string | false =
   !isKept(FOLDER) &&
   spawnSync("go", ["version"]).status !== 0 &&
   "the controller of Sandboxes is built with Go, which is not here (1.26 or later)";
 
-/** What of the module is applied: its kinds, what its controller may, and to whom that is given. */
+/** The files of the module that are applied: its kinds, the controller's rights, and their binding. */
 const APPLIED = [
   "crds/agents.x-k8s.io_sandboxes.yaml",
   "crds/extensions.agents.x-k8s.io_sandboxclaims.yaml",
@@ -32,7 +32,7 @@ const APPLIED = [
   "extensions.yaml",
 ];
 
-/** It is Go's module, as Go is set up here to fetch it; the controller and the files to apply come into `bin`. */
+/** A Go module, fetched with the local Go settings; puts the controller and the files to apply into `bin`. */
 async function buildController(place: string, run: Run): Promise<void> {
   const env = { CGO_ENABLED: "0", GOFLAGS: "-mod=mod", GOWORK: "off", GO111MODULE: "on" };
   const words = ["mod", "download", "-json", `${MODULE}@${AGENT_SANDBOX}`];
@@ -63,8 +63,9 @@ const PATHS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Has a cluster serve Sandboxes, and starts their controller beside its other parts, with the rights of the account that
- * its own files give them to. It runs without its webhook, which converts from v1alpha1 alone and would have to be a pod.
+ * Makes a cluster serve Sandboxes, and starts their controller beside the cluster's other parts, with the rights that
+ * its own files give to its account. It runs without its webhook, which only converts from v1alpha1 and would have to
+ * be a pod.
  */
 export async function startSandboxes(cluster: Cluster, say: (line: string) => void): Promise<void> {
   await onceBuilt(FOLDER, {
@@ -85,7 +86,7 @@ export async function startSandboxes(cluster: Cluster, say: (line: string) => vo
         throw new Error(`${file}: ${status} ${String(body["message"]).slice(0, 500)}`);
     }
   }
-  // It ends where one of its kinds is not told of yet.
+  // The controller would end if one of its kinds were not served yet.
   for (const [group, kinds] of Object.entries(KINDS))
     await cluster.api.until(`/apis/${group}/v1beta1`, ({ body }) => {
       const told = (look(body, "resources") ?? []) as readonly { readonly name: string }[];
@@ -104,7 +105,7 @@ interface Applied {
   spec?: object;
 }
 
-/** No cluster has them any more: every test begins with one that does not. */
+/** Removes Sandboxes from the cluster: every test begins without them. */
 export async function stopSandboxes(cluster: Cluster): Promise<void> {
   await cluster.stop("sandboxes");
   for (const [group, kinds] of Object.entries(KINDS)) {

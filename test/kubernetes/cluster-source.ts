@@ -5,8 +5,8 @@ import path from "node:path";
 import { buildPause, BUILT, type Run, versionFlags } from "./cluster-build.ts";
 
 /**
- * Kubernetes 1.20 of the distribution's source package. Nothing is installed: compiler, source and etcd are unpacked into
- * a folder of their own, with lists of packages of their own.
+ * Kubernetes 1.20 from the distribution's source package. Nothing is installed: compiler, source and etcd are unpacked
+ * into a separate folder, with separate package lists.
  */
 
 const PACKAGES = [
@@ -17,7 +17,7 @@ const PACKAGES = [
   "etcd-server",
 ];
 
-/** Into `bin` of this folder. */
+/** Builds into `bin` of this folder. */
 export async function buildOfSource(place: string, run: Run): Promise<void> {
   const at = (...parts: readonly string[]): string => path.join(place, ...parts);
   await fetchPackages(place, run);
@@ -37,7 +37,7 @@ export async function buildOfSource(place: string, run: Run): Promise<void> {
   await writeFile(at("bin/version"), `${version}\n`);
 }
 
-/** Sources are asked of wherever the system has its packages from; its own lists stay as they are. */
+/** Fetches sources from wherever the system gets its packages; the system's own lists stay unchanged. */
 async function fetchPackages(place: string, run: Run): Promise<void> {
   const at = (...parts: readonly string[]): string => path.join(place, ...parts);
   for (const folder of ["lists/partial", "cache/archives/partial", "parts", "source", "packages", "root"])
@@ -61,7 +61,7 @@ async function fetchPackages(place: string, run: Run): Promise<void> {
     "-o",
     "APT::Sandbox::User=root",
   ];
-  // A source that has no such list is no reason to stop: what is needed may come from another.
+  // A source without such a list is no reason to stop: another may have what is needed.
   await run([...apt, "update"]).catch(() => undefined);
   await run([...apt, "source", "--download-only", "kubernetes"], at("source"));
   await run([...apt, "download", ...PACKAGES], at("packages"));
@@ -85,7 +85,7 @@ async function compile(tree: string, place: string, version: string, run: Run): 
   };
   const inTree = (...words: readonly string[]): Promise<void> => run([...go, ...words], tree, env);
   await inTree("build", "-o", at("openapi-gen"), "./vendor/k8s.io/kube-openapi/cmd/openapi-gen");
-  // What the source package leaves to its makefile: the one file of the API server that is made.
+  // Generates the one file of the API server that the source package leaves to its makefile.
   const marked = execFileSync(
     "sh",
     ["-c", `for one in vendor/k8s.io/*/ pkg/; do grep -rl --include='*.go' '+k8s:openapi-gen=' "$one"; done`],

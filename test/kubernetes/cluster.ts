@@ -1,6 +1,7 @@
 /**
- * `node test/kubernetes/cluster.ts up|down|status [--name NAME] [--release 1.20|1.33] [--network none|open|enforced]`: a real Kubernetes on this
- * machine's loopback, for tests and by hand. `up` leaves it running and prints its kubeconfig.
+ * `node test/kubernetes/cluster.ts up|down|status [--name NAME] [--release 1.20|1.33] [--network none|open|enforced]`:
+ * a real Kubernetes on this machine's loopback, for tests and for use by hand. `up` leaves it running and prints its
+ * kubeconfig.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { closeSync, existsSync, openSync } from "node:fs";
@@ -24,19 +25,19 @@ export interface Cluster extends AsyncDisposable {
   readonly version: string;
   readonly release: Release;
   readonly network: Network;
-  /** Of an administrator, over this machine's loopback. */
+  /** The kubeconfig of an administrator, over this machine's loopback. */
   readonly kubeconfig: string;
-  /** The sandbox image, as the cluster has it. */
+  /** The sandbox image in the cluster. */
   readonly image: string;
   readonly api: ClusterApi;
   readonly kill: (part: Part) => Promise<void>;
   readonly stop: (part: Part) => Promise<void>;
   readonly start: (part: Part) => Promise<void>;
-  /** How connections to the API server go, from outside. */
+  /** Sets how connections from outside to the API server behave. */
   readonly gate: (order: GateOrder) => Promise<void>;
-  /** The address, for pods, of what listens on this port of the machine's loopback. */
+  /** Forwards a port of the machine's loopback into the cluster; returns its address for pods. */
   readonly letOut: (port: number) => Promise<number>;
-  /** The node itself, not its pods, reaches it by the same address as this machine: 127.0.0.1 and this port. */
+  /** Lets the node itself, but not its pods, reach the same address as this machine: 127.0.0.1 and this port. */
   readonly letNodeOut: (port: number) => Promise<void>;
   readonly load: (reference: string) => Promise<void>;
 }
@@ -45,7 +46,7 @@ export interface ClusterOptions {
   readonly name: string;
   readonly release?: Release;
   readonly network?: Network;
-  /** It outlives this process, and is ended by `takeDown`. */
+  /** The cluster outlives this process and is ended by `takeDown`. */
   readonly stays?: boolean;
   readonly podPids?: number;
   readonly say?: (line: string) => void;
@@ -53,7 +54,9 @@ export interface ClusterOptions {
 
 const plans = (name: string): string => path.join(folderOf(name), "plan.json");
 
-/** Brings one up and waits until its node takes pods; one of the same name that was left is taken down first. */
+/**
+ * Starts a cluster and waits until its node accepts pods; a leftover cluster with the same name is taken down first.
+ */
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const { name, network = "enforced", stays = false, podPids = 1024, say = () => undefined } = options;
   const { release = "1.20" } = options;
@@ -89,12 +92,12 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   return attached(name);
 }
 
-/** Its own namespaces end with it, and with them all that it started. */
+/** Its namespaces end with it, and with them everything that it started. */
 function startKeeper(plan: Plan, stays: boolean): ReturnType<typeof spawn> {
   const log = openSync(path.join(plan.folder, "keeper.log"), "a");
   const apart = ["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "private"];
   const node = [process.execPath, path.join(import.meta.dirname, "cluster-keeper.ts"), plans(plan.name)];
-  // The first process of a namespace takes over what others leave, and has to bury it: a shell does, Node does not.
+  // The first process of a namespace adopts orphans and must reap them: a shell does, Node does not.
   const words = [...apart, "sh", "-c", 'exec 3<&0; "$@" <&3 3<&- & wait $!', "sh", ...node];
   const child = spawn("unshare", [...words, ...(stays ? ["stays"] : [])], {
     detached: true,
@@ -125,11 +128,11 @@ async function lastWords(folder: string): Promise<string> {
   return (await Promise.all(told)).join("\n");
 }
 
-/** What the keeper of a cluster is told, and answers. */
+/** Sends an order to a cluster's keeper and returns the answer. */
 async function order(folder: string, method: string, url: string): Promise<unknown> {
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   const asked = request(
-    // A connection that is kept has ended by the time a test that built an image comes back.
+    // A kept-alive connection would have ended by the time a test that built an image comes back.
     { socketPath: path.join(folder, "control"), method, path: url, timeout: 30_000, agent: false },
     (answer) => {
       let text = "";
@@ -144,7 +147,7 @@ async function order(folder: string, method: string, url: string): Promise<unkno
   return promise;
 }
 
-/** One that runs already, whoever started it; to be disposed of only by who owns it. */
+/** Attaches to a running cluster, whoever started it; only its owner may dispose of it. */
 export async function attached(name: string): Promise<Cluster> {
   const folder = folderOf(name);
   const plan = JSON.parse(await readFile(plans(name), "utf8")) as Plan & { readonly image: string };
@@ -171,20 +174,20 @@ export async function attached(name: string): Promise<Cluster> {
 
 const CGROUPS = "/sys/fs/cgroup";
 
-/** Folders of groups go when nothing is in them, the innermost first. */
+/** Removes control group folders once they are empty, the innermost first. */
 async function removeGroups(folder: string): Promise<void> {
   const inner = await readdir(folder, { withFileTypes: true }).catch(() => []);
   for (const entry of inner) if (entry.isDirectory()) await removeGroups(path.join(folder, entry.name));
   await rmdir(folder).catch(() => undefined);
 }
 
-/** The keeper's process as this machine counts it, if one has this plan. */
+/** Process ids, on this machine, of keepers with this plan. */
 function keepersOf(name: string): readonly number[] {
   const found = spawnSync("pgrep", ["-f", `cluster-keeper.ts ${plans(name)}`], { encoding: "utf8" });
   return found.stdout.split("\n").filter(Boolean).map(Number);
 }
 
-/** Ends a cluster and removes everything that it made. There may be none. */
+/** Ends a cluster and removes everything that it created. There may be none. */
 async function takeDown(name: string): Promise<void> {
   const folder = folderOf(name);
   if (!existsSync(folder)) return;

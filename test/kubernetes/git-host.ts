@@ -6,17 +6,17 @@ import path from "node:path";
 import { gitBackend } from "../fixtures/git-backend.ts";
 import { NODE_ADDRESS } from "./cluster-places.ts";
 
-/** A host of repositories that pods reach: git's own server, behind TLS for the address of the node. */
+/** A repository host that pods can reach: git's own server behind TLS, at the node's address. */
 export interface GitHost extends AsyncDisposable {
-  /** Of this machine's loopback. */
+  /** The port on this machine's loopback. */
   readonly port: number;
-  /** PEM of who signs for it. */
+  /** The certificate of its authority, in PEM. */
   readonly authority: string;
-  /** One commit with these files; gives its path below the host. */
+  /** Creates a repository with one commit of these files; returns its path below the host. */
   readonly repository: (name: string, files: Readonly<Record<string, string>>) => string;
 }
 
-/** Key and certificate of a server at the address of the node, and who signed it; the folder has to be there. */
+/** Key and certificate of a server at the node's address, and of the signing authority; the folder must exist. */
 export function nodeCertificate(folder: string): {
   readonly key: string;
   readonly cert: string;

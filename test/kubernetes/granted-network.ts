@@ -13,14 +13,17 @@ import type { PodRequest } from "../../src/kubernetes/plan-box.ts";
 import { type HttpsStub, httpsStub, noCertificates } from "../fixtures/https-stub.ts";
 import type { PodPlace } from "./pod-place.ts";
 
-/** What pods reach whose network was shown to be shut, or that have nothing but a loopback: what comes through the relay alone. */
+/** What pods reach whose network is proven shut, or that have only a loopback: only what comes through the relay. */
 
 export interface Networked {
-  /** Why there can be none, or false. */
+  /** Why there can be no such pods, or false. */
   readonly skip: string | false;
-  /** Of two kinds where there are: `none`: pods have a loopback alone; `enforced`: they have a network, and it is shut. */
+  /**
+   * A place of one of two kinds, if available: `none`: pods have only a loopback; `enforced`: they have a network, and
+   * it is shut.
+   */
   readonly newPlace: (kind: "none" | "enforced") => Promise<PodPlace>;
-  /** What a pod of an enforced one has by itself. */
+  /** The network devices that a pod of the kind `enforced` has by itself. */
   readonly devices: readonly string[];
 }
 
@@ -36,7 +39,7 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
 
 const DOWN = randomBytes(24 * 2 ** 20);
 
-/** Tells who asked, gives much, and tells what much it was given. */
+/** Reports the caller, sends large data, and reports received data. */
 const answer: RequestListener = (request, response) => {
   const { url = "", method } = request;
   if (url === "/down") response.end(DOWN);
@@ -93,7 +96,7 @@ export async function sh(box: OwnedBox, line: string, timeoutMs = 60_000): Promi
 const GET = `curl -sS --max-time 30 https://${HOST}`;
 export const hello = async (box: OwnedBox): Promise<void> =>
   assert.equal((await sh(box, `${GET}/hello`)).out, "you are nobody, /hello\n");
-/** Of a command of the box: the program of ours that is called so. */
+/** A command for the box that finds the process id of our program with this name. */
 const pidOf = (name: string): string => `grep -lax ${name} /proc/[0-9]*/comm | cut -d/ -f3`;
 
 export function grantedNetworkCases(kind: Networked): void {
@@ -145,7 +148,7 @@ function reachCases(kind: Networked): void {
     });
     await using box = await all.place.open(all.wanted);
     const curl = `${GET}/me -H 'Authorization: Bearer PLACEHOLDER-1'`;
-    // What comes back is masked, too: the server had the real one.
+    // The answer is masked, too: the server received the real secret.
     assert.equal((await sh(box, curl)).out, "you are Bearer PLACEHOLDER-1, /me\n");
     assert.match((await sh(box, `${curl} -X DELETE`)).out, /DELETE is not granted for api\.test/);
     const { out } = await sh(
@@ -264,7 +267,7 @@ function grantCases(kind: Networked): void {
     );
     await hello(box);
     assert.equal((await sh(box, "cat /run/harness/tool/settings; echo $SAID")).out, "one\nyes\n");
-    // What is looked into needs an authority of the proxy's own: the box's certificates are written anew.
+    // Inspected connections need the proxy's own authority: the box's certificates are rewritten.
     const reading = await box.network?.grant([parseGrant(`read.test:read:private`)]);
     assert.match((await sh(box, "grep -c BEGIN /run/harness/ca.pem")).out, /^2\n/);
     withdraw?.();

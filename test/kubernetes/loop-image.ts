@@ -6,12 +6,12 @@ import path from "node:path";
 import { engine } from "../fixtures/engine-api.ts";
 import { image, ROOT } from "../fixtures/engine.ts";
 
-/** The image of a batch's loop, made as its Dockerfile says, and gone at the end of its scope. */
+/** The image of a batch's loop, built from its Dockerfile and removed at the end of its scope. */
 export interface LoopImage extends AsyncDisposable {
   readonly name: string;
 }
 
-/** `authority`: PEM of whoever signs for the hosts of repositories, as a company has its own. */
+/** `authority`: certificate in PEM of the authority for repository hosts, as a company has its own. */
 export function loopImage(authority: string): LoopImage {
   const folder = mkdtempSync(path.join(tmpdir(), "harness-loop-"));
   const said: ExecFileSyncOptionsWithStringEncoding = {

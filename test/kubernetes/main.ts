@@ -1,7 +1,8 @@
 /**
- * `npm run test:kubernetes [-- --release 1.20|1.33] [--network none|open|enforced] [FILE…]`: suites on a real Kubernetes that it brings up on this
- * machine's loopback and takes down with all it made. By hand, beside the tests: it needs root, the distribution's packages
- * and the Docker engine. It ends with 2 where there can be no cluster, with 1 where something is not as it should be.
+ * `npm run test:kubernetes [-- --release 1.20|1.33] [--network none|open|enforced] [FILE…]`: runs suites on a real
+ * Kubernetes, which it starts on this machine's loopback and removes with everything it created. Run by hand, apart
+ * from the tests: it needs root, the distribution's packages and the Docker engine. Exits with 2 if there can be no
+ * cluster, with 1 if something is wrong.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -23,7 +24,7 @@ const { values, positionals } = parseArgs({
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const ROOT = path.join(import.meta.dirname, "../..");
 
-/** There are boxes only where a network can be shown to be shut. */
+/** Needs boxes, which exist only if a network can be proven shut. */
 const CONTRACT = "test/contract/box-kubernetes.engine.test.ts";
 
 function suites(): readonly string[] {
@@ -34,7 +35,7 @@ function suites(): readonly string[] {
   return positionals.length === 0 ? all : all.filter((file) => positionals.some((one) => file.endsWith(one)));
 }
 
-/** Where what the parts of a cluster said is found when it is gone. */
+/** Saves the logs of a cluster's parts; returns their folder. */
 async function keepLogs({ folder, name }: Cluster): Promise<string> {
   const kept = path.join(ROOT, "node_modules/.cache/kubernetes-logs", name);
   await rm(kept, { recursive: true, force: true });
@@ -43,12 +44,12 @@ async function keepLogs({ folder, name }: Cluster): Promise<string> {
   return path.relative(ROOT, kept);
 }
 
-/** Whether all was well on a cluster of this kind. */
+/** Whether everything succeeded on a cluster of this kind. */
 async function green(release: Release, network: Network, files: readonly string[]): Promise<boolean> {
   const these = files.filter((file) => network === "enforced" || file !== CONTRACT);
   if (these.length === 0) return true;
   await using cluster = await startCluster({ name: `tests-${release}-${network}`, release, network, say });
-  // Where there is such an admission all boxes of the contract are held to it; older ones take it for a label.
+  // With such an admission all boxes of the contract must comply; older versions treat this as a mere label.
   const labels = { "pod-security.kubernetes.io/enforce": "restricted" };
   await cluster.api.must("PATCH", "/api/v1/namespaces/default", { metadata: { labels } });
   say(`Kubernetes ${cluster.version}, network ${network}: ${cluster.kubeconfig}`);

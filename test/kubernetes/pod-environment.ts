@@ -4,10 +4,10 @@ import { type Ended, runProgram } from "../fixtures/cli.ts";
 import { ownImage } from "../fixtures/own-image.ts";
 import type { PodPlace } from "./pod-place.ts";
 
-/** Environments of pods as users have them: built on this machine's engine, pushed to a registry of the tests. */
+/** Environments of pods as users have them: built with this machine's engine and pushed to a test registry. */
 
 const GREET = "printf '#!/bin/sh\\necho hello\\n' > /usr/local/bin/greet; chmod 755 /usr/local/bin/greet";
-/** No step of it wants a network. The image is a small one of others, as a registry takes all of it anew. */
+/** No step needs a network. The base is a small foreign image, since a registry receives all of it anew. */
 export const recipeOn = (base: string) => ({
   image: base,
   system: [{ run: GREET }],
@@ -21,12 +21,12 @@ export const recipeOn = (base: string) => ({
   services: [{ name: "clock", start: "touch /tmp/ready; exec sleep 600", health: "test -f /tmp/ready" }],
 });
 
-/** For `sh -c`: what was installed, set and started is there, and may be written to. */
+/** For `sh -c`: checks that everything installed, set and started is there and writable. */
 export const LOOK =
   'greet; cat deps/lib.txt /var/cache/harness/shut/a; ls deps; echo "$FLAVOUR"; test -f /tmp/ready && touch deps/new /var/cache/harness/new && cat a.txt';
 export const SEEN = "hello\nreal\nkept\nlib.txt\nx\none\n";
 
-/** What a model may do of it, and what it writes to the file `seen`. */
+/** The part of that check that a model may do, and what it writes to the file `seen`. */
 export const LOOK_BY_MODEL =
   "greet > seen; cat deps/lib.txt >> seen; printenv FLAVOUR >> seen; test -f /tmp/ready && cat a.txt >> seen";
 export const SEEN_BY_MODEL = "hello\nreal\nx\none\n";
@@ -36,20 +36,20 @@ export const FILES = { "a.txt": "one\n", "deps/mine.txt": "the host's" };
 interface Where {
   readonly place: PodPlace;
   readonly kubeconfig: string;
-  /** As `--engine` takes it. */
+  /** The cluster's address for `--engine`. */
   readonly engine: string;
   readonly image: string;
 }
 
-/** What a user types whose boxes are pods, and whose folder has the recipe `own`. */
+/** A user whose boxes are pods and whose folder has the recipe `own`. */
 export interface EnvironmentUser {
   readonly registry: ImageRegistry;
   readonly type: (...words: readonly string[]) => Promise<Ended>;
-  /** The settings of pods, beside the cluster's own. */
+  /** Changes settings of pods, besides those of the cluster. */
   readonly configure: (kubernetes: object) => Promise<string>;
-  /** Other than it was in this. */
+  /** Changes these keys of the recipe. */
   readonly change: (recipe: object) => Promise<string>;
-  /** What `docker login` keeps for the registry. */
+  /** Stores credentials for the registry as `docker login` does. */
   readonly login: (username: string, password: string) => Promise<string>;
 }
 

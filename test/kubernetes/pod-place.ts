@@ -6,20 +6,20 @@ import { startPodBox } from "../../src/kubernetes/start-pod-box.ts";
 import { podRequest } from "../fixtures/pod-request.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 
-/** A folder `project`, and boxes over it in pods of a namespace, whatever answers as its cluster. */
+/** A folder `project`, and boxes over it in pods of a namespace, whatever serves as its cluster. */
 export interface PodPlace extends AsyncDisposable {
   readonly place: Scratch;
-  /** What was said beside. */
+  /** Warnings so far. */
   readonly said: readonly string[];
   readonly open: (wanted?: Partial<PodRequest>, patienceMs?: number) => Promise<OwnedBox>;
-  /** The names of those that are there now. */
+  /** The names of the present objects. */
   readonly named: (kind: "pods" | "networkpolicies") => Promise<readonly string[]>;
 }
 
 interface Opening {
   readonly place: Scratch;
   readonly kubeconfig: string;
-  /** Null: as the kubeconfig says. */
+  /** Null: the namespace in the kubeconfig. */
   readonly namespace: string | null;
   readonly image: string;
   readonly said: string[];

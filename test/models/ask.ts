@@ -3,7 +3,7 @@ import { makeProvider, type ProviderOptions } from "../../src/models/provider.ts
 import type { Wire, WireEvent, WireRequest } from "../../src/models/model-api.ts";
 import { answerFrom, type Answer, REQUEST } from "../contract/provider-ask.ts";
 
-/** What one attempt does: the events, then the failure if there is one. */
+/** One attempt: its events, then the failure if there is one. */
 export type Played = readonly (WireEvent | Error)[];
 
 /** A wire that plays one list of events for each attempt; the last one for all further attempts. */

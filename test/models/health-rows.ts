@@ -1,7 +1,7 @@
 import type { Health } from "../../src/core/health.ts";
 import { modelHealth, type ModelHealthRequest } from "../../src/models/model-server.ts";
 
-/** What doctor says of a model's server, as rows that do not depend on its address. */
+/** Doctor's result for a model server, as rows that do not depend on its address. */
 
 export type HealthRow = readonly [id: string, state: string, detail: string, remedy: string];
 

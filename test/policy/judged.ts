@@ -9,7 +9,7 @@ export const policy = new CommandPolicy();
 
 export type Written = Partial<RuleForm>;
 
-/** Rules as one would write them; what every rule needs is filled in. The examples are not run. */
+/** Rules in short form; fields that every rule needs are filled in. Their examples are not run. */
 export function rulesFrom(list: readonly Written[], origin: Origin = "user"): UserRules {
   const full = list.map((rule) => ({
     reason: "because",

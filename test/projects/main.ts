@@ -1,7 +1,8 @@
 /**
- * Small projects go from their files through `harness env build` to their own tests in the offline box. It needs the
- * registries that the tools of this machine are set to, so it stands beside the suites. `node test/projects/main.ts go pip`
- * tries these alone; `published.ts` tries projects of others. One line of Markdown for each.
+ * Takes small projects from their files through `harness env build` to their own tests in the offline box. It needs the
+ * registries that this machine's tools are configured for, so it is separate from the suites. `node
+ * test/projects/main.ts go pip` tries only these; `published.ts` tries others' projects. Prints one line of Markdown
+ * per project.
  */
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -45,12 +46,12 @@ function made(project: SmallProject): string {
   return folder;
 }
 
-/** In a copy: what a tool makes beside the sources is not to reach the box. */
+/** Runs in a copy: files that a tool creates beside the sources must not reach the box. */
 function onHost({ host, tests: [program = "", ...words] }: SmallProject, folder: string): Ran | undefined {
   if (host === null || spawnSync(host, ["--version"]).error !== undefined) return undefined;
   const copy = `${folder}-host`;
   cpSync(folder, copy, { recursive: true });
-  // The first run fetches and compiles, as set-up does.
+  // The first run fetches and compiles, like the set-up.
   run(
     program,
     words.filter((word) => word !== "-o"),

@@ -1,7 +1,7 @@
 /**
- * `npm run test:mcp`: the reference servers of the Model Context Protocol, fetched from npm and started in the box, as a person
- * would have them. By hand, beside the tests: it needs the registry and an engine. It ends with 1 where something is not as
- * it should be.
+ * `npm run test:mcp`: tests the reference servers of the Model Context Protocol, fetched from npm and started in the
+ * box as a person would. Run by hand, apart from the tests: it needs the registry and an engine. Exits with 1 if
+ * something is wrong.
  */
 import { spawnSync } from "node:child_process";
 import path from "node:path";

@@ -1,4 +1,4 @@
-/** Packages that very many people use, fetched by their registry's own client as this machine has it set. All are quiet. */
+/** Very popular packages, fetched with their registry's own client as configured on this machine. All must be quiet. */
 export interface PublishedPackage {
   readonly name: string;
   /** Programs of the host that `get` needs. */

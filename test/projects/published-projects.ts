@@ -1,6 +1,6 @@
 /**
- * Projects of others as their registries publish them, with their tests. Each is fetched by the registry's own client
- * as this machine has it set; a row whose client is not here is told and left out.
+ * Others' projects as published in their registries, with their tests. Each is fetched with the registry's own client
+ * as configured on this machine; a row without its client is reported and left out.
  */
 export interface PublishedProject {
   readonly name: string;
@@ -9,17 +9,17 @@ export interface PublishedProject {
   readonly needs: readonly string[];
   /** A shell script that leaves the project in its empty folder, as a clone of it would be. */
   readonly get: string;
-  /** What a developer types once on the host before the tests; the box has `harness env build` in its place. */
+  /** What a developer types once on the host before the tests; in the box `harness env build` replaces it. */
   readonly onHost: string;
-  /** In the project's folder, on the host and in the box alike. */
+  /** The test command in the project's folder, the same on the host and in the box. */
   readonly test: string;
-  /** How many tests the output says have passed. */
+  /** The number of passed tests according to the output. */
   readonly passed: (output: string) => number;
-  /** The project's own recipe, where its files tell too little; it is given with `--env`. */
+  /** A recipe for the project if its files say too little; passed with `--env`. */
   readonly recipe?: Readonly<Record<string, unknown>>;
 }
 
-/** The sum of the first groups. */
+/** The sum of all matches' first groups. */
 const sumOf =
   (form: RegExp) =>
   (output: string): number =>
@@ -126,7 +126,9 @@ interface Debian {
   readonly passed: PublishedProject["passed"];
 }
 
-/** Upstream's own archive, out of the distribution's source package; the host's archives are asked for sources, too. */
+/**
+ * Upstream's own archive from the distribution's source package; the host's package sources are asked for sources, too.
+ */
 function debian({ name, ecosystem, packages, build, test, passed }: Debian): PublishedProject {
   return {
     name,

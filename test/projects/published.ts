@@ -1,8 +1,8 @@
 /**
- * `npm run test:projects [-- [--pairs N] NAME…]`: projects of others, each from how its registry publishes it through `harness env build` to
- * its own tests in the offline box, beside the same tests on this machine. By hand, beside the tests: it needs the
- * registries and takes minutes for each. It ends with 1 where a project passes fewer tests in the box than on the host.
- * Prints the table of docs/environments.md, and with `--json` a line for each project.
+ * `npm run test:projects [-- [--pairs N] NAME…]`: takes others' projects from their registries through `harness env
+ * build` to their own tests in the offline box, compared with the same tests on this machine. Run by hand, apart from
+ * the tests: it needs the registries and takes minutes per project. Exits with 1 if a project passes fewer tests in the
+ * box than on the host. Prints the table of docs/environments.md, and with `--json` one line per project.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { chownSync, lchownSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import { PUBLISHED_PROJECTS, type PublishedProject } from "./published-projects.
 
 const HARNESS = path.join(import.meta.dirname, "../../bin/harness");
 const MINUTE = 60_000;
-/** Whose the workspace is when root runs this: a box over root's own files is another case. */
+/** The owner of the workspace when root runs this: a box over root's own files is another case. */
 const ORDINARY = 1000;
 
 interface Outcome {
@@ -22,20 +22,20 @@ interface Outcome {
   readonly set_up_s: number;
   readonly size: string;
   readonly passed: Compared;
-  /** Of the suite alone, by the shell that runs it: what starts and ends a box is in none of them. */
+  /** Duration of the suite alone, measured by its shell: starting and ending a box is not included. */
   readonly first_ms: Compared;
-  /** Once more in the same shell, with the files that it reads at hand. */
+  /** A second run in the same shell, with its files cached. */
   readonly again_ms: Compared;
-  /** Of the second, by the shell's own count: what else the machine does is not in it. */
+  /** Processor time of the second run, counted by the shell: other work of the machine is not included. */
   readonly cpu_ms: Compared;
-  /** A processor's load, at the end. */
+  /** Load per processor at the end. */
   readonly load: number;
 }
 
 interface Compared {
   readonly host: number;
   readonly box: number;
-  /** Of the middle pair. */
+  /** The ratio of the median pair. */
   readonly ratio: number;
 }
 
@@ -49,7 +49,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { json: { type: "boolean", default: false }, pairs: { type: "string", default: "3" } },
 });
-/** The host and a box in turn; the middle of their ratios counts. */
+/** Host and box run in turn; the median of their ratios counts. */
 const PAIRS = Number(values.pairs);
 
 const say = (text: string): void => console.error(text);
@@ -66,7 +66,10 @@ function sh(folder: string, script: string, env: NodeJS.ProcessEnv = process.env
 }
 
 const MARK = "@measured";
-/** The same line twice in one shell. What was measured stands at the end: of a long output the middle is left out. */
+/**
+ * Runs the same line twice in one shell. The measurements are printed last, since the middle of a long output is
+ * omitted.
+ */
 const timed = (test: string): string => `kept=$(mktemp); began=$(date +%s%N)
 { ${test}
 }
@@ -76,7 +79,7 @@ between=$(date +%s%N); times >"$kept"
 ended=$(date +%s%N); times >>"$kept"
 echo; echo ${MARK} $began $between $ended; sed -n 'n;p' "$kept"; rm -f "$kept"`;
 
-/** The lines of `times` are of the shell's children: user and system. */
+/** The lines of `times` are for the shell's children: user and system. */
 function measured(output: string): Timed {
   const [began = NaN, between = NaN, ended = NaN] =
     new RegExp(`^${MARK} (\\d+) (\\d+) (\\d+)$`, "m")
@@ -132,7 +135,7 @@ interface Place {
   readonly workspace: string;
 }
 
-/** In a box with the processors that it has by itself. */
+/** Runs in a box with its default number of processors. */
 function inBox(script: string, place: Place, flags: readonly string[]): ReturnType<typeof harness> {
   const bounds = ["--timeout", "30m", "--memory", "4g"];
   const ran = harness(place, ["sandbox", "exec", ...bounds, ...flags, "--", "sh", "-c", script]);
@@ -142,7 +145,7 @@ function inBox(script: string, place: Place, flags: readonly string[]): ReturnTy
 
 const NO_BOX = 125;
 
-/** Whatever stands there: links as themselves. */
+/** Gives all entries away; links are not followed. */
 function giveAway(folder: string): void {
   if (process.getuid?.() !== 0) return;
   for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" }))
@@ -174,7 +177,7 @@ function tried(project: PublishedProject): Outcome {
     const seconds = Math.round((performance.now() - began) / 1000);
     const counted = ({ out, err }: { readonly out: string; readonly err: string }): number =>
       project.passed(`${out}\n${err}`);
-    // Tests may be red on the host, too: what counts is whether the box does worse.
+    // Tests may fail on the host, too: what counts is whether the box does worse.
     const passed = {
       host: counted(onHost(project.test, host)),
       box: counted(inBox(project.test, place, flags)),
@@ -204,7 +207,7 @@ function tried(project: PublishedProject): Outcome {
   }
 }
 
-/** A recipe of the user's stands beside the settings. */
+/** A user's recipe lies beside the settings. */
 function recipeFlags({ recipe }: PublishedProject, { folder }: Place): readonly string[] {
   if (recipe === undefined) return [];
   const environments = path.join(folder, "config/harness/environments");
@@ -213,7 +216,7 @@ function recipeFlags({ recipe }: PublishedProject, { folder }: Place): readonly 
   return ["--env", "project"];
 }
 
-/** Of its volumes and of the system layer. */
+/** The size of the environment's volumes and of its system layer. */
 function sizeOf(place: Place): string {
   const [line = "{}"] = harness(place, ["env", "list", "--json"]).out.split("\n");
   const { bytes, system_bytes } = JSON.parse(line) as { bytes?: number; system_bytes?: number };

@@ -1,11 +1,14 @@
-/** A small project with dependencies of its own, and how its tests are run. */
+/** A small project with dependencies, and how to run its tests. */
 export interface SmallProject {
   readonly name: string;
   readonly files: Readonly<Record<string, string>>;
-  /** A shell line of the host that makes the lock file, by the registries that its tools are set to; `TOOLS` is an empty folder. */
+  /**
+   * A shell line for the host that creates the lock file from the registries configured for its tools; `TOOLS` is an
+   * empty folder.
+   */
   readonly lock?: string;
   readonly tests: readonly string[];
-  /** Programs that the host needs to run the same tests; without them only the box is tried. */
+  /** The program that the host needs to run the same tests; without it only the box is tried. */
   readonly host: string | null;
 }
 
@@ -180,7 +183,7 @@ github.com/google/uuid v1.6.0/go.mod h1:TIyPZe4MgqvfeYDBFedMoGGpEw/LqOeaOT+nhxU+
       "pyproject.toml": `${PYPROJECT}[tool.poetry]\npackage-mode = false\n[tool.poetry.group.dev.dependencies]\npytest = "8.3.4"\n`,
       "test_a.py": PYTHON_TEST,
     },
-    // By the index that pip is set to, as a company's project names its own.
+    // Uses the index configured for pip, as a company's project would name its own.
     lock: `index=$(python3 -m pip config get global.index-url 2>/dev/null || COLUMNS=400 python3 -m pip help install | grep -o 'default:* *https[^)]*' | grep -o 'https.*')
 printf '[[tool.poetry.source]]\\nname = "own"\\nurl = "%s"\\npriority = "primary"\\n' "$index" >>pyproject.toml
 ${venv("poetry")} lock -q`,
@@ -200,7 +203,7 @@ ${venv("poetry")} lock -q`,
     host: null,
   },
   {
-    // Its dependency is a folder beside it: what is tried is composer, not its registry.
+    // Its dependency is a local folder: this tests composer, not its registry.
     name: "composer",
     files: {
       "composer.json": JSON.stringify({

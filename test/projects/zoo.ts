@@ -1,7 +1,7 @@
 /**
- * `npm run test:zoo [-- WORD…]`: every repository of the zoo through `harness vet`, as a person would run it, and packages
- * that very many people use, fetched from their registries. By hand, beside the tests: it takes some minutes. WORD chooses
- * by the name (`npm-`, `published`). It ends with 1 where a behaviour was not named or something honest was not quiet.
+ * `npm run test:zoo [-- WORD…]`: runs every repository of the zoo through `harness vet` as a person would, and very
+ * popular packages, fetched from their registries. Run by hand, apart from the tests: it takes some minutes. WORD
+ * selects by name (`npm-`, `published`). Exits with 1 if a behaviour was not named or something honest was not quiet.
  */
 import { spawnSync } from "node:child_process";
 import { lchownSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -16,7 +16,7 @@ import { PUBLISHED_PACKAGES } from "./published-packages.ts";
 
 const HARNESS = path.join(import.meta.dirname, "../../bin/harness");
 const MINUTE = 60_000;
-/** Whose the folders are when root runs this. */
+/** The owner of the folders when root runs this. */
 const ORDINARY = 1000;
 
 interface Row {

@@ -5,18 +5,18 @@ import { OllamaWire } from "../../src/models/providers/ollama-api.ts";
 import { OpenAiWire } from "../../src/models/providers/openai-api.ts";
 import { realServer } from "./real-ollama.ts";
 
-/** The product's own providers on the real server. */
+/** Harness's own providers on the real server. */
 
 export const DIALECTS = ["ollama", "openai"] as const;
 export type Dialect = (typeof DIALECTS)[number];
 
-/** Of the prompts here; small, so that little memory is taken and a prompt fills it soon. */
+/** The window for these prompts; small, to need little memory and to be filled soon. */
 export const WINDOW = 2048;
 
 interface Options {
-  /** Whether tools go out as the server's own. */
+  /** Whether tools are sent in the server's native format. */
   readonly tools?: boolean;
-  /** Tokens that are asked for; Ollama alone takes a window from its client. */
+  /** Requested window in tokens; only Ollama takes a window from its client. */
   readonly window?: number;
 }
 
@@ -51,7 +51,7 @@ export interface Answered {
   readonly last: Last;
 }
 
-/** All of one reply; `until` says when the client has had enough. */
+/** All events of one reply; `until` says when the client has seen enough. */
 export async function answered(
   provider: Provider,
   asked: ModelRequest,
@@ -68,7 +68,7 @@ export async function answered(
   return { events, last };
 }
 
-/** Of a reply that came to a proper end. */
+/** The last event of a reply that ended properly. */
 export function finished({ last }: Answered): Extract<Last, { readonly type: "finished" }> {
   if (last.type === "finished") return last;
   throw new Error(`${last.failure.kind}: ${last.failure.reason}`);

@@ -5,7 +5,7 @@ import { realServer } from "./real-ollama.ts";
 
 const PROGRAM = path.join(import.meta.dirname, "../../bin/harness");
 
-/** `harness` as a user types it, for as long as a real model takes; what it says on stderr is shown as it comes. */
+/** Runs `harness` as a user types it, for as long as a real model takes; stderr is shown as it arrives. */
 export function harness(words: readonly string[], home: string): Promise<Ended> {
   const env = { PATH: process.env["PATH"], HOME: home, OLLAMA_HOST: realServer().url };
   const child = spawn(PROGRAM, words, { cwd: home, env, stdio: ["ignore", "pipe", "pipe"] });
@@ -27,6 +27,6 @@ export const jsonLines = ({ stdout }: Ended): readonly unknown[] =>
     .filter((line) => line !== "")
     .map((line) => JSON.parse(line) as unknown);
 
-/** A number from the environment, for those who have less time or more. */
+/** A number from the environment, to spend less time or more. */
 export const numberFrom = (variable: string, otherwise: number): number =>
   Number(process.env[variable] ?? otherwise);

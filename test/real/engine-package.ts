@@ -6,8 +6,8 @@ import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 
 /**
- * The engine comes from npm when it is needed first, at this version, beside the lock: it drags in a hundred packages that
- * nothing else here uses. Their scripts are not run; only the binary for this machine's processor is taken.
+ * The engine is fetched from npm on first use, at this version, outside the lock file: it brings a hundred packages
+ * that nothing else here uses. Their scripts are not run; only the binary for this machine's processor is taken.
  */
 const VERSION = "3.22.1";
 const ROOT = path.join(import.meta.dirname, "../..");
@@ -20,10 +20,10 @@ const BINARIES: Readonly<Record<string, string>> = {
   "darwin-x64": "mac-x64",
 };
 
-/** A token of the model's vocabulary; a number, but only the engine makes one. */
+/** A token of the model's vocabulary; a number that only the engine creates. */
 export type Token = number & { readonly token: never };
 
-/** What is used of the package. */
+/** The part of the package that is used. */
 export interface NodeLlamaCpp {
   readonly getLlama: (options: object) => Promise<Llama>;
   readonly LlamaGrammarEvaluationState: new (options: object) => object;

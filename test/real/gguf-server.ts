@@ -6,7 +6,7 @@ import { ollamaRoutes } from "./ollama-dialect.ts";
 import { openAiRoutes } from "./openai-dialect.ts";
 import { type Body, MODEL, Queue, Refusal, type Route, Served } from "./served.ts";
 
-/** A real model behind a small server, which speaks as much of Ollama's API and of OpenAI's as is asked of it here. */
+/** A real model behind a small server with the parts of Ollama's and OpenAI's APIs that are used here. */
 
 export interface GgufServer extends AsyncDisposable {
   readonly url: string;
@@ -18,7 +18,7 @@ export async function serveGguf(file: string): Promise<GgufServer> {
   const routes: Readonly<Record<string, Route>> = {
     ...ollamaRoutes,
     ...openAiRoutes,
-    // Not of any API: how a test sees that nothing is computed any more.
+    // Not part of any API: lets a test see that computing has stopped.
     "GET /computed": (_body, served) => Promise.resolve(served.json({ tokens: engine.computed })),
   };
   const server = createServer((request, response) => {

@@ -1,11 +1,11 @@
-/** A JSON schema as a grammar in GBNF, as llama.cpp's servers make one to hold a reply to a schema. */
+/** Converts a JSON schema into a GBNF grammar, as llama.cpp's servers do to constrain a reply. */
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** A schema that no grammar is made of: a server answers it with 400. */
+/** A schema that cannot become a grammar: a server answers it with 400. */
 export class SchemaRefused extends Error {}
 
-/** Whitespace is bounded: a small model may go on with it for ever. */
+/** Whitespace is bounded: a small model may produce it for ever. */
 const GIVEN = [
   "space ::= [ ]?",
   String.raw`char ::= [^"\\\x7F\x00-\x1F] | "\\" (["\\/bfnrt] | "u" [0-9a-fA-F]{4})`,
@@ -20,7 +20,7 @@ const GIVEN = [
   `array ::= "[" space (value (space "," space value)*)? space "]"`,
 ] as const;
 
-/** They bound values further; the grammar is wider than the schema there. */
+/** Keywords that restrict values further; the grammar ignores them and is wider than the schema. */
 const WIDER: ReadonlySet<string> = new Set(
   "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf pattern format minLength maxLength minItems maxItems minProperties maxProperties uniqueItems propertyNames".split(
     " ",
@@ -71,7 +71,7 @@ class Rules {
     this.#root = root;
   }
 
-  /** What stands for a value of this schema; what is long has a rule of its own. */
+  /** The expression for a value of this schema; long ones get a rule of their own. */
   of(schema: unknown): string {
     if (schema === true || schema === undefined) return "value";
     if (typeof schema !== "object" || schema === null)
@@ -98,7 +98,7 @@ class Rules {
     throw new SchemaRefused(`no grammar is made of the type ${JSON.stringify(type)}`);
   }
 
-  /** Properties come in the order of the schema, those that are not required may be left out. */
+  /** Properties come in the order of the schema; those not required may be absent. */
   #object(schema: Schema): string {
     const properties = Object.entries((schema["properties"] ?? {}) as Schema);
     const others = schema["additionalProperties"];
@@ -116,7 +116,7 @@ class Rules {
     return schema === undefined || schema === true ? "member" : `string space ":" space ${this.of(schema)}`;
   }
 
-  /** `first` and what may follow it: a comma stands before each member but the first that is there. */
+  /** Members in order: a comma precedes each one but the first that is present. */
   #members(members: readonly { readonly text: string; readonly needed: boolean }[]): string {
     const tails: string[] = [];
     let tail = "";
@@ -143,7 +143,7 @@ class Rules {
       .filter((step) => step !== "")
       .reduce<unknown>((at, step) => (at as Schema | undefined)?.[step], this.#root);
     if (!ref.startsWith("#") || found === undefined) throw new SchemaRefused(`nothing is at ${ref}`);
-    // Known before it is made: it may speak of itself.
+    // Registered before it is built: it may refer to itself.
     const name = `ref${this.#named.size}`;
     this.#named.set(ref, name);
     this.lines.push(`${name} ::= ${this.of(found)}`);
@@ -165,5 +165,5 @@ const oneOf = (choices: readonly string[]): string => {
   return `(${choices.join(" | ")})`;
 };
 
-/** JSON text as a terminal of GBNF. */
+/** JSON text as a GBNF terminal. */
 const literal = (value: unknown): string => JSON.stringify(JSON.stringify(value));

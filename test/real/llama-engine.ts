@@ -10,24 +10,24 @@ import {
   type Token,
 } from "./engine-package.ts";
 
-/** A model from a GGUF file in this process. One thing at a time: whoever serves it keeps the queue. */
+/** A model from a GGUF file in this process. It does one thing at a time: the server keeps the queue. */
 
 export interface EngineRequest {
   readonly messages: readonly object[];
   readonly tools: readonly object[];
-  /** Tokens of prompt and reply together. */
+  /** Maximum tokens of prompt and reply together. */
   readonly window: number;
-  /** Most tokens of the reply. */
+  /** Maximum tokens of the reply. */
   readonly most: number;
   readonly temperature: number;
   readonly seed?: number | undefined;
-  /** GBNF that the reply is held to. */
+  /** A GBNF grammar that constrains the reply. */
   readonly grammar?: string | undefined;
 }
 
 export interface Counts {
   readonly prompt: number;
-  /** Of the prompt, those that were not left from the request before. */
+  /** Prompt tokens that were not cached from the previous request. */
   readonly read: number;
   readonly written: number;
   readonly loadMs: number;
@@ -51,9 +51,9 @@ export class TooLong extends Error {
   }
 }
 
-/** Threads wait for each other by spinning: with one for each core, whatever else runs holds all of them up. */
+/** Threads wait for each other by spinning: with one per core, any other work would hold up all of them. */
 const THREADS = Math.max(1, Math.floor(availableParallelism() / 2));
-/** So much is read between two looks at whether anybody still waits. */
+/** Tokens read between two checks whether the client still waits. */
 const READ_AT_ONCE = 64;
 
 export class LlamaEngine {
@@ -67,7 +67,7 @@ export class LlamaEngine {
     readonly context: LlamaContext;
     readonly sequence: LlamaSequence;
   } | null = null;
-  /** Tokens read and written since the start, whoever asked. */
+  /** Tokens read and written since the start, for all clients. */
   computed = 0;
 
   private constructor(parts: {
@@ -113,7 +113,7 @@ export class LlamaEngine {
     return this.#model.fileInfo.metadata.general.architecture;
   }
 
-  /** Tokens of the window that is in memory; null when none is. */
+  /** Tokens of the loaded window; null if none is loaded. */
   get window(): number | null {
     return this.#loaded?.window ?? null;
   }
@@ -128,7 +128,7 @@ export class LlamaEngine {
     await this.#llama.dispose();
   }
 
-  /** Ends early, without an end, once `signal` fires. Throws `TooLong`. */
+  /** Stops early, without a final piece, once `signal` fires. Throws `TooLong`. */
   async *reply(request: EngineRequest, signal: AbortSignal): AsyncGenerator<Piece> {
     if (signal.aborted) return;
     const begun = performance.now();
@@ -137,7 +137,7 @@ export class LlamaEngine {
     if (prompt.length >= window) throw new TooLong(prompt.length, window);
     const sequence = await this.#sequenceOf(window);
     const loaded = performance.now();
-    // The last token is evaluated in any case: the first new one follows from it.
+    // The last token is always evaluated: the first new token follows from it.
     await sequence.adaptStateToTokens(prompt.slice(0, -1), false);
     const kept = sequence.nextTokenIndex;
     for (let at = kept; at < prompt.length - 1; at += READ_AT_ONCE) {
@@ -176,7 +176,7 @@ export class LlamaEngine {
     yield { type: "end", reason, counts };
   }
 
-  /** Mean-pooled or not is the model's own matter; `cut` keeps the beginning of what is too long. */
+  /** Pooling is up to the model; `cut` keeps the beginning of a text that is too long. */
   async vectors(texts: readonly string[], cut: boolean): Promise<readonly (readonly number[])[]> {
     const window = Math.min(this.trained, 2048);
     const context = await this.#model.createEmbeddingContext({ contextSize: window });

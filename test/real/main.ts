@@ -1,7 +1,7 @@
 /**
- * `npm run test:real [-- FILE…]`: what is promised of models, tried on a real one. By hand, beside the tests.
- * `OLLAMA_HOST` names an Ollama, `HARNESS_REAL_MODEL` a model of it; where none answers, `HARNESS_GGUF` names a file that is
- * served here. `HARNESS_QDRANT_URL` names a Qdrant for the store's contract. Without any model it ends with 2.
+ * `npm run test:real [-- FILE…]`: tests what is promised of models on a real one. Run by hand, apart from the tests.
+ * `OLLAMA_HOST` names an Ollama, `HARNESS_REAL_MODEL` one of its models; if none answers, `HARNESS_GGUF` names a file
+ * that is served here. `HARNESS_QDRANT_URL` names a Qdrant for the store's contract. Exits with 2 if there is no model.
  */
 import { execFileSync } from "node:child_process";
 import { closeSync, existsSync, globSync, openSync, readSync, statSync } from "node:fs";
@@ -13,10 +13,10 @@ import { runFile, Tally } from "../house/tally.ts";
 
 const ROOT = path.join(import.meta.dirname, "../..");
 const QDRANT_CONTRACT = "test/contract/search-store-qdrant.test.ts";
-/** Models take every core they get; what else runs here comes first. */
+/** Models take every core they get; other work on this machine has priority. */
 const NICE = 10;
 
-/** Of a file: models answer slowly where they are served by a processor. */
+/** Time limit of a file: models answer slowly on a processor. */
 const MOST_MS = 4 * 3_600_000;
 
 const say = (text: string): void => console.log(text);
@@ -66,7 +66,7 @@ async function server(): Promise<Server> {
   return { url: served.url, model: MODEL, [Symbol.asyncDispose]: () => served[Symbol.asyncDispose]() };
 }
 
-/** The store's contract skips itself where no Qdrant answers; one that was named has to. */
+/** The store's contract skips itself if no Qdrant answers; a Qdrant named here must answer. */
 async function qdrantFiles(): Promise<readonly string[]> {
   const url = process.env["HARNESS_QDRANT_URL"];
   if (url === undefined) {

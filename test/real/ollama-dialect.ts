@@ -1,16 +1,16 @@
 import { type Asked, type Body, MODEL, Refusal, type Route, type Said, type Served } from "./served.ts";
 import type { Counts } from "./llama-engine.ts";
 
-/** Ollama's API, as far as a client asks it about one model and for replies. */
+/** The part of Ollama's API that a client uses for one model and for replies. */
 
 const NS_PER_MS = 1e6;
-/** Ollama's own when none is sent, on a machine without a large GPU. */
+/** Ollama's default window on a machine without a large GPU. */
 const WINDOW = 4096;
 
 const summary = { name: MODEL, model: MODEL, size: 1, digest: "0".repeat(64), details: { format: "gguf" } };
 
 export const ollamaRoutes: Readonly<Record<string, Route>> = {
-  // Builds from source have no number; they are taken as new.
+  // Builds from source have no version number and count as new.
   "GET /api/version": (_body, served) => Promise.resolve(served.json({ version: "0.0.0" })),
   "GET /api/tags": (_body, served) => Promise.resolve(served.json({ models: [summary] })),
   "GET /api/ps": (_body, served) => Promise.resolve(served.json({ models: running(served) })),
@@ -32,7 +32,7 @@ const shown = ({ engine }: Served): object => ({
   capabilities: ["completion", ...(engine.callsInTags ? ["tools"] : [])],
 });
 
-/** Without a prompt it loads or unloads; no more of it is spoken here. */
+/** Without a prompt this request loads or unloads a model; nothing else of it is supported here. */
 async function unload({ keep_alive, prompt }: Body, served: Served): Promise<void> {
   if (prompt !== undefined && prompt !== "") throw new Refusal(501, "generate makes no text here");
   if (keep_alive !== 0) throw new Refusal(501, "only keep_alive 0 is known here");
@@ -47,7 +47,7 @@ async function chat(body: Body, served: Served): Promise<void> {
   const came = performance.now();
   await served.alone(async () => {
     const lines = linesOf(served.reply(askedIn(body)), () => (performance.now() - came) * NS_PER_MS);
-    // What is refused comes with a status, so nothing is sent before the first line is there.
+    // A refusal needs a status, so nothing is sent before the first line exists.
     const first = await lines.next();
     if (served.signal.aborted || first.done === true) return;
     if (body["stream"] === false) return wholeReply(served, first.value, lines);

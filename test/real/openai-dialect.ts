@@ -1,7 +1,10 @@
 import { type Asked, type Body, MODEL, type Route, type Said, type Served } from "./served.ts";
 import type { FoundCall } from "./tagged-calls.ts";
 
-/** OpenAI's chat API as servers of one's own speak it: the window is the server's, and too long is an error. */
+/**
+ * OpenAI's chat API as self-hosted servers speak it: the server sets the window, and a prompt that is too long is an
+ * error.
+ */
 
 const WINDOW = 8192;
 
@@ -111,7 +114,7 @@ function formatIn(value: unknown): unknown {
   return type === "json_schema" ? named?.["schema"] : undefined;
 }
 
-/** Templates want arguments as values and texts as text. */
+/** Templates expect arguments as values and texts as text. */
 function asTemplate(message: object): object {
   const { content, tool_calls: calls } = message as {
     readonly content?: unknown;

@@ -1,12 +1,12 @@
 import { ollamaAddress } from "../../src/models/providers/ollama-address.ts";
 import { ollamaListing } from "../../src/models/providers/ollama-server.ts";
 
-/** The variable that names the model which is asked. */
+/** The variable that names the model. */
 export const OLLAMA_MODEL = "HARNESS_REAL_MODEL";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** The Ollama of `OLLAMA_HOST` and the model that is asked; why there is none, in words. */
+/** The Ollama of `OLLAMA_HOST` and the model to use, or the reason why there is none. */
 export async function realOllama(
   env: Env,
 ): Promise<{ readonly url: string; readonly model: string } | string> {
@@ -19,10 +19,10 @@ export async function realOllama(
 }
 
 interface Real {
-  /** Speaks Ollama's API, and OpenAI's under `/v1`. */
+  /** The server's address: Ollama's API, and OpenAI's under `/v1`. */
   readonly url: string;
   readonly model: string;
-  /** Tokens computed so far; undefined where the server is not of these tests and does not tell. */
+  /** Tokens computed so far; undefined if the server is not one of these tests and does not report them. */
   readonly computed: () => Promise<number | undefined>;
 }
 

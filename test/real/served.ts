@@ -3,14 +3,14 @@ import type { EngineRequest, LlamaEngine, Piece } from "./llama-engine.ts";
 import { ANY_OBJECT, grammarOf, SchemaRefused } from "./json-grammar.ts";
 import { type FoundCall, TaggedCalls } from "./tagged-calls.ts";
 
-/** What both dialects do for one request. */
+/** Shared by both dialects: the handling of one request. */
 
-/** It has one name, whatever the file is called. */
+/** The model's name, whatever the file is called. */
 export const MODEL = "gguf:test";
 
 export type Body = Readonly<Record<string, unknown>>;
 
-/** What a request asks of the model, in either dialect. */
+/** The parameters of a request, in either dialect. */
 export interface Asked extends Omit<EngineRequest, "grammar"> {
   /** A schema, `"json"` for any object, undefined for free text. */
   readonly format: unknown;
@@ -20,7 +20,7 @@ export type Said = Piece | { readonly type: "call"; readonly call: FoundCall };
 
 export type Route = (body: Body, served: Served) => Promise<void>;
 
-/** An answer that is none, in HTTP's words. */
+/** An error answer with its HTTP status. */
 export class Refusal extends Error {
   readonly status: number;
 
@@ -47,12 +47,12 @@ export class Served {
     this.signal = left.signal;
   }
 
-  /** Runs when everything that was asked before has ended. */
+  /** Runs the work after everything requested before has ended. */
   alone<T>(work: () => Promise<T>): Promise<T> {
     return this.#queue.add(work);
   }
 
-  /** The reply, with calls taken out of their tags where tools were offered. */
+  /** The reply, with calls extracted from their tags if tools were offered. */
   async *reply(asked: Asked): AsyncGenerator<Said> {
     const reader = asked.tools.length > 0 && this.engine.callsInTags ? new TaggedCalls() : null;
     for await (const piece of this.engine.reply({ ...asked, grammar: heldTo(asked.format) }, this.signal)) {
@@ -78,7 +78,7 @@ function heldTo(format: unknown): string | undefined {
   throw new SchemaRefused("a format is a schema or json");
 }
 
-/** One after the other, in the order they came. */
+/** Runs work one after the other, in the order of arrival. */
 export class Queue {
   #last: Promise<unknown> = Promise.resolve();
 

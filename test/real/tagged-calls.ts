@@ -1,4 +1,4 @@
-/** Calls that stand in `<tool_call>` tags, as most templates teach them; what is no call stays text. */
+/** Extracts calls in `<tool_call>` tags, as most templates teach them; anything that is no call stays text. */
 
 export interface FoundCall {
   readonly name: string;
@@ -14,7 +14,7 @@ const CLOSE = "</tool_call>";
 
 export class TaggedCalls {
   #held = "";
-  /** Space behind a call belongs to its tag. */
+  /** Whitespace after a call belongs to its tag. */
   #behindCall = false;
 
   *read(text: string): Generator<Found> {
@@ -35,14 +35,14 @@ export class TaggedCalls {
     }
   }
 
-  /** What is still held is no call. */
+  /** Text that is still buffered is no call. */
   *end(): Generator<Found> {
     if (this.#held !== "") yield { type: "text", text: this.#held };
     this.#held = "";
   }
 }
 
-/** How much of the end may be the beginning of a tag. */
+/** How many characters at the end may be the beginning of a tag. */
 function begun(text: string): number {
   for (let length = OPEN.length - 1; length > 0; length -= 1)
     if (text.endsWith(OPEN.slice(0, length))) return length;

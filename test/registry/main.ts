@@ -1,7 +1,7 @@
 /**
- * `npm run test:registry [-- FILE…]`: pushes to a real registry of images (the distribution's docker-registry) on this machine's
- * loopback, with its logins and its troubles. By hand, beside the tests. It ends with 2 where there can be no such registry,
- * with 1 where something is not as it should be.
+ * `npm run test:registry [-- FILE…]`: pushes to a real image registry (the distribution's docker-registry) on this
+ * machine's loopback, with its logins and its failures. Run by hand, apart from the tests. Exits with 2 if there can be
+ * no such registry, with 1 if something is wrong.
  */
 import path from "node:path";
 import { skip } from "../fixtures/engine.ts";

@@ -10,22 +10,22 @@ import { freePort, listensAt } from "../fixtures/loopback-port.ts";
 import { makeCertificates } from "../fixtures/https-stub.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
 
-/** The registry of the distribution on this machine's loopback, with a folder of its own. */
+/** The distribution's registry on this machine's loopback, with a separate folder. */
 
 const PROGRAM = process.env["HARNESS_TEST_REGISTRY"] ?? "";
 export const USER = "me";
 export const PASSWORD = "right/word+1";
-/** Of that password. */
+/** The hash of that password. */
 const HASH = "$2y$05$abcdefghijklmnopqrstuuHOYTLpy3pA7R1HwSxzIc4zWcWrKc7Sq";
 export const REFRESH = "refresh-token-of-the-tests";
 
 export interface RealRegistry extends AsyncDisposable {
-  /** 127.0.0.1:PORT, by a wire that can be cut. */
+  /** 127.0.0.1:PORT, over a wire that can be cut. */
   readonly host: string;
   readonly data: string;
   readonly kill: () => Promise<void>;
   readonly start: () => Promise<void>;
-  /** When so many more bytes have gone there. */
+  /** Calls `how` after this many more bytes were sent. */
   cutAt: { readonly bytes: number; readonly how: () => void } | undefined;
 }
 
@@ -33,7 +33,7 @@ interface RegistryOptions {
   readonly auth?: "htpasswd" | "token";
   readonly tls?: boolean;
   readonly readOnly?: boolean;
-  /** Its disk, in MiB, of memory. */
+  /** The size in MiB of an in-memory disk. */
   readonly disk?: number;
 }
 
@@ -103,7 +103,7 @@ function configOf(
     },
     http: {
       addr: `127.0.0.1:${port}`,
-      // Places of uploads are told without a host: whoever stands between is not gone round.
+      // Upload locations come without a host, so that a proxy in between is not bypassed.
       relativeurls: true,
       ...(tls ? { tls: { certificate, key } } : {}),
     },
@@ -113,7 +113,7 @@ function configOf(
 
 const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-/** Gives tokens for a password, and for a token that stands in its place. */
+/** Issues tokens for a password, or for a token that replaces it. */
 async function tokenServer(place: Scratch): Promise<AsyncDisposable & { readonly url: string }> {
   const folder = place.at("token");
   await mkdir(folder);
@@ -157,7 +157,7 @@ async function tokenServer(place: Scratch): Promise<AsyncDisposable & { readonly
 const scopesIn = (fields: URLSearchParams): readonly string[] =>
   fields.getAll("scope").flatMap((scope) => scope.split(" "));
 
-/** What is asked for; undefined where whoever asks is not known. */
+/** The requested scopes; undefined for an unknown client. */
 async function granted(request: IncomingMessage): Promise<readonly string[] | undefined> {
   if (request.method === "POST") {
     const fields = new URLSearchParams(await text(request));

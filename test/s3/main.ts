@@ -1,7 +1,7 @@
 /**
- * `npm run test:s3 [-- FILE…]`: what reads and writes buckets, on a real server of S3 (MinIO) on this machine's loopback. By
- * hand, beside the tests: the server is built once of Go's modules, by Go's own client. It ends with 2 where there can be no
- * server, with 1 where something is not as it should be.
+ * `npm run test:s3 [-- FILE…]`: tests reading and writing buckets on a real S3 server (MinIO) on this machine's
+ * loopback. Run by hand, apart from the tests: the server is built once from Go modules, with Go's own client. Exits
+ * with 2 if there can be no server, with 1 if something is wrong.
  */
 import { spawnSync } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";

@@ -13,7 +13,7 @@ import { signedHeaders } from "../../src/s3/signature.ts";
 import { makeCertificates } from "../fixtures/https-stub.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
-/** MinIO as `test/s3/main.ts` has built it, on this machine's loopback, with a folder and keys of its own. */
+/** MinIO as built by `test/s3/main.ts`, on this machine's loopback, with a separate folder and separate keys. */
 
 const PROGRAM = process.env["HARNESS_TEST_MINIO"] ?? "";
 const REGION = "eu-test-1";
@@ -21,16 +21,16 @@ const KEY_ID = "root-of-the-tests";
 const SECRET_KEY = "a+secret/of+the/tests=0123";
 
 export interface RealServer extends AsyncDisposable {
-  /** What leads there, by its own keys, straight or by the wire. */
+  /** Environment variables for the server with its own keys, directly or over the wire. */
   readonly env: Readonly<Record<string, string>>;
   readonly wire: Wire;
-  /** A file with its authority; empty where it speaks no TLS. */
+  /** A file with its authority's certificate; empty if it speaks no TLS. */
   readonly authority: string;
   readonly kill: (signal: NodeJS.Signals) => Promise<void>;
   readonly start: () => Promise<void>;
-  /** A request of its owner's, which has to be answered with 200. */
+  /** Sends a request as the owner, which must be answered with 200. */
   readonly ask: (method: string, address: string, sent?: Sent) => Promise<string>;
-  /** Keys for a while, which may do no more than this of a policy. */
+  /** Temporary keys that may do only these actions. */
   readonly lend: (actions: readonly string[]) => Promise<Readonly<Record<string, string>>>;
 }
 
@@ -41,7 +41,7 @@ interface Sent {
 
 interface RealOptions {
   readonly tls?: boolean;
-  /** Its disk, in MiB, of memory; left out: the folder of the test. */
+  /** The size in MiB of an in-memory disk; by default the folder of the test is used. */
   readonly disk?: number;
 }
 
@@ -83,7 +83,7 @@ export async function realServer({ tls = false, disk }: RealOptions = {}): Promi
         MINIO_ROOT_PASSWORD: SECRET_KEY,
         MINIO_SITE_REGION: REGION,
         MINIO_BROWSER: "off",
-        // Nobody else is asked for anything.
+        // The server must contact nobody else.
         MINIO_UPDATE: "off",
       },
     });
@@ -118,7 +118,7 @@ export async function realServer({ tls = false, disk }: RealOptions = {}): Promi
   };
 }
 
-/** Answers with its authority. */
+/** Creates the server's certificate; returns its authority. */
 async function ownCertificate(folder: string): Promise<string> {
   makeCertificates(folder, ["IP:127.0.0.1"]);
   await copyFile(path.join(folder, "own.pem"), path.join(folder, "public.crt"));
@@ -129,7 +129,7 @@ async function ownCertificate(folder: string): Promise<string> {
 interface Request extends Sent {
   readonly method: string;
   readonly url: URL;
-  /** Of its authority; undefined where it speaks no TLS. */
+  /** The certificate of its authority; undefined if it speaks no TLS. */
   readonly ca: string | undefined;
 }
 
@@ -141,7 +141,7 @@ async function ownerAsks(asked: Request): Promise<string> {
   return answered({ ...asked, headers: signed });
 }
 
-/** This process has read long ago whom it trusts. */
+/** The authority is passed explicitly: this process read its trusted authorities at its start. */
 async function answered({ method, url, body = "", headers, ca }: Request): Promise<string> {
   const make = ca === undefined ? plainRequest : securedRequest;
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
@@ -164,7 +164,7 @@ const hash = (text: string): string => createHash("sha256").update(text).digest(
 
 const hmac = (key: string | Buffer, text: string): Buffer => createHmac("sha256", key).update(text).digest();
 
-/** The service that lends keys has a name of its own in what is signed. */
+/** The service that lends keys has another name in the signature. */
 async function lent(url: URL, ca: string | undefined, policy: object): Promise<string> {
   const body = new URLSearchParams({
     Action: "AssumeRole",
@@ -193,10 +193,10 @@ async function lent(url: URL, ca: string | undefined, policy: object): Promise<s
   });
 }
 
-/** What stands between a client and the server: it can cut what is sent. */
+/** A relay between a client and the server that can cut connections. */
 interface Wire extends AsyncDisposable {
   readonly port: number;
-  /** Once, when so many bytes have gone to the server on one connection. */
+  /** Calls `how` once, after this many bytes went to the server on one connection. */
   cutAt: { readonly bytes: number; readonly how: () => void } | undefined;
 }
 

@@ -10,7 +10,7 @@ export const OPTIONS: EmbedOptions = { dimension: DIMENSION, signal: NEVER };
 export const openIndex = (folder: string, model = "fake/plain", dimension = DIMENSION): SearchStore =>
   openEmbeddedStore(folder, { index: "a1", vectors: { model, dimension } });
 
-/** Files of three chunks each, no two alike. */
+/** Fills a store with files of three chunks each, all different. */
 export async function fill(store: SearchStore, files: number): Promise<void> {
   await store.put(
     Array.from({ length: files }, (_, at) =>

@@ -1,6 +1,7 @@
 /**
- * A process that locks on request, for tests that kill it. It reads one JSON line a request and answers one:
- * `{lock}` -> "held" or the refusal; `{release: true}` -> "released"; `{loop, inside}` locks and releases for ever.
+ * A process that locks on request, for tests that kill it. It reads one JSON request per line and prints one answer
+ * each: `{lock}` -> "held" or the refusal; `{release: true}` -> "released"; `{loop, inside}` locks and releases for
+ * ever.
  */
 import { readFile, stat, unlink, writeFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
@@ -17,7 +18,7 @@ interface Request {
   readonly lock?: Wanted;
   readonly release?: boolean;
   readonly loop?: Wanted;
-  /** Made while the lock is held; finding it there already means that two are inside. */
+  /** Created while the lock is held; if it exists already, two processes are inside. */
   readonly inside?: string;
 }
 
@@ -40,7 +41,7 @@ async function loop(wanted: Wanted, inside: string): Promise<never> {
     }
 }
 
-/** Who was killed inside left its mark; a living one's mark is the fault that the test looks for. */
+/** A process that was killed inside left its mark; the mark of a living one is the fault that the test looks for. */
 async function enter(inside: string): Promise<void> {
   for (;;)
     try {

@@ -6,12 +6,12 @@ import { fileURLToPath } from "node:url";
 import { startIn, thisProcess } from "../../../src/boxes/life/owner.ts";
 import type { Owner } from "../../../src/boxes/box-labels.ts";
 
-/** A process of test/boxes/life/holder.ts; it is killed at the end of its scope. */
+/** A process of test/boxes/life/holder.ts, killed at the end of its scope. */
 export interface Holder extends AsyncDisposable {
   readonly pid: number;
   readonly ask: (request: object) => Promise<string>;
   readonly kill: () => Promise<void>;
-  /** Its exit code, once it has ended by itself. */
+  /** The exit code, once the process has ended by itself. */
   readonly code: () => number | null;
 }
 

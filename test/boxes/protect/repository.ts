@@ -4,7 +4,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 export const noGit: string | false =
   spawnSync("git", ["--version"]).status === 0 ? false : "no git on this machine (apt-get install git)";
 
-/** Runs the real git, apart from every configuration of this machine. */
+/** Runs the real git, isolated from all configuration of this machine. */
 export function git(cwd: string, ...args: readonly string[]): string {
   const set = [
     "user.name=t",

@@ -11,7 +11,7 @@ import {
 } from "../../../src/boxes/runner/runner-frames.ts";
 type Fields = readonly (readonly [string, FieldValue])[];
 
-/** The other end of a box's stream: what an engine sends when a runner answers. */
+/** The other end of a box's stream: sends what an engine sends when a runner answers. */
 export interface ScriptedRunner {
   /** Give this to the client. */
   readonly stream: Duplex;

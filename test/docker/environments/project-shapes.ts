@@ -1,11 +1,11 @@
 import type { Recipe } from "../../../src/docker/environments/recipe.ts";
 
-/** A repository as its files tell it, and what has to be found in it. */
+/** The files of a repository, and the recipe that must be detected from them. */
 export interface Shape {
   readonly name: string;
   readonly files: Readonly<Record<string, string>>;
   readonly recipe: Partial<Recipe>;
-  /** Texts that have to stand among what is not taken. */
+  /** Texts that must be in the list of things not taken. */
   readonly notTaken?: readonly string[];
 }
 

@@ -12,9 +12,9 @@ import type { Scratch } from "../../fixtures/scratch.ts";
 import { standingBoxes } from "../../fixtures/standing-boxes.ts";
 
 const ROOT_RUNS = process.getuid?.() === 0;
-/** Of the workspace and what is in it. */
+/** The owner of the workspace and its contents. */
 export const OWNER = ROOT_RUNS ? 64_351 : (process.getuid?.() ?? 0);
-/** Boxes are labelled with it, so that a test finds its own. */
+/** Boxes are labelled with this uid, so that a test finds its own. */
 const CALLER = ROOT_RUNS ? 0 : OWNER;
 
 const OVERLAYFS = 0x794c7630;
@@ -28,11 +28,11 @@ export const noOverlay: string | false =
 export interface Opened extends AsyncDisposable {
   readonly box: OwnedBox;
   readonly warnings: readonly string[];
-  /** A shell line's result; ends the test when it fails. */
+  /** The output of a shell line; ends the test if the line fails. */
   readonly sh: (line: string) => Promise<string>;
 }
 
-/** A box over `place/w`, or another folder there, which then belongs to another user than root. */
+/** A box over `place/w` or another folder there, which is given to a user other than root. */
 export async function openBox(
   place: Scratch,
   wanted: Partial<BoxRequest>,

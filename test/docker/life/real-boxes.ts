@@ -22,7 +22,7 @@ const labelsFor = ({ uid, owner, session = "s", workspace = "/repo" }: Wanted): 
   }),
 });
 
-/** A cheap container with a box's labels; answers its id. */
+/** Creates a cheap container with a box's labels; returns its id. */
 export async function realBox(wanted: Wanted, labels = labelsFor(wanted)): Promise<string> {
   const container = await engine.api.createContainer({
     Image: image,
@@ -42,7 +42,7 @@ export async function realVolume(wanted: Wanted): Promise<string> {
 
 const filters = (uid: number): { label: string[] } => ({ label: [`${UID_LABEL}=${uid}`] });
 
-/** Ids of the containers and names of the volumes that a user of a test has. */
+/** Ids of the containers and names of the volumes of a test user. */
 export async function leftOf(uid: number): Promise<readonly string[]> {
   const containers = await engine.api.listContainers({ all: true, filters: filters(uid) });
   const volumes = await engine.api.listVolumes({ filters: filters(uid) });

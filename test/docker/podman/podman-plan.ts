@@ -1,6 +1,8 @@
 import type { BoxPlan } from "../../../src/docker/container-spec.ts";
 
-/** What `test/fixtures/podman-config.json` was made of, by Podman 4.3.1; of the profile two rules were kept. */
+/**
+ * The plan from which Podman 4.3.1 made `test/fixtures/podman-config.json`; only two rules of the profile were kept.
+ */
 export const PODMAN_PLAN: BoxPlan = {
   image: `sha256:${"a".repeat(64)}`,
   argv: ["/usr/local/lib/harness/runner"],

@@ -6,7 +6,7 @@ import type { Scratch } from "../../fixtures/scratch.ts";
 import { git } from "../../boxes/protect/repository.ts";
 import { giveAway } from "../../fixtures/give-away.ts";
 
-/** Flags for a scripted model that runs these shell lines, one a turn, and then says that it is done. */
+/** Flags for a scripted model that runs these shell lines, one per turn, and then says that it is done. */
 async function playing(place: Scratch, ...lines: readonly string[]): Promise<readonly string[]> {
   const calls = lines.map((command) => ({ reply: [{ call: "bash", args: { command } }] }));
   const steps = [...calls, { reply: ["done"], repeat: "forever" }];
@@ -14,7 +14,7 @@ async function playing(place: Scratch, ...lines: readonly string[]): Promise<rea
   return ["--provider", "scripted", "--model", place.at("model.jsonl"), "--intent", "change", "--no-color"];
 }
 
-/** `harness run` of a scripted model over the place's workspace. */
+/** Runs `harness run` with a scripted model over the place's workspace. */
 export async function runLines(
   place: Scratch,
   lines: readonly string[],

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { AnyTool, Facts, ToolResult } from "../../../src/core/tool.ts";
 
-/** A call of a tool that needs no box. */
+/** Calls a tool that needs no box. */
 export async function called(
   tool: AnyTool,
   args: unknown,

@@ -11,12 +11,12 @@ interface Denial {
   readonly body: string;
 }
 
-/** Who may ask without a key, as the server has it: its version is nobody's secret. */
+/** Operations that need no key, as on a real server: its version is public. */
 const OPEN = new Set(["root", "healthz", "livez", "readyz"]);
 const READS =
   /^(?:get_|scroll_|count_|query_|search_|facet$|recommend_|discover_|collection_exists|telemetry|metrics)/;
 
-/** A key that is wrong is refused in plain text, what a key does not allow in the form of every other answer. */
+/** A wrong key is refused in plain text; a key without enough rights, in the format of other answers. */
 export function denialOf(
   { apiKey, readOnlyKey }: Keys,
   operation: string,

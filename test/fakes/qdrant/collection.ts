@@ -23,7 +23,7 @@ export interface Selection {
 
 type Vectors = Readonly<Record<string, readonly number[] | SparseVector>>;
 
-/** Vectors that a server writes between two looks at what was missing. */
+/** Vectors that a server writes between two checks for missing points. */
 const PART = 32;
 
 /** One collection in memory. */
@@ -47,13 +47,13 @@ export class Collection implements Searched {
     );
   }
 
-  /** In the order of their ids. */
+  /** Points in the order of their ids. */
   get points(): readonly Kept[] {
     this.#sorted ??= [...this.#points.values()].toSorted((one, other) => (one.id < other.id ? -1 : 1));
     return this.#sorted;
   }
 
-  /** As strict mode has it, and Qdrant's cloud from the start: only by fields that have an index is filtered. */
+  /** Filters as in strict mode, which is the default in Qdrant's cloud: only by indexed fields. */
   where(filter: PointFilter | null | undefined): readonly Kept[] {
     for (const [key, type] of keysOf(filter))
       if ((this.indexes.get(key) as { readonly type?: string } | undefined)?.type !== type)
@@ -68,7 +68,7 @@ export class Collection implements Searched {
     return ids.flatMap((id) => this.#points.get(id) ?? []);
   }
 
-  /** Replaces points as a whole, one after the other: those before the first that is wrong have been. */
+  /** Replaces points as a whole, one after the other: those before the first invalid one are stored. */
   upsert(
     points: readonly { id: string; vector: Vectors; payload?: Readonly<Record<string, unknown>> | null }[],
   ): void {
@@ -77,7 +77,10 @@ export class Collection implements Searched {
       this.#points.set(id, { id, payload: payload ?? {}, vectors: this.#stored(vector) });
   }
 
-  /** By parts: of one with a point that is not there the others get theirs, and the parts after it are not begun. */
+  /**
+   * Updates in parts: if a point of a part is missing, the others of that part are updated, and later parts are not
+   * begun.
+   */
   updateVectors(points: readonly { id: string; vector: Vectors }[]): void {
     const stored = points.map(({ id, vector }) => ({ id, vectors: this.#stored(vector) }));
     for (let at = 0; at < stored.length; at += PART) {
@@ -138,7 +141,7 @@ export class Collection implements Searched {
   }
 }
 
-/** A point with so much of it as was asked for. */
+/** The requested fields of a point. */
 export function shown(point: Kept, { with_payload, with_vector }: Selection): object {
   const vectors = Object.fromEntries(
     Array.from(point.vectors, ([name, vector]) => [

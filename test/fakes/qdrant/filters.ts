@@ -1,9 +1,9 @@
-/** Which points a filter leaves, as Qdrant documents it. A condition that is not known here is an error, never a yes. */
+/** Applies filters as Qdrant documents them. An unknown condition is an error, never a match. */
 
 export interface Kept {
   readonly id: string;
   payload: Readonly<Record<string, unknown>>;
-  /** Named vectors; the dense ones as they are stored. */
+  /** Named vectors; dense ones as stored. */
   readonly vectors: Map<string, Float32Array | SparseVector>;
 }
 
@@ -35,7 +35,7 @@ export function passes(point: Kept, filter: PointFilter | null | undefined): boo
   );
 }
 
-/** Each key that is asked for, and whether by a match or by a range. */
+/** Each key in the filter, and whether it is used in a match or a range. */
 export function keysOf(
   filter: PointFilter | null | undefined,
 ): readonly (readonly [string, "keyword" | "integer"])[] {

@@ -1,6 +1,6 @@
 import { Refusal } from "./refusal.ts";
 
-/** What an administrator has bounded: strict mode, as far as the store could meet it. */
+/** Limits set by an administrator: the parts of strict mode that the store could meet. */
 export interface Limits {
   readonly query?: number;
   readonly searches?: number;

@@ -9,14 +9,14 @@ export type Collections = Map<string, Collection>;
 interface Call {
   readonly match: Match;
   readonly query: URLSearchParams;
-  // The schema has been held against it before.
+  // Already checked against the schema.
   readonly body: never;
 }
 
 type Operation = (call: Call, collections: Collections) => unknown;
 
 const DONE = { operation_id: 1, status: "completed" };
-/** A change that nobody waits for is made a little later, as a server does it. */
+/** Delay of a change that the client does not wait for, as on a server. */
 const LATER_MS = 20;
 
 function found({ match }: Call, collections: Collections): Collection {
@@ -35,7 +35,7 @@ function change(call: Call, act: () => void): object {
   return { ...DONE, status: "acknowledged" };
 }
 
-/** By the names that the schema has for them; what each answers is its `result`. */
+/** Operations by their names in the schema; each returns its `result`. */
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
   get_collections: (_call, collections) => ({
     collections: [...collections.keys()].toSorted().map((name) => ({ name })),

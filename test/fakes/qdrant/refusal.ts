@@ -1,4 +1,4 @@
-/** What the server answers instead of a result. */
+/** An error answer of the server. */
 export class Refusal extends Error {
   readonly status: number;
 

@@ -3,8 +3,8 @@ import path from "node:path";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 
 /**
- * The published schema of Qdrant's API as checks. What is sent must be of it to the letter: a field that it does not
- * know is a breach, though a server may overlook it. What is answered must be of it too.
+ * Checks against the published schema of Qdrant's API. Requests must match strictly: an unknown field is a violation,
+ * though a server may ignore it. Answers must match too.
  */
 
 type Schema = { readonly [key: string]: unknown };
@@ -55,7 +55,7 @@ export class PublishedApi {
       );
   }
 
-  /** The operation that is at the address, or undefined. */
+  /** The operation at this address, or undefined. */
   match(method: string, pathname: string): Match | undefined {
     const parts = pathname.split("/");
     for (const [route, operations] of Object.entries(this.#published.paths)) {
@@ -71,7 +71,7 @@ export class PublishedApi {
     return undefined;
   }
 
-  /** What is wrong with a request, or undefined. */
+  /** The violation in a request, or undefined. */
   breachOfRequest(match: Match, query: URLSearchParams, body: unknown): string | undefined {
     const { parameters = [], requestBody } = this.#operation(match);
     const known = parameters.filter((parameter) => parameter.in === "query");

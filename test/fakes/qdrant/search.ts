@@ -2,7 +2,7 @@ import { dot } from "../../fixtures/vectors.ts";
 import type { Kept, PointFilter } from "./filters.ts";
 import { Refusal } from "./refusal.ts";
 
-/** The query API as far as the store uses it: nearest by a dense vector. */
+/** The part of the query API that the store uses: nearest by a dense vector. */
 
 export interface PointQuery {
   readonly query?: readonly number[] | object | null;
@@ -15,7 +15,7 @@ export interface PointQuery {
 
 export interface Searched {
   readonly where: (filter: PointFilter | null | undefined) => readonly Kept[];
-  /** Of each dense vector that has a name: how many numbers it has. */
+  /** The length of each named dense vector. */
   readonly dense: ReadonlyMap<string, number>;
 }
 
@@ -62,7 +62,7 @@ function byDense(
   });
 }
 
-/** What a server stores where vectors are compared by cosine. */
+/** The stored form of a vector that is compared by cosine. */
 export function normalised(values: readonly number[], size: number): Float32Array {
   if (values.length !== size)
     throw new Refusal(

@@ -1,4 +1,4 @@
-/** For localhost, signed by itself, made for these tests. It opens nothing. */
+/** A self-signed certificate for localhost, made for these tests. It opens nothing. */
 export const SELF_SIGNED = {
   key: `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgpKN2b1NgC9h51+Ct

@@ -6,7 +6,7 @@ import type { Effect } from "../../../src/policy/effects/effect.ts";
 const WORKSPACE = "/home/dev/project";
 const policy = new CommandPolicy();
 
-/** What a command is judged to do, as one line: the verdict, then each effect once, paths as seen from the workspace. */
+/** The judgement of a command as one line: the verdict, then each effect once, with paths relative to the workspace. */
 export function told(command: string, mode: "workspace-write" | "read-only" = "workspace-write"): string {
   const { decision, effects } = policy.decide(command, {
     mode,

@@ -5,19 +5,19 @@ import { type Recording, recordingOf } from "../../../src/policy/propose/recordi
 import type { UserRules } from "../../../src/policy/rule.ts";
 import { AROUND, policy } from "../judged.ts";
 
-/** Events of a run as its session has them, and what is proposed for them. */
+/** Events of a run as recorded in its session, and the proposals for them. */
 
 interface Did {
   readonly mode?: Mode;
   readonly granted?: readonly string[];
-  /** With the first command, by a person. */
+  /** Granted by a person with the first command. */
   readonly byPerson?: readonly string[];
   readonly workspace?: string;
-  /** Each ran; one that begins with `!` was denied, with `?` it asked and was refused. */
+  /** Each ran; one with `!` was denied, one with `?` asked and was refused. */
   readonly commands?: readonly string[];
   readonly folder?: string;
   readonly files?: readonly (readonly [op: "reads" | "writes", path: string])[];
-  /** As `GET host:port`, `- host:port` where no method was seen; one that begins with `!` was refused. */
+  /** `GET host:port`, or `- host:port` if no method was seen; one with `!` was refused. */
   readonly connections?: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** A small file of each language, by a path that tells the language. */
+/** A small file of each language, with a path that reveals the language. */
 export const SOURCES: Readonly<Record<string, string>> = {
   "store.ts": `import a from "a";\n\n/** Holds. */\nexport class Store<T> {\n  #map = new Map();\n  constructor() {}\n  close(): void {}\n  onEnd = () => {};\n}\n\nexport interface Options { a: string }\nexport const f = (x: number) => x, g = 1;\nexport default function () {}\n`,
   "store.tsx": `import React from "react";\nexport const View = () => <p>{"a"}</p>;\n`,

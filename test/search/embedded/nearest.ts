@@ -1,4 +1,4 @@
-/** What a plain search over all vectors finds: their places, nearest first. */
+/** The result of a plain search over all vectors: their places, nearest first. */
 export function nearestOf(vectors: readonly Float32Array[], query: Float32Array, limit: number): number[] {
   const scores = vectors.map((vector) => cosine(vector, query));
   return [...scores.keys()]

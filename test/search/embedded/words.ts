@@ -32,7 +32,7 @@ export function chunk(path: string, text: string, more: Partial<Chunk> = {}): Ch
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0);
 
-/** A file of these texts, one chunk each. */
+/** A file with one chunk per text. */
 export function file(path: string, ...texts: readonly string[]): StoredFile {
   let start = 1;
   const chunks = texts.map((text) => {

@@ -10,7 +10,7 @@ import type { SearchMemory } from "../../fakes/search-store.ts";
 import { chunksIn, kept, meansOver, never } from "../../fixtures/index.ts";
 import type { Scratch } from "../../fixtures/scratch.ts";
 
-/** Updates of which it is told what they had listed, held against an index that is made anew. */
+/** Updates that report which folders they listed, compared with a fresh index. */
 
 export const FILES = {
   "work/a.ts": "export const a = 1;\n",
@@ -20,12 +20,12 @@ export const FILES = {
   "work/two/.gitignore": "*.log\n",
 };
 
-/** Files are old enough at once to be known by their stamps: what a test writes is never of one length twice. */
+/** Makes files old enough at once to be recognized by their stamps: tests never write the same length twice. */
 export const later = (t: TestContext): void =>
   t.mock.timers.enable({ apis: ["Date"], now: Date.now() + 3_600_000 });
 
 export interface Told extends Updated {
-  /** Folders that were listed, each by itself or with all below it; the whole is a dot with all below it. */
+  /** Listed folders, each alone or with everything below; the whole workspace is a dot with everything below. */
   readonly listed: readonly string[];
   readonly catalog: readonly (readonly [string, CatalogFile])[];
 }
@@ -33,7 +33,7 @@ export interface Told extends Updated {
 export interface Updating {
   readonly memory: SearchMemory;
   readonly state?: string;
-  /** Just before the box lists. */
+  /** Runs just before the box lists. */
   readonly meanwhile?: () => Promise<unknown>;
 }
 
@@ -59,7 +59,7 @@ export async function updated(
   return { ...done, listed, catalog: [...index.catalog.files()].toSorted(([a], [b]) => (a < b ? -1 : 1)) };
 }
 
-/** What one made anew says, and the same of this one. */
+/** Checks that the index equals a freshly made one. */
 export async function assertLikeFresh(place: Scratch, memory: SearchMemory, told: Told): Promise<void> {
   const anew: SearchMemory = new Map();
   const fresh = await updated(place, { memory: anew, state: "anew" });

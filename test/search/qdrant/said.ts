@@ -3,7 +3,7 @@ import { HarnessError } from "../../../src/core/errors.ts";
 
 export const KEY = "a-key-that-nobody-may-see";
 
-/** It says this and nothing of the key, and what to do. */
+/** Checks the message and the remedy of a failure, and that it does not contain the key. */
 export async function assertSaid(failing: Promise<unknown>, said: RegExp, remedy: RegExp): Promise<void> {
   await assert.rejects(failing, (thrown) => {
     assert.ok(thrown instanceof HarnessError, String(thrown));
