@@ -10,7 +10,7 @@ import { secretBindings } from "./secret-bindings.ts";
 
 /** The network grants of a box, from what the user wrote. Without grants no network code is loaded. */
 
-interface GrantedFor {
+interface NetworkParts {
   readonly host: Host;
   readonly settings: Pick<
     Settings,
@@ -35,7 +35,7 @@ export const namedIn = (allowed: readonly string[]): readonly Grant[] =>
 
 /** What boxes with these settings may reach; undefined if nothing now, and nothing later. */
 export async function networkFor(
-  given: GrantedFor,
+  given: NetworkParts,
   signal: AbortSignal,
 ): Promise<NetworkRequest | undefined> {
   const { host, settings, onConnection } = given;
@@ -75,10 +75,10 @@ export const boundsOf = ({
 /** The grants behind these words on this machine, and the variables and files that the box's commands need for them. */
 export async function grantsOf(
   domains: readonly string[],
-  given: GrantedFor,
+  given: NetworkParts,
   signal: AbortSignal,
 ): Promise<Required<Pick<NetworkRequest, "grants" | "variables" | "files">>> {
-  const asked = await askedOf(domains.filter(isPreset), given, signal);
+  const asked = await registriesOf(domains.filter(isPreset), given, signal);
   for (const { preset, grants, asked: from } of asked)
     given.warn(
       `granted by ${preset}${from === "box" ? " of the box" : ""}: ${grants.map(placeOf).join(", ")}`,
@@ -94,9 +94,9 @@ export async function grantsOf(
 const placeOf = ({ host, ports }: Grant): string =>
   `${host.includes(":") ? `[${host}]` : host}${ports.map((port) => `:${port}`).join("")}`;
 
-async function askedOf(
+async function registriesOf(
   presets: readonly Preset[],
-  { host, workspace, settings }: GrantedFor,
+  { host, workspace, settings }: NetworkParts,
   signal: AbortSignal,
 ): Promise<readonly PresetGrants[]> {
   if (presets.length === 0) return [];
@@ -123,7 +123,7 @@ export const registryFiles = (asked: readonly PresetGrants[]): Readonly<Record<s
 /** Variables that make installations safer, if there is a registry to install from. */
 async function installRules(
   grants: readonly Grant[],
-  { settings, warn }: GrantedFor,
+  { settings, warn }: NetworkParts,
 ): Promise<Readonly<Record<string, string>>> {
   const presets = new Set(grants.map(({ origin }) => origin).filter(isPreset));
   if (presets.size === 0) return {};

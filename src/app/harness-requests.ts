@@ -28,7 +28,7 @@ export class HarnessRequests implements OwnRequests, AsyncDisposable {
   readonly #opened: Promise<GrantedRequests>[] = [];
   readonly #granted = new Set<string>();
   /** What a person granted, with the function that revokes the grant at the gate. */
-  readonly #said = new Map<readonly Grant[], () => void>();
+  readonly #personGrants = new Map<readonly Grant[], () => void>();
   #main: Promise<GrantedRequests> | undefined;
 
   constructor(parts: RequestParts) {
@@ -46,8 +46,8 @@ export class HarnessRequests implements OwnRequests, AsyncDisposable {
   async #granting(signal: AbortSignal): Promise<GrantedRequests> {
     this.#main ??= this.#open([]);
     const main = await this.#main;
-    for (const [grants, withdraw] of this.#said)
-      if (withdraw === NOT_YET) this.#said.set(grants, main.grant(grants));
+    for (const [grants, withdraw] of this.#personGrants)
+      if (withdraw === NOT_YET) this.#personGrants.set(grants, main.grant(grants));
     const fresh = this.#parts.domains().filter((each) => !this.#granted.has(each));
     if (fresh.length > 0) {
       // The box's own opening reports what these words stand for, so the warnings are dropped here.
@@ -61,10 +61,10 @@ export class HarnessRequests implements OwnRequests, AsyncDisposable {
   /** Grants what a person allowed, until the returned function is called. */
   grant(more: readonly Grant[]): () => void {
     const grants = [...more];
-    this.#said.set(grants, NOT_YET);
+    this.#personGrants.set(grants, NOT_YET);
     return () => {
-      this.#said.get(grants)?.();
-      this.#said.delete(grants);
+      this.#personGrants.get(grants)?.();
+      this.#personGrants.delete(grants);
     };
   }
 

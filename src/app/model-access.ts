@@ -99,7 +99,7 @@ function keyedClient(host: Host, name: KeyedProvider, settings: Settings): Model
     return asked;
   };
   const capabilities = async (model: string, signal: AbortSignal): Promise<Capabilities> => {
-    const [{ wordOn }, probe] = await Promise.all([answer(signal), probed(host, subject(model))]);
+    const [{ wordOn }, probe] = await Promise.all([answer(signal), probedCalls(host, subject(model))]);
     return capabilitiesOf(model, { user, maxContext, probe, server: wordOn(model) });
   };
   const provider = (calls?: CallForm): Provider => {
@@ -145,7 +145,7 @@ function ollamaClient(host: Host, settings: Settings): ModelClient {
   const capabilities = async (model: string, signal: AbortSignal): Promise<Capabilities> => {
     const facts = await wire.modelInForce(model, signal).catch(() => undefined);
     if (facts === undefined) return capabilitiesOf(model, { ...own, probe: null, server: NOT_REPORTED });
-    const probe = await probed(host, { model, server: baseUrl, version: facts.version ?? "" });
+    const probe = await probedCalls(host, { model, server: baseUrl, version: facts.version ?? "" });
     return ollamaCapabilities(model, facts, { ...own, probe });
   };
   return {
@@ -194,7 +194,7 @@ function scriptedClient(settings: Settings): ModelClient {
         return wire;
       };
       return makeProvider(
-        { send: (request, signal) => asked(wireOf, request.model).send(request, signal) },
+        { send: (request, signal) => wireFor(wireOf, request.model).send(request, signal) },
         {
           limits: limitsOf(settings),
           prices: settings.prices,
@@ -218,7 +218,7 @@ function capabilitiesIn(file: string): Capabilities {
 }
 
 /** A missing or broken scenario counts as a missing model. */
-function asked(wireOf: (model: string) => ScriptedWire, model: string): ScriptedWire {
+function wireFor(wireOf: (model: string) => ScriptedWire, model: string): ScriptedWire {
   try {
     return wireOf(model);
   } catch (thrown) {
@@ -235,7 +235,7 @@ export const limitsOf = (settings: Settings): Partial<Limits> => ({
 });
 
 /** The form of calls that worked when the model was probed; null if it was not probed. */
-async function probed({ places }: Host, subject: ProbeSubject): Promise<CallForm | null> {
+async function probedCalls({ places }: Host, subject: ProbeSubject): Promise<CallForm | null> {
   const record = recordOn(await readProbes(places.state), subject);
   return record === undefined ? null : callsOf(record);
 }

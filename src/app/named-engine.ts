@@ -48,7 +48,7 @@ export async function settingsOnEngine(host: Host, config: Config): Promise<Conf
   const { settings, origins } = config;
   const { isolation } = settings;
   if (isolation === "copy") return config;
-  const at = await elsewhere(host, config);
+  const at = await remoteEngineName(host, config);
   if (at === undefined) return config;
   const origin = origins["isolation"] ?? "default";
   if (origin !== "default" && origin !== config.project?.file)
@@ -86,7 +86,7 @@ export interface LayerPlace {
 export async function hostAt(host: Host, place: LayerPlace | undefined): Promise<Host> {
   const { at, context } = place ?? {};
   if (at === undefined || host.engine !== null || readEngineAddress(at).kind === "wrong") return host;
-  if (await isAsked(host, at)) return host;
+  if (await isDefaultEngine(host, at)) return host;
   const { leadsTo } = await import("../docker/engine-endpoint.ts");
   // The engine's certificates may be the context's own.
   const named = context !== undefined && (await leadsTo(context, host.env, at)) ? context : at;
@@ -94,14 +94,14 @@ export async function hostAt(host: Host, place: LayerPlace | undefined): Promise
 }
 
 /** Whether the engine at this address is used without being named. */
-export async function isAsked(host: Host, at: string): Promise<boolean> {
+export async function isDefaultEngine(host: Host, at: string): Promise<boolean> {
   const { endpointsFrom } = await import("../docker/engine-endpoint.ts");
   const asked = await endpointsFrom(host.env, host.uid, await namedEngine(host)).catch(() => []);
   return asked.some((endpoint) => endpoint.host === at);
 }
 
 /** What to call an engine on another machine; undefined for a local one. Contacts no engine. */
-async function elsewhere(host: Host, { settings, origins }: Config): Promise<string | undefined> {
+async function remoteEngineName(host: Host, { settings, origins }: Config): Promise<string | undefined> {
   const { engine } = settings;
   const named = engine === null ? undefined : readNamed(engine, origins["engine"] ?? "engine");
   if (named?.address.kind === "kubernetes") return `the cluster at ${engine}`;

@@ -69,12 +69,12 @@ export async function openPodFor(
     disk: kubernetes.disk,
     deadlineMs: kubernetes.deadline,
     startMs: kubernetes.start_timeout,
-    scheduleMs: pod === null ? kubernetes.schedule_timeout : scattered(kubernetes.schedule_timeout),
+    scheduleMs: pod === null ? kubernetes.schedule_timeout : randomised(kubernetes.schedule_timeout),
     sandboxResource: kubernetes.sandbox_resource,
     warmPool: kubernetes.warm_pool,
     probe: kubernetes.probe,
   };
-  const network = wanted === undefined ? {} : { network: () => openedNear(wanted, maker) };
+  const network = wanted === undefined ? {} : { network: () => openProxyNetwork(wanted, maker) };
   const env = environment?.env ?? {};
   const common = { workspace, mode, limits: { memory, cpus, pids }, watchChanges, keep, env, wants };
   const starting = startPodBox(maker, { ...common, ...network }, signal);
@@ -83,7 +83,7 @@ export async function openPodFor(
 }
 
 /** The proxy of a pod's network, in a folder of this machine that no box mounts. */
-async function openedNear(
+async function openProxyNetwork(
   wanted: NetworkRequest,
   { uid, stateDir }: { readonly uid: number; readonly stateDir: string },
 ): Promise<BoxNetwork> {
@@ -98,7 +98,7 @@ async function openedNear(
  * Loops may hold the room that all of their boxes wait for. Random waits make them give up one after the other, so that
  * the next one gets the room.
  */
-const scattered = (ms: number): number => ms * (1 + Math.random());
+const randomised = (ms: number): number => ms * (1 + Math.random());
 
 function imageOf({ image, kubernetes }: Settings): string {
   const named = image ?? kubernetes.image;
@@ -158,7 +158,7 @@ export async function podHealth(
   const checks = [...found, named, ...environment];
   return checks.some(({ state }) => state === "fail")
     ? checks
-    : [...checks, await triedBox(host, settings, address)];
+    : [...checks, await testBox(host, settings, address)];
 }
 
 /** Empty if no environment was built. */
@@ -173,12 +173,12 @@ async function environmentHealth(
   if (record === undefined) return [];
   const note = await podNoteOn({ host, settings, workspace: folder }, record);
   const image = pushedImage(record) ?? "";
-  return [note === undefined ? healthy("environment", image) : ailing("environment", note.told)];
+  return [note === undefined ? healthy("environment", image) : ailing("environment", note.text)];
 }
 
 const TRUE = { words: ["true"], timeoutMs: 10_000, keep: { head: 1024, tail: 0 } };
 
-async function triedBox(host: Host, settings: Settings, address: ClusterName): Promise<Health> {
+async function testBox(host: Host, settings: Settings, address: ClusterName): Promise<Health> {
   const workspace = await mkdtemp(path.join(tmpdir(), "harness-doctor-"));
   const begun = performance.now();
   const said: string[] = [];

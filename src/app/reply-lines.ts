@@ -19,13 +19,13 @@ export async function* parsedLines(input: NodeJS.ReadableStream): AsyncGenerator
   }
 }
 
-interface AskedReply {
+interface ReplyRequest {
   readonly text: string;
   readonly tools: readonly OfferedTool[];
 }
 
 /** The request, or why it cannot be read. */
-function readLine(line: string): AskedReply | string {
+function readLine(line: string): ReplyRequest | string {
   let given: unknown;
   try {
     given = JSON.parse(line);

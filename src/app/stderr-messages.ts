@@ -17,7 +17,7 @@ interface Failure {
 
 /** The message and exit code for an error that ended a command. */
 export function describeFailure(thrown: unknown, words: readonly string[]): Failure {
-  if (thrown instanceof SuppressedError) return describeFailure(firstOf(thrown), words);
+  if (thrown instanceof SuppressedError) return describeFailure(firstError(thrown), words);
   if (thrown instanceof HarnessError)
     return { exit: thrown.exit, message: unwrapped(thrown.message), remedy: thrown.remedy };
   const exit = oclifExit(thrown);
@@ -58,7 +58,7 @@ const standing = (folder: string): string =>
  * The error to report if a failure was followed by another one in the clean-up: an error that a person can act on has
  * priority.
  */
-function firstOf({ suppressed, error }: SuppressedError): unknown {
+function firstError({ suppressed, error }: SuppressedError): unknown {
   const known = suppressed instanceof HarnessError || suppressed instanceof SuppressedError;
   return known || !(error instanceof HarnessError) ? suppressed : error;
 }
@@ -112,13 +112,13 @@ const firstParagraph = (text: string): string =>
     )
     .replace(/^All of the following must be provided when using (--[\w-]+): (.+)$/, "$1 goes with $2 only")
     .split("\n")
-    .map(inOneWay)
+    .map(oncePerPair)
     .filter((line, at, lines) => lines.indexOf(line) === at)
     .join("\n")
     .trim();
 
 /** oclif reports two flags that exclude each other once for each of them. */
-const inOneWay = (line: string): string => {
+const oncePerPair = (line: string): string => {
   const [, one, other] = /^\s*(--[\w-]+)=.* cannot also be provided when using (--[\w-]+)$/.exec(line) ?? [];
   if (one === undefined || other === undefined) return line;
   return `${[one, other].toSorted().join(" and ")} do not go together`;

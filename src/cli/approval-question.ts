@@ -111,7 +111,7 @@ interface QuestionParts {
   /** Stops all other output until the returned function is called. */
   readonly pause: () => () => void;
   /** The rules that an "always" would write; left out if none can be shown. */
-  readonly rulesFor?: Asked["rulesFor"];
+  readonly rulesFor?: AskedQuestion["rulesFor"];
   /** The asker can run another command instead of the one in question. */
   readonly edits?: boolean;
 }
@@ -142,7 +142,7 @@ export interface QuestionPlace {
 }
 
 /** A question, and where it is asked. */
-export interface Asked {
+export interface AskedQuestion {
   readonly place: QuestionPlace;
   readonly question: Question;
   readonly signal: AbortSignal;
@@ -156,7 +156,7 @@ export function questionsOn({ pause, rulesFor, edits, ...terminal }: QuestionPar
   return async (question: Question, signal: AbortSignal): Promise<Reply> => {
     const resume = pause();
     try {
-      return await replied({ place, rulesFor, edits, question, signal });
+      return await replyTo({ place, rulesFor, edits, question, signal });
     } finally {
       resume();
     }
@@ -178,7 +178,7 @@ export async function saysYes(
 }
 
 /** Leads through all pages of the question, to a reply. */
-export async function replied(asked: Asked): Promise<Reply> {
+export async function replyTo(asked: AskedQuestion): Promise<Reply> {
   const { place, question, signal } = asked;
   const { output } = place;
   const { pages, whole } = approvalPages(question, output, place.beside);
@@ -202,7 +202,7 @@ export async function replied(asked: Asked): Promise<Reply> {
       answers: answersTo(offers),
       choices: choicesOf(offers),
     };
-    const reply = await followed(asked, await place.choose(step, signal));
+    const reply = await replyFrom(asked, await place.choose(step, signal));
     shown = "";
     if (reply !== undefined) return reply;
   }
@@ -218,7 +218,7 @@ function editable({ args }: Question): string | undefined {
 const MAX_EDITED = 1000;
 
 /** The reply that follows from a choice; undefined if the question is still open. */
-async function followed(asked: Asked, choice: Choice): Promise<Reply | undefined> {
+async function replyFrom(asked: AskedQuestion, choice: Choice): Promise<Reply | undefined> {
   const { place, question, signal } = asked;
   switch (choice) {
     case "tell": {
@@ -242,7 +242,7 @@ async function followed(asked: Asked, choice: Choice): Promise<Reply | undefined
 }
 
 /** Shows the rule before anything is written. */
-async function isRuleWanted({ place, question, rulesFor, signal }: Asked): Promise<boolean> {
+async function isRuleWanted({ place, question, rulesFor, signal }: AskedQuestion): Promise<boolean> {
   const { output } = place;
   const shown = await rulesFor?.(question);
   const width = widthOfStream(output);
@@ -267,7 +267,7 @@ type Terminal = Pick<QuestionParts, "keyboard" | "output">;
 const placeOn = (terminal: Terminal): QuestionPlace => ({
   output: terminal.output,
   choose: async ({ shown, prompt, choices }, signal) => {
-    await forgotten(terminal);
+    await dropEarlierKeys(terminal);
     if (signal.aborted) return "no";
     terminal.output.write(shown + prompt);
     await untilShown(terminal, signal);
@@ -278,7 +278,7 @@ const placeOn = (terminal: Terminal): QuestionPlace => ({
   tell: (text) => void terminal.output.write(text),
 });
 
-async function forgotten({ keyboard }: Terminal): Promise<void> {
+async function dropEarlierKeys({ keyboard }: Terminal): Promise<void> {
   // Earlier keys may still be in transit; keys after the question are never dropped.
   for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve));
   keyboard.drop();
@@ -295,7 +295,7 @@ async function untilShown({ keyboard, output }: Terminal, signal: AbortSignal): 
   keyboard.drop();
 }
 
-interface LineAsked {
+interface LineRequest {
   readonly words: string;
   readonly initial: string;
   readonly signal: AbortSignal;
@@ -304,7 +304,7 @@ interface LineAsked {
 /** Undefined if the line is discarded. */
 async function lineOf(
   { keyboard, output }: Terminal,
-  { words, initial, signal }: LineAsked,
+  { words, initial, signal }: LineRequest,
 ): Promise<string | undefined> {
   const prompt = new Prompt(keyboard, output, () => [[], ""], words);
   const leave = (): void => prompt.leave();

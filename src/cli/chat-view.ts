@@ -155,7 +155,7 @@ function failedLines(reason: string, stream: Output): string {
 }
 
 /** Files that were moved out of the workspace, and commits that were made; empty if there are none. */
-export function besides(finished: Finished, stream: Output): string {
+export function movedAndCommitted(finished: Finished, stream: Output): string {
   const [moved, commits] = [movedRows(finished), commitRows(finished, widthOfStream(stream) - INDENT.length)];
   const rows = [
     ...(moved.length === 0
@@ -190,12 +190,12 @@ export function recalled(messages: readonly Message[], stream: Output): string {
     .join("");
 }
 
-interface Said {
+interface ShownMessage {
   readonly typed: boolean;
   readonly text: string;
 }
 
-function messageIn(message: Message): Said | undefined {
+function messageIn(message: Message): ShownMessage | undefined {
   if (isTyped(message)) return { typed: true, text: withoutMode(message.text) };
   const text = message.role === "assistant" ? message.text.trim() : "";
   return text === "" ? undefined : { typed: false, text };

@@ -58,7 +58,7 @@ const NAME = /^[a-z]+$/;
 const INDEX = "index";
 
 const HELP: ReadonlySet<string> = new Set(["--help", "-h"]);
-const OF_THE_PROGRAM: ReadonlySet<string> = new Set([...HELP, "--version"]);
+const PROGRAM_FLAGS: ReadonlySet<string> = new Set([...HELP, "--version"]);
 
 /**
  * The part of oclif's configuration that a command needs. The whole configuration needs a table of all commands, which
@@ -105,6 +105,6 @@ export function routed(words: readonly string[]): readonly string[] {
   if (first === "help") return [...words.slice(1), "--help"];
   if (first === "sessions" && words[1]?.startsWith("-") === true && !HELP.has(words[1]))
     return [first, "list", ...words.slice(1)];
-  if (!first.startsWith("-") || first === "--" || OF_THE_PROGRAM.has(first)) return words;
+  if (!first.startsWith("-") || first === "--" || PROGRAM_FLAGS.has(first)) return words;
   return ["chat", ...words];
 }

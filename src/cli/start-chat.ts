@@ -2,7 +2,7 @@ import { checkNetwork } from "../app/granted-network.ts";
 import type { Host } from "../app/host.ts";
 import { noteTo } from "../app/stderr-messages.ts";
 import { sessionsWorkspace } from "../app/sessions/session-access.ts";
-import { askForTrust, seenUntrusted, untrustedOf } from "../app/project/project-trust.ts";
+import { askForTrust, readUntrusted, untrustedOf } from "../app/project/project-trust.ts";
 import type { TakenUp } from "../app/sessions/taken-up.ts";
 import { ChatController } from "../app/run/chat-controller.ts";
 import { ChatNotice, desktopNotice, isWatched } from "../app/run/person-notice.ts";
@@ -70,7 +70,7 @@ export async function startChat(host: Host, flags: ChatFlags, earlier?: Earlier)
  * change.
  */
 async function askOfProject(host: Host, workspace: string, quiet: boolean): Promise<void> {
-  const seen = await seenUntrusted(host, workspace);
+  const seen = await readUntrusted(host, workspace);
   const fresh = seen.told.items.filter(({ told, waits, declined }) => told && waits && !declined);
   if (fresh.length > 0) {
     await askForTrust(host, seen, fresh, {

@@ -2,10 +2,10 @@ import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { isBusy } from "../core/server-wait.ts";
 import { visibleLine } from "../core/text/visible.ts";
 import type { BucketAccess } from "./bucket-access.ts";
-import type { ToldError } from "./xml-answer.ts";
+import type { ServerError } from "./xml-answer.ts";
 
 /** What was asked of which object or bucket: enough to say what to do after a refusal. */
-export interface Asked {
+export interface BucketRequest {
   readonly access: BucketAccess;
   /** Completes a sentence that begins with "cannot". */
   readonly what: string;
@@ -54,7 +54,7 @@ const serverOf = ({ endpoint, region }: BucketAccess): string =>
 const LONGEST_SAID = 300;
 
 /** A server's message for a person: on one line, of a bounded length, without the user's credentials. */
-function shown(text: string, { credentials }: BucketAccess): string {
+function shownMessage(text: string, { credentials }: BucketAccess): string {
   const { accessKeyId, secretAccessKey, sessionToken } = credentials;
   const masked = [secretAccessKey, sessionToken, accessKeyId]
     .filter((value) => value !== undefined)
@@ -63,7 +63,7 @@ function shown(text: string, { credentials }: BucketAccess): string {
 }
 
 /** For no connection, a broken one, or no answer in time. */
-export function unreachable(thrown: unknown, asked: Asked): BucketTrouble {
+export function unreachable(thrown: unknown, asked: BucketRequest): BucketTrouble {
   const inner = thrown instanceof Error && thrown.cause !== undefined ? thrown.cause : thrown;
   const code = errorCode(inner) ?? "";
   const where = serverOf(asked.access);
@@ -88,21 +88,21 @@ export function unreachable(thrown: unknown, asked: Asked): BucketTrouble {
   );
 }
 
-export interface Refusal extends ToldError {
+export interface Refusal extends ServerError {
   readonly status: number;
   /** The server's clock; empty if it gives none. */
   readonly date: string;
   readonly retryAfterMs: number | null;
 }
 
-const PASSING: ReadonlySet<number> = new Set([408, 425, 500, 502, 504]);
-const PASSING_CODES: ReadonlySet<string> = new Set(["RequestTimeout", "InternalError", "OperationAborted"]);
+const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([408, 425, 500, 502, 504]);
+const TRANSIENT_CODES: ReadonlySet<string> = new Set(["RequestTimeout", "InternalError", "OperationAborted"]);
 
 /** The trouble behind an answer that is not a success. */
-export function refusalOf(said: Refusal, asked: Asked): BucketTrouble {
+export function refusalOf(said: Refusal, asked: BucketRequest): BucketTrouble {
   const { status, code, retryAfterMs } = said;
   const { access, what } = asked;
-  const words = shown([code, said.message].filter((each) => each !== "").join(": "), access);
+  const words = shownMessage([code, said.message].filter((each) => each !== "").join(": "), access);
   const cannot = `cannot ${what}`;
   const told = words === "" ? `it answers with ${status}` : words;
   if (isBusy(status) || code === "SlowDown")
@@ -111,7 +111,7 @@ export function refusalOf(said: Refusal, asked: Asked): BucketTrouble {
       "wait for a while, then again",
       { passing: true, busy: true, retryAfterMs },
     );
-  if (PASSING.has(status) || PASSING_CODES.has(code))
+  if (TRANSIENT_STATUSES.has(status) || TRANSIENT_CODES.has(code))
     return new BucketTrouble(
       `${cannot}: ${serverOf(access)} has a fault of its own (${told})`,
       "then again",
@@ -123,7 +123,7 @@ export function refusalOf(said: Refusal, asked: Asked): BucketTrouble {
   return (
     elsewhere(said, asked) ??
     notThere(said, asked) ??
-    notTaken(said, asked, told) ??
+    contentRefused(said, asked, told) ??
     notAllowed(said, asked, told) ??
     new BucketTrouble(
       `${cannot}: ${serverOf(access)} refuses it (${told})`,
@@ -138,14 +138,14 @@ export function refusalOf(said: Refusal, asked: Asked): BucketTrouble {
 /** The bucket is in another region, or at another server. */
 function elsewhere(
   { status, code, region }: Refusal,
-  { access, what, bucket }: Asked,
+  { access, what, bucket }: BucketRequest,
 ): BucketTrouble | undefined {
   const names = status === 400 && region !== "" && region !== access.region;
   if (!names && (status < 300 || status >= 400)) return undefined;
-  const where = shown(region, access);
+  const where = shownMessage(region, access);
   if (where === "" || region === access.region)
     return new BucketTrouble(
-      `cannot ${what}: ${serverOf(access)} sends elsewhere (${status}${code === "" ? "" : ` ${shown(code, access)}`}), which is not followed`,
+      `cannot ${what}: ${serverOf(access)} sends elsewhere (${status}${code === "" ? "" : ` ${shownMessage(code, access)}`}), which is not followed`,
       `see which region the bucket ${bucket} is in, and whether AWS_ENDPOINT_URL is the address of S3 itself`,
     );
   return new BucketTrouble(
@@ -154,7 +154,10 @@ function elsewhere(
   );
 }
 
-function notThere({ status, code }: Refusal, { access, what, bucket }: Asked): BucketTrouble | undefined {
+function notThere(
+  { status, code }: Refusal,
+  { access, what, bucket }: BucketRequest,
+): BucketTrouble | undefined {
   if (status !== 404) return undefined;
   if (code === "NoSuchKey")
     return new BucketTrouble(`cannot ${what}: it is not there`, `harness sessions --bundle s3://${bucket}`, {
@@ -174,9 +177,9 @@ function notThere({ status, code }: Refusal, { access, what, bucket }: Asked): B
 }
 
 /** The server refuses the key or the content. */
-function notTaken(
+function contentRefused(
   { status, code }: Refusal,
-  { access, what }: Asked,
+  { access, what }: BucketRequest,
   told: string,
 ): BucketTrouble | undefined {
   if (/(?:ObjectName|KeyTooLong(?:Error)?|InvalidURI|ParentIsObject)$/.test(code))
@@ -194,7 +197,7 @@ function notTaken(
 
 function notAllowed(
   { status, code, date }: Refusal,
-  { access, what, bucket, right }: Asked,
+  { access, what, bucket, right }: BucketRequest,
   told: string,
 ): BucketTrouble | undefined {
   const { toSet } = access;
@@ -202,7 +205,7 @@ function notAllowed(
   switch (code) {
     case "RequestTimeTooSkewed":
       return new BucketTrouble(
-        `${cannot}: the clocks are too far apart (here it is ${new Date().toUTCString()}${date === "" ? "" : `, there ${shown(date, access)}`})`,
+        `${cannot}: the clocks are too far apart (here it is ${new Date().toUTCString()}${date === "" ? "" : `, there ${shownMessage(date, access)}`})`,
         "set the clock that is wrong: timedatectl",
         { skewed: true },
       );

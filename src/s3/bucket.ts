@@ -5,7 +5,7 @@ import { EXIT, HarnessError } from "../core/errors.ts";
 import { askedToWait, delayAfter, momentOf, RETRIES, type RetryRules, SPREAD } from "../core/server-wait.ts";
 import { visibleLine } from "../core/text/visible.ts";
 import type { BucketAccess } from "./bucket-access.ts";
-import { type Asked, BucketTrouble, refusalOf, unreachable } from "./bucket-trouble.ts";
+import { type BucketRequest, BucketTrouble, refusalOf, unreachable } from "./bucket-trouble.ts";
 import { signedHeaders, uriEncoded } from "./signature.ts";
 import { errorIn, listPageIn, type StoredObject } from "./xml-answer.ts";
 
@@ -110,14 +110,14 @@ export class Bucket {
 
   readonly #shown = (key: string): string => visibleLine(bucketAddress(this.name, key));
 
-  readonly #asked = (what: string, right: Asked["right"]): Asked => ({
+  readonly #asked = (what: string, right: BucketRequest["right"]): BucketRequest => ({
     access: this.#access,
     bucket: this.name,
     what,
     right,
   });
 
-  async #ask(question: Question, asked: Asked, signal: AbortSignal): Promise<Buffer> {
+  async #ask(question: Question, asked: BucketRequest, signal: AbortSignal): Promise<Buffer> {
     for (let failures = 1; ; failures += 1) {
       signal.throwIfAborted();
       try {
@@ -137,7 +137,7 @@ export class Bucket {
 
   async #once(
     { method, key, query = {}, payload = NOTHING, max, ms }: Question,
-    asked: Asked,
+    asked: BucketRequest,
     signal: AbortSignal,
   ): Promise<Buffer> {
     const { credentials, region } = this.#access;
@@ -196,7 +196,7 @@ const sumOf = (payload: Uint8Array): Readonly<Record<string, string>> => ({
   "content-md5": createHash("md5").update(payload).digest("base64"),
 });
 
-async function bytesOf(response: Response, max: number, { what }: Asked): Promise<Buffer> {
+async function bytesOf(response: Response, max: number, { what }: BucketRequest): Promise<Buffer> {
   const { bytes, whole } = await bytesWithin(response, max);
   if (whole) return bytes;
   throw new BucketTrouble(

@@ -75,14 +75,14 @@ function decoded(text: string): string | undefined {
   }
 }
 
-export interface ToldError {
+export interface ServerError {
   readonly code: string;
   readonly message: string;
   readonly region: string;
 }
 
 /** Empty texts if the answer is no error. */
-export function errorIn(xml: string): ToldError {
+export function errorIn(xml: string): ServerError {
   const told: Record<string, string> = {};
   eachElement(xml, (path, text) => {
     told[path] ??= text;

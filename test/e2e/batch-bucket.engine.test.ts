@@ -112,7 +112,7 @@ test("the run of a row has the environment of its loop without the keys of the b
     warn: assert.fail,
   };
   const { signal } = new AbortController();
-  const told = await runIndexedRow({ row, kept, told: null, budget: {}, plan }, signal);
+  const told = await runIndexedRow({ row, kept, resultFile: null, budget: {}, plan }, signal);
   assert.deepEqual([told.cause, told.exit_code], ["usage", 2]);
   assert.match(told.reason, /of-this-environment/);
 });

@@ -6,7 +6,12 @@ import test, { after, describe } from "node:test";
 import { Parser } from "@oclif/core";
 import { typedLine } from "../../src/cli/completion/completion-line.ts";
 import { type Shell, SHELLS } from "../../src/cli/completion/completion-scripts.ts";
-import { argKind, type Catalogue, flagKind, wantedAt } from "../../src/cli/completion/completion-wanted.ts";
+import {
+  argKind,
+  type Catalogue,
+  flagKind,
+  completionAt,
+} from "../../src/cli/completion/completion-wanted.ts";
 import { routed } from "../../src/cli/command-line.ts";
 import { openStore } from "../../src/sessions/session-store.ts";
 import { ABOUT } from "../contract/store-words.ts";
@@ -208,7 +213,7 @@ describe("of the commands", () => {
       assert.ok((command.summary ?? "").length > 10);
       assert.ok((command.examples ?? []).length > 0, "no example");
       const line = typedLine(`harness ${words.join(" ")} -`);
-      const flags = wantedAt(line, catalogue).words.map(({ value }) => value);
+      const flags = completionAt(line, catalogue).words.map(({ value }) => value);
       // What a program says to itself is nobody's to type.
       const typed = Object.entries(command.flags).filter(([, { hidden }]) => hidden !== true);
       assert.deepEqual(flags, [...typed.map(([name]) => `--${name}`), "--help"]);
@@ -232,7 +237,7 @@ describe("of the commands", () => {
 
   test("what was said is not offered again, nor what it excludes, and behind -- the words are another command's", () => {
     const offers = (text: string): readonly string[] =>
-      wantedAt(typedLine(`harness ${text}`), catalogue).words.map(({ value }) => value);
+      completionAt(typedLine(`harness ${text}`), catalogue).words.map(({ value }) => value);
     assert.ok(offers("run --co").includes("--continue"));
     for (const [line, flag] of [
       ["run --continue --", "--continue"],
@@ -242,12 +247,12 @@ describe("of the commands", () => {
     ] as const)
       assert.ok(!offers(line).includes(flag), `${flag} after ${line}`);
     assert.ok(offers("run --allow-domain npm --").includes("--allow-domain"));
-    assert.equal(wantedAt(typedLine("harness sandbox exec -- --"), catalogue).kind, "files");
-    assert.equal(wantedAt(typedLine("harness sessions rm a b "), catalogue).kind, "sessions");
+    assert.equal(completionAt(typedLine("harness sandbox exec -- --"), catalogue).kind, "files");
+    assert.equal(completionAt(typedLine("harness sessions rm a b "), catalogue).kind, "sessions");
     assert.deepEqual(offers("sessions show a "), []);
     assert.deepEqual(offers("sessions --bu"), offers("sessions list --bu"));
     for (const command of ["sessions", "sessions list", "sessions show", "report", "diff", "replay"])
-      assert.equal(wantedAt(typedLine(`harness ${command} --bundle `), catalogue).kind, "files", command);
+      assert.equal(completionAt(typedLine(`harness ${command} --bundle `), catalogue).kind, "files", command);
   });
 });
 

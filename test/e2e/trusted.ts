@@ -1,5 +1,5 @@
 import { hostFrom, runWorkspace } from "../../src/app/host.ts";
-import { revokeTrust, seenTrust, type ToldTrust, trustByHash } from "../../src/app/project/project-trust.ts";
+import { revokeTrust, readTrust, type ShownTrust, trustByHash } from "../../src/app/project/project-trust.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 
 /**
@@ -8,11 +8,11 @@ import type { Scratch } from "../fixtures/scratch.ts";
  */
 async function seenIn(place: Scratch, folder: string) {
   const host = hostFrom({ HOME: place.path });
-  return [host, await seenTrust(host, await runWorkspace(place.at(folder)))] as const;
+  return [host, await readTrust(host, await runWorkspace(place.at(folder)))] as const;
 }
 
 /** The output of `trust --show --json`. */
-export const toldTrust = async (place: Scratch, folder = "work"): Promise<ToldTrust> =>
+export const toldTrust = async (place: Scratch, folder = "work"): Promise<ShownTrust> =>
   (await seenIn(place, folder))[1].told;
 
 /** Trusts everything in the project. */

@@ -130,7 +130,7 @@ async function endLeftovers(running: string): Promise<number> {
 async function endProcess(known: z.output<typeof owner>): Promise<boolean> {
   if (!(await isAlive(known))) return false;
   for (const signal of ["SIGTERM", "SIGKILL"] as const) {
-    tell(known.pid, signal);
+    sendSignal(known.pid, signal);
     const deadline = performance.now() + PATIENCE_MS;
     while (performance.now() < deadline) {
       if (!(await isAlive(known))) return true;
@@ -140,7 +140,7 @@ async function endProcess(known: z.output<typeof owner>): Promise<boolean> {
   return true;
 }
 
-function tell(pid: number, signal: NodeJS.Signals): void {
+function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {

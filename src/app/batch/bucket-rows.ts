@@ -35,7 +35,7 @@ export function rowsInBucket(
       orNotKept(async () => {
         const bucket = opened();
         const name = rowName(row);
-        const { earlier, begun } = await seen(bucket, keyOf(name), signal);
+        const { earlier, begun } = await earlierWork(bucket, keyOf(name), signal);
         if (earlier === undefined && !begun)
           await bucket.put(keyOf(name, RUNNING), Buffer.from("begun\n"), signal);
         makeFolder(places.state);
@@ -51,14 +51,14 @@ export function rowsInBucket(
       }),
     results: async function* (signal) {
       const bucket = opened();
-      for await (const { key } of ofRows(bucket, keyOf(""), RESULTS, signal))
+      for await (const { key } of rowObjects(bucket, keyOf(""), RESULTS, signal))
         yield await orNotKept(() => resultIn(bucket, key, signal));
     },
     // Both the time of writing and the current time come from the bucket's clock, in the same answer.
     underWay: async (_, signal) => {
       const bucket = opened();
       let first = Number.POSITIVE_INFINITY;
-      for await (const { changed } of ofRows(bucket, keyOf(""), RUNNING, signal))
+      for await (const { changed } of rowObjects(bucket, keyOf(""), RUNNING, signal))
         if (!Number.isNaN(changed)) first = Math.min(first, changed);
       return Math.max(0, bucket.now() - Math.min(bucket.now(), first));
     },
@@ -66,7 +66,7 @@ export function rowsInBucket(
 }
 
 /** The objects with this file name, of all rows. */
-async function* ofRows(
+async function* rowObjects(
   bucket: Bucket,
   root: string,
   file: string,
@@ -101,7 +101,7 @@ async function* listed(bucket: Bucket, prefix: string, signal: AbortSignal): Ret
 }
 
 /** The result and the mark of a beginning that another pod has left for this row. */
-async function seen(
+async function earlierWork(
   bucket: Bucket,
   at: string,
   signal: AbortSignal,
@@ -133,7 +133,7 @@ function keep(
 ): Promise<RowResult> {
   const { signal } = new AbortController();
   return orNotKept(async () => {
-    const { earlier } = await seen(bucket, at, signal);
+    const { earlier } = await earlierWork(bucket, at, signal);
     if (earlier !== undefined) return earlier;
     for (const name of (await readdir(folder)).toSorted()) {
       await bucket.put(`${at}/${name}`, await bytesOf(path.join(folder, name)), signal);

@@ -12,7 +12,7 @@ export interface ChangedPod {
 }
 
 /** Compares each pod of a batch once with its template, while the pod may still do something. */
-export class MadePods {
+export class PodComparison {
   changed: ChangedPod | undefined;
   readonly #template: unknown;
   readonly #looked = new Set<string>();

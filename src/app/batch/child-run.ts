@@ -79,13 +79,13 @@ export interface FinishedRun {
 export const finishedIn = (stdout: string): FinishedRun | undefined =>
   lastLine(stdout, '"run.finished"') as FinishedRun | undefined;
 
-interface ToldError {
+interface PrintedError {
   readonly error?: { readonly message?: string; readonly remedy?: string };
 }
 
 /** Why `harness … --json` could not begin. */
 export function refusalIn(stdout: string): string | undefined {
-  const told = (lastLine(stdout, '"error"') as ToldError | undefined)?.error;
+  const told = (lastLine(stdout, '"error"') as PrintedError | undefined)?.error;
   if (told?.message === undefined) return undefined;
   return told.remedy === undefined || told.remedy === ""
     ? told.message

@@ -36,7 +36,7 @@ export async function runClusterBatch(batch: ClusterBatch, signal: AbortSignal):
     batch.onResult(result, ended.length);
   };
   try {
-    const { uid, template } = await prepared(batch, asking, signal);
+    const { uid, template } = await prepareJob(batch, asking, signal);
     const { cluster } = batch;
     const end = await watchBatch({ ...asking, uid, template, cluster, rows, known, onResult }, signal);
     if (end === "deleted")
@@ -56,26 +56,26 @@ export async function runClusterBatch(batch: ClusterBatch, signal: AbortSignal):
   };
 }
 
-type Asking = Parameters<typeof patiently>[0];
+type RetryContext = Parameters<typeof patiently>[0];
 
 /**
  * Returns a Job with all its rows, continuing from wherever preparation stopped: the Job is made suspended, gets its
  * rows, and only then begins. Each step may be repeated, also by several commands at once.
  */
-async function prepared(batch: ClusterBatch, asking: Asking, signal: AbortSignal): Promise<SeenJob> {
+async function prepareJob(batch: ClusterBatch, asking: RetryContext, signal: AbortSignal): Promise<SeenJob> {
   const { cluster, plan, resume, warn } = batch;
   const name = batchName(plan.hash);
   const read = (): Promise<SeenJob | undefined> =>
     patiently(asking, () => cluster.readJob(name, signal), signal);
   let job = await read();
-  if (job !== undefined && !resume) throw isThere(plan, job);
+  if (job !== undefined && !resume) throw alreadyExists(plan, job);
   if (job === undefined) {
     await refuseOlder(batch, asking, signal);
     // Tells our own request, whose answer was lost, from a request of another command.
     const by = randomUUID();
     await patiently(asking, () => cluster.createJob(batchJob(plan), by, signal), signal);
     job = await read();
-    if (job !== undefined && job.by !== by && !resume) throw isThere(plan, job);
+    if (job !== undefined && job.by !== by && !resume) throw alreadyExists(plan, job);
     if (job === undefined)
       throw new HarnessError(
         EXIT.sandbox,
@@ -93,19 +93,19 @@ async function prepared(batch: ClusterBatch, asking: Asking, signal: AbortSignal
       `kubectl get job ${name} -o yaml`,
     );
   if (job.ready) return job;
-  for (const rows of batchRows(plan, job.uid)) await made(batch, asking, rows, signal);
+  for (const rows of batchRows(plan, job.uid)) await createRowObjects(batch, asking, rows, signal);
   const start = !job.queued;
   await patiently(asking, () => cluster.readyJob(name, { start }, signal), signal);
   return job;
 }
 
 /** Leftovers of an earlier Job of the same name are deleted with it, which takes a moment. */
-const LEFT_MS = 60_000;
+const CLEANUP_MS = 60_000;
 const LOOK_MS = 2000;
 
-async function made(
+async function createRowObjects(
   { cluster, clock }: ClusterBatch,
-  asking: Asking,
+  asking: RetryContext,
   rows: ReturnType<typeof batchRows>[number],
   signal: AbortSignal,
 ): Promise<void> {
@@ -114,7 +114,7 @@ async function made(
     const how = await patiently(asking, () => cluster.createRows(rows, signal), signal);
     if (how !== "of another") return;
     const name = rows.metadata?.name ?? "";
-    if (clock.now() - since > LEFT_MS)
+    if (clock.now() - since > CLEANUP_MS)
       throw new HarnessError(
         EXIT.sandbox,
         `${name} is there already, and belongs to no Job that is there`,
@@ -124,7 +124,7 @@ async function made(
   }
 }
 
-const isThere = ({ hash, namespace }: BatchPlan, job: SeenJob): HarnessError =>
+const alreadyExists = ({ hash, namespace }: BatchPlan, job: SeenJob): HarnessError =>
   new HarnessError(
     EXIT.usage,
     `this batch is in the namespace ${namespace} already, as the Job ${batchName(hash)}${job.ended === undefined ? "" : ", and has ended"}`,
@@ -134,7 +134,7 @@ const isThere = ({ hash, namespace }: BatchPlan, job: SeenJob): HarnessError =>
 /** An older cluster drops fields that it does not know, and would run something else. */
 async function refuseOlder(
   { cluster, plan }: ClusterBatch,
-  asking: Asking,
+  asking: RetryContext,
   signal: AbortSignal,
 ): Promise<void> {
   const wanted = batchJob(plan);

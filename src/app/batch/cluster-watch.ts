@@ -12,7 +12,7 @@ import {
 import { batchName } from "../../kubernetes/batch-job.ts";
 import type { RowResult } from "../../render/batch-results.ts";
 import type { BatchRow } from "./batch-rows.ts";
-import { changedError, type ChangedPod, MadePods } from "./changed-pods.ts";
+import { changedError, type ChangedPod, PodComparison } from "./changed-pods.ts";
 import { clusterError, describeJob } from "./cluster-errors.ts";
 import { podResult } from "./pod-result.ts";
 
@@ -52,7 +52,7 @@ export const realClock: Clock = {
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 30_000;
 /** Upper bound of the wait that a server asks for. */
-const LONGEST_ASKED_MS = 120_000;
+const LONGEST_SERVER_WAIT_MS = 120_000;
 /** How long to wait for an API server that is away, and for a batch in which no pod begins. */
 const PATIENCE_MS = 10 * 60_000;
 /** Between two looks at the Job: after a pod has ended, and otherwise. */
@@ -81,7 +81,7 @@ export async function patiently<T>(
       told = true;
       // Up to half of each wait is random, so that many watchers do not come back at the same time.
       const own = wait * (0.5 + clock.random() / 2);
-      await clock.sleep(Math.max(own, Math.min(thrown.retryAfterMs ?? 0, LONGEST_ASKED_MS)), signal);
+      await clock.sleep(Math.max(own, Math.min(thrown.retryAfterMs ?? 0, LONGEST_SERVER_WAIT_MS)), signal);
     }
   }
 }
@@ -92,7 +92,7 @@ export type WatchEnd = "ended" | "deleted";
 export async function watchBatch(batch: WatchedBatch, signal: AbortSignal): Promise<WatchEnd> {
   const over = new AbortController();
   const both = AbortSignal.any([signal, over.signal]);
-  const rows = new RowsSeen(batch);
+  const rows = new KnownRows(batch);
   const watching = keepWatching(batch, rows, both);
   try {
     return await Promise.race([
@@ -107,7 +107,7 @@ export async function watchBatch(batch: WatchedBatch, signal: AbortSignal): Prom
 }
 
 /** Keeps the known pods up to date: a list, then a watch of changes, then a new list if the watch broke off. */
-async function keepWatching(batch: WatchedBatch, rows: RowsSeen, signal: AbortSignal): Promise<never> {
+async function keepWatching(batch: WatchedBatch, rows: KnownRows, signal: AbortSignal): Promise<never> {
   const { cluster, hash } = batch;
   const onPod: OnPod = (pod, object) => rows.see(pod, object);
   for (let version = ""; ;) {
@@ -135,14 +135,14 @@ async function keepWatching(batch: WatchedBatch, rows: RowsSeen, signal: AbortSi
   }
 }
 
-async function settleAll(batch: WatchedBatch, rows: RowsSeen, signal: AbortSignal): Promise<WatchEnd> {
+async function settleAll(batch: WatchedBatch, rows: KnownRows, signal: AbortSignal): Promise<WatchEnd> {
   const { cluster, hash, clock, uid } = batch;
-  const stalled = new Stalled(batch);
+  const stalled = new StallWatch(batch);
   await rows.whenListed(signal);
   for (;;) {
     const job = await patiently(batch, () => cluster.readJob(batchName(hash), signal), signal);
     if (job?.uid !== uid) return "deleted";
-    await caughtUp(batch, rows, job, signal);
+    await catchUp(batch, rows, job, signal);
     for (const result of rows.settle(job)) await batch.onResult(result);
     if (job.ended !== undefined) return "ended";
     if (rows.changed !== undefined) {
@@ -155,36 +155,37 @@ async function settleAll(batch: WatchedBatch, rows: RowsSeen, signal: AbortSigna
 }
 
 /** If more rows than this have finished, one request for all pods is cheaper. */
-const MOST_ASKED = 10;
+const MOST_SINGLE_REQUESTS = 10;
 
 /** Brings the pods of finished rows up to date with the Job: a watch may lag behind it, or have started anew. */
-async function caughtUp(
+async function catchUp(
   batch: WatchedBatch,
-  rows: RowsSeen,
+  rows: KnownRows,
   job: SeenJob,
   signal: AbortSignal,
 ): Promise<void> {
   const { cluster, hash } = batch;
   const onPod: OnPod = (pod, object) => rows.see(pod, object);
   const unknown = rows.unknown(job);
-  const asked = unknown.length > MOST_ASKED ? [{ hash }] : unknown.map((index) => ({ hash, index }));
+  const asked =
+    unknown.length > MOST_SINGLE_REQUESTS ? [{ hash }] : unknown.map((index) => ({ hash, index }));
   for (const of of asked) await patiently(batch, () => cluster.listPods(of, onPod, signal), signal);
 }
 
 /** What is known of each row's last pod; finished rows are forgotten. */
-class RowsSeen {
+class KnownRows {
   readonly #batch: WatchedBatch;
   readonly #ended: Set<number>;
   readonly #last = new Map<number, SeenPod>();
   readonly #told = new Set<string>();
-  readonly #pods: MadePods;
+  readonly #pods: PodComparison;
   readonly #listed = Promise.withResolvers<void>();
   #moved = Promise.withResolvers<void>();
 
   constructor(batch: WatchedBatch) {
     this.#batch = batch;
     this.#ended = new Set(batch.known);
-    this.#pods = new MadePods(batch.template);
+    this.#pods = new PodComparison(batch.template);
   }
 
   listed(): void {
@@ -296,7 +297,7 @@ const aborted = (signal: AbortSignal): Promise<never> =>
   });
 
 /** Notices that nothing begins and says why: each reason once, and after a while ends the batch with it. */
-class Stalled {
+class StallWatch {
   readonly #batch: WatchedBatch;
   readonly #told = new Set<string>();
   #since: number;
@@ -306,7 +307,7 @@ class Stalled {
     this.#since = batch.clock.now();
   }
 
-  async look(job: SeenJob, rows: RowsSeen, signal: AbortSignal): Promise<void> {
+  async look(job: SeenJob, rows: KnownRows, signal: AbortSignal): Promise<void> {
     const { clock } = this.#batch;
     if (job.suspended) {
       this.#since = clock.now();

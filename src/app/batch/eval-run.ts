@@ -148,7 +148,7 @@ async function runTask(
     language: task.language,
     nth,
     exit_code: ran.code,
-    ...toldOf(finished, ran),
+    ...resultFields(finished, ran),
     check_exit_code: check.code,
     check_output: solved ? "" : lastLines(check.stdout + check.stderr),
     solved,
@@ -207,7 +207,7 @@ function refuseHopeless(
 
 const NOTHING: FinishedRun = {};
 
-function toldOf(finished: FinishedRun | undefined, { stderr }: ChildEnd) {
+function resultFields(finished: FinishedRun | undefined, { stderr }: ChildEnd) {
   const {
     status = "none",
     reason = lastLines(stderr),

@@ -12,9 +12,9 @@ import { BatchBusy } from "./batch-folder.ts";
 import { type BatchBudget, codeOf, Spending } from "./batch-run.ts";
 import { type BatchRow, readRows } from "./batch-rows.ts";
 import { type CommonClock, type KeptRows, NotKept, rowsInFolder } from "./kept-rows.ts";
-import { toldResult } from "./pod-result.ts";
-import { standIn, toldEnvironment } from "./row-environments.ts";
-import { PASSING, type RowPlan, runRow } from "./row-run.ts";
+import { resultMessage } from "./pod-result.ts";
+import { provideEnvironment, environmentOfRow } from "./row-environments.ts";
+import { TRANSIENT, type RowPlan, runRow } from "./row-run.ts";
 
 /**
  * One row of a batch, as a pod of its Job runs it. The result is kept with those of the whole batch: if a pod is made
@@ -25,7 +25,7 @@ export interface IndexedRow {
   /** Results of the whole batch. */
   readonly kept: KeptRows;
   /** The file in which the watcher finds the result; null: none. */
-  readonly told: string | null;
+  readonly resultFile: string | null;
   readonly budget: BatchBudget;
   readonly plan: Omit<RowPlan, "folder" | "retries" | "alone" | "begun" | "ended">;
 }
@@ -69,9 +69,9 @@ export async function indexedRow(
   { folder, index, tree }: InFolder,
 ): Promise<{ readonly row: BatchRow; readonly tree: string | null }> {
   const row = await rowIn(folder, index);
-  const environment = await toldEnvironment(folder, index);
+  const environment = await environmentOfRow(folder, index);
   if (environment === undefined) return { row, tree };
-  return { row: { ...row, env: await standIn(host, environment) }, tree: environment.workspace };
+  return { row: { ...row, env: await provideEnvironment(host, environment) }, tree: environment.workspace };
 }
 
 async function rowIn(folder: string, index: number): Promise<BatchRow> {
@@ -94,7 +94,7 @@ async function rowIn(folder: string, index: number): Promise<BatchRow> {
 
 /** Returns the reported result of the row; its exit code becomes that of the whole command. */
 export async function runIndexedRow(
-  { row, kept, told, budget, plan }: IndexedRow,
+  { row, kept, resultFile, budget, plan }: IndexedRow,
   signal: AbortSignal,
 ): Promise<RowResult> {
   const result = await (async (): Promise<RowResult> => {
@@ -113,19 +113,21 @@ export async function runIndexedRow(
       // The process that made the box is gone, and this pod may stay for a week.
       if (ran.cause === "killed") await sweepBoxes(plan);
       // A transient failure is reported but not kept: another pod begins the row anew, as after a killed run.
-      return PASSING.has(ran.cause) || !isLasting(ran.exit_code) ? ran : await place.keep(ran);
+      return TRANSIENT.has(ran.cause) || !isLasting(ran.exit_code) ? ran : await place.keep(ran);
     } catch (thrown) {
       // The pod was deleted, or its node goes down: that is not an end of the row, and is reported as an interruption.
       if (signal.aborted) return notBegun(row, "interrupted", codeOf(signal), "its pod was told to end");
       if (thrown instanceof NotKept)
-        return { ...notBegun(row, "bucket", thrown.exit, thrown.told), ...thrown.of };
+        return { ...notBegun(row, "bucket", thrown.exit, thrown.text), ...thrown.progress };
       if (!(thrown instanceof BatchBusy)) throw thrown;
       return notBegun(row, "sandbox", EXIT.sandbox, "another pod is still at work on this row");
     }
   })();
   // A result that cannot be reported is still kept.
-  if (told !== null)
-    await writeFile(told, toldResult(result)).catch((thrown: unknown) => plan.warn(reasonOf(thrown)));
+  if (resultFile !== null)
+    await writeFile(resultFile, resultMessage(result)).catch((thrown: unknown) =>
+      plan.warn(reasonOf(thrown)),
+    );
   return result;
 }
 

@@ -34,18 +34,18 @@ export interface KeptRow extends AsyncDisposable {
 export class NotKept extends Error {
   override readonly name = "NotKept";
   readonly exit: ExitCode;
-  readonly told: string;
+  readonly text: string;
   /** What the run had achieved by then. */
-  readonly of: Partial<RowResult>;
+  readonly progress: Partial<RowResult>;
 
   constructor({ message, remedy, cause }: HarnessError, passing: boolean, ran?: RowResult) {
-    const told = `${ran === undefined ? "" : "it ran, and what it came to is lost: "}${message}; next: ${remedy}`;
-    super(told, { cause });
-    this.told = told;
+    const text = `${ran === undefined ? "" : "it ran, and what it came to is lost: "}${message}; next: ${remedy}`;
+    super(text, { cause });
+    this.text = text;
     // Of these two exit codes, the Job retries only the first.
     this.exit = passing ? EXIT.sandbox : EXIT.usage;
     const { session = null, turns = null, tool_calls = null, usage = null, duration_ms = 0 } = ran ?? {};
-    this.of = { session, turns, tool_calls, usage, duration_ms };
+    this.progress = { session, turns, tool_calls, usage, duration_ms };
   }
 }
 

@@ -6,16 +6,16 @@ import type { BatchRow } from "./batch-rows.ts";
 import { causeOfCode } from "./row-run.ts";
 
 /** The longest message that Kubernetes lets a pod leave at its end. */
-const MAX_TOLD = 4096;
+const MAX_MESSAGE = 4096;
 
 /** The result of a row as its pod reports it. Parts that do not fit are found where the results are kept. */
-export function toldResult(result: RowResult): string {
+export function resultMessage(result: RowResult): string {
   const whole = JSON.stringify(result);
-  if (Buffer.byteLength(whole) <= MAX_TOLD) return whole;
+  if (Buffer.byteLength(whole) <= MAX_MESSAGE) return whole;
   const short = { ...result, changes: null };
   for (const length of [600, 100, 0]) {
     const text = JSON.stringify({ ...short, reason: result.reason.slice(0, length).toWellFormed() });
-    if (Buffer.byteLength(text) <= MAX_TOLD) return text;
+    if (Buffer.byteLength(text) <= MAX_MESSAGE) return text;
   }
   return JSON.stringify({ ...short, reason: "", verified: null, repo: undefined });
 }
@@ -24,7 +24,7 @@ const KILLED = 137;
 
 /** The result of a row by its last pod; undefined if that pod is gone. */
 export function podResult(row: BatchRow, pod: SeenPod | undefined): RowResult {
-  const told = toldIn(pod, row);
+  const told = resultFromPod(pod, row);
   const { row: number, id, kind, target } = row;
   // A loop that was told to end only reports the interruption; the pod says who ended it.
   if (told !== undefined && told.cause !== "interrupted") return { ...told, row: number, [kind]: target };
@@ -46,7 +46,7 @@ export function podResult(row: BatchRow, pod: SeenPod | undefined): RowResult {
 }
 
 /** Accepts a message only from the loop container, and only about its own row. */
-function toldIn(pod: SeenPod | undefined, row: BatchRow): RowResult | undefined {
+function resultFromPod(pod: SeenPod | undefined, row: BatchRow): RowResult | undefined {
   const { end } = pod ?? {};
   if (end === undefined || end.container !== "loop") return undefined;
   const read = rowResultForm.safeParse(parsedJson(end.message));
@@ -59,9 +59,9 @@ function toldIn(pod: SeenPod | undefined, row: BatchRow): RowResult | undefined 
     : told;
 }
 
-type Told = Pick<RowResult, "status" | "exit_code" | "reason" | "cause">;
+type RowEnd = Pick<RowResult, "status" | "exit_code" | "reason" | "cause">;
 
-const failed = (cause: RowCause, exit_code: number, reason: string): Told => ({
+const failed = (cause: RowCause, exit_code: number, reason: string): RowEnd => ({
   status: "failed",
   exit_code,
   reason,
@@ -70,11 +70,11 @@ const failed = (cause: RowCause, exit_code: number, reason: string): Told => ({
 
 const OUT_OF_MEMORY = "OOMKilled";
 
-const outOfMemory = (container: string): Told =>
+const outOfMemory = (container: string): RowEnd =>
   failed("memory", KILLED, `its ${container} was ended for its memory`);
 
 /** Each cause of an end in the cluster has its own wording. */
-function endOf(pod: SeenPod | undefined, said?: string): Told {
+function endOf(pod: SeenPod | undefined, said?: string): RowEnd {
   if (pod === undefined) return failed("lost", EXIT.failed, "its pod is gone, and with it what it said");
   const { end, reason } = pod;
   const code = end?.code ?? KILLED;
@@ -87,7 +87,7 @@ function endOf(pod: SeenPod | undefined, said?: string): Told {
   return endOfContainer(end, said);
 }
 
-function endOfContainer({ container, code, message }: NonNullable<SeenPod["end"]>, said?: string): Told {
+function endOfContainer({ container, code, message }: NonNullable<SeenPod["end"]>, said?: string): RowEnd {
   if (container === "clone")
     return failed("repo", EXIT.usage, message === "" ? "it cannot be cloned" : message);
   if (code === EXIT.done) return { status: "done", exit_code: EXIT.done, reason: "", cause: null };

@@ -32,7 +32,7 @@ export interface RowEnvironments {
   readonly of: (repository: URL, name: string | null) => Promise<RowEnvironment | string | undefined>;
 }
 
-interface Wanted {
+interface RowEnvironmentParts {
   readonly host: Host;
   readonly settings: Settings;
   readonly warn: (text: string) => void;
@@ -40,7 +40,7 @@ interface Wanted {
 
 const OR_NONE = 'or, for the image of the settings: "env": "none"';
 
-export function rowEnvironments({ host, settings, warn }: Wanted): RowEnvironments {
+export function rowEnvironments({ host, settings, warn }: RowEnvironmentParts): RowEnvironments {
   let reading: Promise<readonly Built[]> | undefined;
   const looked = new Map<string, Promise<RowEnvironment | string>>();
   return {
@@ -50,7 +50,7 @@ export function rowEnvironments({ host, settings, warn }: Wanted): RowEnvironmen
         return name === null
           ? undefined
           : `the environment ${visibleLine(name)} and an image (--image, the setting) are both named: leave one of them out`;
-      reading ??= builtOnes(host);
+      reading ??= builtEnvironments(host);
       const all = (await reading).filter(
         ({ record, origin }) => record.name === (name ?? "") && origin === repositoryName(repository.href),
       );
@@ -72,7 +72,7 @@ const noneOf = (repository: URL, name: string): string =>
   `no folder whose origin is ${visibleLine(repository.href)} has the environment ${visibleLine(name)}; next, in a clone of it, where kubernetes.registry is set: ${buildCommand(name)}; ${OR_NONE}`;
 
 async function usable(
-  { host, settings }: Pick<Wanted, "host" | "settings">,
+  { host, settings }: Pick<RowEnvironmentParts, "host" | "settings">,
   { record }: Built,
   warn: (text: string) => void,
 ): Promise<RowEnvironment | string> {
@@ -82,8 +82,8 @@ async function usable(
   if (why !== undefined)
     return `its environment was built for ${folder}, and no pod can have its clone there: ${why}; next: build it for a clone elsewhere, such as ~/NAME; ${OR_NONE}`;
   const note = await podNoteOn({ host, settings, workspace }, record);
-  if (note?.usable === false) return `${folder}: ${note.told}; ${OR_NONE}`;
-  if (note !== undefined) warn(`rows of ${folder}: ${note.told}`);
+  if (note?.usable === false) return `${folder}: ${note.text}; ${OR_NONE}`;
+  if (note !== undefined) warn(`rows of ${folder}: ${note.text}`);
   return { workspace, told: { ...record, installed: null } };
 }
 
@@ -93,7 +93,7 @@ interface Built {
 }
 
 /** Environments of whole git repositories; unreadable ones are skipped. */
-async function builtOnes({ places, uid }: Host): Promise<readonly Built[]> {
+async function builtEnvironments({ places, uid }: Host): Promise<readonly Built[]> {
   const found = await Promise.all(
     (await environmentFolders(places.state)).map(async (files) => {
       const record = await readRecord(files);
@@ -121,10 +121,13 @@ export function repositoryName(address: string): string | undefined {
   return `${host.toLowerCase()}${name.replace(/\.git$/, "")}`;
 }
 
-const toldForm = z.array(z.strictObject({ rows: z.string(), environment: z.unknown() }));
+const environmentsForm = z.array(z.strictObject({ rows: z.string(), environment: z.unknown() }));
 
 /** The Job's record of what this row's box starts from; undefined: the image of the settings. */
-export async function toldEnvironment(folder: string, index: number): Promise<EnvironmentRecord | undefined> {
+export async function environmentOfRow(
+  folder: string,
+  index: number,
+): Promise<EnvironmentRecord | undefined> {
   const file = path.join(folder, ENVIRONMENTS_FILE);
   const text = await readFile(file, "utf8").catch((thrown: unknown) => {
     if (errorCode(thrown) === "ENOENT") return undefined;
@@ -132,7 +135,7 @@ export async function toldEnvironment(folder: string, index: number): Promise<En
   });
   if (text === undefined) return undefined;
   try {
-    const told = toldForm.parse(JSON.parse(text)).find(({ rows }) => inRanges(rows, index));
+    const told = environmentsForm.parse(JSON.parse(text)).find(({ rows }) => inRanges(rows, index));
     return told === undefined ? undefined : recordFrom(told.environment);
   } catch (thrown) {
     throw damaged(file, thrown);
@@ -150,10 +153,10 @@ const damaged = (file: string, thrown: unknown): HarnessError =>
 /**
  * A loop has no settings of the user's: an environment that was the project's own, or detected, gets this name there.
  */
-const OF_ROW = "of-this-row";
+const ROW_ENVIRONMENT = "of-this-row";
 
 /** Lets the run of the row find the environment built, as on this machine; returns the name to ask for. */
-export async function standIn(host: Host, record: EnvironmentRecord): Promise<string> {
+export async function provideEnvironment(host: Host, record: EnvironmentRecord): Promise<string> {
   const { workspace } = record;
   const real = await realpath(workspace).catch(reasonOf);
   if (real !== workspace)
@@ -162,7 +165,7 @@ export async function standIn(host: Host, record: EnvironmentRecord): Promise<st
       `the clone does not lie at ${workspace}, where its environment was built: ${real}`,
       "an image of the loop without a link on that path",
     );
-  const name = record.name === "" ? OF_ROW : record.name;
+  const name = record.name === "" ? ROW_ENVIRONMENT : record.name;
   const files = filesOf(host.places.state, workspace, name);
   makeFolder(files.folder);
   await finishRecord(files, { ...record, id: files.id, name });

@@ -52,13 +52,13 @@ class RowFault extends Error {
 }
 
 /** The outcome of one try. */
-interface Tried {
-  readonly told: Pick<RowResult, "status" | "exit_code" | "reason" | "cause">;
+interface TryResult {
+  readonly outcome: Pick<RowResult, "status" | "exit_code" | "reason" | "cause">;
   readonly finished: FinishedRun | undefined;
 }
 
 /** Causes outside the row, which may be gone at the next try. */
-export const PASSING: ReadonlySet<RowCause | null> = new Set<RowCause>(["model", "sandbox"]);
+export const TRANSIENT: ReadonlySet<RowCause | null> = new Set<RowCause>(["model", "sandbox"]);
 const FIRST_WAIT_MS = 2000;
 const LONGEST_WAIT_MS = 60_000;
 
@@ -70,15 +70,15 @@ export async function runRow(row: BatchRow, plan: RowPlan, signal: AbortSignal):
   let usage: Usage | null = null;
   for (let retries = 0; ; retries += 1) {
     const mayRetry = retries < plan.retries;
-    const { told, finished } = await tryRow(row, plan, { mayRetry }, signal);
+    const { outcome, finished } = await tryRow(row, plan, { mayRetry }, signal);
     usage = plus(usage, finished?.usage);
-    if (!mayRetry || !isPassing(told.cause, finished, row, plan)) {
+    if (!mayRetry || !isTransient(outcome.cause, finished, row, plan)) {
       const duration_ms = Math.round(performance.now() - started);
-      return resultOf(row, { told, finished }, { usage, attempts: retries, duration_ms });
+      return resultOf(row, { outcome, finished }, { usage, attempts: retries, duration_ms });
     }
     const ms = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** retries);
-    const why = visibleLine(told.reason.split("\n")[0] ?? "");
-    plan.warn(`row ${row.row} is tried again in ${ms / 1000} s (${told.cause}): ${why}`);
+    const why = visibleLine(outcome.reason.split("\n")[0] ?? "");
+    plan.warn(`row ${row.row} is tried again in ${ms / 1000} s (${outcome.cause}): ${why}`);
     await sleep(ms, undefined, { signal });
   }
 }
@@ -89,13 +89,13 @@ const plus = (before: Usage | null, more: Usage | undefined): Usage | null =>
 /**
  * Whether the row may be tried again. A run that has begun to change its folder is not repeated on top of its changes.
  */
-function isPassing(
+function isTransient(
   cause: RowCause | null,
   finished: FinishedRun | undefined,
   row: BatchRow,
   { inPlace }: RowPlan,
 ): boolean {
-  if (!PASSING.has(cause)) return false;
+  if (!TRANSIENT.has(cause)) return false;
   if (!inPlace || row.kind === "repo") return true;
   const { changes, tool_calls } = finished ?? {};
   if (changes === undefined || changes === null) return (tool_calls ?? 0) === 0;
@@ -107,7 +107,7 @@ async function tryRow(
   plan: RowPlan,
   { mayRetry }: { readonly mayRetry: boolean },
   signal: AbortSignal,
-): Promise<Tried> {
+): Promise<TryResult> {
   try {
     await using place = await placeOf(row, plan, signal);
     const ran = await runChild({
@@ -119,16 +119,17 @@ async function tryRow(
     });
     await plan.ended(row.id);
     const finished = finishedIn(ran.stdout);
-    const told = toldOf(ran, finished);
-    if (signal.aborted && (told.cause === "interrupted" || told.cause === "killed")) throw signal.reason;
+    const outcome = outcomeOf(ran, finished);
+    if (signal.aborted && (outcome.cause === "interrupted" || outcome.cause === "killed"))
+      throw signal.reason;
     const session = finished?.session;
-    const again = mayRetry && isPassing(told.cause, finished, row, plan);
-    if (again || session === undefined) return { told, finished };
+    const again = mayRetry && isTransient(outcome.cause, finished, row, plan);
+    if (again || session === undefined) return { outcome, finished };
     const fault = await collected(row, plan, { session, passing: place.passing });
-    return { told: fault === undefined || told.cause !== null ? told : fault, finished };
+    return { outcome: fault === undefined || outcome.cause !== null ? outcome : fault, finished };
   } catch (thrown) {
     if (signal.aborted) throw thrown;
-    return { told: faultOf(thrown), finished: undefined };
+    return { outcome: faultOf(thrown), finished: undefined };
   }
 }
 
@@ -137,7 +138,7 @@ async function collected(
   row: BatchRow,
   { host, folder, bundles, alone, warn }: RowPlan,
   of: { readonly session: string; readonly passing: boolean },
-): Promise<Tried["told"] | undefined> {
+): Promise<TryResult["outcome"] | undefined> {
   const name = `${row.row}-${row.id}`;
   try {
     const left = await alone(() => collectRow({ host, folder, name, bundle: bundles, ...of }));
@@ -176,7 +177,7 @@ async function placeOf(row: BatchRow, plan: RowPlan, signal: AbortSignal): Promi
  */
 async function cloneOf(row: BatchRow, plan: RowPlan, signal: AbortSignal): Promise<Place> {
   const { settings, runtime, warn } = plan;
-  const host = beside(plan.host);
+  const host = withCloneCache(plan.host);
   const [{ subjectNamed }, { stage }] = await Promise.all([
     import("../vet/subject.ts"),
     import("../vet/staging.ts"),
@@ -192,7 +193,7 @@ async function cloneOf(row: BatchRow, plan: RowPlan, signal: AbortSignal): Promi
 }
 
 /** No run may write in the harness's own folders, so clones lie in a neighbour of the cache, on the same disk. */
-const beside = (host: Host): Host => ({
+const withCloneCache = (host: Host): Host => ({
   ...host,
   places: { ...host.places, cache: `${host.places.cache}-clones` },
 });
@@ -265,7 +266,7 @@ export const causeOfCode = (code: number): readonly [RowResult["status"], RowCau
 /** The exit code that a shell reports for a killed program. */
 const KILLED = 137;
 
-function toldOf(ran: ChildEnd, finished: FinishedRun | undefined): Tried["told"] {
+function outcomeOf(ran: ChildEnd, finished: FinishedRun | undefined): TryResult["outcome"] {
   const exit_code = ran.code ?? KILLED;
   const reason = reasonIn(ran, finished);
   if (exit_code === EXIT.done) return { status: "done", exit_code, reason, cause: null };
@@ -280,7 +281,7 @@ function reasonIn({ code, stdout, stderr }: ChildEnd, finished: FinishedRun | un
 }
 
 /** The outcome of a row that never became a run. */
-function faultOf(thrown: unknown): Tried["told"] {
+function faultOf(thrown: unknown): TryResult["outcome"] {
   if (thrown instanceof RowFault)
     return {
       status: "failed",
@@ -298,10 +299,10 @@ function faultOf(thrown: unknown): Tried["told"] {
 
 function resultOf(
   { row, id, kind, target }: BatchRow,
-  { told, finished }: Tried,
+  { outcome, finished }: TryResult,
   whole: Pick<RowResult, "usage" | "attempts" | "duration_ms">,
 ): RowResult {
-  const { status, exit_code, reason, cause } = told;
+  const { status, exit_code, reason, cause } = outcome;
   const { attempts, duration_ms, usage } = whole;
   return {
     type: "row.finished",

@@ -34,7 +34,7 @@ import { forgetMountPoints } from "../../docker/environments/environment-mounts.
 import { listBoxes } from "../../docker/life/box-list.ts";
 import { FileLock } from "../../platform/lock.ts";
 import { requireEngine } from "../box-access.ts";
-import { askerIn, networkOf, tellAgeless } from "./environment-network.ts";
+import { askerIn, networkOf, warnOfAgeless } from "./environment-network.ts";
 import { type ChosenRecipe, chooseRecipe } from "./environment-recipe.ts";
 import { type Host, packageRoot } from "../host.ts";
 import { engineOfEnvironments, namedCluster } from "../named-engine.ts";
@@ -43,7 +43,7 @@ import { NAME_REGISTRY } from "./pod-environment.ts";
 import { systemLayer } from "./system-layers.ts";
 import { buildCommand, keyOf, lackOf } from "./workspace-environment.ts";
 
-export interface EnvironmentWanted {
+export interface BuildRequest {
   readonly host: Host;
   readonly settings: Settings;
   /** A real path. */
@@ -68,7 +68,7 @@ export interface BuiltEnvironment {
   readonly lost: readonly string[];
 }
 
-interface Build extends EnvironmentWanted {
+interface Build extends BuildRequest {
   readonly engine: Engine;
   readonly chosen: ChosenRecipe;
   readonly files: EnvironmentFiles;
@@ -81,10 +81,7 @@ interface Build extends EnvironmentWanted {
 }
 
 /** Makes the environment of a workspace unless one of the same inputs exists. Continues a build that was killed. */
-export async function buildEnvironment(
-  wanted: EnvironmentWanted,
-  signal: AbortSignal,
-): Promise<BuiltEnvironment> {
+export async function buildEnvironment(wanted: BuildRequest, signal: AbortSignal): Promise<BuiltEnvironment> {
   const { host, settings, workspace, rebuild } = wanted;
   await refuseUnpushed(host, settings);
   const [engine, chosen] = await Promise.all([
@@ -111,8 +108,8 @@ export async function buildEnvironment(
     const built = kept === undefined ? await build(making, there) : { record: kept, lost: [] };
     const how = kept === undefined ? "built" : "kept";
     if (registry === null) return { ...built, how, chosen, pushed: null };
-    tell(making, { at: 1, of: 1, title: `pushing to ${registry}` });
-    const onLine = (text: string): void => written(making, Buffer.from(`${text}\n`));
+    reportStep(making, { at: 1, of: 1, title: `pushing to ${registry}` });
+    const onLine = (text: string): void => writeOutput(making, Buffer.from(`${text}\n`));
     const sent = await pushEnvironment({ ...making, registry, record: built.record, onLine });
     return { ...built, record: sent.record, how, chosen, pushed: sent };
   } catch (thrown) {
@@ -160,10 +157,10 @@ async function build(
 ): Promise<Pick<BuiltEnvironment, "record" | "lost">> {
   const { engine, chosen, files, key, workspace, settings } = making;
   const began = Date.now();
-  tellAgeless(chosen.recipe, making);
-  const image = await layer(making);
+  warnOfAgeless(chosen.recipe, making);
+  const image = await buildSystemLayer(making);
   const building = await volumesFor(making, image);
-  const { versions, lost, installed } = await dependencies(making, building);
+  const { versions, lost, installed } = await runSetup(making, building);
   const record: EnvironmentRecord = {
     form: 1,
     id: files.id,
@@ -202,23 +199,23 @@ function sinceRecord(
 const MOST_PACKAGES = 20_000;
 
 /** The steps of the system layer come first. */
-function layer(making: Build): Promise<string | null> {
+function buildSystemLayer(making: Build): Promise<string | null> {
   let at = 0;
   const { setup } = making.chosen.recipe;
   return systemLayer({
     ...making,
     onPlan: (steps) => void (making.layerSteps = steps),
-    onStep: (title) => tell(making, { at: (at += 1), of: making.layerSteps + setup.length, title }),
-    onOutput: (bytes) => written(making, bytes),
+    onStep: (title) => reportStep(making, { at: (at += 1), of: making.layerSteps + setup.length, title }),
+    onOutput: (bytes) => writeOutput(making, bytes),
   });
 }
 
-function tell({ onStep, log }: Build, step: Parameters<EnvironmentWanted["onStep"]>[0]): void {
+function reportStep({ onStep, log }: Build, step: Parameters<BuildRequest["onStep"]>[0]): void {
   log.write(`\n# ${step.at}/${step.of} ${step.title}\n`);
   onStep(step);
 }
 
-function written({ onOutput, log }: Build, bytes: Uint8Array): void {
+function writeOutput({ onOutput, log }: Build, bytes: Uint8Array): void {
   log.write(bytes);
   onOutput(bytes);
 }
@@ -267,7 +264,7 @@ async function volumesFor(making: Build, image: string | null): Promise<Building
  * Runs the set-up commands in a box whose workspace is a layer, or a copy, that is thrown away: what they install goes
  * to the volumes.
  */
-async function dependencies(
+async function runSetup(
   making: Build,
   building: BuildingRecord,
 ): Promise<{
@@ -284,7 +281,7 @@ async function dependencies(
   try {
     for (const [index, step] of recipe.setup.entries()) {
       if (index < building.steps) continue;
-      tell(making, {
+      reportStep(making, {
         at: making.layerSteps + index + 1,
         of: making.layerSteps + recipe.setup.length,
         title: titleOf(step),
@@ -292,7 +289,7 @@ async function dependencies(
       await runStep(box, step, making);
       await noteBuilding(making.files, { ...building, steps: index + 1 });
     }
-    const versions = versionsGot(recipe, await saidBy(box, VERSIONS_SCRIPT, signal));
+    const versions = versionsGot(recipe, await outputOf(box, VERSIONS_SCRIPT, signal));
     const { all } = await box.changes();
     const lost = [...all]
       .map(({ path }) => path)
@@ -355,7 +352,7 @@ async function runStep(box: OwnedBox, step: Recipe["setup"][number], making: Bui
     silence.broken();
     last.push(Buffer.from(bytes));
     if (last.length > 60) last.shift();
-    written(making, bytes);
+    writeOutput(making, bytes);
   };
   const words = ["sh", "-c", `mkdir -p "$TMPDIR" 2>/dev/null; ${step.run}`];
   const folder = step.folder === "." ? box.workspace : `${box.workspace}/${step.folder}`;
@@ -378,7 +375,7 @@ async function runStep(box: OwnedBox, step: Recipe["setup"][number], making: Bui
     );
 }
 
-async function saidBy(box: OwnedBox, script: string, signal: AbortSignal): Promise<string> {
+async function outputOf(box: OwnedBox, script: string, signal: AbortSignal): Promise<string> {
   const words = ["sh", "-c", `${script}; rm -rf "${CACHE}/tmp"`];
   const { stdout } = await box.exec({ words, timeoutMs: 60_000, keep: { head: 16_384, tail: 0 } }, signal);
   return Buffer.from(stdout.head).toString("utf8");

@@ -102,7 +102,7 @@ export async function goProxyOf({ host, workspace, signal }: SetUp): Promise<str
 }
 
 /** Warns about registries and package managers to which the minimum release age does not apply. */
-export function tellAgeless(recipe: Recipe, { settings, warn }: Pick<SetUp, "settings" | "warn">): void {
+export function warnOfAgeless(recipe: Recipe, { settings, warn }: Pick<SetUp, "settings" | "warn">): void {
   if (settings.min_release_age === 0) return;
   const presets = [...new Set([...recipe.registries, ...systemRegistries({ recipe })])];
   const { php, ruby } = recipe.toolchains;

@@ -48,7 +48,7 @@ export interface ListedEnvironment {
 }
 
 export async function ownEnvironments(host: Host): Promise<readonly ListedEnvironment[]> {
-  const all = await known(host);
+  const all = await knownEnvironments(host);
   if (all.length === 0) return [];
   const engine = await requireEngine(host, undefined, engineOfEnvironments(host));
   const [sizes, images] = await Promise.all([volumeSizes(engine), systemImages(engine)]);
@@ -69,15 +69,15 @@ export async function ownEnvironments(host: Host): Promise<readonly ListedEnviro
 }
 
 /** Counts unfinished ones too; does not ask the engine. */
-export const environmentCount = async (host: Host): Promise<number> => (await known(host)).length;
+export const environmentCount = async (host: Host): Promise<number> => (await knownEnvironments(host)).length;
 
-interface Known {
+interface KnownEnvironment {
   readonly files: EnvironmentFiles;
   readonly record: EnvironmentRecord | undefined;
   readonly half: Pick<EnvironmentRecord, "workspace" | "name" | "volumes" | "image">;
 }
 
-async function known({ places }: Host): Promise<readonly Known[]> {
+async function knownEnvironments({ places }: Host): Promise<readonly KnownEnvironment[]> {
   const found = await Promise.all(
     (await environmentFolders(places.state)).map(async (files) => {
       const [record, building] = await Promise.all([readRecord(files), readBuilding(files)]);
@@ -96,7 +96,7 @@ export async function removeEnvironments(
   host: Host,
   which: readonly string[] | "all",
 ): Promise<readonly string[]> {
-  const all = await known(host);
+  const all = await knownEnvironments(host);
   const chosen = which === "all" ? all : which.map((word) => oneOf(all, word));
   const engine = await requireEngine(host, undefined, engineOfEnvironments(host));
   for (const each of chosen) await removeOne(engine, each);
@@ -109,7 +109,7 @@ export async function removeEnvironments(
   return chosen.map(({ files }) => files.id);
 }
 
-function oneOf(all: readonly Known[], word: string): Known {
+function oneOf(all: readonly KnownEnvironment[], word: string): KnownEnvironment {
   const found = all.filter(({ files, half }) => files.id.startsWith(word) || half.workspace === word);
   const [one] = found;
   if (one !== undefined && found.length === 1) return one;
@@ -118,7 +118,7 @@ function oneOf(all: readonly Known[], word: string): Known {
 }
 
 /** An environment in use by a box stays: the record is only forgotten once all volumes are removed. */
-async function removeOne(engine: Engine, { files, half }: Known): Promise<void> {
+async function removeOne(engine: Engine, { files, half }: KnownEnvironment): Promise<void> {
   for (const name of await volumesOf(engine, files.id))
     await removeVolume(engine, name).catch((thrown: unknown) => {
       const message = `the environment ${files.id} is in use`;
@@ -168,8 +168,8 @@ export async function noteFor(
   record: EnvironmentRecord,
 ): Promise<string | undefined> {
   if ((await namedCluster(host)) !== undefined)
-    return (await podNoteOn({ host, workspace, settings }, record))?.told;
+    return (await podNoteOn({ host, workspace, settings }, record))?.text;
   const engine = await lookForEngine(host);
   if (!isEngine(engine) || !(await wantedImage(engine, packageRoot)).present) return undefined;
-  return (await noteOn(engine, { host, workspace, settings }, record))?.told;
+  return (await noteOn(engine, { host, workspace, settings }, record))?.text;
 }

@@ -19,7 +19,7 @@ export interface PodEnvironment {
   readonly services: Recipe["services"];
 }
 
-interface Wanted {
+interface PodEnvironmentRequest {
   readonly host: Host;
   readonly settings: Pick<Settings, "env" | "image" | "allow_domains" | "min_release_age" | "kubernetes">;
   readonly workspace: string;
@@ -34,7 +34,7 @@ export const pushedImage = (record: Pick<EnvironmentRecord, "pushed"> | undefine
   record?.pushed ? `${record.pushed.registry}@${record.pushed.digest}` : undefined;
 
 /** Undefined: use the image of the settings. */
-export async function podEnvironmentFor(wanted: Wanted): Promise<PodEnvironment | undefined> {
+export async function podEnvironmentFor(wanted: PodEnvironmentRequest): Promise<PodEnvironment | undefined> {
   const { host, settings, warn } = wanted;
   const { env: name, image: own, min_release_age: minAge } = settings;
   if (name === NO_ENVIRONMENT || own !== null) return undefined;
@@ -45,7 +45,7 @@ export async function podEnvironmentFor(wanted: Wanted): Promise<PodEnvironment 
     return undefined;
   }
   const note = await podNoteOn({ ...wanted, workspace }, record);
-  if (note !== undefined) warn(note.told);
+  if (note !== undefined) warn(note.text);
   const image = pushedImage(record);
   if (note?.usable === false || image === undefined) return undefined;
   return {
@@ -58,12 +58,12 @@ export async function podEnvironmentFor(wanted: Wanted): Promise<PodEnvironment 
 
 const unusable = (why: string, next: string): EnvironmentNote => ({
   usable: false,
-  told: `the environment of this workspace is not used: ${why}. ${next}`,
+  text: `the environment of this workspace is not used: ${why}. ${next}`,
 });
 
 /** The note on a built environment when boxes are pods; undefined if pods get it in the project's current form. */
 export async function podNoteOn(
-  wanted: Omit<Wanted, "warn">,
+  wanted: Omit<PodEnvironmentRequest, "warn">,
   record: EnvironmentRecord,
 ): Promise<EnvironmentNote | undefined> {
   const { registry } = wanted.settings.kubernetes;
@@ -82,12 +82,12 @@ export async function podNoteOn(
     );
   const now = await changedSince(wanted, record, pushed);
   if (now === undefined) return undefined;
-  return { usable: true, told: `${now}, so the environment is an older one. Renew it: ${build}` };
+  return { usable: true, text: `${now}, so the environment is an older one. Renew it: ${build}` };
 }
 
 /** Of the images it was made of, only a changed sandbox image can be noticed without an engine. */
 async function changedSince(
-  { host, workspace, settings }: Omit<Wanted, "warn">,
+  { host, workspace, settings }: Omit<PodEnvironmentRequest, "warn">,
   record: EnvironmentRecord,
   { bases, sandbox, arch }: NonNullable<EnvironmentRecord["pushed"]>,
 ): Promise<string | undefined> {

@@ -19,7 +19,7 @@ import { type Host, packageRoot } from "../host.ts";
  * until that one is complete. A resumed build finds the stages that were made.
  */
 
-export interface LayersWanted {
+export interface LayersRequest {
   readonly host: Host;
   readonly settings: Settings;
   /** A real path. */
@@ -46,7 +46,7 @@ interface Layer {
 }
 
 /** The id of the image; null if the sandbox image is enough. */
-export async function systemLayer(wanted: LayersWanted): Promise<string | null> {
+export async function systemLayer(wanted: LayersRequest): Promise<string | null> {
   const { engine, chosen, bases, rebuild, onPlan } = wanted;
   const { recipe } = chosen;
   const own = await layerOf(wanted, recipe, { bases, tagOf: systemTag });
@@ -60,7 +60,7 @@ export async function systemLayer(wanted: LayersWanted): Promise<string | null> 
     for (const [at, stage] of stages.entries()) {
       const isMade = stage.steps.length === 0;
       if (!isMade && missing.has(stage)) await make(wanted, stage, images);
-      images.push(isMade ? (bases.stages[at] ?? "") : await heldStage(wanted, stage, images, held));
+      images.push(isMade ? (bases.stages[at] ?? "") : await holdStage(wanted, stage, images, held));
     }
     await make(wanted, own, images);
     await held.disposeAsync();
@@ -76,8 +76,8 @@ const HOLD_TRIES = 3;
  * The id of the stage's image, held by a container so that no other build can remove it. A stage that was removed
  * before that is made again.
  */
-async function heldStage(
-  wanted: LayersWanted,
+async function holdStage(
+  wanted: LayersRequest,
   stage: Layer,
   stages: readonly string[],
   held: AsyncDisposableStack,
@@ -99,7 +99,7 @@ async function heldStage(
 const idOf = async ({ api }: Engine, { tag }: Layer): Promise<string> =>
   (await api.getImage(tag).inspect()).Id;
 
-const stagesOf = (wanted: LayersWanted): Promise<readonly Layer[]> =>
+const stagesOf = (wanted: LayersRequest): Promise<readonly Layer[]> =>
   Promise.all(
     wanted.chosen.recipe.stages.map((_, at) => {
       const { stages } = wanted.bases;
@@ -109,7 +109,7 @@ const stagesOf = (wanted: LayersWanted): Promise<readonly Layer[]> =>
   );
 
 async function missingOf(
-  { engine, rebuild }: LayersWanted,
+  { engine, rebuild }: LayersRequest,
   stages: readonly Layer[],
 ): Promise<ReadonlySet<Layer>> {
   const looked = await Promise.all(
@@ -122,7 +122,7 @@ async function missingOf(
 }
 
 async function layerOf(
-  wanted: LayersWanted,
+  wanted: LayersRequest,
   recipe: Recipe,
   { bases, tagOf }: { readonly bases: Bases; readonly tagOf: (key: string) => string },
 ): Promise<Layer> {
@@ -142,7 +142,7 @@ async function layerOf(
 const LAYER_MEMORY = 2 * 2 ** 30;
 
 async function make(
-  wanted: LayersWanted,
+  wanted: LayersRequest,
   { recipe, key, tag, steps, registries }: Layer,
   stages: readonly string[],
 ): Promise<void> {

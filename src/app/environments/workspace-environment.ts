@@ -14,7 +14,7 @@ import { type Host, packageRoot } from "../host.ts";
 /** With this name, boxes start from the plain image. */
 export const NO_ENVIRONMENT = "none";
 
-interface Wanted {
+interface EnvironmentRequest {
   readonly host: Host;
   readonly settings: Pick<Settings, "env" | "image" | "allow_domains" | "min_release_age">;
   readonly workspace: string;
@@ -26,7 +26,10 @@ interface Wanted {
  * project's files is used with a warning, since the project's own tools report what it lacks; a damaged one is not
  * used.
  */
-export async function environmentFor(engine: Engine, wanted: Wanted): Promise<BoxEnvironment | undefined> {
+export async function environmentFor(
+  engine: Engine,
+  wanted: EnvironmentRequest,
+): Promise<BoxEnvironment | undefined> {
   const { host, settings, warn } = wanted;
   const { env: name, image, allow_domains } = settings;
   if (name === NO_ENVIRONMENT || image !== null) return undefined;
@@ -38,7 +41,7 @@ export async function environmentFor(engine: Engine, wanted: Wanted): Promise<Bo
     return undefined;
   }
   const note = await noteOn(engine, wanted, record);
-  if (note !== undefined) warn(note.told);
+  if (note !== undefined) warn(note.text);
   if (note?.usable === false) return undefined;
   const granted = allow_domains.length > 0;
   return {
@@ -79,31 +82,31 @@ export const notBuilt = (name: string): HarnessError =>
 export interface EnvironmentNote {
   readonly usable: boolean;
   /** Includes the command to type. */
-  readonly told: string;
+  readonly text: string;
 }
 
-type OfWorkspace = Pick<Wanted, "host" | "workspace" | "settings">;
+type WorkspaceContext = Pick<EnvironmentRequest, "host" | "workspace" | "settings">;
 
 /** The note on a built environment; undefined if it is complete and matches what the project says now. */
 export async function noteOn(
   engine: Engine,
-  wanted: OfWorkspace,
+  wanted: WorkspaceContext,
   record: EnvironmentRecord,
 ): Promise<EnvironmentNote | undefined> {
-  const [lacks, now] = await Promise.all([lackOf(engine, record), standing(engine, wanted, record)]);
+  const [lacks, now] = await Promise.all([lackOf(engine, record), changedSince(engine, wanted, record)]);
   const build = buildCommand(wanted.settings.env);
   const absent = now instanceof AbsentImage ? now : undefined;
   const next = absent === undefined ? build : `${absent.remedy}, then: ${build}`;
   const gone = `the image ${absent?.image}, which it is made of, is not on this engine any more`;
   if (lacks !== undefined) {
     const why = absent === undefined ? lacks : `${lacks}, and ${gone}`;
-    const told = `the environment of this workspace is not used: ${why}. Make it anew: ${next}`;
-    return { usable: false, told };
+    const text = `the environment of this workspace is not used: ${why}. Make it anew: ${next}`;
+    return { usable: false, text };
   }
   if (absent !== undefined)
-    return { usable: true, told: `${gone}, so the environment stays as it was built. To renew it: ${next}` };
+    return { usable: true, text: `${gone}, so the environment stays as it was built. To renew it: ${next}` };
   if (typeof now !== "string") return undefined;
-  return { usable: true, told: `${now}, so the environment is an older one. Renew it: ${next}` };
+  return { usable: true, text: `${now}, so the environment is an older one. Renew it: ${next}` };
 }
 
 /**
@@ -127,9 +130,9 @@ export async function lackOf(
 /**
  * What changed since the build, or the image that the recipe names and the engine no longer has; undefined for neither.
  */
-async function standing(
+async function changedSince(
   engine: Engine,
-  { host, workspace, settings }: OfWorkspace,
+  { host, workspace, settings }: WorkspaceContext,
   record: EnvironmentRecord,
 ): Promise<string | AbsentImage | undefined> {
   try {

@@ -13,7 +13,7 @@ import { lazyJudge } from "../project/policy-context.ts";
 
 /** The work of `harness mcp`, without its flags and output. */
 
-export interface McpAsked {
+export interface McpRequest {
   readonly host: Host;
   readonly config: Config;
   readonly workspace: string;
@@ -30,7 +30,7 @@ export interface ListedServer {
   readonly what: string;
 }
 
-export async function listServers({ host, config, workspace }: McpAsked): Promise<readonly ListedServer[]> {
+export async function listServers({ host, config, workspace }: McpRequest): Promise<readonly ListedServer[]> {
   const { settings, origins } = config;
   const { servers, left } = await serverPlans({ host, settings, origins, workspace });
   return [
@@ -54,7 +54,7 @@ function whatOf(name: string, server: McpServerSettings): string {
 }
 
 /** A tool of a tried server, and the decision on a call with no person to ask. */
-interface TriedTool {
+interface TestedTool {
   readonly name: string;
   readonly description: string;
   readonly decision: string;
@@ -63,22 +63,22 @@ interface TriedTool {
   readonly held: boolean;
 }
 
-export interface Tried {
+export interface TestedServer {
   readonly name: string;
   readonly up: boolean;
   /** Why the server is not up. */
   readonly why: string;
-  readonly tools: readonly TriedTool[];
+  readonly tools: readonly TestedTool[];
   readonly left: readonly { readonly tool: string; readonly why: string }[];
   readonly notices: readonly string[];
 }
 
 /** Starts one server as a run would, asks for its tools, and ends it. `accept`: trust what the server says now. */
 export async function tryServer(
-  asked: McpAsked,
+  asked: McpRequest,
   name: string,
   { accept, signal }: { readonly accept: boolean; readonly signal: AbortSignal },
-): Promise<Tried> {
+): Promise<TestedServer> {
   const { host, config, workspace, warn } = asked;
   const { settings } = config;
   const plan = await planOf(asked, name);
@@ -102,14 +102,14 @@ export async function tryServer(
   if (served === undefined) return { name, up: false, why: notices.join("; "), tools: [], left: [], notices };
   await session.ready();
   if (accept) await served.pins.keep(served.catalogue.tools);
-  return await triedOf(asked, served, { notices, accept });
+  return await testedServer(asked, served, { notices, accept });
 }
 
-async function triedOf(
-  { host, config, workspace }: McpAsked,
+async function testedServer(
+  { host, config, workspace }: McpRequest,
   { server, catalogue, held, facts }: Served,
   { notices, accept }: { readonly notices: readonly string[]; readonly accept: boolean },
-): Promise<Tried> {
+): Promise<TestedServer> {
   const judge = await lazyJudge(host, config.settings, workspace)();
   return {
     name: server.name,
@@ -125,7 +125,7 @@ async function triedOf(
   };
 }
 
-async function planOf({ host, config, workspace }: McpAsked, name: string): Promise<ServerPlan> {
+async function planOf({ host, config, workspace }: McpRequest, name: string): Promise<ServerPlan> {
   const { settings, origins } = config;
   const { servers, left } = await serverPlans({ host, settings, origins, workspace });
   const plan = servers.find((each) => each.name === name);

@@ -43,7 +43,7 @@ const KINDS = ["mcp", "shared-mcp"] as const;
 
 /** The user's own servers come first; of several with one name only the first counts. */
 export async function serverPlans(parts: PlanParts): Promise<Plans> {
-  const all = [settled(parts), ...(await Promise.all(KINDS.map((kind) => broughtPlans(parts, kind))))];
+  const all = [settingsPlans(parts), ...(await Promise.all(KINDS.map((kind) => projectPlans(parts, kind))))];
   const [own = NONE, ...others] = all;
   const left = all.flatMap((each) => each.left);
   const servers = new Map(own.servers.map((plan) => [plan.name, plan]));
@@ -57,13 +57,13 @@ export async function serverPlans(parts: PlanParts): Promise<Plans> {
 }
 
 /** Settings of a project, even of a trusted one, are not the user's own words. */
-function settled({ host, settings: { mcp }, origins }: PlanParts): Plans {
+function settingsPlans({ host, settings: { mcp }, origins }: PlanParts): Plans {
   const origin = origins["mcp"] ?? "default";
   const isOwn = !path.isAbsolute(origin) || host.places.configFiles.includes(origin);
-  return planned(mcp, origin, isOwn);
+  return plansFrom(mcp, origin, isOwn);
 }
 
-async function broughtPlans({ host, workspace }: PlanParts, kind: (typeof KINDS)[number]): Promise<Plans> {
+async function projectPlans({ host, workspace }: PlanParts, kind: (typeof KINDS)[number]): Promise<Plans> {
   const found = await trustedFile(host, workspace, kind);
   if (found.state === "absent") return NONE;
   const { file } = found;
@@ -71,14 +71,14 @@ async function broughtPlans({ host, workspace }: PlanParts, kind: (typeof KINDS)
     return { servers: [], left: [{ name: "", origin: file, why: `${found.why}: harness trust` }] };
   try {
     const { servers, faults } = projectServers(parseConfigDocument(file, found.text).value);
-    const plans = planned(servers, file, false);
+    const plans = plansFrom(servers, file, false);
     return { ...plans, left: [...plans.left, ...faults.map((why) => ({ name: "", origin: file, why }))] };
   } catch (thrown) {
     return { servers: [], left: [{ name: "", origin: file, why: reasonOf(thrown) }] };
   }
 }
 
-function planned(servers: McpServers, origin: string, isOwn: boolean): Plans {
+function plansFrom(servers: McpServers, origin: string, isOwn: boolean): Plans {
   const rows = Object.entries(servers).map(([name, settings]) => ({
     plan: { name, origin, isOwn, settings },
     why: whyNot(settings, isOwn),
@@ -94,11 +94,11 @@ export async function openMcp(parts: ExtensionParts): Promise<Extensions | undef
   const { servers, left } = await serverPlans(parts);
   for (const { name, origin, why } of left)
     if (name !== "" && why !== DISABLED)
-      tell(parts, `the MCP server ${name} (${origin}) is left out: ${why}`);
+      notice(parts, `the MCP server ${name} (${origin}) is left out: ${why}`);
   if (servers.length === 0) return undefined;
   const { McpSession } = await import("./mcp-session.ts");
   return new McpSession(parts, servers);
 }
 
-const tell = ({ emit }: ExtensionParts, text: string): void =>
+const notice = ({ emit }: ExtensionParts, text: string): void =>
   emit({ type: "notice", text: visibleLine(text) });

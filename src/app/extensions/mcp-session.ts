@@ -47,7 +47,17 @@ export interface Served {
 }
 
 /** Variables of the user's that a program on this machine gets; none of them holds a key. */
-const KEPT = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR", "XDG_RUNTIME_DIR"];
+const KEPT_VARIABLES = [
+  "PATH",
+  "HOME",
+  "USER",
+  "LOGNAME",
+  "LANG",
+  "LC_ALL",
+  "TZ",
+  "TMPDIR",
+  "XDG_RUNTIME_DIR",
+];
 
 /** In UTF-16 units. */
 const MOST_LOG = 64 * 1024;
@@ -150,7 +160,7 @@ export class McpSession implements Extensions {
     if (file === null)
       throw new Error(`there is no program ${program} on this machine, outside of the workspace`);
     const kept = Object.fromEntries(
-      KEPT.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])),
+      KEPT_VARIABLES.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])),
     );
     return {
       words: [file, ...args],

@@ -63,13 +63,13 @@ function resourceTool(
   };
 }
 
-interface PromptAsked {
+interface PromptRequest {
   readonly server: string;
   readonly name?: string | undefined;
   readonly arguments?: Readonly<Record<string, string>> | undefined;
 }
 
-function promptTool(all: readonly Offering[]): Tool<PromptAsked> {
+function promptTool(all: readonly Offering[]): Tool<PromptRequest> {
   return {
     name: "mcp_prompt",
     description: `Get a prompt text that an MCP server keeps (${namesOf(all)}); without name, list them.`,

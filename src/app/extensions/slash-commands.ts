@@ -47,7 +47,7 @@ export async function slashCommands(host: Host, workspace: string): Promise<Slas
 
 /** What a command says in the user's place: handled like any other request, so it acts only through the model. */
 export interface Expansion {
-  readonly said: string;
+  readonly text: string;
   /** Tells the person which command was expanded. */
   readonly note: string;
 }
@@ -60,7 +60,7 @@ export function expansionOf(line: string, { all }: SlashCommands): Expansion | u
   const filled = expanded(command, argument);
   if ("why" in filled) throw new HarnessError(EXIT.usage, filled.why, "say it with less");
   const whose = command.origin === "user" ? "yours" : "the project's";
-  return { said: filled.said, note: `/${command.name} says what is in ${command.place}, ${whose}` };
+  return { text: filled.said, note: `/${command.name} says what is in ${command.place}, ${whose}` };
 }
 
 /** The prompt of a run; `warn` receives a note on an expanded or ignored slash command. */
@@ -74,7 +74,7 @@ export async function expandedPrompt(
   const expansion = expansionOf(prompt, commands);
   if (expansion !== undefined) {
     warn(expansion.note);
-    return expansion.said;
+    return expansion.text;
   }
   if (commands.note !== "" && /^\/[A-Za-z0-9._:-]+(?:\s|$)/.test(prompt)) warn(commands.note);
   return prompt;
@@ -88,7 +88,7 @@ function noteOf(left: readonly NotTrusted[]): string {
 }
 
 /** A skill or command as it is listed, without its text. */
-export interface ToldWords {
+export interface ListedCommand {
   readonly name: string;
   readonly description: string;
   readonly origin: "user" | "project";
@@ -96,12 +96,12 @@ export interface ToldWords {
 }
 
 /** All skills and commands, for a person: what the model may use, and what only a person can type. */
-export async function addedWords(
+export async function skillsAndCommands(
   host: Host,
   workspace: string,
 ): Promise<{
-  readonly skills: readonly ToldWords[];
-  readonly commands: readonly ToldWords[];
+  readonly skills: readonly ListedCommand[];
+  readonly commands: readonly ListedCommand[];
   readonly problems: SlashCommands["problems"];
   readonly untrusted: SlashCommands["untrusted"];
 }> {
@@ -109,14 +109,14 @@ export async function addedWords(
   const offered = skills.all.filter((skill) => skill.offered);
   const places = new Set(offered.map(({ place }) => place));
   return {
-    skills: offered.map(toldOf),
-    commands: commands.all.filter(({ place }) => !places.has(place)).map(toldOf),
+    skills: offered.map(listed),
+    commands: commands.all.filter(({ place }) => !places.has(place)).map(listed),
     problems: [...skills.problems, ...commands.problems],
     untrusted: commands.untrusted,
   };
 }
 
-const toldOf = ({ name, description, origin, place }: ToldWords): ToldWords => ({
+const listed = ({ name, description, origin, place }: ListedCommand): ListedCommand => ({
   name,
   description,
   origin,

@@ -17,7 +17,7 @@ import type { Counts, JudgedThen } from "../../sessions/audit-decisions.ts";
 import type { Host } from "../host.ts";
 import { type Reach, workspacePolicy } from "./policy-context.ts";
 
-interface GivenCommand {
+interface TypedCommand {
   /** The words before `--`. */
   readonly flags: readonly string[];
   readonly dashes: boolean;
@@ -26,7 +26,7 @@ interface GivenCommand {
 }
 
 /** One word after `--` is a shell line; several are one command with its arguments. */
-export function givenCommand(argv: readonly string[]): GivenCommand {
+export function typedCommand(argv: readonly string[]): TypedCommand {
   const dashes = argv.indexOf("--");
   if (dashes === -1) return { flags: argv, dashes: false, text: undefined };
   const words = argv.slice(dashes + 1);
@@ -38,14 +38,14 @@ export const noCommand = (example: string): HarnessError =>
   new HarnessError(EXIT.usage, "there is no command", example);
 
 /** `not-allow`: ask and deny are both right. */
-const WANTED = [...VERDICTS, "not-allow"] as const;
+const EXPECTED_VERDICTS = [...VERDICTS, "not-allow"] as const;
 
 /** One line of a file of judged commands. Other keys are notes. */
 const judgedForm = z.object(
   {
     cmd: z.string("expected a command as text"),
     mode: z.enum(MODES, `expected one of ${MODES.join(", ")}`).optional(),
-    want: z.enum(WANTED, `expected one of ${WANTED.join(", ")}`),
+    want: z.enum(EXPECTED_VERDICTS, `expected one of ${EXPECTED_VERDICTS.join(", ")}`),
     class: z.string("expected a text").default("other"),
     why: z.string("expected a text").default(""),
     /** Another verdict can be defended, so the command is counted apart. */
@@ -155,7 +155,7 @@ export class Score {
 }
 
 /** The rules of a named file, used instead of the user's, with the commands in that file as examples. */
-interface RulesTried {
+interface RulesFile {
   readonly rules: UserRules;
   readonly examples: readonly JudgedCommand[];
 }
@@ -169,7 +169,7 @@ export async function holdsRules(file: string): Promise<boolean> {
 }
 
 /** Throws on a mistake in the rules, or on an example that fails with its rule alone. */
-export async function rulesIn({ places }: Host, file: string): Promise<RulesTried> {
+export async function rulesIn({ places }: Host, file: string): Promise<RulesFile> {
   const [{ readConfigText }, { triedRules }] = await Promise.all([
     import("../../config/load-config.ts"),
     import("../../config/policy-rules-file.ts"),
@@ -236,13 +236,13 @@ export async function* judgedLines(
   }
 }
 
-interface Asked {
+interface JudgeRequest {
   readonly cmd: string;
   readonly mode?: Mode;
 }
 
 /** The request, or why it cannot be read. */
-function readLine(line: string): Asked | string {
+function readLine(line: string): JudgeRequest | string {
   let given: unknown;
   try {
     given = JSON.parse(line);

@@ -56,7 +56,7 @@ const DESCRIBE: Readonly<Record<Kind, Describe>> = {
 
 export async function effectsOf(kind: Kind, thing: Described): Promise<Effects> {
   try {
-    return { does: [...oddNames(thing), ...(await DESCRIBE[kind](thing))], problem: null };
+    return { does: [...deceptiveNames(thing), ...(await DESCRIBE[kind](thing))], problem: null };
   } catch (thrown) {
     // Includes input that was made to break its parser: nobody could say what it does.
     return { does: [], problem: reasonOf(thrown) };
@@ -67,7 +67,7 @@ const loosening = (text: string): Doing => ({ text, loosens: true });
 const fileOf = ({ top, files }: Described): string => path.join(top, files[0].path);
 
 /** Names that may be displayed as if they were others. */
-const oddNames = ({ files }: Described): readonly Doing[] =>
+const deceptiveNames = ({ files }: Described): readonly Doing[] =>
   files.flatMap((file) => {
     const why = deceives(file.path);
     return why === undefined ? [] : [loosening(`${file.path} is not what its name seems to be: ${why}`)];

@@ -47,7 +47,7 @@ export async function projectText(
 }
 
 /** One thing that a project brings, as it is shown to a person. The project's own text is not escaped yet. */
-export interface ToldItem {
+export interface ShownItem {
   readonly kind: Kind;
   readonly what: string;
   /** Relative to the project's top: the main file, then the files that it names. */
@@ -65,7 +65,7 @@ export interface ToldItem {
   readonly diff: readonly string[];
 }
 
-export interface ToldTrust {
+export interface ShownTrust {
   /** The project's top; null if there is no such folder. */
   readonly project: string | null;
   readonly hash: string;
@@ -73,17 +73,17 @@ export interface ToldTrust {
   readonly gone: readonly Kind[];
   /** Names that look like one that counts. */
   readonly look_alikes: readonly string[];
-  readonly items: readonly ToldItem[];
+  readonly items: readonly ShownItem[];
 }
 
-interface Seen {
+interface TrustState {
   readonly trust: ProjectTrust;
-  readonly told: ToldTrust;
+  readonly told: ShownTrust;
 }
 
 /** Reads the project's things once: what is shown is exactly what would be recorded. */
-export async function seenTrust(host: Host, workspace: string): Promise<Seen> {
-  const { trust, told } = await seen(host, workspace);
+export async function readTrust(host: Host, workspace: string): Promise<TrustState> {
+  const { trust, told } = await readFiltered(host, workspace);
   const look_alikes = trust.place === undefined ? [] : await lookAlikesIn(trust.place);
   return { trust, told: { ...told, look_alikes } };
 }
@@ -92,36 +92,36 @@ export async function seenTrust(host: Host, workspace: string): Promise<Seen> {
  * The untrusted things that chats and runs mention by themselves. The rest is not read at their start, so the hash is
  * not that of all things.
  */
-export const seenUntrusted = (host: Host, workspace: string): Promise<Seen> =>
-  seen(host, workspace, {
+export const readUntrusted = (host: Host, workspace: string): Promise<TrustState> =>
+  readFiltered(host, workspace, {
     kinds: ({ told }) => told,
     items: ({ standing }) => standing !== "trusted",
   });
 
-interface Wanted {
+interface TrustFilter {
   readonly kinds?: Parameters<typeof trustOf>[2];
   readonly items: (item: Item) => boolean;
 }
 
-async function seen(
+async function readFiltered(
   host: Host,
   workspace: string,
-  { kinds, items: wanted }: Wanted = { items: () => true },
-): Promise<Seen> {
+  { kinds, items: wanted }: TrustFilter = { items: () => true },
+): Promise<TrustState> {
   const trust = await trustOf(ownerOf(host), workspace, kinds);
   const { place, hash, damage, gone } = trust;
   const items = await Promise.all(
-    trust.items.filter(wanted).map((item) => toldItem(host, place?.top ?? "", item)),
+    trust.items.filter(wanted).map((item) => shownItem(host, place?.top ?? "", item)),
   );
   const told = { project: place?.top ?? null, hash, damage: damage ?? null, gone, look_alikes: [], items };
   return { trust, told };
 }
 
-async function toldItem(
+async function shownItem(
   host: Host,
   top: string,
   { brought, standing, before, declined }: Item,
-): Promise<ToldItem> {
+): Promise<ShownItem> {
   const { kind } = brought;
   const { what, told } = rowOf(kind);
   const about = { kind, what, declined, told };
@@ -167,15 +167,15 @@ async function diffOf(before: Item["before"], after: Item["before"]): Promise<re
 
 /** How things are shown to the person, and how the person is asked. */
 export interface TrustAsking {
-  readonly show: (item: ToldItem) => void;
+  readonly show: (item: ShownItem) => void;
   readonly confirm: (question: string) => Promise<boolean>;
 }
 
 /** Shows each item to a person and asks; returns whether all are trusted now. Refusals are remembered. */
 export async function askForTrust(
   host: Host,
-  { trust }: Seen,
-  items: readonly ToldItem[],
+  { trust }: TrustState,
+  items: readonly ShownItem[],
   asking: TrustAsking,
 ): Promise<boolean> {
   const yes = new Set<Kind>();
@@ -194,7 +194,7 @@ export async function askForTrust(
 }
 
 /** Trusts everything that can be trusted, if it still has the hash that it was shown with. */
-export async function trustByHash(host: Host, { trust, told }: Seen, hash: string): Promise<void> {
+export async function trustByHash(host: Host, { trust, told }: TrustState, hash: string): Promise<void> {
   if (trust.place === undefined || hash !== told.hash)
     throw new HarnessError(
       EXIT.usage,
@@ -218,7 +218,7 @@ export async function trustByHash(host: Host, { trust, told }: Seen, hash: strin
 }
 
 /** Says nothing on whether there was any trust to forget: afterwards nothing is trusted. */
-export async function revokeTrust(host: Host, { trust: { place } }: Seen): Promise<void> {
+export async function revokeTrust(host: Host, { trust: { place } }: TrustState): Promise<void> {
   if (place !== undefined) await forgetTrust(ownerOf(host), place);
 }
 
@@ -230,7 +230,7 @@ export interface Untrusted {
 
 /** Undefined if nothing of the project is left out. */
 export async function untrustedIn(host: Host, workspace: string): Promise<Untrusted | undefined> {
-  return untrustedOf((await seenUntrusted(host, workspace)).told);
+  return untrustedOf((await readUntrusted(host, workspace)).told);
 }
 
 /** For commands without events: one line on stderr. */
@@ -239,7 +239,7 @@ export async function noteUntrusted(host: Host, workspace: string, quiet: boolea
   if (untrusted !== undefined) noteTo(quiet)(untrusted.text);
 }
 
-export function untrustedOf({ items, damage }: ToldTrust): Untrusted | undefined {
+export function untrustedOf({ items, damage }: ShownTrust): Untrusted | undefined {
   const rows = items
     .filter(
       ({ told, waits, problem, standing }) => told && (waits || (problem !== null && standing !== "trusted")),
@@ -258,7 +258,7 @@ export function untrustedOf({ items, damage }: ToldTrust): Untrusted | undefined
 
 /** For doctor; empty if the project brings nothing. */
 export async function trustHealth(host: Host, workspace: string): Promise<readonly Health[]> {
-  const { told } = await seenTrust(host, workspace);
+  const { told } = await readTrust(host, workspace);
   const untrusted = untrustedOf(told);
   if (untrusted !== undefined) return [ailing("project", visibleLine(untrusted.text), "harness trust")];
   const trusted = told.items.filter(({ standing }) => standing === "trusted").flatMap(({ files }) => files);

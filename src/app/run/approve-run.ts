@@ -30,7 +30,7 @@ import { checkModelSettings } from "../model-access.ts";
 import type { Prompter } from "../prompter.ts";
 import { openSessions } from "../sessions/session-access.ts";
 import { takenUp } from "../sessions/taken-up.ts";
-import { holdBehind } from "../sessions/session-hold.ts";
+import { holdWhenFree } from "../sessions/session-hold.ts";
 import { noteTo } from "../stderr-messages.ts";
 import { interruption } from "../interruption.ts";
 import { priceToday } from "../model-terms.ts";
@@ -42,7 +42,7 @@ export interface ApproveRequest {
   /** The session's id, or the beginning of it. */
   readonly id: string;
   /** The answer given by a flag; undefined: ask the person. */
-  readonly said: Said | undefined;
+  readonly said: ApprovalWord | undefined;
   /** The message to the model that a flag adds to a no. */
   readonly because?: string | undefined;
   /** The command that a flag gives to run in place of the waiting one. */
@@ -60,8 +60,8 @@ export interface ApproveRequest {
  * needs an approval itself, the person is asked at once.
  */
 export async function approve(request: ApproveRequest): Promise<Finished> {
-  for (let said: Said | undefined = request.said; ; said = undefined) {
-    const { finished, edits } = await answered({ ...request, said });
+  for (let said: ApprovalWord | undefined = request.said; ; said = undefined) {
+    const { finished, edits } = await answerOnce({ ...request, said });
     if (finished.status !== "parked" || !edits) return finished;
   }
 }
@@ -81,7 +81,7 @@ interface Answered {
   readonly edits: boolean;
 }
 
-async function answered(request: ApproveRequest): Promise<Answered> {
+async function answerOnce(request: ApproveRequest): Promise<Answered> {
   const { id, json, quiet } = request;
   const note = noteTo(quiet);
   using store = openSessions(request.host, note);
@@ -96,8 +96,8 @@ async function answered(request: ApproveRequest): Promise<Answered> {
   using interrupted = interruption();
   const { signal } = interrupted;
   const rules = new LastingRules(host, workspace);
-  const word = await wordOn(question, { ...request, id: session.id, rules }, signal);
-  await using _held = await heldFor(host, session, parked, signal);
+  const word = await answerTo(question, { ...request, id: session.id, rules }, signal);
+  await using _held = await holdFor(host, session, parked, signal);
   const limits = new Limits(given.limits, () => performance.now(), { price: priceToday(settings) });
   limits.resume(parked.spent);
   const { runtime, schema, unverified } = given;
@@ -120,10 +120,10 @@ async function answered(request: ApproveRequest): Promise<Answered> {
     workspace,
     prompt: given.task,
     signal,
-    parkedRun: { parked, claim: () => claimed({ host, session, parked, word, rules, note }) },
+    parkedRun: { parked, claim: () => claimRun({ host, session, parked, word, rules, note }) },
   });
   const finished = await running.catch((thrown: unknown) => {
-    throw thrown instanceof Interrupted ? unsaid(session.id, thrown.signal) : thrown;
+    throw thrown instanceof Interrupted ? unanswered(session.id, thrown.signal) : thrown;
   });
   const edits = word.edited !== undefined && word.from === "terminal";
   return { finished, edits: edits && parkedIn(session.records())?.question.replaces !== undefined };
@@ -133,7 +133,7 @@ interface Claim {
   readonly host: Host;
   readonly session: Session;
   readonly parked: Parked;
-  readonly word: Word;
+  readonly word: PersonAnswer;
   readonly rules: LastingRules;
   readonly note: (text: string) => void;
 }
@@ -142,7 +142,7 @@ interface Claim {
  * Records the answer; of several simultaneous answers only one continues. If no rule can be written, "always" becomes a
  * yes for the session.
  */
-async function claimed({ host, session, parked, word, rules, note }: Claim): ReturnType<ParkedRun["claim"]> {
+async function claimRun({ host, session, parked, word, rules, note }: Claim): ReturnType<ParkedRun["claim"]> {
   const { question } = parked;
   const { call, tool, text } = question;
   // Unreadable rules end the command here, before the answer is used up.
@@ -154,7 +154,7 @@ async function claimed({ host, session, parked, word, rules, note }: Claim): Ret
   const granting = grant === undefined ? {} : { grant };
   const telling = tellingOf(word);
   const first = session.appendIf({ kind: "answered", question, word: said, ...granting }, (records) =>
-    isParkedSo(records, parked),
+    isParkedAs(records, parked),
   );
   if (!first) throw nothingWaits(session.id);
   if (rule?.kind === "none") noRule(rule.reason);
@@ -163,7 +163,7 @@ async function claimed({ host, session, parked, word, rules, note }: Claim): Ret
     if (written.kind === "none") noRule(written.reason);
     else note(`allowed from now on by ${written.file}`);
   }
-  if (grant?.for === "always") await kept(host, grant.domains, note);
+  if (grant?.for === "always") await keepGrants(host, grant.domains, note);
   const by = { said, by: userName(), from: word.from };
   return {
     event: { type: "approval", call, tool, text, ...by, ...telling, ...granting },
@@ -173,18 +173,18 @@ async function claimed({ host, session, parked, word, rules, note }: Claim): Ret
   };
 }
 
-const tellingOf = ({ told, edited }: Word): Pick<Word, "told" | "edited"> => ({
+const tellingOf = ({ told, edited }: PersonAnswer): Pick<PersonAnswer, "told" | "edited"> => ({
   ...(told === undefined ? {} : { told }),
   ...(edited === undefined ? {} : { edited }),
 });
 
-function grantOf({ said, domains }: Word): GrantSaid | undefined {
+function grantOf({ said, domains }: PersonAnswer): GrantSaid | undefined {
   if (said === "deny" || domains.length === 0) return undefined;
   return { domains, for: said === "once" ? "call" : said };
 }
 
 /** Keeps grants in the user's own settings; if these cannot be written, the grants hold for the session. */
-async function kept(
+async function keepGrants(
   { places }: Host,
   domains: readonly string[],
   note: (text: string) => void,
@@ -210,7 +210,7 @@ function userName(): string {
   }
 }
 
-const isParkedSo = (records: readonly SessionRecord[], parked: Parked): boolean => {
+const isParkedAs = (records: readonly SessionRecord[], parked: Parked): boolean => {
   const waiting = parkedIn(records);
   return waiting !== undefined && isSameParking(waiting, parked);
 };
@@ -222,14 +222,14 @@ const PARKING_MS = 20_000;
  * Takes the hold on the session. The process that parked it may not have finished; once another process has answered,
  * nothing waits any more.
  */
-function heldFor(host: Host, { id, records }: Session, parked: Parked, signal: AbortSignal) {
+function holdFor(host: Host, { id, records }: Session, parked: Parked, signal: AbortSignal) {
   const until = performance.now() + PARKING_MS;
   const waits = (): boolean => {
-    if (!isParkedSo(records(), parked)) throw nothingWaits(id);
-    if (signal.aborted) throw unsaid(id, signalOf(signal));
+    if (!isParkedAs(records(), parked)) throw nothingWaits(id);
+    if (signal.aborted) throw unanswered(id, signalOf(signal));
     return performance.now() < until;
   };
-  return holdBehind(host, id, waits, `wait for it to end, then: harness approve ${id}`);
+  return holdWhenFree(host, id, waits, `wait for it to end, then: harness approve ${id}`);
 }
 
 /** The waiting call of a session, if this version can continue with it; otherwise the command ends with 2. */
@@ -266,10 +266,10 @@ const settingsOf = ({ given }: Parked, records: readonly SessionRecord[]): Setti
 const originsOf = ({ given }: Parked): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(given.settings).map(([key, { origin }]) => [key, origin]));
 
-type Said = Extract<EventBody, { readonly type: "approval" }>["said"];
+type ApprovalWord = Extract<EventBody, { readonly type: "approval" }>["said"];
 
-interface Word {
-  readonly said: Said;
+interface PersonAnswer {
+  readonly said: ApprovalWord;
   /** Message to the model, with a no. */
   readonly told?: string;
   /** With a yes: the command to run instead. */
@@ -279,7 +279,7 @@ interface Word {
 }
 
 /** The person's answer, by a flag or at the terminal. An interrupted question gives no answer. */
-async function wordOn(
+async function answerTo(
   question: Question,
   {
     id,
@@ -293,7 +293,7 @@ async function wordOn(
     readonly rules: LastingRules;
   },
   signal: AbortSignal,
-): Promise<Word> {
+): Promise<PersonAnswer> {
   if (said !== undefined && edited !== undefined) requireCommand(question, id);
   if (said !== undefined)
     return {
@@ -331,17 +331,17 @@ const CODES = {
   overtaken: EXIT.interrupted,
 } as const satisfies Record<Signal, ExitCode>;
 
-const unsaid = (id: string, signal: Signal): HarnessError =>
+const unanswered = (id: string, signal: Signal): HarnessError =>
   new HarnessError(CODES[signal], "nothing was said: it still waits", `harness approve ${id}`);
 
 async function typed(
   question: Question,
   { id, prompter, rules }: { readonly id: string; readonly prompter: Prompter; readonly rules: LastingRules },
   signal: AbortSignal,
-): Promise<Omit<Word, "from">> {
+): Promise<Omit<PersonAnswer, "from">> {
   const reply = await prompter.approve(question, signal, rules.shown);
-  if (reply === "interrupt") throw unsaid(id, "SIGINT");
-  if (signal.aborted) throw unsaid(id, signalOf(signal));
+  if (reply === "interrupt") throw unanswered(id, "SIGINT");
+  if (signal.aborted) throw unanswered(id, signalOf(signal));
   const { grants = [] } = question;
   if (typeof reply === "object" && "edited" in reply)
     return { said: "once", domains: [], edited: reply.edited };

@@ -30,7 +30,7 @@ export interface AttemptsPlan {
   readonly note?: string;
 }
 
-interface Asked extends Config {
+interface AttemptsRequest extends Config {
   readonly flags: AttemptFlags;
   readonly prompt: string;
 }
@@ -41,13 +41,13 @@ const ONE: AttemptsPlan = { count: 1, jobs: 1 };
  * A flag that cannot have an effect is an error. The setting applies only to requests for a change; everything else
  * gets one attempt, with a note unless the reason is obvious.
  */
-export function attemptsFor({ settings, origins, flags, prompt }: Asked): AttemptsPlan {
+export function attemptsFor({ settings, origins, flags, prompt }: AttemptsRequest): AttemptsPlan {
   const { attempts: count, mode } = settings;
   const { jobs = 1, intent } = flags;
   if (count === 1 && flags.jobs !== undefined) throw jobsAlone();
   if (count === 1) return ONE;
   const byFlag = isFlag(origins["attempts"]);
-  const why = vain(settings, origins, flags);
+  const why = conflictOf(settings, origins, flags);
   if (why !== undefined && byFlag) throw new HarnessError(EXIT.usage, `--attempts: ${why}`, "leave one out");
   if (why !== undefined) return { ...ONE, note: `one attempt, not ${count} as the settings say: ${why}` };
   // A user who asks for several attempts wants a change, whatever the words are like.
@@ -56,7 +56,7 @@ export function attemptsFor({ settings, origins, flags, prompt }: Asked): Attemp
   return { count, jobs: Math.min(jobs, count) };
 }
 
-interface AskedRow {
+interface RowShape {
   readonly row: number;
   readonly kind: "dir" | "repo";
   readonly mode?: Mode | undefined;
@@ -66,12 +66,14 @@ interface AskedRow {
  * Refuses `--attempts` for a batch in which a row could not follow it, before any row begins. A row that declares
  * itself read-only has one attempt.
  */
-export function refuseVainRows({ settings, origins }: Config, rows: readonly AskedRow[]): void {
+export function refuseVainRows({ settings, origins }: Config, rows: readonly RowShape[]): void {
   if (settings.attempts === 1 || !isFlag(origins["attempts"])) return;
   for (const { row, kind, mode = settings.mode } of rows.filter((each) => each.mode !== "read-only")) {
     // A clone is never worked on in place.
     const isolation = kind === "repo" ? "overlay" : settings.isolation;
-    const why = vain({ ...settings, mode, isolation, on_ask: "contained" }, origins, { continue: false });
+    const why = conflictOf({ ...settings, mode, isolation, on_ask: "contained" }, origins, {
+      continue: false,
+    });
     if (why !== undefined)
       throw new HarnessError(EXIT.usage, `--attempts: ${why} (row ${row})`, "leave one out");
   }
@@ -79,7 +81,7 @@ export function refuseVainRows({ settings, origins }: Config, rows: readonly Ask
 
 const isFlag = (origin: string | undefined): boolean => origin?.startsWith("--") === true;
 
-function vain(
+function conflictOf(
   { mode, on_ask, isolation }: Settings,
   origins: Config["origins"],
   { continue: goesOn, resume, intent }: AttemptFlags,
@@ -161,7 +163,7 @@ export type Applied =
   | { readonly how: "blocked"; readonly paths: readonly string[] }
   | { readonly how: "failed"; readonly outcome: Outcome };
 
-export interface Tried {
+export interface AttemptsResult {
   /** The candidates that were begun, at least one, in order. */
   readonly candidates: readonly Candidate[];
   readonly count: number;
@@ -176,7 +178,7 @@ export interface Tried {
  * The end of the whole run, made of the ends of its candidates: their total cost, and the outcome of the first green
  * one.
  */
-export function wholeOf(tried: Tried): Finished {
+export function combinedEnd(tried: AttemptsResult): Finished {
   const { candidates, first } = tried;
   const all = candidates.map(({ finished }) => finished);
   const shown = first?.finished ?? all.at(-1);
@@ -193,13 +195,13 @@ export function wholeOf(tried: Tried): Finished {
     session: shown.session,
     grounded: null,
     ...(shown.recorded === undefined ? {} : { recorded: shown.recorded }),
-    attempts: candidates.map((each) => toldOf(each, isApplied && each.nth === first.nth)),
+    attempts: candidates.map((each) => candidateSummary(each, isApplied && each.nth === first.nth)),
   };
 }
 
 type Done = Pick<Finished, "changes" | "handoff" | "handoff_left_out" | "installed" | "verified" | "answer">;
 
-function doneBy({ finished, applied }: NonNullable<Tried["first"]>): Done {
+function doneBy({ finished, applied }: NonNullable<AttemptsResult["first"]>): Done {
   const { handoff, handoff_left_out, installed, verified = null, answer } = finished;
   return {
     handoff,
@@ -218,19 +220,19 @@ const NOTHING_DONE: Done = { changes: NOTHING, handoff: [], verified: null, answ
 const sum = (all: readonly Finished[], of: (one: Finished) => number): number =>
   all.reduce((count, each) => count + of(each), 0);
 
-function toldOf({ finished }: Candidate, applied: boolean): CandidateTold {
+function candidateSummary({ finished }: Candidate, applied: boolean): CandidateTold {
   const { session, status, exit_code, reason, verified = null } = finished;
   return { session, status, exit_code, reason, verified, applied };
 }
 
-function outcomeOfAll(tried: Tried): Outcome {
+function outcomeOfAll(tried: AttemptsResult): Outcome {
   const { candidates, first, signal } = tried;
   if (first !== undefined) return outcomeOfFirst(tried, first);
   if (signal !== undefined) return outcomeOf({ how: "cancelled", signal }, [], { strict: false });
   const hopeless = candidates.find(({ finished }) => isHopeless(finished))?.finished;
   if (hopeless !== undefined && candidates.every(({ finished }) => isHopeless(finished)))
     return { status: hopeless.status, exit_code: exitOf(hopeless), reason: hopeless.reason };
-  return failed(`${noneWords(tried)}; the folder is as it was.`);
+  return failed(`${noCandidateText(tried)}; the folder is as it was.`);
 }
 
 const exitOf = ({ exit_code }: Finished): Outcome["exit_code"] =>
@@ -238,7 +240,7 @@ const exitOf = ({ exit_code }: Finished): Outcome["exit_code"] =>
 
 const failed = (reason: string): Outcome => ({ status: "failed", exit_code: EXIT.failed, reason });
 
-function noneWords({ candidates, count, limit }: Tried): string {
+function noCandidateText({ candidates, count, limit }: AttemptsResult): string {
   const begun = candidates.length;
   const which =
     begun === count ? `None of ${count} candidates` : `None of the ${begun} of ${count} candidates begun`;
@@ -247,7 +249,10 @@ function noneWords({ candidates, count, limit }: Tried): string {
   return `${which} ${passed}${limit === undefined ? "" : ` (${limit.replace(/\.$/, "")})`}`;
 }
 
-function outcomeOfFirst(tried: Tried, { nth, finished, applied }: NonNullable<Tried["first"]>): Outcome {
+function outcomeOfFirst(
+  tried: AttemptsResult,
+  { nth, finished, applied }: NonNullable<AttemptsResult["first"]>,
+): Outcome {
   const { session, verified } = finished;
   const passed = verified ? `passed \`${verified.command}\`` : "changed something, and no check was run";
   const begun = `${tried.candidates.length} of ${tried.count} candidates`;
@@ -256,7 +261,11 @@ function outcomeOfFirst(tried: Tried, { nth, finished, applied }: NonNullable<Tr
     case "applied": {
       const done =
         hasChanges(applied.changes) || applied.changes.ignored > 0 ? "applied" : "nothing was to be applied";
-      return { status: "done", exit_code: EXIT.done, reason: [head, done, ...others(tried, nth)].join("; ") };
+      return {
+        status: "done",
+        exit_code: EXIT.done,
+        reason: [head, done, ...otherCandidates(tried, nth)].join("; "),
+      };
     }
     case "conflict": {
       const named = applied.refused.slice(0, NAMED).map(({ path, reason }) => `${path}: ${reason}`);
@@ -283,7 +292,7 @@ function outcomeOfFirst(tried: Tried, { nth, finished, applied }: NonNullable<Tr
 const NAMED = 3;
 
 /** Other candidates that have changes to look at. */
-function others({ candidates }: Tried, nth: number): readonly string[] {
+function otherCandidates({ candidates }: AttemptsResult, nth: number): readonly string[] {
   const kept = candidates.filter((each) => each.nth !== nth && hasChanges(each.finished.changes));
   const look = kept.map(({ finished }) => `harness diff ${finished.session}`).join(", ");
   return kept.length === 0 ? [] : [`the other${kept.length === 1 ? "" : "s"}: ${look}`];

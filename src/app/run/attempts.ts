@@ -21,8 +21,8 @@ import {
   hasChanges,
   isGreen,
   isHopeless,
-  type Tried,
-  wholeOf,
+  type AttemptsResult,
+  combinedEnd,
 } from "./attempt-plan.ts";
 import { outcomeAfter } from "./failed-run.ts";
 import { type RunInput, runTask } from "./run-task.ts";
@@ -39,7 +39,7 @@ interface HoldingInput extends AttemptsInput {
 }
 
 /** A candidate, and the position of its last event, after which one more line is logged. */
-interface Ran extends Candidate {
+interface RanCandidate extends Candidate {
   readonly session: Session;
   readonly last: Pick<AgentEvent, "run" | "seq">;
 }
@@ -57,15 +57,15 @@ export async function runAttempts(given: AttemptsInput): Promise<Finished> {
   try {
     const { candidates, first } = await untilGreen({ ...given, held }, view);
     const limit = limits.reached("turn")?.text;
-    const tried: Tried = {
+    const tried: AttemptsResult = {
       candidates,
       count: plan.count,
-      ...(first === undefined ? {} : { first: { ...first, applied: await applying(given, first) } }),
+      ...(first === undefined ? {} : { first: { ...first, applied: await applyFirst(given, first) } }),
       ...(signal.aborted ? { signal: signalOf(signal) } : {}),
       ...(limit === undefined || candidates.length === plan.count ? {} : { limit }),
     };
     await dropEmpty(given, candidates);
-    const whole = wholeOf(tried);
+    const whole = combinedEnd(tried);
     const behind = first ?? candidates.at(-1);
     if (behind === undefined) throw new TypeError("a run without a candidate");
     logAttempts(candidates, whole, behind);
@@ -80,7 +80,11 @@ export async function runAttempts(given: AttemptsInput): Promise<Finished> {
  * Logs the outcome in every candidate's session. The candidate to continue from is logged last, so that its session is
  * the most recent.
  */
-function logAttempts(candidates: readonly Ran[], { exit_code, attempts = [] }: Finished, behind: Ran): void {
+function logAttempts(
+  candidates: readonly RanCandidate[],
+  { exit_code, attempts = [] }: Finished,
+  behind: RanCandidate,
+): void {
   const applied = attempts.findIndex((each) => each.applied) + 1;
   const which = applied === 0 ? "none was applied" : `candidate ${applied} was applied`;
   const others = candidates.filter((each) => each !== behind);
@@ -92,8 +96,8 @@ function logAttempts(candidates: readonly Ran[], { exit_code, attempts = [] }: F
 }
 
 interface Ended {
-  readonly candidates: readonly Ran[];
-  readonly first?: Ran;
+  readonly candidates: readonly RanCandidate[];
+  readonly first?: RanCandidate;
 }
 
 /**
@@ -104,8 +108,8 @@ async function untilGreen(given: HoldingInput, view: AttemptsView): Promise<Ende
   const { plan, signal, limits } = given;
   const over = new AbortController();
   const stop = AbortSignal.any([signal, over.signal]);
-  const candidates: Ran[] = [];
-  const found: { begun: number; first?: Ran; hopeless?: true } = { begun: 0 };
+  const candidates: RanCandidate[] = [];
+  const found: { begun: number; first?: RanCandidate; hopeless?: true } = { begun: 0 };
   const goesOn = (): boolean =>
     found.begun < plan.count &&
     (found.begun === 0 || !(stop.aborted || found.hopeless === true || limits.reached("turn") !== undefined));
@@ -133,7 +137,7 @@ async function untilGreen(given: HoldingInput, view: AttemptsView): Promise<Ende
   return { candidates: inOrder, ...(first === undefined ? {} : { first }) };
 }
 
-async function tryOne(given: HoldingInput, nth: number, view: AttemptsView): Promise<Ran> {
+async function tryOne(given: HoldingInput, nth: number, view: AttemptsView): Promise<RanCandidate> {
   const { plan: _, held, checkNamed, limits, store, prompt, workspace, flags, ...others } = given;
   const { settings, origins } = candidateConfig(nth, given);
   const session = newSession(store, settings, { workspace, prompt });
@@ -166,7 +170,10 @@ async function tryOne(given: HoldingInput, nth: number, view: AttemptsView): Pro
 }
 
 /** Moves all of the first candidate's changes into the workspace, or none. */
-async function applying({ host, store, flags, signal }: AttemptsInput, first: Ran): Promise<Applied> {
+async function applyFirst(
+  { host, store, flags, signal }: AttemptsInput,
+  first: RanCandidate,
+): Promise<Applied> {
   try {
     signal.throwIfAborted();
     const { applySession } = await import("../sessions/apply-changes.ts");
@@ -182,14 +189,14 @@ async function applying({ host, store, flags, signal }: AttemptsInput, first: Ra
     if (told.blocked.length > 0) return { how: "blocked", paths: told.blocked };
     if (!told.done) return { how: "conflict", refused: told.refused };
     const moved = new Set(appliedPaths(told).map(({ path }) => path));
-    return { how: "applied", changes: asApplied(first.finished.changes, moved) };
+    return { how: "applied", changes: appliedOnly(first.finished.changes, moved) };
   } catch (thrown) {
     return { how: "failed", outcome: outcomeAfter(thrown) };
   }
 }
 
 /** Removes the layers of candidates that changed nothing: the layer of a copy would be the whole workspace. */
-async function dropEmpty({ host, store }: AttemptsInput, candidates: readonly Ran[]): Promise<void> {
+async function dropEmpty({ host, store }: AttemptsInput, candidates: readonly RanCandidate[]): Promise<void> {
   const empty = candidates.filter(({ finished: { changes } }) => changes !== null && !hasChanges(changes));
   if (empty.length === 0) return;
   const { dropEmptyLayer } = await import("../sessions/session-changes.ts");
@@ -197,7 +204,7 @@ async function dropEmpty({ host, store }: AttemptsInput, candidates: readonly Ra
 }
 
 /** Leaves out changes that the workspace already had, because the user made the same change meanwhile. */
-function asApplied(changes: RunChanges | null, moved: ReadonlySet<string>): RunChanges {
+function appliedOnly(changes: RunChanges | null, moved: ReadonlySet<string>): RunChanges {
   const of = (paths: readonly string[] = []): readonly string[] => paths.filter((path) => moved.has(path));
   const { added, modified, deleted, ...others } = changes ?? {
     added: [],
@@ -218,13 +225,13 @@ interface AttemptsView {
   readonly end: () => void;
 }
 
-interface Wanted {
+interface ViewOptions {
   readonly json: boolean;
   readonly quiet: boolean;
   readonly count: number;
 }
 
-const attemptsView = (wanted: Wanted): AttemptsView => (wanted.json ? asJson() : asLines(wanted));
+const attemptsView = (wanted: ViewOptions): AttemptsView => (wanted.json ? asJson() : asLines(wanted));
 
 const jsonLines = (): Renderer => new JsonLines(stdout, systemClock, maskSecrets);
 
@@ -251,7 +258,7 @@ const asCandidates = (event: AgentEvent, candidate: number): AgentEvent =>
     ? { ...event, type: "candidate.finished", candidate }
     : { ...event, candidate };
 
-function asLines({ quiet, count }: Wanted): AttemptsView {
+function asLines({ quiet, count }: ViewOptions): AttemptsView {
   const began = performance.now();
   const lines = new AttemptLines(stderr, { quiet, count, clock: systemClock });
   return {

@@ -62,7 +62,7 @@ export const standingNetwork = ({ grants }: BoxLosses, network: GrantedNetwork):
 });
 
 /** Rejects if a grant cannot be renewed, because the policy counts it as granted. */
-async function grantedAgain({ grants }: BoxLosses, { network }: OwnedBox): Promise<readonly string[]> {
+async function renewGrants({ grants }: BoxLosses, { network }: OwnedBox): Promise<readonly string[]> {
   const hosts: string[] = [];
   for (const one of grants) {
     const [more] = one.said;
@@ -84,7 +84,7 @@ async function grantedAgain({ grants }: BoxLosses, { network }: OwnedBox): Promi
 }
 
 /** The box, whose changes include those of the boxes before it. */
-export function goingOn(box: OwnedBox, { changed }: BoxLosses): OwnedBox {
+export function withEarlierChanges(box: OwnedBox, { changed }: BoxLosses): OwnedBox {
   if (changed.size === 0) return box;
   const changes: OwnedBox["changes"] = async () => {
     const own = await box.changes();
@@ -99,7 +99,7 @@ interface Following {
   readonly warn: (text: string) => void;
 }
 
-async function removed(box: OwnedBox, warn: (text: string) => void): Promise<void> {
+async function removeLost(box: OwnedBox, warn: (text: string) => void): Promise<void> {
   try {
     await box[Symbol.asyncDispose]();
   } catch (thrown) {
@@ -118,14 +118,14 @@ export async function afterLoss(
   tell(
     `the box was lost (${reason}); another one goes on with what had come home (${losses.reasons.length} of ${MAX_LOSSES})`,
   );
-  await removed(box, warn);
+  await removeLost(box, warn);
   try {
     const next = await open();
     try {
-      const hosts = await grantedAgain(losses, next);
+      const hosts = await renewGrants(losses, next);
       if (hosts.length > 0) tell(`what was granted holds for it as well: ${hosts.join(", ")}`);
     } catch (thrown) {
-      await removed(next, warn);
+      await removeLost(next, warn);
       throw thrown;
     }
     return next;

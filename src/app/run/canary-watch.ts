@@ -18,8 +18,8 @@ export async function withCanaries(box: OwnedBox, { emit, end }: Watch): Promise
   ]);
   const canaries = await plantCanaries(box);
   return canaryBox(box, canaries, ({ canary, path, command, by }) => {
-    const programs = by.map((words) => shown(words));
-    emit({ type: "canary", canary, path: visibleLine(path), command: shown(command), by: programs });
+    const programs = by.map((words) => commandText(words));
+    emit({ type: "canary", canary, path: visibleLine(path), command: commandText(command), by: programs });
     const way = programs.length === 0 ? "" : `, by ${programs.join(" > ")}`;
     end(new CanaryTouched(EXIT.failed, `A canary was touched: ${canary} (${visibleLine(path)})${way}`));
   });
@@ -27,7 +27,7 @@ export async function withCanaries(box: OwnedBox, { emit, end }: Watch): Promise
 
 const MOST = 200;
 
-function shown(words: readonly string[]): string {
+function commandText(words: readonly string[]): string {
   const line = visibleLine(words.join(" "));
   return clipped(line, MOST);
 }

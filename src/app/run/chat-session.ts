@@ -23,7 +23,7 @@ import { NO_USAGE, sumUsage } from "../../models/usage.ts";
 import { unlessAborted } from "../../platform/cancelled.ts";
 import type { AskPerson } from "../../tools/tool-context.ts";
 import { checkpointsFor, takenBack } from "../sessions/checkpoint-access.ts";
-import { logBehind } from "../sessions/session-access.ts";
+import { logAfterEnd } from "../sessions/session-access.ts";
 import type { HarnessRequests } from "../harness-requests.ts";
 import type { Host } from "../host.ts";
 import type { ModelClient } from "../model-access.ts";
@@ -70,12 +70,12 @@ export class Conversation {
   /** A person has taken back everything after this record. */
   takeBack(to: number): void {
     this.memory.rollBack(to);
-    logBehind(this.session, { type: "rolled_back", record_count: to });
+    logAfterEnd(this.session, { type: "rolled_back", record_count: to });
   }
 
   forget(): void {
     this.memory.clear();
-    logBehind(this.session, { type: "rolled_back", record_count: 0 });
+    logAfterEnd(this.session, { type: "rolled_back", record_count: 0 });
   }
 
   spend(usage: Usage): void {

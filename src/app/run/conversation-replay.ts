@@ -12,13 +12,13 @@ import type { Host } from "../host.ts";
 import { passingSession } from "../sessions/passing-session.ts";
 import { aboutSession } from "../sessions/session-access.ts";
 import { removeLayer } from "../sessions/session-changes.ts";
-import { answeringAgain, PastInterrupt, sayingAgain } from "./past-person.ts";
+import { recordedPerson, PastInterrupt, recordedApprover } from "./past-person.ts";
 import {
-  type DoneBehind,
+  type UndoEvent,
   type RecordedCall,
   type RecordedRequest,
   recordedRequests,
-  type SaidThen,
+  type RecordedAnswer,
   scenarioOf,
 } from "./recorded-conversation.ts";
 import { firstDifference, type Rerun } from "./replay-run.ts";
@@ -89,12 +89,12 @@ export async function replayConversation(given: ConversationInput, signal: Abort
     const reason = await play(given, playing, signal);
     signal.throwIfAborted();
     const now = recordedRequests(eventsOf(session))[before];
-    const isSame = tell(given, index + 1, { then: request, now, reason });
+    const isSame = report(given, index + 1, { then: request, now, reason });
     // Something that this machine lacks is no difference of the conversation: it ends the replay, as it would end a
     // run.
     if (!isSame && failure.thrown !== undefined) throw failure.thrown;
     delete failure.thrown;
-    await playBehind(given, playing, request, index + 1);
+    await repeatUndo(given, playing, request, index + 1);
   }
 }
 
@@ -133,7 +133,7 @@ interface Playing {
 }
 
 /** Anybody can write an event file, so its approvals are ignored. */
-const saidIn = ({ ownWord }: ConversationInput, { said }: RecordedRequest): readonly SaidThen[] =>
+const answersIn = ({ ownWord }: ConversationInput, { said }: RecordedRequest): readonly RecordedAnswer[] =>
   ownWord ? said : said.filter(({ runs }) => !runs);
 
 /** Plays one request; returns why it ended as it did. */
@@ -150,12 +150,12 @@ async function play(given: ConversationInput, playing: Playing, signal: AbortSig
     check: request.check ?? null,
     mode: mode === "read-only" ? mode : "workspace-write",
   };
-  const approver = sayingAgain({ said: saidIn(given, request), chat: request.chat });
+  const approver = recordedApprover({ said: answersIn(given, request), chat: request.chat });
   if (!request.chat) {
     await chat.rest();
     return (await playRun(given, { ...playing, settings }, { approver, show, signal: either })).reason;
   }
-  const person = answeringAgain(calls);
+  const person = recordedPerson(calls);
   const turn = {
     text,
     model: request.model,
@@ -210,7 +210,7 @@ function playRun(
 const noWork = (): Promise<void> => Promise.resolve();
 
 /** Repeats what a person took back after a request; reports what cannot be repeated. */
-async function playBehind(
+async function repeatUndo(
   { host, onCall }: ConversationInput,
   { session, chat }: Pick<Playing, "session" | "chat">,
   { behind }: RecordedRequest,
@@ -224,7 +224,7 @@ async function playBehind(
     } else onCall({ ...NOT_UNDONE, request: nth, command: undoneWords(done) });
 }
 
-const undoneWords = ({ to }: Extract<DoneBehind, { readonly type: "files.undone" }>): string =>
+const undoneWords = ({ to }: Extract<UndoEvent, { readonly type: "files.undone" }>): string =>
   to === null ? "files brought back" : `files taken back to step ${to}`;
 
 const NOT_UNDONE = {
@@ -239,7 +239,10 @@ const NOT_UNDONE = {
     "only what takes back all that the session had changed is done again: what follows may differ by it",
 } as const;
 
-const because = ({ ownWord }: ConversationInput, { network, mode }: RecordedRequest): Otherwise => ({
+const replayDifferences = (
+  { ownWord }: ConversationInput,
+  { network, mode }: RecordedRequest,
+): ReplayDifferences => ({
   network,
   fullAccess: mode === "danger-full-access",
   ownWord,
@@ -253,13 +256,18 @@ interface Played {
 }
 
 /** Reports the differences; returns whether the request came to the same end. */
-function tell(given: ConversationInput, request: number, { then, now, reason }: Played): boolean {
+function report(given: ConversationInput, request: number, { then, now, reason }: Played): boolean {
   const { onCall, onEnd } = given;
   const left = [...(now?.calls ?? [])];
   for (const call of then.calls) {
     const at = left.findIndex((each) => isSameCall(each, call));
     const [again] = at === -1 ? [] : left.splice(at, 1);
-    onCall({ request, agent: call.agent, tool: call.tool, ...compared(call, again, because(given, then)) });
+    onCall({
+      request,
+      agent: call.agent,
+      tool: call.tool,
+      ...compareCall(call, again, replayDifferences(given, then)),
+    });
   }
   for (const call of left)
     onCall({
@@ -267,10 +275,10 @@ function tell(given: ConversationInput, request: number, { then, now, reason }: 
       agent: call.agent,
       tool: call.tool,
       call: call.call,
-      command: shown(call),
+      command: callText(call),
       outcome: "differs",
       then: null,
-      now: ended(call),
+      now: endOf(call),
       difference: null,
       reason: "it was not made then",
     });
@@ -293,16 +301,16 @@ const isSameCall = (one: RecordedCall, other: RecordedCall): boolean =>
   JSON.stringify(one.args) === JSON.stringify(other.args);
 
 /** How a replay differs from the original request, which explains why its calls may end differently. */
-interface Otherwise {
+interface ReplayDifferences {
   readonly network: boolean;
   readonly fullAccess: boolean;
   readonly ownWord: boolean;
 }
 
 /** Compares a recorded call with its replay. */
-function compared(then: RecordedCall, now: RecordedCall | undefined, otherwise: Otherwise): Rerun {
-  const about = { call: then.call, command: shown(then) };
-  const [before, after] = [ended(then), now === undefined ? null : ended(now)];
+function compareCall(then: RecordedCall, now: RecordedCall | undefined, otherwise: ReplayDifferences): Rerun {
+  const about = { call: then.call, command: callText(then) };
+  const [before, after] = [endOf(then), now === undefined ? null : endOf(now)];
   const not = { ...about, outcome: "not run", then: before, now: null, difference: null } as const;
   if (now === undefined) return { ...not, reason: "the conversation did not come to it" };
   const changed = verdictChange(then, now);
@@ -334,7 +342,11 @@ function verdictChange({ verdict: then }: RecordedCall, { verdict: now }: Record
   return `judged otherwise: then ${words(then)}; now ${words(now)}`;
 }
 
-function why({ verdict: then }: RecordedCall, { verdict: now }: RecordedCall, otherwise: Otherwise): string {
+function why(
+  { verdict: then }: RecordedCall,
+  { verdict: now }: RecordedCall,
+  otherwise: ReplayDifferences,
+): string {
   if (then?.by === "person" && then.runs && now?.runs === false && !otherwise.ownWord)
     return "a person's yes that stands in a file allows nothing";
   if (otherwise.fullAccess) return "it had full access then, and a replay has workspace-write";
@@ -348,10 +360,10 @@ function why({ verdict: then }: RecordedCall, { verdict: now }: RecordedCall, ot
 export const withoutNames = (text = ""): string =>
   text.replaceAll(/\b(show_full\b[^\n]{0,200}?)\b[a-z0-9]{6,}\b/g, "$1…");
 
-const ended = ({ end }: RecordedCall): Rerun["then"] =>
+const endOf = ({ end }: RecordedCall): Rerun["then"] =>
   end === null ? null : { kind: end.kind, exit_code: end.exit_code };
 
-function shown({ tool, args }: RecordedCall): string {
+function callText({ tool, args }: RecordedCall): string {
   const { command, path: file } = args;
   const about =
     typeof command === "string" ? command : typeof file === "string" ? file : JSON.stringify(args);

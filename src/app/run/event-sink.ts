@@ -14,7 +14,7 @@ import { systemClock } from "../../render/tty/paced-writer.ts";
 import { stderr, stdout } from "../../render/tty/output.ts";
 import { AuditTrail, type RunAbout } from "../../sessions/audit-trail.ts";
 import { runId } from "../sessions/session-access.ts";
-import { desktopNotice, isWatched, telling } from "./person-notice.ts";
+import { desktopNotice, isWatched, withNotice } from "./person-notice.ts";
 
 /** Handles each event as it arrives. */
 export type Take = (event: AgentEvent) => void;
@@ -219,7 +219,7 @@ export function aboutRun(settings: Settings, origins: Config["origins"]): RunAbo
   };
 }
 
-interface Wanted {
+interface RendererOptions {
   readonly json: boolean;
   readonly quiet: boolean;
   readonly changes: "here" | "waiting" | "gone";
@@ -235,7 +235,7 @@ interface Wanted {
 }
 
 /** The renderer for `run` and `approve`, chosen by the flags and the terminal. */
-export function runRenderer({ changes, origins, tells, ...wanted }: Wanted): Renderer {
+export function runRenderer({ changes, origins, tells, ...wanted }: RendererOptions): Renderer {
   const isSet = (key: string): boolean => (origins?.[key] ?? "default") !== "default";
   const shown = rendererNamed(rendererFor(wanted, stderr), {
     stdout,
@@ -247,7 +247,7 @@ export function runRenderer({ changes, origins, tells, ...wanted }: Wanted): Ren
   });
   if (tells === undefined || !isWatched(wanted, stderr, process.env["CI"])) return shown;
   const { notify, title, workspace } = tells;
-  return telling(shown, {
+  return withNotice(shown, {
     notify,
     title: maskSecrets(title),
     screen: stderr,

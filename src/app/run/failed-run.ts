@@ -13,7 +13,7 @@ import { describeFailure } from "../stderr-messages.ts";
 import { hasChanges } from "./attempt-plan.ts";
 import type { WaitingSink } from "./event-sink.ts";
 
-const NOTHING_SEEN: WorkspaceOutcome = { changes: null, handoff: [] };
+const NO_OUTCOME: WorkspaceOutcome = { changes: null, handoff: [] };
 
 /** How far a run has come. */
 export interface RunProgress {
@@ -35,7 +35,7 @@ export interface RunProgress {
 export function failedRun(
   thrown: unknown,
   { limits, session }: { readonly limits: Limits; readonly session: Session },
-  { sink, agent, finished, seen = NOTHING_SEEN, where }: RunProgress,
+  { sink, agent, finished, seen = NO_OUTCOME, where }: RunProgress,
 ): Finished {
   if (!sink.begun()) throw thrown;
   const outcome = outcomeAfter(thrown);

@@ -11,7 +11,7 @@ import type { Box, GrantedNetwork, OwnedBox, ParkedHandle } from "../../core/por
 import {
   afterLoss,
   type BoxLosses,
-  goingOn,
+  withEarlierChanges,
   type RunBoxRecovery,
   boxRecovery,
   mayFollow,
@@ -68,7 +68,7 @@ interface StartedBox extends BoxLosses {
 }
 
 /** Parks the box; a box that cannot be parked is removed as usual. */
-async function parked(started: StartedBox, warn: (text: string) => void): Promise<number | null> {
+async function parkBox(started: StartedBox, warn: (text: string) => void): Promise<number | null> {
   started.ended = true;
   const box = await started.box?.catch(() => undefined);
   try {
@@ -146,7 +146,7 @@ export function lazyBox(
     },
     ...boxRecovery(started, { box, noBox: noBox.signal }),
     used: () => (started.used ? started.box : undefined),
-    park: () => parked(started, warn),
+    park: () => parkBox(started, warn),
     packages: () => started.packages,
     keepPackages: (now) => void (started.latest = now),
     countPackages: async (signal) => {
@@ -189,7 +189,7 @@ function boxOf(started: StartedBox, opening: Opening): () => Promise<OwnedBox> {
   };
   const open = async (): Promise<OwnedBox> => {
     const began = performance.now();
-    const box = goingOn(await start(ending, (why) => noBox.abort(why)), started);
+    const box = withEarlierChanges(await start(ending, (why) => noBox.abort(why)), started);
     if (started.installs === true) started.packages ??= await packagesOf(box, ending);
     onReady(performance.now() - began, box);
     void box.gone.then((reason) => lose(box, reason));

@@ -2,7 +2,7 @@ import type { Mode } from "../../core/decision.ts";
 import type { Message } from "../../core/messages.ts";
 import { firstOf } from "../../core/text/short-lists.ts";
 
-const SAYS: Readonly<Record<Mode, string>> = {
+const MODE_TEXT: Readonly<Record<Mode, string>> = {
   "read-only": "nothing can be changed any more",
   "workspace-write": "you can write below the workspace and in /tmp",
   "danger-full-access": "you can write everywhere in the container, and reach the network",
@@ -18,7 +18,7 @@ export function modeNote(seen: readonly Message[], atStart: Mode, mode: Mode): s
   const told = seen.findLast(({ role, text }) => role === "user" && NOTE.test(text));
   const known = NOTE.exec(told?.text ?? "")?.[1] ?? atStart;
   if (known === mode) return "";
-  return `\n\n[harness] The mode is ${mode} now: ${SAYS[mode]}. The box is a new one: what was outside of the workspace is gone.`;
+  return `\n\n[harness] The mode is ${mode} now: ${MODE_TEXT[mode]}. The box is a new one: what was outside of the workspace is gone.`;
 }
 
 const NETWORK_NOTE = /\n\n\[harness\] The network from now on: ([^\n]*)$/m;
@@ -42,7 +42,7 @@ export function boxNote(messages: readonly Message[], since: number | undefined)
 }
 
 /** Changes of a session that a person has undone or redone. */
-export interface TakenBack {
+export interface UndoneStep {
   readonly step: number;
   readonly kind: "undo" | "redo";
   /** Empty if the paths are unknown. */
@@ -53,7 +53,7 @@ const UNDO_NOTE = /\n\n\[harness\] (?:Undone|Redone) \(step (\d+)\): [^\n]*/g;
 const MAX_PATHS = 20;
 
 /** The note on undone changes; a model that has called nothing needs none. */
-export function undoNote(messages: readonly Message[], taken: readonly TakenBack[]): string {
+export function undoNote(messages: readonly Message[], taken: readonly UndoneStep[]): string {
   if (!messages.some(({ role }) => role === "tool")) return "";
   const told = messages
     .filter(({ role }) => role === "user")

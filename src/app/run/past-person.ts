@@ -4,18 +4,18 @@ import type { AgentEvent } from "../../core/events.ts";
 import type { Approver } from "../../core/ports.ts";
 import type { AskPerson } from "../../tools/tool-context.ts";
 import { settledByMode } from "../prompter.ts";
-import type { RecordedCall, RecordedRequest, SaidThen } from "./recorded-conversation.ts";
+import type { RecordedCall, RecordedRequest, RecordedAnswer } from "./recorded-conversation.ts";
 
 /** Repeats what a person said and did in a recorded request, at the same places. */
 
-interface PastWords {
-  readonly said: readonly SaidThen[];
+interface RecordedAnswers {
+  readonly said: readonly RecordedAnswer[];
   /** The request was of a chat: a person was there, but was not asked what the mode settles. */
   readonly chat: boolean;
 }
 
 /** Answers a call as it was answered then; for all other calls nobody is there. */
-export function sayingAgain({ said, chat }: PastWords): Approver {
+export function recordedApprover({ said, chat }: RecordedAnswers): Approver {
   const left = [...said];
   const nobody = unattended("contained");
   return {
@@ -35,7 +35,7 @@ export function sayingAgain({ said, chat }: PastWords): Approver {
 }
 
 /** Answers a question as it was answered then; all other questions get no answer. */
-export function answeringAgain(calls: readonly RecordedCall[]): AskPerson {
+export function recordedPerson(calls: readonly RecordedCall[]): AskPerson {
   const left = calls.filter(({ tool }) => tool === "ask_user");
   return ({ question }) => {
     const at = left.findIndex(({ args }) => args["question"] === question);

@@ -16,7 +16,7 @@ interface Ended {
   readonly ms: number;
 }
 
-export interface Way {
+export interface Notice {
   readonly bell: boolean;
   readonly desktop: boolean;
 }
@@ -25,7 +25,7 @@ export interface Way {
  * How to notify a person of the end of a run: if it took long, or waits for an answer. A person who interrupted the run
  * knows.
  */
-export function wayToTell({ status, ms }: Ended, notify: Settings["notify"]): Way {
+export function noticeFor({ status, ms }: Ended, notify: Settings["notify"]): Notice {
   const due = status === "parked" || (status !== "interrupted" && ms > LONG_MS);
   return {
     bell: due && (notify === "bell" || notify === "both"),
@@ -85,7 +85,7 @@ export async function desktopNotice(text: string, env: Env, apart: string): Prom
   }
 }
 
-interface Telling {
+interface NoticeParts {
   readonly notify: Settings["notify"];
   readonly title: string;
   readonly screen: Output;
@@ -94,13 +94,16 @@ interface Telling {
 }
 
 /** Shows a run as `renderer` does, and then notifies the person of its end. */
-export function telling(renderer: Renderer, { notify, title, screen, clock, desktop }: Telling): Renderer {
+export function withNotice(
+  renderer: Renderer,
+  { notify, title, screen, clock, desktop }: NoticeParts,
+): Renderer {
   const began = clock.now();
   return {
     take: (event: AgentEvent) => {
       renderer.take(event);
       if (event.type !== "run.finished") return;
-      const way = wayToTell({ status: event.status, ms: clock.now() - began }, notify);
+      const way = noticeFor({ status: event.status, ms: clock.now() - began }, notify);
       if (way.bell) screen.write(move("bell"));
       if (way.desktop) desktop(noticeText(event.status, title));
     },
@@ -108,7 +111,7 @@ export function telling(renderer: Renderer, { notify, title, screen, clock, desk
   };
 }
 
-interface ChatTelling extends Pick<Telling, "clock" | "desktop"> {
+interface ChatNoticeParts extends Pick<NoticeParts, "clock" | "desktop"> {
   /** Read on each use, because a chat can change the setting. */
   readonly notify: () => Settings["notify"];
   readonly title: () => string;
@@ -117,11 +120,11 @@ interface ChatTelling extends Pick<Telling, "clock" | "desktop"> {
 
 /** The notices of a chat: for a request that took long, and for a question long after the person's last input. */
 export class ChatNotice {
-  readonly #telling: ChatTelling | undefined;
+  readonly #telling: ChatNoticeParts | undefined;
   #since = 0;
 
   /** Undefined if nobody watches: then nothing is notified. */
-  constructor(telling: ChatTelling | undefined) {
+  constructor(telling: ChatNoticeParts | undefined) {
     this.#telling = telling;
   }
 
@@ -150,7 +153,7 @@ export class ChatNotice {
     const { clock, notify, ring, desktop, title } = this.#telling;
     const ms = clock.now() - this.#since;
     if (ms <= LONG_MS) return;
-    const way = wayToTell({ status, ms }, notify());
+    const way = noticeFor({ status, ms }, notify());
     if (way.bell) ring();
     if (way.desktop) desktop(noticeText(status, title()));
   }

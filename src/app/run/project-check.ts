@@ -8,7 +8,7 @@ import { headText } from "../../platform/safe-files.ts";
  */
 export async function projectCheck(
   workspace: string,
-  { scripts = false }: Taken = {},
+  { scripts = false }: CheckOptions = {},
 ): Promise<string | undefined> {
   const top = await readdir(workspace).catch((): readonly string[] => []);
   const folders = TEST_FOLDERS.filter((folder) => top.includes(folder));
@@ -17,7 +17,7 @@ export async function projectCheck(
   return checkFor({ names, read: (name) => headText(path.join(workspace, name), MAX_BYTES) }, { scripts });
 }
 
-interface Taken {
+interface CheckOptions {
   /** Also accept scripts that only their name calls a test: `test.sh`. */
   readonly scripts?: boolean;
 }
@@ -37,7 +37,7 @@ export interface ProjectTop {
   readonly read: (name: string) => Promise<string>;
 }
 
-interface Known {
+interface KnownBuild {
   readonly file: string;
   readonly command: (text: string, names: ReadonlySet<string>) => string | undefined;
 }
@@ -47,13 +47,13 @@ const CTEST =
   "cmake -S . -B /tmp/check >/dev/null && cmake --build /tmp/check && ctest --test-dir /tmp/check --output-on-failure";
 
 /** The first entry with a command counts. */
-const KNOWN: readonly Known[] = [
+const KNOWN_BUILDS: readonly KnownBuild[] = [
   { file: "package.json", command: npmTest },
   { file: "Cargo.toml", command: () => "cargo test --offline" },
   { file: "go.mod", command: () => "go test ./..." },
   { file: "pom.xml", command: () => "mvn -o -q test" },
   { file: "gradlew", command: () => "./gradlew --offline test" },
-  ...["build.gradle", "build.gradle.kts"].map((file): Known => ({
+  ...["build.gradle", "build.gradle.kts"].map((file): KnownBuild => ({
     file,
     command: () => "gradle --offline test",
   })),
@@ -68,16 +68,16 @@ const KNOWN: readonly Known[] = [
     file: "composer.json",
     command: (text) => (scriptNamed(text, "test") === undefined ? undefined : "composer test"),
   },
-  ...["phpunit.xml", "phpunit.xml.dist"].map((file): Known => ({
+  ...["phpunit.xml", "phpunit.xml.dist"].map((file): KnownBuild => ({
     file,
     command: () => "vendor/bin/phpunit",
   })),
-  ...["pytest.ini", "conftest.py"].map((file): Known => ({ file, command: () => PYTEST })),
+  ...["pytest.ini", "conftest.py"].map((file): KnownBuild => ({ file, command: () => PYTEST })),
   { file: "pyproject.toml", command: (text) => (/^\[tool\.pytest\b/m.test(text) ? PYTEST : undefined) },
   { file: "setup.cfg", command: (text) => (/^\[tool:pytest\]/m.test(text) ? PYTEST : undefined) },
   { file: "tox.ini", command: (text) => (/^\[pytest\]/m.test(text) ? PYTEST : undefined) },
-  ...["Makefile", "makefile", "GNUmakefile"].map((file): Known => ({ file, command: makeTest })),
-  ...["justfile", "Justfile"].map((file): Known => ({ file, command: justTest })),
+  ...["Makefile", "makefile", "GNUmakefile"].map((file): KnownBuild => ({ file, command: makeTest })),
+  ...["justfile", "Justfile"].map((file): KnownBuild => ({ file, command: justTest })),
   {
     file: "CMakeLists.txt",
     command: (text) =>
@@ -90,9 +90,9 @@ const PYTEST = "python3 -m pytest -q -p no:cacheprovider";
 
 export async function checkFor(
   top: ProjectTop,
-  { scripts = false }: Taken = {},
+  { scripts = false }: CheckOptions = {},
 ): Promise<string | undefined> {
-  for (const { file, command } of KNOWN) {
+  for (const { file, command } of KNOWN_BUILDS) {
     if (!top.names.has(file)) continue;
     const found = command(await top.read(file), top.names);
     if (found !== undefined) return found;

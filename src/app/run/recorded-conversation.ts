@@ -7,7 +7,7 @@ import type { ModelAsked } from "./asked-run.ts";
 
 /** A session's conversation in replayable form: what was asked, what the model replied, and what came of it. */
 
-type Of<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }>;
+type EventOf<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }>;
 
 export interface RecordedCall {
   readonly call: string;
@@ -16,7 +16,7 @@ export interface RecordedCall {
   readonly tool: string;
   readonly args: Readonly<Record<string, unknown>>;
   /** Null if the call was never judged. */
-  readonly verdict: Pick<Of<"call.decided">, "decision" | "runs" | "by"> | null;
+  readonly verdict: Pick<EventOf<"call.decided">, "decision" | "runs" | "by"> | null;
   /** Null if the call never ended. */
   readonly end: {
     readonly kind: ResultKind;
@@ -27,7 +27,7 @@ export interface RecordedCall {
 }
 
 /** What a person said to a call. */
-export interface SaidThen {
+export interface RecordedAnswer {
   readonly tool: string;
   readonly args: Readonly<Record<string, unknown>>;
   readonly runs: boolean;
@@ -37,7 +37,7 @@ export interface SaidThen {
 }
 
 /** What a person did after the end of a request, before the next one. */
-export type DoneBehind = Of<"rolled_back"> | Of<"files.undone">;
+export type UndoEvent = EventOf<"rolled_back"> | EventOf<"files.undone">;
 
 export interface RecordedRequest {
   readonly task: string;
@@ -63,18 +63,18 @@ export interface RecordedRequest {
   /** What a small model expected of its command, if it was asked separately. */
   readonly asides: readonly RecordedAside[];
   readonly calls: readonly RecordedCall[];
-  readonly said: readonly SaidThen[];
+  readonly said: readonly RecordedAnswer[];
   /** Null if the request was killed, and so has no end. */
-  readonly end: Pick<Of<"run.finished">, "status" | "exit_code"> | null;
-  readonly behind: readonly DoneBehind[];
+  readonly end: Pick<EventOf<"run.finished">, "status" | "exit_code"> | null;
+  readonly behind: readonly UndoEvent[];
 }
 
 interface RecordedReply {
   readonly agent: string | null;
   readonly text: string;
-  readonly usage: Of<"model.finished">["usage"] | null;
+  readonly usage: EventOf<"model.finished">["usage"] | null;
   readonly calls: readonly { readonly tool: string; readonly args: Readonly<Record<string, unknown>> }[];
-  readonly failed?: Pick<Of<"model.failed">, "kind" | "reason">;
+  readonly failed?: Pick<EventOf<"model.failed">, "kind" | "reason">;
 }
 
 /** Null if there was no reply, or none was recorded. */
@@ -98,19 +98,19 @@ export function recordedRequests(events: Iterable<AgentEvent>): readonly Recorde
   return requests.map((each) => each.read());
 }
 
-type Open<T> = { -readonly [Key in keyof T]: T[Key] };
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 class RequestReader {
-  readonly #started: Of<"run.started">;
-  readonly #replies: (Open<RecordedReply> & { calls: RecordedReply["calls"][number][] })[] = [];
+  readonly #started: EventOf<"run.started">;
+  readonly #replies: (Mutable<RecordedReply> & { calls: RecordedReply["calls"][number][] })[] = [];
   readonly #asides: RecordedAside[] = [];
-  readonly #calls = new Map<string, Open<RecordedCall>>();
+  readonly #calls = new Map<string, Mutable<RecordedCall>>();
   readonly #agents = new Map<string, string>();
   readonly #told = new Map<string, string>();
-  readonly #said: SaidThen[] = [];
+  readonly #said: RecordedAnswer[] = [];
   /** The edited arguments that a person wants a call to run with. */
   readonly #edited = new Map<string, RecordedCall["args"]>();
-  readonly #behind: DoneBehind[] = [];
+  readonly #behind: UndoEvent[] = [];
   #freshBox = false;
   #granted = false;
   #intent: Intent | undefined;
@@ -118,7 +118,7 @@ class RequestReader {
   #check: string | undefined;
   #end: RecordedRequest["end"] = null;
 
-  constructor(started: Of<"run.started">) {
+  constructor(started: EventOf<"run.started">) {
     this.#started = started;
   }
 
@@ -198,7 +198,7 @@ class RequestReader {
     return this.#agents.get(key) ?? event.agent;
   }
 
-  #propose({ call, tool, args }: Of<"call.proposed">, agent: string | null): void {
+  #propose({ call, tool, args }: EventOf<"call.proposed">, agent: string | null): void {
     const key = keyOf(agent, call);
     if (this.#calls.has(key)) return;
     this.#calls.set(key, { call, agent, tool, args, verdict: null, end: null });
@@ -206,7 +206,7 @@ class RequestReader {
   }
 
   /** A person who writes another command has refused the one that it replaces. */
-  #edit({ call, args }: Of<"call.edited">, agent: string | null): void {
+  #edit({ call, args }: EventOf<"call.edited">, agent: string | null): void {
     const key = keyOf(agent, call);
     const found = this.#calls.get(key);
     const { command } = args;
@@ -216,7 +216,7 @@ class RequestReader {
     this.#edited.set(key, args);
   }
 
-  #decide({ call, decision, runs, by, told, grant }: Of<"call.decided">, agent: string | null): void {
+  #decide({ call, decision, runs, by, told, grant }: EventOf<"call.decided">, agent: string | null): void {
     const key = keyOf(agent, call);
     const found = this.#calls.get(key);
     if (found === undefined) return;
@@ -275,7 +275,7 @@ export function scenarioOf({ task, replies, asides }: RecordedRequest): string {
   }));
   const beside = [...asides, null].map((aside) => ({
     to: questionOpening(task),
-    reply: aside === null ? [UNSAID] : [...inert(aside.text), ...usageOf(aside.usage)],
+    reply: aside === null ? [NOT_RECORDED] : [...inert(aside.text), ...usageOf(aside.usage)],
   }));
   const capabilities = { context: WIDE, tools: true };
   return [{ capabilities }, ...beside, ...steps].map((each) => `${JSON.stringify(each)}\n`).join("");
@@ -283,9 +283,9 @@ export function scenarioOf({ task, replies, asides }: RecordedRequest): string {
 
 const WIDE = 100_000_000;
 /** This failure is not retried. */
-const UNSAID = { fail: "refused", reason: "what it expects was not recorded" };
+const NOT_RECORDED = { fail: "refused", reason: "what it expects was not recorded" };
 
-const asideOf = ({ text, usage }: Of<"model.aside">): RecordedAside =>
+const asideOf = ({ text, usage }: EventOf<"model.aside">): RecordedAside =>
   text === undefined ? null : { text, usage };
 
 /** A scenario replaces a mark by the number of the request, so the text is split such that no part contains a mark. */

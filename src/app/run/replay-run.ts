@@ -84,14 +84,14 @@ export interface Rerun {
   readonly call: string;
   readonly command: string;
   readonly outcome: "same" | "differs" | "not run";
-  readonly then: Ended | null;
-  readonly now: Ended | null;
+  readonly then: CommandEnd | null;
+  readonly now: CommandEnd | null;
   readonly difference: FirstDifference | null;
   /** Why it was not run; empty if it was. */
   readonly reason: string;
 }
 
-interface Ended {
+interface CommandEnd {
   readonly kind: ResultKind;
   readonly exit_code: number | null;
 }
@@ -141,9 +141,9 @@ async function* rerun(
     signal.throwIfAborted();
     const tool = shells.get(past.agent) ?? shellOver(parts.context);
     shells.set(past.agent, tool);
-    const made = notRunnable(past) ?? (await again(tool, past, parts, signal));
+    const made = notRunnable(past) ?? (await rerunOne(tool, past, parts, signal));
     signal.throwIfAborted();
-    yield typeof made === "string" ? notRun(past, made) : compared(past, made);
+    yield typeof made === "string" ? notRun(past, made) : compareRun(past, made);
   }
 }
 
@@ -159,7 +159,7 @@ function notRunnable({ ran, args, then }: PastCommand): string | undefined {
 }
 
 /** The result, or why the command was not run. */
-async function again(
+async function rerunOne(
   tool: AnyTool,
   { args }: PastCommand,
   { box, judge, mode }: RerunParts,
@@ -183,15 +183,15 @@ const notRun = ({ call, command, then }: PastCommand, reason: string): Rerun => 
   reason,
 });
 
-function compared({ call, command, then }: PastCommand, result: ToolResult): Rerun {
-  const now: Ended = { kind: result.kind, exit_code: result.exitCode ?? null };
+function compareRun({ call, command, then }: PastCommand, result: ToolResult): Rerun {
+  const now: CommandEnd = { kind: result.kind, exit_code: result.exitCode ?? null };
   const difference = firstDifference(then?.text ?? "", visible(result.text.toWellFormed())) ?? null;
   const same = difference === null && then?.kind === now.kind && then.exit_code === now.exit_code;
   const before = then === null ? null : ended(then);
   return { call, command, outcome: same ? "same" : "differs", then: before, now, difference, reason: "" };
 }
 
-const ended = ({ kind, exit_code }: Ended): Ended => ({ kind, exit_code });
+const ended = ({ kind, exit_code }: CommandEnd): CommandEnd => ({ kind, exit_code });
 
 interface FirstDifference {
   /** Starts at 1. */

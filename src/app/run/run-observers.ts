@@ -35,7 +35,7 @@ export async function observersFor({ host, settings, origins }: Observed): Promi
   const runs = new Map<string, RunDiagnostics>();
   /** An error that ends a box ends its run, too: it is recorded once. */
   const last: { thrown?: unknown } = {};
-  const exported = isWanted(host.env) ? await exporting(host.env) : undefined;
+  const exported = isTelemetryOn(host.env) ? await exporting(host.env) : undefined;
   const take = (event: AgentEvent): void => {
     const run = runs.get(event.run) ?? new RunDiagnostics();
     runs.set(event.run, run);
@@ -68,7 +68,7 @@ const ENDPOINTS = [
 ] as const;
 
 /** Whether an endpoint is named, and telemetry is not switched off. */
-const isWanted = (env: Env): boolean =>
+const isTelemetryOn = (env: Env): boolean =>
   env["OTEL_SDK_DISABLED"]?.trim().toLowerCase() !== "true" &&
   ENDPOINTS.some((name) => (env[name] ?? "").trim() !== "");
 

@@ -21,12 +21,12 @@ export interface SessionPrompt {
   readonly room: number;
 }
 
-type Prompted = Pick<Settings, "mode" | "allow_domains" | "install_scripts" | "isolation">;
+type PromptSettings = Pick<Settings, "mode" | "allow_domains" | "install_scripts" | "isolation">;
 
 /** The prompt of a new session: the constant part, the instructions that exist at its start, and what users `added`. */
 export async function sessionPrompt(
   host: Host,
-  { mode, allow_domains: domains, install_scripts: scripts, isolation }: Prompted,
+  { mode, allow_domains: domains, install_scripts: scripts, isolation }: PromptSettings,
   workspace: string,
   added = "",
 ): Promise<SessionPrompt> {
@@ -82,10 +82,10 @@ async function projectInstructions(
   return (await Promise.all([...folders, filesIn(workspace, "")])).flat();
 }
 
-const OWN = "(the user's own) ";
+const OWN_MARK = "(the user's own) ";
 
 /** Where other agents keep their user's global instructions. */
-const OF_OTHERS: readonly (readonly [folder: string, name: string])[] = [
+const OTHER_AGENTS: readonly (readonly [folder: string, name: string])[] = [
   [".claude", "CLAUDE.md"],
   [".codex", "AGENTS.md"],
 ];
@@ -93,10 +93,12 @@ const OF_OTHERS: readonly (readonly [folder: string, name: string])[] = [
 /** The user's own instructions, for every workspace: those of harness, or else those written for other agents. */
 async function ownInstructions({ places }: Host): Promise<readonly FoundInstructions[]> {
   const [settings] = places.configFiles;
-  const own = await filesIn(path.dirname(settings), OWN);
+  const own = await filesIn(path.dirname(settings), OWN_MARK);
   if (own.length > 0) return own;
   const others = await Promise.all(
-    OF_OTHERS.map(([folder, name]) => filesIn(path.join(places.home, folder), `${OWN}~/${folder}/`, [name])),
+    OTHER_AGENTS.map(([folder, name]) =>
+      filesIn(path.join(places.home, folder), `${OWN_MARK}~/${folder}/`, [name]),
+    ),
   );
   const texts = new Set<string>();
   return others.flat().filter(({ text }) => !texts.has(text) && texts.add(text));
@@ -142,12 +144,12 @@ export function briefingFrom(
   return async () => {
     if (box.used() === undefined) return undefined;
     const text = await gathered.catch(() => "");
-    return text === "" || isTold(text, history) ? undefined : text;
+    return text === "" || isInHistory(text, history) ? undefined : text;
   };
 }
 
 /** The first line of a briefing is the same, whatever the workspace is like. */
-function isTold(text: string, { messages }: History): boolean {
+function isInHistory(text: string, { messages }: History): boolean {
   const [head = ""] = text.split("\n", 1);
   return messages.some((message) => message.role !== "assistant" && message.text.includes(head));
 }

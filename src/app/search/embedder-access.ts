@@ -92,7 +92,7 @@ export function embedderAccess(settings: Settings, options: EmbedderOptions): Em
   return {
     find: async (signal) => {
       if (known !== undefined) return known;
-      const found = await look(signal).catch((thrown: unknown) => asNone(thrown, settings.embed_model));
+      const found = await look(signal).catch((thrown: unknown) => asNoEmbedder(thrown, settings.embed_model));
       if (!signal.aborted) known = found;
       return found;
     },
@@ -100,7 +100,7 @@ export function embedderAccess(settings: Settings, options: EmbedderOptions): Em
   };
 }
 
-interface Wanted {
+interface EmbedderRequest {
   readonly host: Host;
   readonly settings: Settings;
   /** The user has named an embed_model. */
@@ -108,19 +108,19 @@ interface Wanted {
   readonly patience: Patience | undefined;
 }
 
-function lookFor(wanted: Wanted, signal: AbortSignal): Promise<Place | NoEmbedder> {
+function lookFor(wanted: EmbedderRequest, signal: AbortSignal): Promise<Place | NoEmbedder> {
   const { settings, chosen } = wanted;
   const { provider } = settings;
-  if (provider === "scripted") return Promise.resolve(none("a scripted model gives no vectors", ""));
+  if (provider === "scripted") return Promise.resolve(noEmbedder("a scripted model gives no vectors", ""));
   if (provider === "openai" && chosen) return onOpenAi(wanted, signal);
   const base_url = provider === "ollama" ? settings.base_url : null;
   return onOllama({ ...wanted, settings: { ...settings, base_url } }, signal);
 }
 
-const limitsOf = ({ patience }: Wanted): { readonly timeoutMs?: number } =>
+const limitsOf = ({ patience }: EmbedderRequest): { readonly timeoutMs?: number } =>
   patience?.requestMs === undefined ? {} : { timeoutMs: patience.requestMs };
 
-async function onOllama(wanted: Wanted, signal: AbortSignal): Promise<Place | NoEmbedder> {
+async function onOllama(wanted: EmbedderRequest, signal: AbortSignal): Promise<Place | NoEmbedder> {
   const { host, settings, chosen, patience } = wanted;
   const { embed_model: name } = settings;
   const server = ollamaAddress(host.env, settings.base_url);
@@ -128,37 +128,38 @@ async function onOllama(wanted: Wanted, signal: AbortSignal): Promise<Place | No
   if (!local && !chosen) {
     const where = isLoopback(server) ? `${name} at ${server} does not run on` : `${server} is not`;
     const why = `${where} this machine, and no embed_model is set: nothing of the repository is sent there`;
-    return none(why, `harness config set embed_model ${name}`);
+    return noEmbedder(why, `harness config set embed_model ${name}`);
   }
   const { listMs } = patience ?? (local ? LOCAL : REMOTE);
   const listing = await ollamaListing({ baseUrl: server, signal, timeoutMs: listMs });
   if (listing.kind === "too-old")
-    return none(
+    return noEmbedder(
       `Ollama ${listing.version} at ${server} is too old; ${MIN_OLLAMA} is the oldest that serves`,
       "update Ollama: https://ollama.com/download",
     );
   if (listing.kind !== "listed")
-    return none(`no Ollama at ${server} for vectors: ${listing.reason}`, ollamaLine(server, "serve"));
+    return noEmbedder(`no Ollama at ${server} for vectors: ${listing.reason}`, ollamaLine(server, "serve"));
   const listed = listing.models.find((model) => fullName(model.name) === fullName(name));
-  if (listed === undefined) return none(`${server} has no model ${name}`, ollamaLine(server, "pull", name));
+  if (listed === undefined)
+    return noEmbedder(`${server} has no model ${name}`, ollamaLine(server, "pull", name));
   // After another pull, the name may stand for another model, so the id includes the digest.
   const id = `ollama/${fullName(name)}@${listed.digest?.replace(/^sha256:/, "").slice(0, 12) ?? ""}`;
   return found({ id, name, embedder: ollamaEmbedder(server, name, limitsOf(wanted)) }, server, local);
 }
 
-async function onOpenAi(wanted: Wanted, signal: AbortSignal): Promise<Place | NoEmbedder> {
+async function onOpenAi(wanted: EmbedderRequest, signal: AbortSignal): Promise<Place | NoEmbedder> {
   const { host, settings, patience } = wanted;
   const { base_url: baseUrl, embed_model: name } = settings;
   const key = readKey("openai", { env: host.env, file: host.keysFile }) ?? "";
   const reached = keyedServer("openai", { baseUrl, key });
   const local = isLocalModel(host, { ...settings, chat_model: name });
   if (baseUrl === null && key === "")
-    return none("OPENAI_API_KEY is not set; the API needs it for vectors", "export OPENAI_API_KEY=KEY");
+    return noEmbedder("OPENAI_API_KEY is not set; the API needs it for vectors", "export OPENAI_API_KEY=KEY");
   if (local) {
     const { models, reason } = await askServer({ ...reached, signal, timeoutMs: (patience ?? LOCAL).listMs });
     // A server without a list may embed anyway.
     if (models === null && !reason.startsWith("HTTP "))
-      return none(`no server of embeddings at ${reached.base}: ${reason}`, "harness doctor");
+      return noEmbedder(`no server of embeddings at ${reached.base}: ${reason}`, "harness doctor");
   }
   const embedder = openAiEmbedder({ baseUrl: reached.base, key }, name, limitsOf(wanted));
   return found({ id: `openai/${name}`, name, embedder }, reached.base, local);
@@ -173,13 +174,13 @@ function found(
   return { kind: "found", model: { ...made, mask }, server, local };
 }
 
-const none = (reason: string, remedy: string): NoEmbedder => ({ kind: "none", reason, remedy });
+const noEmbedder = (reason: string, remedy: string): NoEmbedder => ({ kind: "none", reason, remedy });
 
-function asNone(thrown: unknown, name: string): NoEmbedder {
-  if (thrown instanceof HarnessError) return none(thrown.message, thrown.remedy || CHOOSE);
+function asNoEmbedder(thrown: unknown, name: string): NoEmbedder {
+  if (thrown instanceof HarnessError) return noEmbedder(thrown.message, thrown.remedy || CHOOSE);
   if (thrown instanceof Error && /^(?:Timeout|Abort)Error$/.test(thrown.name))
     return {
-      ...none(`${name} gave no vector in time`, "try again: it may be loading, or busy"),
+      ...noEmbedder(`${name} gave no vector in time`, "try again: it may be loading, or busy"),
       awaited: name,
     };
   throw thrown;

@@ -91,12 +91,12 @@ export async function indexFolder(
   const opening = { patienceMs: PATIENCE_MS, signal, ...(identity === null ? {} : { vectors: identity }) };
   const made = await withRepair(access, place, async () => {
     await using index = await OpenedIndex.write(access, place, opening);
-    const { told, ...updated } = await brought(index, vectors, indexing, signal);
+    const { told, ...updated } = await updateIndex(index, vectors, indexing, signal);
     index.warnOfHidden();
-    await tidied(index, note, signal);
-    await sayWords(index, vectors, note, signal);
-    const { chunks, ...rest } = await embedded(index, vectors, indexing, signal);
-    if (rest.kind === "whole") await measured(index, vectors, told, signal);
+    await tidyStore(index, note, signal);
+    await noteWordSearch(index, vectors, note, signal);
+    const { chunks, ...rest } = await embedChunks(index, vectors, indexing, signal);
+    if (rest.kind === "whole") await measureWorth(index, vectors, told, signal);
     const awaited = vectors.kind === "none" ? (vectors.awaited ?? null) : null;
     if (index.facts.awaited !== awaited) index.catalog.note({ awaited });
     const { share, next } = vectorShare(rest.embedded, chunks);
@@ -109,7 +109,7 @@ export async function indexFolder(
 /** The number of questions, taken from the history, that measure the benefit of vectors. */
 const QUESTIONS = 100;
 
-async function brought(
+async function updateIndex(
   index: OpenedIndex,
   vectors: Vectors,
   { host, settings, workspace, quiet, note }: Indexing,
@@ -135,7 +135,7 @@ async function brought(
 }
 
 /** Says before the long part that words can already be searched. */
-async function sayWords(
+async function noteWordSearch(
   { store }: OpenedIndex,
   vectors: Vectors,
   note: (text: string) => void,
@@ -148,7 +148,7 @@ async function sayWords(
 }
 
 /** Weights the vectors by their benefit on the repository's own history. */
-async function measured(
+async function measureWorth(
   { store, catalog }: OpenedIndex,
   vectors: Vectors,
   told: readonly CommitQuestion[],
@@ -172,7 +172,11 @@ async function measured(
 }
 
 /** A failure to remove old data on the server only wastes room there. */
-async function tidied(index: OpenedIndex, note: (text: string) => void, signal: AbortSignal): Promise<void> {
+async function tidyStore(
+  index: OpenedIndex,
+  note: (text: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
   try {
     await index.store.tidy(signal);
   } catch (thrown) {
@@ -182,7 +186,7 @@ async function tidied(index: OpenedIndex, note: (text: string) => void, signal: 
   }
 }
 
-async function embedded(
+async function embedChunks(
   index: OpenedIndex,
   vectors: Vectors,
   { quiet }: Indexing,

@@ -64,7 +64,7 @@ export function runAnswering(parts: RunIndexParts): RunIndex {
     search: async (query, limit, signal) => {
       const search = searched();
       const { access, place } = search;
-      return withRepair(access, place, () => asked(parts, search, { query, limit }, signal));
+      return withRepair(access, place, () => answerQuery(parts, search, { query, limit }, signal));
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
@@ -78,7 +78,7 @@ interface RunQuery {
   readonly limit: number;
 }
 
-async function asked(
+async function answerQuery(
   parts: RunIndexParts,
   search: RunSearch,
   { query, limit }: RunQuery,
@@ -92,10 +92,10 @@ async function asked(
   };
   await using fresh = await freshIndex(search, signal);
   if (fresh !== undefined) return await answer(fresh, "");
-  const { index, caveat } = await opened(search, signal);
+  const { index, caveat } = await openIndex(search, signal);
   await using _ = index;
   const late = AbortSignal.timeout(Math.max(parts.settings().timeout - ANSWER_MS, 1000));
-  const trouble = caveat === "" ? await renewed(index, { ...search, late }, signal) : caveat;
+  const trouble = caveat === "" ? await updateIndex(index, { ...search, late }, signal) : caveat;
   if (trouble === "") await vectors.embedSome(index, signal);
   return await answer(index, trouble);
 }
@@ -123,7 +123,7 @@ async function freshIndex(
 }
 
 /** Opens the index for an update, or as it is while another process updates it. */
-async function opened(
+async function openIndex(
   { access, place }: RunSearch,
   signal: AbortSignal,
 ): Promise<{ readonly index: OpenedIndex; readonly caveat: string }> {
@@ -146,7 +146,7 @@ interface Renewing extends Pick<RunSearch, "box" | "knownBy" | "kept"> {
 }
 
 /** Updates the index. Returns why the answer does not cover all files, or an empty text. Only damage is thrown. */
-async function renewed(
+async function updateIndex(
   index: OpenedIndex,
   { box, knownBy, kept, late }: Renewing,
   signal: AbortSignal,

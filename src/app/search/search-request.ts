@@ -17,7 +17,7 @@ import type { Host } from "../host.ts";
 import { indexAccess, indexRoot } from "./search-access.ts";
 import { SearchVectors } from "./search-vectors.ts";
 
-export interface Asking {
+export interface SearchRequest {
   readonly host: Host;
   readonly settings: Settings;
   readonly origins: Readonly<Record<string, string>>;
@@ -45,20 +45,24 @@ export interface Answered {
 const PATIENCE_MS = 300;
 
 /** Answers from an index that is first brought up to date, if possible. */
-export async function ask(asking: Asking, signal: AbortSignal): Promise<Answered> {
+export async function ask(asking: SearchRequest, signal: AbortSignal): Promise<Answered> {
   const access = indexAccess(asking.host, asking.settings, asking.note);
   const place = findIndex(indexRoot(asking.host), asking.workspace);
   using vectors = new SearchVectors(asking);
-  return await withRepair(access, place, () => asked({ access, place, vectors }, asking, signal));
+  return await withRepair(access, place, () => searchIndex({ access, place, vectors }, asking, signal));
 }
 
-interface AskedIndex {
+interface IndexToSearch {
   readonly access: IndexOptions;
   readonly place: IndexPlace | undefined;
   readonly vectors: SearchVectors;
 }
 
-async function asked(opened: AskedIndex, asking: Asking, signal: AbortSignal): Promise<Answered> {
+async function searchIndex(
+  opened: IndexToSearch,
+  asking: SearchRequest,
+  signal: AbortSignal,
+): Promise<Answered> {
   const { access, place, vectors } = opened;
   const found = await readable(access, place, signal);
   let isOldThere = false;
@@ -115,7 +119,7 @@ interface Opened {
 
 async function answered(
   { index, vectors, stale }: Opened,
-  asking: Asking,
+  asking: SearchRequest,
   signal: AbortSignal,
 ): Promise<Answered> {
   const { query, limit, below } = asking;
@@ -138,8 +142,8 @@ const percent = ({ share }: VectorShare): string => `${Math.floor(share * 100)} 
 
 /** The index, brought up to date; undefined, after a message with the reason, if only the old index can be used. */
 async function renew(
-  { access, vectors }: AskedIndex,
-  asking: Asking,
+  { access, vectors }: IndexToSearch,
+  asking: SearchRequest,
   isOldThere: boolean,
   signal: AbortSignal,
 ): Promise<OpenedIndex | undefined> {
@@ -185,7 +189,7 @@ export async function belowOf(
 ): Promise<string | null> {
   if (given === undefined || given === "") return null;
   const from = /^\.\.?(?:\/|$)/.test(given) ? [current, workspace] : [workspace];
-  const real = await firstThere(
+  const real = await firstExisting(
     from.map((folder) => path.resolve(folder, given)),
     workspace,
     given,
@@ -194,7 +198,7 @@ export async function belowOf(
   return below === "" ? null : below;
 }
 
-async function firstThere(places: readonly string[], workspace: string, given: string): Promise<string> {
+async function firstExisting(places: readonly string[], workspace: string, given: string): Promise<string> {
   let failure = usage(`--below ${given} lies outside of ${workspace}`);
   for (const place of places)
     try {

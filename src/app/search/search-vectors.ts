@@ -6,7 +6,7 @@ import type { Host } from "../host.ts";
 import type { FoundEmbedder, Patience } from "./embedder-access.ts";
 
 /** How long a search waits for the vectors of changed chunks. */
-const SOME_MS = 3000;
+const EMBED_SOME_MS = 3000;
 /** How long a failed model is left alone: a run has many searches, and each would wait for it. */
 const REST_MS = 60_000;
 
@@ -15,13 +15,13 @@ type Embedded = Pick<OpenedIndex, "facts" | "store">;
 
 /** The vectors of searches: the embedder is looked for once, and left alone for a while after a failure. */
 export class SearchVectors implements Disposable {
-  readonly #wanted: VectorsWanted;
+  readonly #wanted: VectorParts;
   readonly #now: () => number;
   #found: Promise<Vectors> | undefined;
   #failure: { readonly why: string; readonly at: number } | undefined;
 
   /** `now` in milliseconds of any monotonic clock. */
-  constructor(wanted: VectorsWanted, now = (): number => performance.now()) {
+  constructor(wanted: VectorParts, now = (): number => performance.now()) {
     this.#wanted = wanted;
     this.#now = now;
   }
@@ -32,11 +32,11 @@ export class SearchVectors implements Disposable {
     const vectors = await this.#find(signal);
     if (vectors.kind === "none" || vectors.model.id !== index.facts.model) return;
     const { name } = vectors.model;
-    const late = AbortSignal.timeout(SOME_MS);
+    const late = AbortSignal.timeout(EMBED_SOME_MS);
     const outcome = await embedIn(index, vectors, () => undefined, AbortSignal.any([signal, late]));
     signal.throwIfAborted();
     if (outcome.kind === "whole" || outcome.asked > 0) return;
-    this.#fail(late.aborted ? `${name} gave no vector within ${SOME_MS / 1000} s` : outcome.reason);
+    this.#fail(late.aborted ? `${name} gave no vector within ${EMBED_SOME_MS / 1000} s` : outcome.reason);
   }
 
   /** The vector of a question, if the index has vectors to compare with. */
@@ -102,7 +102,7 @@ export class SearchVectors implements Disposable {
 /** The embedder, or why there is none. */
 export type Vectors = FoundEmbedder & Disposable;
 
-interface VectorsWanted {
+interface VectorParts {
   readonly host: Host;
   readonly settings: Settings;
   /** The origin of each setting: a model that the user did not name is asked only if it runs on this machine. */
@@ -114,7 +114,7 @@ interface VectorsWanted {
 
 /** Looks for an embedder, and asks for the length of its vectors. Only an abort rejects. */
 export async function vectorsFor(
-  { host, settings, origins, note, patience }: VectorsWanted,
+  { host, settings, origins, note, patience }: VectorParts,
   signal: AbortSignal,
 ): Promise<Vectors> {
   const { embedderAccess } = await import("./embedder-access.ts");

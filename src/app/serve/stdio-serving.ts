@@ -17,7 +17,7 @@ interface Serving {
 const TAKES_MS = 10_000;
 
 /** Earlier output is still delivered, but a peer that stops reading no longer keeps the process alive. */
-function leaveBehind(): void {
+function exitWhenStuck(): void {
   let left = stdout.waiting;
   setInterval(() => {
     if (stdout.isBehind && stdout.waiting === left) process.exit();
@@ -40,7 +40,7 @@ export async function untilLeft(
     await serving.close();
     await end(signal.aborted ? { how: "cancelled", signal: signalOf(signal) } : { how: "served" });
   }
-  leaveBehind();
+  exitWhenStuck();
   if (!signal.aborted) return EXIT.done;
   const by = signalOf(signal);
   // A peer that closes both ends has left, whichever end is noticed first.

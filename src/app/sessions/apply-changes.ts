@@ -53,7 +53,7 @@ export function applySession(
     const isPart = layer.incomplete || prepared.refused.length > 0;
     if (dryRun || blocked.length > 0 || (onlyWhole === true && isPart))
       return { ...told, blocked, done: false, whole: false };
-    const allowedOps = prepared.ops.filter(({ path }) => !isOf(path, declined));
+    const allowedOps = prepared.ops.filter(({ path }) => !isInAny(path, declined));
     const ops = standing(allowedOps, prepared.ops);
     const allowed = { ...prepared, ops };
     const chosen =
@@ -111,7 +111,7 @@ async function decide(
 ): Promise<Decided> {
   const dangerous = handoff.filter(({ tier }) => tier === "dangerous");
   for (const path of accept)
-    if (path !== WHOLE_TIER && !handoff.some((each) => each.path === path)) throw unknown(path);
+    if (path !== WHOLE_TIER && !handoff.some((each) => each.path === path)) throw unknownPath(path);
   const open = dangerous.filter(({ path }) => !accept.includes(path) && !accept.includes(WHOLE_TIER));
   if (prompter === undefined) return { blocked: open.map(({ path }) => path), declined: [] };
   const declined: string[] = [];
@@ -121,7 +121,7 @@ async function decide(
   return { blocked: [], declined };
 }
 
-const unknown = (path: string): HarnessError =>
+const unknownPath = (path: string): HarnessError =>
   new HarnessError(
     EXIT.usage,
     `--accept ${JSON.stringify(path)}: nothing of that name waits to be accepted`,
@@ -129,7 +129,7 @@ const unknown = (path: string): HarnessError =>
   );
 
 /** A folder name covers everything in the folder. */
-const isOf = (path: string, told: readonly string[]): boolean => told.some((each) => isInside(each, path));
+const isInAny = (path: string, told: readonly string[]): boolean => told.some((each) => isInside(each, path));
 
 /**
  * A typed path, relative to the workspace: read from the current folder if that lies in the workspace, otherwise from

@@ -25,4 +25,4 @@ export async function* bundlesBelow(env: Host["env"], address: string): AsyncGen
 }
 
 /** Trouble of the bucket itself, which affects all of its objects. */
-export const isAway = (thrown: unknown): boolean => thrown instanceof BucketTrouble && thrown.passing;
+export const isTransient = (thrown: unknown): boolean => thrown instanceof BucketTrouble && thrown.passing;

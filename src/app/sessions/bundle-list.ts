@@ -44,13 +44,15 @@ export async function bundledSessions(
   { query = "", limit }: BundleFilter,
 ): Promise<BundleList> {
   const many = await filesAt(host, place);
-  const { files, isOwn } = many ?? { files: [{ file: place }], isOwn: () => true };
+  const { files, isFatal } = many ?? { files: [{ file: place }], isFatal: () => true };
   const found: { sessions: BundledSession[]; faults: string[] } = { sessions: [], faults: [] };
   let seen = 0;
   for await (const { file, fault } of files as AsyncIterable<Candidate> | Iterable<Candidate>) {
     seen += 1;
-    const told: Looked =
-      fault === undefined ? await look(host, file, { query, alone: many === undefined, isOwn }) : { fault };
+    const told: BundleLook =
+      fault === undefined
+        ? await readOne(host, file, { query, alone: many === undefined, isFatal })
+        : { fault };
     if (told.fault !== undefined) found.faults.push(told.fault);
     if (found.faults.length === MOST_FAULTS) {
       found.faults.push(`${place}: the files behind ${file} were not looked at`);
@@ -67,43 +69,43 @@ export async function bundledSessions(
   );
 }
 
-interface Many {
+interface FileGroup {
   readonly files: AsyncIterable<Candidate>;
   /** Whether the error affects all files, and so ends the list. */
-  readonly isOwn: (thrown: HarnessError) => boolean;
+  readonly isFatal: (thrown: HarnessError) => boolean;
 }
 
 /** Undefined for a single file. */
-async function filesAt({ env }: Pick<Host, "env">, place: string): Promise<Many | undefined> {
+async function filesAt({ env }: Pick<Host, "env">, place: string): Promise<FileGroup | undefined> {
   if (isBucketAddress(place)) {
     if (place.endsWith(".tar")) return undefined;
-    const { bundlesBelow, isAway } = await import("./bundle-bucket.ts");
-    return { files: bounded(bundlesBelow(env, place), place), isOwn: isAway };
+    const { bundlesBelow, isTransient } = await import("./bundle-bucket.ts");
+    return { files: bounded(bundlesBelow(env, place), place), isFatal: isTransient };
   }
   const isFolder = await stat(place).then(
     (stats) => stats.isDirectory(),
     () => false,
   );
-  return isFolder ? { files: filesIn(place), isOwn: () => false } : undefined;
+  return isFolder ? { files: filesIn(place), isFatal: () => false } : undefined;
 }
 
 async function* bounded(files: AsyncIterable<string>, place: string): AsyncGenerator<Candidate> {
   let entries = 0;
   for await (const file of files) {
     if ((entries += 1) > MOST_ENTRIES) {
-      yield unlooked(place);
+      yield tooManyEntries(place);
       return;
     }
     yield { file };
   }
 }
 
-const unlooked = (place: string): Candidate => ({
+const tooManyEntries = (place: string): Candidate => ({
   file: place,
   fault: `${place}: more than ${MOST_ENTRIES} files; not all were looked at`,
 });
 
-interface Looked {
+interface BundleLook {
   readonly session?: BundledSession;
   readonly fault?: string;
 }
@@ -111,21 +113,25 @@ interface Looked {
 /**
  * The error of a bundle that is named alone keeps its exit code; among many, an error must not hide the other bundles.
  */
-async function look(
+async function readOne(
   host: Pick<Host, "env">,
   file: string,
-  { query, isOwn, alone }: { readonly query: string; readonly alone: boolean; readonly isOwn: Many["isOwn"] },
-): Promise<Looked> {
+  {
+    query,
+    isFatal,
+    alone,
+  }: { readonly query: string; readonly alone: boolean; readonly isFatal: FileGroup["isFatal"] },
+): Promise<BundleLook> {
   try {
     const read = await readBundle(host, file, alone ? "follow" : "refuse");
     const { broken } = read.opened.audit;
     const fault =
       broken === null ? {} : { fault: `${file}: its audit is broken at line ${broken.line}: ${broken.why}` };
-    return says(read, query.toLowerCase())
+    return matches(read, query.toLowerCase())
       ? { ...fault, session: { ...infoOfBundle(read), bundle: file } }
       : fault;
   } catch (thrown) {
-    if (alone || !(thrown instanceof HarnessError) || isOwn(thrown)) throw thrown;
+    if (alone || !(thrown instanceof HarnessError) || isFatal(thrown)) throw thrown;
     return { fault: thrown.message };
   }
 }
@@ -133,7 +139,7 @@ async function look(
 const newestFirst = (a: BundledSession, b: BundledSession): number =>
   b.changed - a.changed || (a.id < b.id ? 1 : -1);
 
-const says = (read: ReadBundle, query: string): boolean =>
+const matches = (read: ReadBundle, query: string): boolean =>
   infoOfBundle(read).title.toLowerCase().includes(query) ||
   recordsOfBundle(read).some(
     (record) => record.kind === "message" && record.message.text.toLowerCase().includes(query),
@@ -169,7 +175,7 @@ async function* filesIn(place: string): AsyncGenerator<Candidate> {
       else if (kind === "file" && (await mayBeOne(file))) yield { file };
     }
     if (entries > MOST_ENTRIES) {
-      yield unlooked(place);
+      yield tooManyEntries(place);
       return;
     }
   }

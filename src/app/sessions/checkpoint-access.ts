@@ -11,7 +11,7 @@ import { storeFolder } from "../../sessions/checkpoints/store-place.ts";
 import type { WholeStep } from "../../sessions/checkpoints/spans.ts";
 import type { Host } from "../host.ts";
 import { namedCluster } from "../named-engine.ts";
-import type { TakenBack } from "../run/mode-note.ts";
+import type { UndoneStep } from "../run/mode-note.ts";
 
 /** Opens the checkpoint stores of workspaces; their code is loaded on first use. */
 export async function checkpointStores(): Promise<(place: CheckpointPlace) => CheckpointStore> {
@@ -108,7 +108,7 @@ export async function diffOfSession({ places }: Host, session: Session, from: nu
 }
 
 /** Undo and redo steps of a person that no later work of the session followed. */
-export async function takenBack({ places }: Host, session: Session): Promise<readonly TakenBack[]> {
+export async function takenBack({ places }: Host, session: Session): Promise<readonly UndoneStep[]> {
   const all = session.steps.all();
   const last = all.findLastIndex(({ kind }) => kind === "call" || kind === "lost");
   const steps = all.slice(last + 1).flatMap((each) => {

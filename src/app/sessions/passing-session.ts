@@ -8,7 +8,7 @@ import type { Session, SessionAbout, SessionStore } from "../../core/session.ts"
 import { forgetBase } from "../../sessions/layer-base.ts";
 import { openStore } from "../../sessions/session-store.ts";
 import type { Host } from "../host.ts";
-import { passingIn } from "./session-access.ts";
+import { passingFolder } from "./session-access.ts";
 import { checkpointStores } from "./checkpoint-access.ts";
 import { removeSession } from "./session-changes.ts";
 import { makeFolder } from "../../platform/folders.ts";
@@ -31,7 +31,7 @@ export async function passingSession(
 ): Promise<PassingSession> {
   const id = store.reserve();
   const { pid, start, boot } = await thisProcess();
-  const folder = path.join(passingIn(host.places.state), `${id}.${pid}-${start}-${boot}`);
+  const folder = path.join(passingFolder(host.places.state), `${id}.${pid}-${start}-${boot}`);
   makeFolder(folder);
   const own = openStore(folder);
   return {
@@ -48,7 +48,7 @@ export async function passingSession(
   };
 }
 
-interface Left {
+interface Leftover {
   readonly folder: string;
   readonly session: string;
   readonly owner: Owner;
@@ -59,26 +59,26 @@ interface Left {
  * cannot be cleared now is left to the next command.
  */
 export async function clearPassed({ places }: Host): Promise<void> {
-  const root = passingIn(places.state);
+  const root = passingFolder(places.state);
   const names = await readdir(root).catch((thrown: unknown) => {
     if (errorCode(thrown) === "ENOENT") return [];
     throw thrown;
   });
   for (const name of names) {
-    const left = leftBy(root, name);
+    const left = leftoverOf(root, name);
     if (left === undefined || (await isAlive(left.owner))) continue;
-    await cleared(places.state, left).catch(() => undefined);
+    await clearLeftover(places.state, left).catch(() => undefined);
   }
 }
 
-function leftBy(root: string, name: string): Left | undefined {
+function leftoverOf(root: string, name: string): Leftover | undefined {
   const [, session, pid, start = "", boot = ""] = /^(\w+)\.(\d+)-(\d+)-([\w-]+)$/.exec(name) ?? [];
   if (session === undefined) return undefined;
   return { folder: path.join(root, name), session, owner: { pid: Number(pid), start, boot } };
 }
 
 /** The folder is removed last, so that a clearing that is killed can start again. */
-async function cleared(stateDir: string, { folder, session }: Left): Promise<void> {
+async function clearLeftover(stateDir: string, { folder, session }: Leftover): Promise<void> {
   const workspace = workspaceOf(folder, session);
   await giveUpLayer(stateDir, session);
   if (workspace !== undefined) {

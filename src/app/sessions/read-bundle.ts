@@ -88,7 +88,7 @@ export function shownBundle(read: ReadBundle): ShownBundle {
     audit: auditOfBundle(read),
     diff: patchOfBundle(read),
   });
-  const bundle: FromBundle = { file, sha256: hash, not_held: notHeld(parts) };
+  const bundle: FromBundle = { file, sha256: hash, not_held: missingParts(parts) };
   return { manifest, sha256: hash, report: cleaned({ ...report, bundle }, maskSecrets) };
 }
 
@@ -109,7 +109,7 @@ const EMPTY: Readonly<Partial<Record<keyof Parts, string>>> = {
 };
 
 /** The parts of a session on this machine that a bundle lacks. */
-function notHeld(parts: Parts): readonly string[] {
+function missingParts(parts: Parts): readonly string[] {
   const empty = Object.entries(EMPTY).filter(([name]) => parts[name as keyof Parts].length === 0);
   return [
     "full outputs that the model was shown in pages",

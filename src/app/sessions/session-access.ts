@@ -20,11 +20,11 @@ export async function withSessions<T>(host: Host, work: (store: SessionStore) =>
 }
 
 /** Where sessions lie that leave nothing behind. */
-export const passingIn = (stateDir: string): string => path.join(stateDir, "passing");
+export const passingFolder = (stateDir: string): string => path.join(stateDir, "passing");
 
 /** Clears what killed commands left of such sessions, before sessions are read; usually there is nothing. */
 export async function clearLeft(host: Host): Promise<void> {
-  if (!holdsAny(passingIn(host.places.state))) return;
+  if (!holdsAny(passingFolder(host.places.state))) return;
   const { clearPassed } = await import("./passing-session.ts");
   await clearPassed(host);
 }
@@ -38,7 +38,7 @@ function holdsAny(folder: string): boolean {
 }
 
 /** Logs an event after the last one of a session: what a person did when no run was active. */
-export function logBehind(session: Session, body: EventBody): void {
+export function logAfterEnd(session: Session, body: EventBody): void {
   let last: AgentEvent | undefined;
   for (const event of session.events()) last = event;
   if (last !== undefined) session.log({ ...body, run: last.run, seq: last.seq + 1 });

@@ -20,7 +20,7 @@ import { forgetBase } from "../../sessions/layer-base.ts";
 import { dropFrozen, hasFrozen, lookForEngine, requireEngine } from "../box-access.ts";
 import { checkpointStores, endBoxes, endDeadBoxes } from "./checkpoint-access.ts";
 import type { Host } from "../host.ts";
-import { logBehind } from "./session-access.ts";
+import { logAfterEnd } from "./session-access.ts";
 import { holdSessions } from "./session-hold.ts";
 import { hostAt, namedCluster } from "../named-engine.ts";
 import { holdExisting, isEmpty } from "../../boxes/layers/hold-layer.ts";
@@ -241,7 +241,7 @@ export async function diffOfLayer(
   });
 }
 
-interface UndoWanted extends Omit<UndoRequest, "session" | "steps"> {
+interface UndoOptions extends Omit<UndoRequest, "session" | "steps"> {
   readonly say: (text: string) => void;
 }
 
@@ -259,7 +259,7 @@ export function requireStep({ id, steps }: Session, step: number): void {
 }
 
 /** Changes that were never applied to the folder cannot be undone there. */
-async function notYetThere({ places }: Host, { id }: Session): Promise<readonly string[]> {
+async function unappliedNote({ places }: Host, { id }: Session): Promise<readonly string[]> {
   const layer = await layerOf(places.state, id);
   if (layer === undefined || (await isEmpty(layer))) return [];
   return [
@@ -271,12 +271,12 @@ export async function undoSession(
   host: Host,
   sessions: SessionStore,
   session: Session,
-  { say, ...wanted }: UndoWanted,
+  { say, ...wanted }: UndoOptions,
 ): Promise<Undone> {
   const { id, steps } = session;
   requireStep(session, wanted.target);
   const all = steps.all();
-  if (all.length === 0 && !wanted.redo) return { ...NOTHING, notes: await notYetThere(host, session) };
+  if (all.length === 0 && !wanted.redo) return { ...NOTHING, notes: await unappliedNote(host, session) };
   return aloneIn(host, session.info().workspace, async (store) => {
     await endDeadBoxes(host, session);
     const finished = await finishUndo(store, (each) => stepsOf(sessions, each));
@@ -284,7 +284,7 @@ export async function undoSession(
     const undone = await undo(store, { ...wanted, session: id, steps });
     const whole = undone.refused.length === 0;
     if (undone.done)
-      logBehind(session, { type: "files.undone", to: wanted.redo ? null : wanted.target, whole });
+      logAfterEnd(session, { type: "files.undone", to: wanted.redo ? null : wanted.target, whole });
     return undone;
   });
 }

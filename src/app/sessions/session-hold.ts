@@ -36,7 +36,7 @@ export async function holdSession(
 const POLL_MS = 100;
 
 /** Like holdSession, but waits for a holder that is about to finish, as long as `waits` returns true. */
-export async function holdBehind(
+export async function holdWhenFree(
   host: Host,
   session: string,
   waits: () => boolean,

@@ -2,7 +2,7 @@ import { isEmpty } from "../../boxes/layers/hold-layer.ts";
 import { type Layer, layerOf } from "../../boxes/layers/layer-record.ts";
 import type { ConfigRequest } from "../../config/load-config.ts";
 import type { SettingKey } from "../../config/settings-schema.ts";
-import { hostAt, isAsked, namedCluster } from "../named-engine.ts";
+import { hostAt, isDefaultEngine, namedCluster } from "../named-engine.ts";
 import type { Host } from "../host.ts";
 import { openSessions, type SessionChoice, sessionsWorkspace } from "./session-access.ts";
 
@@ -51,7 +51,7 @@ export async function liesElsewhere(host: Host, id: string): Promise<string | un
   const { engine: kind, at } = layer;
   const isCluster = (await namedCluster(host)) !== undefined;
   if (kind !== undefined) return isCluster ? undefined : (at ?? "a cluster");
-  return at === undefined || (!isCluster && (await isAsked(host, at))) ? undefined : at;
+  return at === undefined || (!isCluster && (await isDefaultEngine(host, at))) ? undefined : at;
 }
 
 async function copyOf({ places }: Host, id: string): Promise<Layer | undefined> {

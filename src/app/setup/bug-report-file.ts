@@ -48,7 +48,7 @@ export async function writeBugReport({ host, workspace, load, file }: Bundling):
     checks: await checkUp(host, workspace, load),
     settings: config === undefined ? [] : settingsSet(config.settings, config.origins),
     variables: Object.keys(host.env)
-      .filter((name) => TELLING.test(name))
+      .filter((name) => REPORTED_VARIABLES.test(name))
       .toSorted(),
     logs: await keptLogs(diagnosticsFolder(host)),
   };
@@ -69,7 +69,7 @@ async function putNew(file: string, text: string, own: boolean): Promise<void> {
 }
 
 /** Variables that change what harness does; of others not even the name is reported. */
-const TELLING =
+const REPORTED_VARIABLES =
   /^(?:HARNESS_|OTEL_|DOCKER_|OLLAMA_|OPENAI_|ANTHROPIC_|QDRANT_|XDG_|NODE_|LC_|LANG$|TERM$|CI$|NO_COLOR$|FORCE_COLOR$|TMPDIR$|(?:HTTPS?|NO|ALL)_PROXY$)/i;
 const SECRET_NAME = /key|token|secret|passw|pwd|credential|auth|cookie|session|headers|dsn|connection/i;
 

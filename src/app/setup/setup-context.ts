@@ -79,7 +79,7 @@ export async function sidecarStep(
   return state === "ok" ? done(detail) : standIn(INSTEAD[service], detail);
 }
 
-export interface TornDown {
+export interface TeardownResult {
   readonly boxes: number;
   readonly sidecars: Awaited<ReturnType<typeof downSidecars>>;
   readonly images: readonly string[];
@@ -107,7 +107,10 @@ export async function hasModels(host: Host): Promise<boolean> {
 }
 
 /** Stops the sidecars and removes the boxes of this user, and removes whatever else is to be purged. */
-export async function tearDown(host: Host, { images: purge, volumes, models }: Purge): Promise<TornDown> {
+export async function tearDown(
+  host: Host,
+  { images: purge, volumes, models }: Purge,
+): Promise<TeardownResult> {
   const engine = await requireEngine(host);
   const boxes = await removeBoxes(engine, host.uid);
   const keep = models ? [] : [MODELS_VOLUME];

@@ -43,7 +43,7 @@ const OUTPUT_CHARACTERS = 4000;
 const LISTED = 200;
 
 /** For steps that are repeated. */
-interface Again {
+interface Repetition {
   readonly env: Readonly<Record<string, string>>;
   /** The number of the first repeated step. */
   readonly first: number;
@@ -55,13 +55,13 @@ export async function runSteps(
   running: Running,
   plan: readonly PlannedStep[],
   signal: AbortSignal,
-  again?: Again,
+  again?: Repetition,
 ): Promise<RunSteps> {
   const there = await programsIn(running.box, plan, signal);
   const ran: RunStep[] = [];
   const notRun: string[] = [];
   const waiting = [...plan];
-  const seen = await changesSeen(running.box);
+  const seen = await currentChanges(running.box);
   for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
     const lacks = next.needs.filter((name) => !there.has(name));
     if (lacks.length > 0) {
@@ -107,7 +107,7 @@ interface StepAt {
   readonly isElsewhere: boolean;
 }
 
-interface Around {
+interface StepContext {
   readonly seen: Map<string, string>;
   readonly signal: AbortSignal;
 }
@@ -116,7 +116,7 @@ async function runStep(
   running: Running,
   planned: PlannedStep,
   at: StepAt,
-  { seen, signal }: Around,
+  { seen, signal }: StepContext,
 ): Promise<RunStep> {
   const { box, canaries, connections } = running;
   const before = connections.length;
@@ -130,7 +130,7 @@ async function runStep(
     ...(planned.folder === "" ? {} : { folder: `${box.workspace}/${planned.folder}` }),
   };
   const result = await box.exec(request, signal);
-  const changes = changesSince(seen, await changesSeen(box));
+  const changes = changesSince(seen, await currentChanges(box));
   const observed = result.observed ?? NOT_OBSERVED;
   const own = connections.slice(before);
   const { exit_code, cause, reason, duration_ms, timed_out, leftovers, peak } = result;
@@ -201,7 +201,7 @@ function outputOf({ stdout, stderr }: ExecResult): string {
   return lines.join("\n").slice(-OUTPUT_CHARACTERS);
 }
 
-async function changesSeen(box: OwnedBox): Promise<Map<string, string>> {
+async function currentChanges(box: OwnedBox): Promise<Map<string, string>> {
   const seen = new Map<string, string>();
   for (const { what, kind, mode, path } of (await box.changes()).all)
     seen.set(path, `${what satisfies Change["what"]} ${kind} ${mode}`);

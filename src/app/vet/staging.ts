@@ -35,7 +35,7 @@ export interface Staged extends AsyncDisposable {
   readonly notRun: string | null;
 }
 
-type Wanted = Exclude<Subject, { readonly kind: "folder" }>;
+type StagedSubject = Exclude<Subject, { readonly kind: "folder" }>;
 
 interface Filled {
   readonly commit: string | null;
@@ -43,16 +43,20 @@ interface Filled {
   readonly notRun: string | null;
 }
 
-export async function stage(options: VetOptions, wanted: Wanted, signal: AbortSignal): Promise<Staged> {
+export async function stage(
+  options: VetOptions,
+  wanted: StagedSubject,
+  signal: AbortSignal,
+): Promise<Staged> {
   if (wanted.kind === "archive")
-    return staged(options, { granted: [], fill: (box) => unpacked(box, wanted.path, signal) }, signal);
+    return staged(options, { granted: [], fill: (box) => unpackArchive(box, wanted.path, signal) }, signal);
   const refused: Connection[] = [];
   const onConnection = (one: Connection): void => {
     if (one.verdict === "denied") refused.push(one);
   };
   const fill = async (box: OwnedBox): Promise<Filled> => {
-    const filled = await cloned(box, wanted, signal).catch((thrown: unknown) => {
-      throw ledAway(wanted, refused, thrown);
+    const filled = await cloneRepository(box, wanted, signal).catch((thrown: unknown) => {
+      throw redirectError(wanted, refused, thrown);
     });
     return { ...filled, findings: cloneFindings(refused.map(({ host, port }) => `${host}:${port}`)) };
   };
@@ -192,9 +196,9 @@ const MOST_PACKED = 1024 * MiB;
 const UNPACK_MS = 120_000;
 const KEEP = { head: 512 * 1024, tail: 16 * 1024 };
 
-type Told = Unpacked & { readonly error?: string };
+type UnpackReport = Unpacked & { readonly error?: string };
 
-async function unpacked(box: OwnedBox, file: string, signal: AbortSignal): Promise<Filled> {
+async function unpackArchive(box: OwnedBox, file: string, signal: AbortSignal): Promise<Filled> {
   const { size } = await lstat(file);
   if (size > MOST_PACKED) throw unreadable(file, "it is larger than 1 GiB");
   const limits = [MOST_BYTES, MOST_ENTRIES].map(String);
@@ -209,12 +213,12 @@ async function unpacked(box: OwnedBox, file: string, signal: AbortSignal): Promi
   return { commit: null, findings: archiveFindings(told), notRun };
 }
 
-const TOO_LONG: Told = { entries: 0, bytes: 0, packed: 0, stopped: "time", left_out: [] };
+const TOO_LONG: UnpackReport = { entries: 0, bytes: 0, packed: 0, stopped: "time", left_out: [] };
 
-function parsed(result: ExecResult): Told | undefined {
+function parsed(result: ExecResult): UnpackReport | undefined {
   const line = new TextDecoder().decode(result.stdout.head).trim().split("\n").at(-1) ?? "";
   try {
-    return JSON.parse(line) as Told;
+    return JSON.parse(line) as UnpackReport;
   } catch {
     return undefined;
   }
@@ -264,7 +268,7 @@ function grantsFor({ from }: Git, { settings }: VetOptions): readonly string[] {
 }
 
 /** The reason of a failed clone if the network refused a connection: only the named host can be reached. */
-function ledAway({ from }: Git, refused: readonly Connection[], thrown: unknown): unknown {
+function redirectError({ from }: Git, refused: readonly Connection[], thrown: unknown): unknown {
   const first = refused[0];
   if (first === undefined || "path" in from || !(thrown instanceof HarnessError)) return thrown;
   const { url } = from;
@@ -302,8 +306,8 @@ export const GIT = [
     .flatMap((setting) => ["-c", setting]),
 ] as const;
 
-async function cloned(box: OwnedBox, { from, ref }: Git, signal: AbortSignal): Promise<Filled> {
-  const source = "path" in from ? await taken(box, from.path, signal) : from.url.href;
+async function cloneRepository(box: OwnedBox, { from, ref }: Git, signal: AbortSignal): Promise<Filled> {
+  const source = "path" in from ? await copyRepository(box, from.path, signal) : from.url.href;
   const tree = `${box.workspace}/tree`;
   const isCommit = ref !== null && /^[0-9a-f]{40}$/.test(ref);
   const branch = ref === null || isCommit ? [] : ["--branch", ref];
@@ -336,7 +340,7 @@ function noCommit(thrown: unknown): never {
 }
 
 /** Copies the repository's git directory into the box as a stream. */
-export async function taken(box: OwnedBox, folder: string, signal: AbortSignal): Promise<string> {
+export async function copyRepository(box: OwnedBox, folder: string, signal: AbortSignal): Promise<string> {
   const inner = path.join(folder, ".git");
   const found = await lstat(inner).catch(() => undefined);
   const root = found?.isDirectory() === true ? inner : folder;

@@ -8,7 +8,7 @@ import { compareReports } from "../../vet/compare-reports.ts";
 import { changesBetween, type TreeFacts } from "../../vet/look/changes-between.ts";
 import { lookAt } from "../../vet/look/look-at.ts";
 import { touches } from "../../vet/step-plan.ts";
-import { git, staged, taken } from "./staging.ts";
+import { git, staged, copyRepository } from "./staging.ts";
 import { isBare } from "./subject.ts";
 import type { VetOptions } from "./vet-box.ts";
 import { lockFiles, locksCompared } from "./vet-locks.ts";
@@ -70,7 +70,7 @@ async function savedReport(name: string): Promise<VetReport | undefined> {
 const notSaved = (name: string, why: string, cause?: unknown): HarnessError =>
   new HarnessError(EXIT.usage, `${name}: ${why}`, "harness vet --json REPO > report.json", cause);
 
-interface DiffWanted {
+interface DiffRequest {
   /** `BASE..HEAD`, `BASE...HEAD` for what HEAD adds since they diverged, or `BASE`. */
   readonly range: string;
   readonly name: string;
@@ -88,7 +88,7 @@ interface Ends {
  */
 export async function vetDiff(
   options: VetOptions,
-  { range, name }: DiffWanted,
+  { range, name }: DiffRequest,
   signal: AbortSignal,
 ): Promise<VetReport> {
   const started = performance.now();
@@ -111,7 +111,7 @@ export async function vetDiff(
   options.onProgress({ now: "taking both commits" });
   const ends: { found?: Ends } = {};
   const fill = async (box: OwnedBox) => {
-    ends.found = await takeBoth(box, { folder, from, to, apart }, signal);
+    ends.found = await extractBoth(box, { folder, from, to, apart }, signal);
     return { commit: ends.found.head, findings: [], notRun: null };
   };
   await using both = await staged(options, { granted: [], fill }, signal);
@@ -162,12 +162,12 @@ interface Taking {
 }
 
 /** Extracts into `tree/base` and `tree/head`. The repository's own settings do not count: only its objects are used. */
-async function takeBoth(
+async function extractBoth(
   box: OwnedBox,
   { folder, from, to, apart }: Taking,
   signal: AbortSignal,
 ): Promise<Ends> {
-  await taken(box, folder, signal);
+  await copyRepository(box, folder, signal);
   const source = `--git-dir=${box.workspace}/source.git`;
   const commitAt = async (name: string): Promise<string> =>
     (

@@ -33,7 +33,7 @@ import { mostPids, presetsIn, refuseGrants, stepsBox, type VetOptions } from "./
  * judged.
  */
 
-export interface VetWanted {
+export interface VetRequest {
   readonly name: string;
   /** The user's own command, run instead of those that are found. */
   readonly command: readonly string[] | null;
@@ -41,7 +41,7 @@ export interface VetWanted {
 
 export async function vetRepository(
   options: VetOptions,
-  wanted: VetWanted,
+  wanted: VetRequest,
   signal: AbortSignal,
 ): Promise<VetReport> {
   const { report } = await vetWithFacts(options, wanted, signal);
@@ -51,7 +51,7 @@ export async function vetRepository(
 /** The report, with the facts that trees are compared by. */
 export async function vetWithFacts(
   options: VetOptions,
-  wanted: VetWanted,
+  wanted: VetRequest,
   signal: AbortSignal,
 ): Promise<{ readonly report: VetReport; readonly facts: TreeFacts }> {
   const started = performance.now();
@@ -75,7 +75,7 @@ interface Trying {
   readonly chooses?: (step: PlannedStep) => boolean;
 }
 
-interface Tried {
+interface TryResult {
   readonly looked: TreeLook;
   readonly judged: readonly Finding[];
   readonly steps: readonly RunStep[];
@@ -87,7 +87,7 @@ export async function tryTree(
   options: VetOptions,
   { tree, staged, command, chooses = () => true }: Trying,
   signal: AbortSignal,
-): Promise<Tried> {
+): Promise<TryResult> {
   const obeys = obeysIn(tree);
   const looking = lookAt(new FolderTree(tree), { signal, obeys });
   looking.catch(() => undefined);
@@ -244,7 +244,7 @@ async function commitIn(box: OwnedBox, signal: AbortSignal): Promise<string | nu
   return result.exit_code === 0 && /^[0-9a-f]{40,64}$/.test(text) ? text : null;
 }
 
-interface Reporting extends Tried {
+interface Reporting extends TryResult {
   readonly options: VetOptions;
   readonly kind: Subject["kind"];
   readonly name: string;

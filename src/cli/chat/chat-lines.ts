@@ -4,7 +4,7 @@ import { visible } from "../../core/text/visible.ts";
 import { belowItself, widthOfStream } from "../../render/tty/columns.ts";
 import { isStyled, type Output, styleText } from "../../render/tty/output.ts";
 import { answerTo, COMMANDS, slashOf } from "../slash/chat-commands.ts";
-import { besides, closing, HandoffNotes, requestsIn } from "../chat-view.ts";
+import { movedAndCommitted, closing, HandoffNotes, requestsIn } from "../chat-view.ts";
 import type { ChatScreen } from "./chat-screen.ts";
 
 /** The texts that a person typed here and in earlier chats. */
@@ -93,7 +93,7 @@ export class ChatLines {
       return false;
     }
     this.#tell(visible(found.note));
-    await this.#request(found.said, text);
+    await this.#request(found.text, text);
     return true;
   }
 
@@ -116,7 +116,7 @@ export class ChatLines {
     await this.#orSay(async () => {
       const finished = await chat.request(text + (await this.#parts.typed.named(typed)));
       // Also shown at the very end: a person who is not told could not find the moved files.
-      errors.write(besides(finished, errors));
+      errors.write(movedAndCommitted(finished, errors));
       if (!over()) errors.write(closing(finished, errors) + this.#handed.lines(finished.handoff, errors));
     });
     if (!over()) errors.write("\n");

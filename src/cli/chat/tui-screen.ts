@@ -19,7 +19,7 @@ import {
 } from "../../render/tui/line-editor.ts";
 import type { Key } from "../../render/tui/terminal-keys.ts";
 import {
-  replied,
+  replyTo,
   yesOrNo,
   type Choice,
   type QuestionPlace,
@@ -35,11 +35,11 @@ import { ChoicePanel, LinePanel, OpenPanel, type Panel, type Settled } from "./t
 const FRAME_MS = 40;
 const TICK_MS = 120;
 /** Work that ends sooner shows no activity. */
-const SOON_MS = 150;
+const ACTIVITY_DELAY_MS = 150;
 /** A larger number of blocks at once would delay the keys. */
 const BLOCKS_A_FRAME = 200;
 /** Rows of a question's answers, and of what is below the page. */
-const BESIDE = 12;
+const QUESTION_ROWS = 12;
 
 const ANSWER = answerRowsOn(stdout);
 
@@ -134,12 +134,12 @@ export class TuiScreen implements ChatScreen {
     this.#turns(async (): Promise<Reply> => {
       const place: QuestionPlace = {
         output: stdout,
-        beside: BESIDE,
+        beside: QUESTION_ROWS,
         choose: (step, going) => this.#choose(step, going),
         line: (words, initial, going) => this.#write(words, initial, going),
         tell: (text) => void this.#urgent.push(...text.trimEnd().split("\n")),
       };
-      return replied({ place, question, signal, rulesFor: this.#parts.rulesFor, edits: true });
+      return replyTo({ place, question, signal, rulesFor: this.#parts.rulesFor, edits: true });
     });
 
   readonly askInWords: ChatScreen["askInWords"] = (asked, signal) =>
@@ -248,7 +248,7 @@ export class TuiScreen implements ChatScreen {
     this.#timer = undefined;
     if (this.#closed) return;
     const now = systemClock.now();
-    const busy = this.#since !== undefined && now - this.#since >= SOON_MS;
+    const busy = this.#since !== undefined && now - this.#since >= ACTIVITY_DELAY_MS;
     const above = this.#takeRows();
     const view = {
       state: this.#state,
@@ -411,7 +411,7 @@ export class TuiScreen implements ChatScreen {
     const choice = await this.#asked<Choice>(panel, shown, signal);
     if (choice === undefined) return "no";
     // A question without a text of its own is shown next to its answer, for the history on the screen.
-    const asked = shown === "" ? fitted(step.asks, this.#width - BESIDE) : "";
+    const asked = shown === "" ? fitted(step.asks, this.#width - QUESTION_ROWS) : "";
     const chosen = `${asked}  ❯ ${choice.is === "interrupt" ? "interrupted" : panel.picked}`;
     this.#urgent.push(styleText("dim", chosen, { stream: stdout }));
     return choice.is;

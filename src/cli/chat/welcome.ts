@@ -26,7 +26,7 @@ export async function welcome(
   if (isWelcomed(host) && !hasFailed(await modelChecks(host, config.settings), "model")) return;
   await untilInterrupted(async (signal) => {
     stderr.write(headline(stderr));
-    const checks = await looked(() => firstChecks(host, config.settings));
+    const checks = await runChecks(() => firstChecks(host, config.settings));
     stderr.write(`${healthTable(checks, stderr)}\n`);
     if (hasFailed(checks, "image")) await offerImage(host, signal);
     if (hasFailed(checks, "model")) await offerModel(host, signal);
@@ -45,7 +45,7 @@ const hasFailed = (checks: readonly Health[], what: string): boolean =>
 const headline = (stream: Output): string =>
   `${styleText("bold", "Welcome to harness.", { stream })} No model is chosen yet; a look at this machine:\n\n`;
 
-async function looked(look: () => Promise<readonly Health[]>): Promise<readonly Health[]> {
+async function runChecks(look: () => Promise<readonly Health[]>): Promise<readonly Health[]> {
   using _ = new ProgressLine(stderr, { what: "looking", quiet: false, endIsTold: true });
   return await look();
 }
@@ -55,13 +55,13 @@ async function offerImage(host: Host, signal: AbortSignal): Promise<void> {
   if (!(await confirm(question, false, signal))) return;
   const { buildImage } = await import("../../app/own-boxes.ts");
   using progress = new ProgressLine(stderr, { what: "sandbox image", quiet: false });
-  await told(async () => (await buildImage(host, { rebuild: false, onLine: progress.line }))(signal));
+  await orReport(async () => (await buildImage(host, { rebuild: false, onLine: progress.line }))(signal));
 }
 
 /** Offers a model as `harness init` does. */
 async function offerModel(host: Host, signal: AbortSignal): Promise<void> {
   const run = await import("../../app/setup/first-run.ts");
-  await told(async () => {
+  await orReport(async () => {
     const own = await run.ownSettings(host);
     const answers = await run.askPlaces(run.serverPlaces(host, own), signal);
     const offers = run.wantedOffers(run.rankedOffers(answers, own), answers, undefined);
@@ -78,7 +78,7 @@ async function offerModel(host: Host, signal: AbortSignal): Promise<void> {
 }
 
 /** Reports a failure with what to type next, without keeping the person from the chat. */
-async function told(work: () => Promise<unknown>): Promise<void> {
+async function orReport(work: () => Promise<unknown>): Promise<void> {
   try {
     await work();
   } catch (thrown) {

@@ -145,7 +145,7 @@ export class Batch extends HarnessCommand {
     const telling = {
       folder,
       warn: say,
-      onResult: (result: RowResult, ended: number) => tell(result, `${ended}/${rows.length}`, flags),
+      onResult: (result: RowResult, ended: number) => printResult(result, `${ended}/${rows.length}`, flags),
     };
     using stopped = interruption();
     if (onCluster !== undefined) {
@@ -207,7 +207,7 @@ export class Batch extends HarnessCommand {
       {
         row,
         kept,
-        told: flags.told ?? null,
+        resultFile: flags.told ?? null,
         budget: budgetOf(limitsFrom(flags, settings.max_turns)),
         plan: {
           host: this.host,
@@ -223,7 +223,7 @@ export class Batch extends HarnessCommand {
       },
       stopped.signal,
     );
-    tell(result, "1/1", flags);
+    printResult(result, "1/1", flags);
     process.exitCode = result.exit_code;
   }
 
@@ -305,7 +305,7 @@ async function requirePage(file: string): Promise<void> {
   await requireReportPlace(file, REPORT_MARK);
 }
 
-function tell(
+function printResult(
   result: RowResult,
   nth: string,
   { json, quiet }: { readonly json: boolean; readonly quiet: boolean },

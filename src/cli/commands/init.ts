@@ -50,11 +50,11 @@ export class Init extends HarnessCommand {
   }
 
   /** A caller that wants JSON is not a person to ask. */
-  #isThere({ json }: Pick<Asked, "json">): boolean {
+  #isThere({ json }: Pick<InitRequest, "json">): boolean {
     return isTerminal() && !json;
   }
 
-  async #settle(offer: ServerOffer, changes: readonly SettingChange[], asked: Asked): Promise<void> {
+  async #settle(offer: ServerOffer, changes: readonly SettingChange[], asked: InitRequest): Promise<void> {
     const [file] = this.host.places.configFiles;
     const kept = asked.yes && changes.some(overwrites);
     const unasked = !asked.yes && !this.#isThere(asked);
@@ -71,7 +71,7 @@ export class Init extends HarnessCommand {
   }
 }
 
-interface Asked {
+interface InitRequest {
   readonly yes: boolean;
   readonly json: boolean;
   readonly signal: AbortSignal;

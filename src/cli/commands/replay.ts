@@ -119,7 +119,7 @@ export class Replay extends HarnessCommand {
       events,
       ownWord,
       workspace: await runWorkspace(folder),
-      isolation: thrownAway(config.settings),
+      isolation: throwawayIsolation(config.settings),
       onCall: (each: ReplayedCall): void => {
         counts[each.outcome] += 1;
         if (json) answerJson(each);
@@ -172,7 +172,7 @@ export class Replay extends HarnessCommand {
       if (json) answerJson(each);
       else if (each.outcome !== "same" || !quiet) answer(rerunLines(each, stdout));
     };
-    const shape = { ...settings, isolation: thrownAway(settings) };
+    const shape = { ...settings, isolation: throwawayIsolation(settings) };
     const input = { host: this.host, settings: shape, store, session, quiet, onResult };
     await untilInterrupted((signal) => replayRun(commands, input, signal));
     this.#sum(counts, json);
@@ -184,7 +184,7 @@ function* eventsOf(session: Session): Generator<AgentEvent> {
 }
 
 /** A copy if the settings, or an engine that sees no file of this machine, require one. */
-const thrownAway = ({ isolation }: Pick<Settings, "isolation">): "overlay" | "copy" =>
+const throwawayIsolation = ({ isolation }: Pick<Settings, "isolation">): "overlay" | "copy" =>
   isolation === "copy" ? "copy" : "overlay";
 
 interface Recorded {

@@ -58,12 +58,12 @@ export class Setup extends HarnessCommand {
   }
 }
 
-interface Wanted {
+interface SetupParts {
   readonly sidecars: boolean;
   readonly model: boolean;
 }
 
-async function bringUp(context: SetupContext, steps: Steps, { sidecars, model }: Wanted): Promise<void> {
+async function bringUp(context: SetupContext, steps: Steps, { sidecars, model }: SetupParts): Promise<void> {
   const engine = await steps.run(
     "engine",
     () => engineStep(context),

@@ -1,5 +1,5 @@
 import { Flags } from "@oclif/core";
-import type { ToldTrust } from "../../app/project/project-trust.ts";
+import type { ShownTrust } from "../../app/project/project-trust.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { visible } from "../../core/text/visible.ts";
 import { stderr, stdout } from "../../render/tty/output.ts";
@@ -29,18 +29,18 @@ export class Trust extends HarnessCommand {
     const trust = await import("../../app/project/project-trust.ts");
     const { runWorkspace } = await import("../../app/host.ts");
     const folder = await runWorkspace(workspaceOf(flags), "harness trust --cwd FOLDER");
-    const seen = await trust.seenTrust(this.host, folder);
+    const seen = await trust.readTrust(this.host, folder);
     const waiting = seen.told.items.filter(({ waits }) => waits);
     if (flags.revoke) await trust.revokeTrust(this.host, seen);
     else if (flags.yes !== undefined) await trust.trustByHash(this.host, seen, flags.yes);
     else if (!flags.show && waiting.length > 0) {
-      if (!isTerminal()) throw unasked();
+      if (!isTerminal()) throw noTerminal();
       await trust.askForTrust(this.host, seen, waiting, {
         show: (item) => stderr.write(itemText(item, stderr)),
         confirm: (question) => confirm(question, false),
       });
     }
-    const { told } = flags.show ? seen : await trust.seenTrust(this.host, folder);
+    const { told } = flags.show ? seen : await trust.readTrust(this.host, folder);
     if (flags.json) answerJson(told);
     else answer(flags.show ? trustText(told, stdout) : visible(closing(told, flags.revoke)));
     if (!flags.revoke && !allCounts(told)) process.exitCode = EXIT.refused;
@@ -48,18 +48,18 @@ export class Trust extends HarnessCommand {
 }
 
 /** The hash is only printed together with what it stands for. */
-const unasked = (): HarnessError =>
+const noTerminal = (): HarnessError =>
   new HarnessError(
     EXIT.usage,
     "this asks on a terminal, and there is none",
     "harness trust --show, then: harness trust --yes HASH",
   );
 
-const allCounts = ({ items, damage }: ToldTrust): boolean =>
+const allCounts = ({ items, damage }: ShownTrust): boolean =>
   damage === null &&
   items.every(({ waits, problem, standing }) => !waits && (problem === null || standing === "trusted"));
 
-function closing({ items, project, damage }: ToldTrust, revoked: boolean): string {
+function closing({ items, project, damage }: ShownTrust, revoked: boolean): string {
   if (revoked) return `nothing of ${project ?? "this folder"} is trusted any more`;
   if (items.length === 0) return "there is nothing here that would count";
   const rows = items.map(({ files, standing, waits, problem }) => {

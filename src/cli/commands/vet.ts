@@ -111,13 +111,13 @@ export class Vet extends HarnessCommand {
   }
 }
 
-interface Told {
+interface VetOutput {
   readonly value: VetReport | VetComparison;
   readonly text: () => string;
   readonly page: () => string;
 }
 
-interface Wanted {
+interface VetTarget {
   readonly range: string | undefined;
   readonly name: string;
   readonly words: readonly string[] | null;
@@ -125,9 +125,9 @@ interface Wanted {
 
 async function reported(
   options: VetOptions,
-  { range, name, words }: Wanted,
+  { range, name, words }: VetTarget,
   signal: AbortSignal,
-): Promise<Told> {
+): Promise<VetOutput> {
   const value = await (async (): Promise<VetReport> => {
     if (range === undefined) {
       const { vetRepository } = await import("../../app/vet/vet-repository.ts");
@@ -144,7 +144,7 @@ async function compared(
   options: VetOptions,
   both: readonly [string, string],
   signal: AbortSignal,
-): Promise<Told> {
+): Promise<VetOutput> {
   const { vetCompared } = await import("../../app/vet/vet-diff.ts");
   const value = await vetCompared(options, both, signal);
   const { comparisonPage } = await import("../../render/vet-page.ts");
@@ -167,13 +167,13 @@ interface Named {
   readonly words: readonly string[] | null;
 }
 
-interface Asked {
+interface VetFlags {
   readonly compare: boolean;
   readonly diff?: string | undefined;
 }
 
 /** Combinations that are refused, each with an alternative. */
-function refuseMixed({ compare, diff }: Asked, { name, other, words }: Named): void {
+function refuseMixed({ compare, diff }: VetFlags, { name, other, words }: Named): void {
   const several = compare || diff !== undefined;
   const rows: readonly (readonly [wrong: boolean, why: string, next: string])[] = [
     [words?.length === 0, "there is no command behind --", "harness vet . -- make"],

@@ -6,7 +6,7 @@ import { type Candidate, candidateLine, word } from "../../core/candidate.ts";
 import { PRESETS } from "../../core/grant.ts";
 import { stdout } from "../../render/tty/output.ts";
 import { keptLength, typedLine } from "./completion-line.ts";
-import { type Catalogue, type ValueKind, type Wanted, wantedAt } from "./completion-wanted.ts";
+import { type Catalogue, type ValueKind, type CompletionRequest, completionAt } from "./completion-wanted.ts";
 
 /**
  * Answers the scripts of `harness completion`: takes the line up to the cursor, and the characters at which the shell
@@ -25,7 +25,7 @@ export async function answerCompletion([line = "", breaks = ""]: readonly string
 async function completionLines(line: string, breaks: string): Promise<readonly string[]> {
   const typed = typedLine(line);
   const catalogue = readCatalogue();
-  const wanted = wantedAt(typed, catalogue);
+  const wanted = completionAt(typed, catalogue);
   if (wanted.kind === "files" || wanted.kind === "folders") return [wanted.kind];
   const found = await candidates(wanted, catalogue);
   const kept = keptLength(typed, breaks);
@@ -47,7 +47,7 @@ function readCatalogue(): Catalogue {
   return { commands, topics: manifest.oclif.topics };
 }
 
-type Source = (wanted: Wanted, catalogue: Catalogue) => Promise<readonly Candidate[]>;
+type Source = (wanted: CompletionRequest, catalogue: Catalogue) => Promise<readonly Candidate[]>;
 
 const none: Source = () => Promise.resolve([]);
 
@@ -76,7 +76,10 @@ const candidates: Source = (wanted, catalogue) => SOURCES[wanted.kind](wanted, c
 const host = (): ReturnType<typeof hostFrom> => hostFrom(process.env);
 
 /** For `config set KEY`: the values that a flag of the same setting takes, true and false, or the known models. */
-async function settingValues({ given }: Wanted, { commands }: Catalogue): Promise<readonly Candidate[]> {
+async function settingValues(
+  { given }: CompletionRequest,
+  { commands }: Catalogue,
+): Promise<readonly Candidate[]> {
   const [key = ""] = given;
   if (key.endsWith("_model")) return SOURCES.models(NOTHING, { commands, topics: {} });
   const { DEFAULTS } = await import("../../config/settings-schema.ts");
@@ -87,4 +90,4 @@ async function settingValues({ given }: Wanted, { commands }: Catalogue): Promis
   return options.map((option) => word(option));
 }
 
-const NOTHING: Wanted = { kind: "models", words: [], head: "", given: [] };
+const NOTHING: CompletionRequest = { kind: "models", words: [], head: "", given: [] };

@@ -53,7 +53,7 @@ export type ValueKind =
   | "folders"
   | "free";
 
-export interface Wanted {
+export interface CompletionRequest {
   readonly kind: ValueKind | "words";
   /** For `words`, all candidates; otherwise the looked-up values are added to them. */
   readonly words: readonly Candidate[];
@@ -100,7 +100,7 @@ export const argKind = (id: string, name: string): ValueKind =>
   ARG_VALUES[`${id} ${name}`] ?? ARG_VALUES[name] ?? "free";
 
 /** What fits at the cursor. */
-export function wantedAt({ before, current }: TypedLine, catalogue: Catalogue): Wanted {
+export function completionAt({ before, current }: TypedLine, catalogue: Catalogue): CompletionRequest {
   const [first, second = current] = before;
   if (first === "sessions" && second.startsWith("-"))
     return ofCommand("sessions:list", before.slice(1), current, catalogue);
@@ -116,7 +116,12 @@ export function wantedAt({ before, current }: TypedLine, catalogue: Catalogue): 
   return ofCommand(id, before.slice(path + 1), current, catalogue);
 }
 
-const words = (found: readonly Candidate[]): Wanted => ({ kind: "words", words: found, head: "", given: [] });
+const words = (found: readonly Candidate[]): CompletionRequest => ({
+  kind: "words",
+  words: found,
+  head: "",
+  given: [],
+});
 
 /** The words that may follow those of a topic, or start a line. */
 function nextWords(typed: string, { commands, topics }: Catalogue): readonly Candidate[] {
@@ -132,7 +137,12 @@ function nextWords(typed: string, { commands, topics }: Catalogue): readonly Can
     .toSorted((a, b) => (a.value < b.value ? -1 : 1));
 }
 
-function ofCommand(id: string, rest: readonly string[], current: string, { commands }: Catalogue): Wanted {
+function ofCommand(
+  id: string,
+  rest: readonly string[],
+  current: string,
+  { commands }: Catalogue,
+): CompletionRequest {
   const command = commands[id];
   if (command === undefined) return words([]);
   const seen = readSoFar(rest, command);
@@ -147,7 +157,7 @@ function ofCommand(id: string, rest: readonly string[], current: string, { comma
   return flag?.type === "option" ? valuesOf(name, flag, head, given) : words([]);
 }
 
-function argument(id: string, command: KnownCommand, given: readonly string[]): Wanted {
+function argument(id: string, command: KnownCommand, given: readonly string[]): CompletionRequest {
   const names = Object.keys(command.args);
   const name = names[given.length] ?? (command.strict === false ? names.at(-1) : undefined);
   if (name === undefined) return words([]);
@@ -156,7 +166,7 @@ function argument(id: string, command: KnownCommand, given: readonly string[]): 
   return { kind: argKind(id, name), words: [], head: "", given };
 }
 
-function valuesOf(name: string, flag: KnownFlag, head: string, given: readonly string[]): Wanted {
+function valuesOf(name: string, flag: KnownFlag, head: string, given: readonly string[]): CompletionRequest {
   if (flag.options !== undefined)
     return { kind: "words", words: flag.options.map((each) => word(each)), head, given };
   return { kind: flagKind(name, flag), words: [], head, given };

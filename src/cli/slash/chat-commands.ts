@@ -200,13 +200,13 @@ async function help({ chat, argument, output }: SlashCall): Promise<string> {
 
 const COLUMN = 18;
 /** Narrower screens have the words below the name. */
-const BESIDE = 60;
+const WIDE_SCREEN = 60;
 
 /** Every row fits, so that the screen does not break it. */
 function helpRows(name: string, says: string, width: number): readonly string[] {
-  const indent = width < BESIDE ? 4 : COLUMN;
+  const indent = width < WIDE_SCREEN ? 4 : COLUMN;
   const words = wrapped(says, Math.max(20, width - indent)).map((row) => " ".repeat(indent) + row);
-  if (width < BESIDE || name.length + 2 > COLUMN) return [name, ...words];
+  if (width < WIDE_SCREEN || name.length + 2 > COLUMN) return [name, ...words];
   return [name.padEnd(COLUMN) + (words[0] ?? "").slice(COLUMN), ...words.slice(1)];
 }
 

@@ -122,7 +122,8 @@ export async function commit(call: SlashCall): Promise<string> {
     const preview = await made.preview();
     if (preview.paths.length === 0) return "There is nothing to commit.";
     show(previewText(preview));
-    const message = argument === "" ? await asked(chat, preview, await made.diff(preview), signal) : argument;
+    const message =
+      argument === "" ? await proposedBy(chat, preview, await made.diff(preview), signal) : argument;
     if (message === undefined) return "The model proposed no message. Give one: /commit MESSAGE";
     show(visible(`\n    ${message.replaceAll("\n", "\n    ")}`));
     if (!(await call.confirm("Commit this with this message?"))) return "Nothing was committed.";
@@ -130,7 +131,7 @@ export async function commit(call: SlashCall): Promise<string> {
   });
 }
 
-const asked = async (
+const proposedBy = async (
   chat: ChatController,
   { paths }: CommitPreview,
   diff: string,

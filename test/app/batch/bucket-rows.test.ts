@@ -51,7 +51,7 @@ const toldOf = (kept: KeptRows, row: BatchRow, budget: Parameters<typeof runInde
     {
       row,
       kept,
-      told: null,
+      resultFile: null,
       budget,
       plan: {
         host: hostFrom({ HOME: "/nowhere" }),
@@ -224,8 +224,8 @@ test("what a run had come to is told though it could not be kept", async () => {
   server.faults.push({ status: 403 });
   await assert.rejects(open.keep(resultOf(row)), (thrown) => {
     assert.ok(thrown instanceof NotKept);
-    assert.match(thrown.told, /^it ran, and what it came to is lost: /);
-    assert.deepEqual([thrown.of.session, thrown.of.usage?.prompt_tokens], ["session1", 100]);
+    assert.match(thrown.text, /^it ran, and what it came to is lost: /);
+    assert.deepEqual([thrown.progress.session, thrown.progress.usage?.prompt_tokens], ["session1", 100]);
     return true;
   });
 });

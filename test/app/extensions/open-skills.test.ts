@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import test from "node:test";
 import { type ExtensionParts, openExtensions } from "../../../src/app/extensions/open-extensions.ts";
-import { addedWords, expandedPrompt } from "../../../src/app/extensions/slash-commands.ts";
+import { skillsAndCommands, expandedPrompt } from "../../../src/app/extensions/slash-commands.ts";
 import { hostFrom } from "../../../src/app/host.ts";
-import { seenTrust, trustByHash } from "../../../src/app/project/project-trust.ts";
+import { readTrust, trustByHash } from "../../../src/app/project/project-trust.ts";
 import { DEFAULTS } from "../../../src/config/settings-schema.ts";
 import type { EventBody } from "../../../src/core/events.ts";
 import type { Box } from "../../../src/core/ports.ts";
@@ -48,11 +48,11 @@ async function household(files: Readonly<Record<string, string>>) {
       return { opened, names: opened.tools().map(({ name }) => name), prompt: opened.prompt, said, notices };
     },
     trust: async () => {
-      const seen = await seenTrust(host, workspace);
+      const seen = await readTrust(host, workspace);
       await trustByHash(host, seen, seen.told.hash);
     },
-    told: async () => (await seenTrust(host, workspace)).told,
-    words: () => addedWords(host, workspace),
+    told: async () => (await readTrust(host, workspace)).told,
+    words: () => skillsAndCommands(host, workspace),
     expand: async (prompt: string) => {
       const notes: string[] = [];
       const text = await expandedPrompt(host, workspace, prompt, (note) => void notes.push(note));
@@ -262,7 +262,7 @@ test("the home is no project: what is in it is the user's own", async () => {
   await using here = await household({});
   await here.place.write("home/.claude/skills/a/SKILL.md", skill("a"));
   await rename(here.at("w"), here.at("home/w"));
-  const { items } = (await seenTrust(here.host, here.at("home"))).told;
+  const { items } = (await readTrust(here.host, here.at("home"))).told;
   assert.deepEqual(items, []);
 });
 

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { rename, rm, symlink, writeFile } from "node:fs/promises";
 import test from "node:test";
 import { hostFrom } from "../../../src/app/host.ts";
-import { seenTrust, trustByHash, trustedFile } from "../../../src/app/project/project-trust.ts";
+import { readTrust, trustByHash, trustedFile } from "../../../src/app/project/project-trust.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
 const FILES = {
@@ -15,7 +15,7 @@ const FILES = {
 async function project(files: Readonly<Record<string, string>> = FILES) {
   const place = await scratch(files);
   const host = hostFrom({ HOME: place.at("home") });
-  const see = () => seenTrust(host, place.at("w"));
+  const see = () => readTrust(host, place.at("w"));
   return {
     place,
     see,

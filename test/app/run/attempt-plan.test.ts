@@ -10,8 +10,8 @@ import {
   isGreen,
   refuseVainRows,
   temperatureOf,
-  type Tried,
-  wholeOf,
+  type AttemptsResult,
+  combinedEnd,
 } from "../../../src/app/run/attempt-plan.ts";
 import { DEFAULTS, type Settings } from "../../../src/config/settings-schema.ts";
 import { HarnessError } from "../../../src/core/errors.ts";
@@ -50,8 +50,8 @@ const RED = {
   reason: "`npm test` still fails: 1 failed",
 } as const;
 
-const whole = (candidates: readonly Candidate[], more: Partial<Tried> = {}): Finished =>
-  wholeOf({ candidates, count: 3, ...more });
+const whole = (candidates: readonly Candidate[], more: Partial<AttemptsResult> = {}): Finished =>
+  combinedEnd({ candidates, count: 3, ...more });
 const withFirst = (candidates: readonly Candidate[], nth: number, applied: Applied): Finished => {
   const first = candidates.find((each) => each.nth === nth);
   assert.ok(first);

@@ -10,8 +10,8 @@ import {
   desktopNotice,
   isWatched,
   noticeText,
-  telling,
-  wayToTell,
+  withNotice,
+  noticeFor,
 } from "../../../src/app/run/person-notice.ts";
 import { fakeClock, fakeTerminal } from "../../fakes/terminal.ts";
 import { EVERY_EVENT, stamped } from "../../fixtures/events.ts";
@@ -20,13 +20,13 @@ const BOTH = { bell: true, desktop: true };
 const NEITHER = { bell: false, desktop: false };
 
 test("the end of a long run is told, and a parked one however short; not what a key has ended", () => {
-  assert.deepEqual(wayToTell({ status: "done", ms: 30_001 }, "both"), BOTH);
-  assert.deepEqual(wayToTell({ status: "done", ms: 30_000 }, "both"), NEITHER);
-  assert.deepEqual(wayToTell({ status: "parked", ms: 1 }, "both"), BOTH);
-  assert.deepEqual(wayToTell({ status: "interrupted", ms: 90_000 }, "both"), NEITHER);
-  assert.deepEqual(wayToTell({ status: "failed", ms: 90_000 }, "off"), NEITHER);
-  assert.deepEqual(wayToTell({ status: "failed", ms: 90_000 }, "bell"), { bell: true, desktop: false });
-  assert.deepEqual(wayToTell({ status: "failed", ms: 90_000 }, "desktop"), { bell: false, desktop: true });
+  assert.deepEqual(noticeFor({ status: "done", ms: 30_001 }, "both"), BOTH);
+  assert.deepEqual(noticeFor({ status: "done", ms: 30_000 }, "both"), NEITHER);
+  assert.deepEqual(noticeFor({ status: "parked", ms: 1 }, "both"), BOTH);
+  assert.deepEqual(noticeFor({ status: "interrupted", ms: 90_000 }, "both"), NEITHER);
+  assert.deepEqual(noticeFor({ status: "failed", ms: 90_000 }, "off"), NEITHER);
+  assert.deepEqual(noticeFor({ status: "failed", ms: 90_000 }, "bell"), { bell: true, desktop: false });
+  assert.deepEqual(noticeFor({ status: "failed", ms: 90_000 }, "desktop"), { bell: false, desktop: true });
 });
 
 test("nobody watches a pipe, CI, --json or --quiet", () => {
@@ -55,7 +55,7 @@ for (const [ms, bell] of [
     const { stream, written } = fakeTerminal(80);
     const told: string[] = [];
     const shown = { take: () => undefined, end: () => undefined };
-    const renderer = telling(shown, {
+    const renderer = withNotice(shown, {
       notify: "both",
       title: "mend it",
       screen: stream,

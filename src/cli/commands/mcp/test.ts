@@ -1,7 +1,7 @@
 import { Args, Flags } from "@oclif/core";
 import { runWorkspace } from "../../../app/host.ts";
 import { untilInterrupted } from "../../../app/interruption.ts";
-import { type Tried, tryServer } from "../../../app/extensions/mcp-commands.ts";
+import { type TestedServer, tryServer } from "../../../app/extensions/mcp-commands.ts";
 import { noteTo } from "../../../app/stderr-messages.ts";
 import { EXIT } from "../../../core/errors.ts";
 import { visible, visibleLine } from "../../../core/text/visible.ts";
@@ -39,7 +39,7 @@ export class McpTest extends HarnessCommand {
   }
 }
 
-function shown({ name, up, why, tools, left, notices }: Tried): string {
+function shown({ name, up, why, tools, left, notices }: TestedServer): string {
   const head = up ? `${name} is there, with ${tools.length} tools` : `${name} is not there: ${why}`;
   const next = !up && why.includes("its last word") ? [`next: harness mcp logs ${name}`] : [];
   const rows = tools.map((tool) => {

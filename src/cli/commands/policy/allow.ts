@@ -1,4 +1,4 @@
-import { allowCommand, givenCommand, nextCommand, noCommand } from "../../../app/project/policy-commands.ts";
+import { allowCommand, typedCommand, nextCommand, noCommand } from "../../../app/project/policy-commands.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { visible, visibleLine } from "../../../core/text/visible.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
@@ -13,7 +13,7 @@ export class PolicyAllow extends HarnessCommand {
   static override examples = ["harness policy allow -- npm run build"];
 
   async run(): Promise<void> {
-    const { flags: argv, text } = givenCommand(this.argv);
+    const { flags: argv, text } = typedCommand(this.argv);
     const { flags } = await this.parse(PolicyAllow, [...argv]);
     if (text === undefined) throw noCommand("harness policy allow -- npm run build");
     const made = await allowCommand(this.host, text, await judgingFor(this.host, flags));

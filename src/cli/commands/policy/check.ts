@@ -2,7 +2,7 @@ import { Flags } from "@oclif/core";
 import {
   commandPolicy,
   explain,
-  givenCommand,
+  typedCommand,
   judgedLines,
   nextCommand,
   noCommand,
@@ -35,7 +35,7 @@ export class PolicyCheck extends HarnessCommand {
   ];
 
   async run(): Promise<void> {
-    const { flags: argv, text, dashes } = givenCommand(this.argv);
+    const { flags: argv, text, dashes } = typedCommand(this.argv);
     const { flags } = await this.parse(PolicyCheck, [...argv]);
     if (flags.stdin && dashes) throw new HarnessError(EXIT.usage, "a command and --stdin at once", EXAMPLE);
     if (flags.stdin && flags.explain)
@@ -57,13 +57,13 @@ export class PolicyCheck extends HarnessCommand {
   }
 }
 
-interface Asked {
+interface ExplainParts {
   readonly policy: ReturnType<typeof commandPolicy>;
   readonly context: Awaited<ReturnType<typeof judgingFor>>;
   readonly cwd: string | undefined;
 }
 
-async function explained(text: string, { policy, context, cwd }: Asked): Promise<CommandDecision> {
+async function explained(text: string, { policy, context, cwd }: ExplainParts): Promise<CommandDecision> {
   const { allowable, ...told } = await explain(text, policy, context);
   const remedy = allowable ? { remedy: nextCommand("allow", text, { cwd }) } : {};
   answer(explanation({ text, ...told, ...remedy }, stdout));
