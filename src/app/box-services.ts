@@ -12,8 +12,9 @@ const HEALTH_MS = 10_000;
 const KEEP = { head: 0, tail: 16 * 1024 };
 
 /**
- * Starts the services that the project's tests need beside the commands of a box, and waits until all are usable. A
- * service runs in the box, as its user, on the box's own loopback, and ends with the box: nothing outside can reach it.
+ * Starts the services that the project's tests need, in parallel to the commands of a box, and waits until all are
+ * usable. A service runs in the box, as its user, on the box's own loopback, and ends with the box: nothing outside can
+ * reach it.
  */
 async function startServices(
   box: OwnedBox,

@@ -72,7 +72,9 @@ export const boundsOf = ({
   "denied" | "limits"
 > => ({ denied, limits: { bytesUp, bytesDown, idleMs } });
 
-/** The grants behind these words on this machine, and the variables and files that the box's commands need for them. */
+/**
+ * Resolves the words on this machine into grants, with the variables and files that the box's commands need for them.
+ */
 export async function grantsOf(
   domains: readonly string[],
   given: NetworkParts,

@@ -44,7 +44,7 @@ export interface Interruption extends Disposable {
 
 /**
  * The first Ctrl-C, SIGTERM or SIGHUP, or a reader of stdout that leaves, ends the run in order. A second signal ends
- * it at once; the next run then removes what is left of the box.
+ * it at once; the next run then removes the rest of the box.
  */
 export function interruption(): Interruption {
   const controller = new AbortController();

@@ -186,7 +186,7 @@ function scriptedClient(settings: Settings): ModelClient {
     subject: (model) => Promise.resolve({ model, server: "scripted", version: "" }),
     holds: false,
     provider: (calls) => {
-      // A scenario is played once per provider, from its first step, whoever asks first.
+      // One provider plays a scenario once, from its first step, whoever makes the first request.
       const wires = new Map<string, ScriptedWire>();
       const wireOf = (model: string): ScriptedWire => {
         const wire = wires.get(model) ?? new ScriptedWire(readScenario(model));

@@ -55,7 +55,7 @@ export function settledByMode({ mode, writes }: Pick<Question, "mode" | "writes"
 export const YES: Answer = { runs: true, by: "person", reason: "" };
 export const NO: Answer = { runs: false, by: "person", reason: "" };
 
-/** A present person: the answer never has to wait for another process. */
+/** A person who is there: the answer never has to wait for another process. */
 export interface Person extends Approver {
   ask(question: Question, signal: AbortSignal): Promise<Answer>;
 }

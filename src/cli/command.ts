@@ -10,7 +10,7 @@ type Parsed = Readonly<Record<string, unknown>>;
 /** What every command shares: output flags, and leaving failures to command-line.ts. */
 export abstract class HarnessCommand extends Command {
   static override baseFlags = {
-    // First, because help strips leading blanks, the place of a short flag, from the first flag only.
+    // First because of its letter: help strips the blanks before the first flag, and flags without a letter need them.
     quiet: Flags.boolean({ char: "q", description: "no progress on stderr", helpGroup: "OUTPUT" }),
     json: Flags.boolean({ description: "answer as JSON on stdout", helpGroup: "OUTPUT" }),
     plain: Flags.boolean({

@@ -82,7 +82,10 @@ export const outLost = (folder: string, thrown: unknown): OutLost =>
     thrown,
   );
 
-/** Nothing has begun, so any trouble except a full disk means that the folder was named wrongly. */
+/**
+ * The error for a folder that cannot be opened. Nothing has begun, so any trouble except a full disk means that the
+ * wrong folder was named.
+ */
 function outRefused(folder: string, thrown: unknown): HarnessError {
   const lost = outLost(folder, thrown);
   if (diskTroubleOf(thrown) === "full") return lost;
@@ -111,7 +114,7 @@ const PATIENCE_MS = 20_000;
 const POLL_MS = 50;
 
 /**
- * Ends runs whose coordinator was killed. They would end by themselves at their next output; that may take too long.
+ * Ends runs whose coordinator was killed. They would end by themselves at their next output, but that may take long.
  */
 async function endLeftovers(running: string): Promise<number> {
   const ended = await Promise.all(

@@ -81,8 +81,8 @@ export async function runBatch(request: BatchRequest, signal: AbortSignal): Prom
 }
 
 /**
- * A row's changes are whatever it writes in place: results kept there would count as changes, and the row could edit
- * them.
+ * Refuses an --out inside a folder that a row writes in place: the results would count as the row's changes, and the
+ * row could edit them.
  */
 async function refuseOutInside({ rows, folder }: BatchRequest): Promise<void> {
   const out = await realOf(folder);

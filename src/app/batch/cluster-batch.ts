@@ -71,7 +71,7 @@ async function prepareJob(batch: ClusterBatch, asking: RetryContext, signal: Abo
   if (job !== undefined && !resume) throw alreadyExists(plan, job);
   if (job === undefined) {
     await refuseOlder(batch, asking, signal);
-    // Tells our own request, whose answer was lost, from a request of another command.
+    // Distinguishes our own request, if its answer was lost, from a request of another command.
     const by = randomUUID();
     await patiently(asking, () => cluster.createJob(batchJob(plan), by, signal), signal);
     job = await read();

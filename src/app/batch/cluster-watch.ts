@@ -157,7 +157,10 @@ async function settleAll(batch: WatchedBatch, rows: KnownRows, signal: AbortSign
 /** If more rows than this have finished, one request for all pods is cheaper. */
 const MOST_SINGLE_REQUESTS = 10;
 
-/** Brings the pods of finished rows up to date with the Job: a watch may lag behind it, or have started anew. */
+/**
+ * Brings the pods of finished rows up to date with the Job: the watch may lag behind the Job, or may have been
+ * restarted.
+ */
 async function catchUp(
   batch: WatchedBatch,
   rows: KnownRows,

@@ -112,7 +112,7 @@ export async function runIndexedRow(
       );
       // The process that made the box is gone, and this pod may stay for a week.
       if (ran.cause === "killed") await sweepBoxes(plan);
-      // A transient failure is reported but not kept: another pod begins the row anew, as after a killed run.
+      // A transient failure is reported but not kept: another pod starts the row again, as after a killed run.
       return TRANSIENT.has(ran.cause) || !isLasting(ran.exit_code) ? ran : await place.keep(ran);
     } catch (thrown) {
       // The pod was deleted, or its node goes down: that is not an end of the row, and is reported as an interruption.

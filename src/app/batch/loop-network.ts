@@ -42,7 +42,7 @@ export function refuseUngrantable(
 const toSecret = (secret: string, names: readonly string[]): string =>
   `kubectl create secret generic ${secret}${names.map((name) => ` --from-literal=${name}=…`).join("")}`;
 
-/** Values come from another place than in a local run, which a user who set them on this machine may not expect. */
+/** A note for users who set these values on this machine, and may not expect loops to read them elsewhere. */
 export function secretNote(
   { secrets, kubernetes }: Pick<Settings, "secrets" | "kubernetes">,
   namespace: string,

@@ -31,7 +31,7 @@ export interface RowPlan {
   readonly tree: string | null;
   /** The environment variables of the rows' runs; left out: this process's. */
   readonly env?: NodeJS.ProcessEnv;
-  /** Keep each session as a bundle beside its patch. */
+  /** Keep each session as a bundle next to its patch. */
   readonly bundles: boolean;
   readonly warn: (text: string) => void;
   /** Runs the given work one at a time, since everything collected of a row is in memory meanwhile. */
@@ -133,7 +133,7 @@ async function tryRow(
   }
 }
 
-/** Keeps the files of a row beside its result; returns why not if the row itself is to blame. */
+/** Keeps the files of a row next to its result. If they cannot be kept, and the row itself is to blame, returns why. */
 async function collected(
   row: BatchRow,
   { host, folder, bundles, alone, warn }: RowPlan,
@@ -222,7 +222,7 @@ function wordsFor(row: BatchRow, plan: RowPlan, place: Place): readonly string[]
     "--max-tokens": max_tokens,
     "--max-cost": max_cost,
     "--max-tool-calls": max_tool_calls,
-    // In a clone nothing has to be preserved, but the layer of the run tells what was thrown away.
+    // Nothing in a clone has to be preserved, but only a layer shows what was thrown away.
     ...(place.passing ? { "--isolation": plan.settings.isolation === "copy" ? "copy" : "overlay" } : {}),
   };
   const said = Object.entries(own).filter(([, value]) => value !== undefined);

@@ -48,7 +48,7 @@ export interface BuildRequest {
   readonly settings: Settings;
   /** A real path. */
   readonly workspace: string;
-  /** Build anew, even if everything is in place. */
+  /** Rebuild even if everything is in place. */
   readonly rebuild: boolean;
   /** A step without output for this long is ended; left out: SILENT_MS. */
   readonly silentMs?: number;
@@ -76,7 +76,7 @@ interface Build extends BuildRequest {
   readonly bases: Bases;
   readonly log: WriteStream;
   readonly signal: AbortSignal;
-  /** Steps of the system layer that were reported; the numbers of the set-up steps continue from there. */
+  /** The number of steps in the system layer; the numbers of the set-up steps continue from there. */
   layerSteps: number;
 }
 
@@ -198,7 +198,7 @@ function sinceRecord(
 
 const MOST_PACKAGES = 20_000;
 
-/** The steps of the system layer come first. */
+/** Builds the system layer, whose steps come first. */
 function buildSystemLayer(making: Build): Promise<string | null> {
   let at = 0;
   const { setup } = making.chosen.recipe;

@@ -110,8 +110,7 @@ export async function noteOn(
 }
 
 /**
- * What is missing of the environment. Checked first, because an engine would create an empty volume for an unknown
- * name.
+ * What the environment lacks. Checked before use, because an engine would create an empty volume for an unknown name.
  */
 export async function lackOf(
   engine: Engine,

@@ -149,7 +149,10 @@ export class McpSession implements Extensions {
     return { transport, end: transport.end };
   }
 
-  /** Runs nothing that lies in the workspace, and keeps search paths out of it. */
+  /**
+   * The program's file and environment. A program inside the workspace is refused, whether named by its path or found
+   * on PATH.
+   */
   async #onHost(
     [program = "", ...args]: readonly string[],
     own: Readonly<Record<string, string>>,

@@ -47,7 +47,7 @@ function* eventsOf(sessions: readonly Session[]): Generator<AgentEvent> {
   for (const session of sessions) yield* session.events();
 }
 
-/** Writes the proposal beside the sessions, never into a workspace. */
+/** Writes the proposal next to the sessions, never into a workspace. */
 export async function writeProposal(host: Host, session: Session): Promise<Recorded> {
   const { proposal, text, examples } = await proposedFor(host, [session]);
   const files = filesOf(host, session.id);

@@ -151,7 +151,7 @@ async function containerDoes(thing: Described): Promise<readonly Doing[]> {
 const textOf = (file: BroughtFile): readonly Doing[] =>
   linesOf(file).map((line) => loosening(`${file.path}: ${line.replace(/\n$/, "")}`));
 
-/** Tells for each server what it would start, where, with which variables, and whom it would reach. */
+/** Describes for each server what it would start, where, with which variables, and which hosts it would reach. */
 function serversDo(thing: Described): Promise<readonly Doing[]> {
   const { servers, faults } = projectServers(parseConfigDocument(fileOf(thing), thing.files[0].text).value);
   const each = Object.entries(servers).map(([name, server]) => serverDoes(name, server));
@@ -184,7 +184,7 @@ function skillDoes({ folder, main }: ReturnType<typeof skillFoldersOf>[number]):
     : `/${name} in a chat says for you (${description}):`;
 }
 
-/** One command per file, whose text is said in the user's place. */
+/** One command per file; its text is sent in the user's name. */
 function commandsDo({ files }: Described): Promise<readonly Doing[]> {
   const { files: layouts } = rowOf("commands");
   const each = files.flatMap((file) => [loosening(commandDoes(file, layouts)), ...textOf(file)]);

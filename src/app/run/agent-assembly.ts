@@ -184,7 +184,7 @@ export const withoutSecrets = (provider: Provider): Provider => ({
 /** The most tokens of the window that are reserved for the reply; never more than a quarter of the window. */
 const MAX_REPLY_TOKENS = 8192;
 
-/** A summary that is cut off would lose whatever the missing part says. */
+/** A summary that was cut off lacks its last part. */
 const CUT = { kind: "cut", reason: "the summary was cut at its length limit", remedy: "" } as const;
 
 /** Keeps an agent's history within its model's window. */

@@ -152,13 +152,13 @@ async function ownCheck(given: AskedRun): Promise<Check | undefined> {
 const isWeak = async (given: AskedRun): Promise<boolean> =>
   modelAsked(given).isWeak(await given.parameters?.());
 
-/** A script that is a test only by name is run only for weak models, whose word is worth little. */
+/** A script that is a test only by name is run only for weak models, because their own claims are unreliable. */
 async function ownTests(given: AskedRun): Promise<string | undefined> {
   const { projectCheck } = await import("./project-check.ts");
   return projectCheck(given.workspace, { scripts: await isWeak(given) });
 }
 
-/** Tells a small model how to run the tests; without this, it takes a workflow of the forge for them. */
+/** Tells a small model how to run the tests; without this, it may mistake a CI workflow for them. */
 export async function testsNote(given: AskedRun): Promise<string> {
   if (!wantedOf(given).runs || !/\b(?:tests?|suite)\b/i.test(given.prompt) || !(await isWeak(given)))
     return "";

@@ -50,7 +50,7 @@ export function attemptsFor({ settings, origins, flags, prompt }: AttemptsReques
   const why = conflictOf(settings, origins, flags);
   if (why !== undefined && byFlag) throw new HarnessError(EXIT.usage, `--attempts: ${why}`, "leave one out");
   if (why !== undefined) return { ...ONE, note: `one attempt, not ${count} as the settings say: ${why}` };
-  // A user who asks for several attempts wants a change, whatever the words are like.
+  // A user who asks for several attempts wants a change, however the request is worded.
   const wantsChange = guessIntent(prompt, mode) === "change" && !asksToRun(prompt) && !asksToLook(prompt);
   if (!byFlag && intent === undefined && !wantsChange) return ONE;
   return { count, jobs: Math.min(jobs, count) };

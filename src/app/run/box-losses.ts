@@ -42,7 +42,7 @@ export const noLosses = (): BoxLosses => ({
   told: 0,
 });
 
-/** The number of replacements in one run: further losses are caused by what the run does. */
+/** The most replacements in one run: further losses are caused by what the run does. */
 const MAX_LOSSES = 3;
 
 export const mayFollow = ({ reasons }: BoxLosses, box: OwnedBox, reason: string): boolean =>

@@ -66,7 +66,7 @@ export class ChatController implements AsyncDisposable {
   #held: { readonly session: string; readonly hold: AsyncDisposable } | undefined;
   #index: RunIndex | undefined;
   #extensions: Extensions | undefined;
-  /** Skills that the model or the person was told of. */
+  /** Skills that the model or the person already knows of. */
   #skills: ReadonlySet<string> = new Set();
   readonly #requests: HarnessRequests;
   readonly #ending = new AbortController();
@@ -110,7 +110,7 @@ export class ChatController implements AsyncDisposable {
         const box = await openBoxFor(opening, signal);
         return this.#settings.canaries ? withCanaries(box, told) : box;
       },
-      // Changes outside of the workspace belong to one session.
+      // Only boxes over the folder itself are shared: a layer or a copy belongs to one session.
       parts.settings.isolation === "bind",
     );
   }
@@ -144,7 +144,7 @@ export class ChatController implements AsyncDisposable {
     return slashCommands(this.#parts.host, this.workspace);
   }
 
-  /** What such a line says in the person's place; if it names no command that counts, the note on what is left out. */
+  /** The expansion of a line that names such a command; otherwise a note on what is left out. */
   async expansion(line: string): Promise<Expansion | string> {
     const { expansionOf } = await import("../extensions/slash-commands.ts");
     const commands = await this.commands();
@@ -235,7 +235,7 @@ export class ChatController implements AsyncDisposable {
     });
   }
 
-  /** The prompt of a session stays as it is, because a change would make servers read all of it anew. */
+  /** Tells the person instead of the model: changing a session's prompt would make servers process all of it again. */
   async #tellNewSkills(): Promise<void> {
     const names = await offeredSkills(this.#parts.host, this.workspace);
     const fresh = names.filter((name) => !this.#skills.has(name));

@@ -39,7 +39,7 @@ export interface LazyBox extends AsyncDisposable, RunBoxRecovery {
    * box.
    */
   readonly park: () => Promise<number | null>;
-  /** From now on, changes of the box's commands are not committed. */
+  /** From now on, no commits are made for the box's commands. */
   readonly settle: () => Promise<void>;
   /** What the box did besides its commands since the last call. */
   readonly log: () => Promise<BoxLog>;
@@ -223,8 +223,8 @@ export const readyEvent = (ms: number, { image }: OwnedBox): EventBody => ({
 });
 
 /**
- * The changes of the box. With `last`, its commands' changes are not committed from here on. For a lost box, only the
- * changes that were brought home are known; a box that no call has used has changed nothing.
+ * The changes of the box. With `last`, no more commits are made for its commands. For a lost box, only the changes that
+ * were brought home are known; a box that no call has used has changed nothing.
  */
 export async function boxChanges(
   { used, noBox, settle, packages, keepPackages, knownChanges }: LazyBox,

@@ -123,7 +123,7 @@ export class ChatNotice {
   readonly #telling: ChatNoticeParts | undefined;
   #since = 0;
 
-  /** Undefined if nobody watches: then nothing is notified. */
+  /** Undefined if nobody watches: then nobody is notified. */
   constructor(telling: ChatNoticeParts | undefined) {
     this.#telling = telling;
   }

@@ -205,7 +205,7 @@ class RequestReader {
     this.#replies.findLast((reply) => reply.agent === agent)?.calls.push({ tool, args });
   }
 
-  /** A person who writes another command has refused the one that it replaces. */
+  /** A person who edits a command has refused the original one. */
   #edit({ call, args }: EventOf<"call.edited">, agent: string | null): void {
     const key = keyOf(agent, call);
     const found = this.#calls.get(key);

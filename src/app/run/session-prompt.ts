@@ -119,7 +119,7 @@ async function plainText(file: string): Promise<string | undefined> {
     const bytes = await readRegularHead(file, { links: "refuse", max: MAX_FILE_BYTES });
     return new TextDecoder().decode(bytes);
   } catch {
-    // An unreadable file instructs nobody; the model may still come across it in the box.
+    // An unreadable file gives no instructions; the model may still find it in the box.
     return undefined;
   }
 }

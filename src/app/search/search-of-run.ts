@@ -24,7 +24,7 @@ interface RunSearch {
   readonly access: IndexOptions;
   /** The box through which files are read. */
   readonly box: (signal: AbortSignal) => Promise<Box>;
-  /** `times` for an index of copied files, which only keep their times. */
+  /** `times` if the files are copies, because then only their times match. */
   readonly knownBy: Stamps;
   /** Shared by all calls of a run. */
   readonly kept: Cutting;
@@ -201,7 +201,7 @@ export class RunVectors implements Disposable {
   }
 }
 
-/** One box for all searches of a run: started by the first search that has to read, and started anew after a loss. */
+/** One box for all searches of a run: started by the first search that has to read, and again after a loss. */
 export class KeptBox implements AsyncDisposable {
   readonly #start: (signal: AbortSignal) => Promise<OwnedBox>;
   #kept: Promise<OwnedBox> | undefined;

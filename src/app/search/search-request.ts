@@ -84,7 +84,7 @@ async function searchIndex(
   return await answered({ index, vectors, stale: true }, asking, signal);
 }
 
-/** A store that does not answer is no reason to give up: the index may be made anew in another store. */
+/** A store that does not answer is no reason to give up: the index may be rebuilt in another store. */
 async function readable(
   access: IndexOptions,
   place: IndexPlace | undefined,

@@ -26,7 +26,7 @@ export class SearchVectors implements Disposable {
     this.#now = now;
   }
 
-  /** Gives new chunks of an index with vectors some vectors, too; `harness index` does what is not done in time. */
+  /** Gives some of the new chunks vectors, if the index has vectors at all; `harness index` does the rest. */
   async embedSome(index: Embedded, signal: AbortSignal): Promise<void> {
     if (index.facts.model === null || this.#failed() !== null) return;
     const vectors = await this.#find(signal);
@@ -83,7 +83,7 @@ export class SearchVectors implements Disposable {
   }
 
   /**
-   * Why the embedder is left alone now, or null. After the pause it is looked for anew, because it may have changed.
+   * Why the embedder is left alone now, or null. After the pause it is looked up again, because it may have changed.
    */
   #failed(): string | null {
     if (this.#failure === undefined) return null;

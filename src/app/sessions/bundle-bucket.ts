@@ -24,5 +24,5 @@ export async function* bundlesBelow(env: Host["env"], address: string): AsyncGen
     if (object.key.endsWith(".tar")) yield bucketAddress(bucket.name, object.key);
 }
 
-/** Trouble of the bucket itself, which affects all of its objects. */
+/** Transient trouble of the bucket, which affects all of its objects. */
 export const isTransient = (thrown: unknown): boolean => thrown instanceof BucketTrouble && thrown.passing;

@@ -144,7 +144,7 @@ export async function endDeadBoxes(host: Host, { steps }: Session): Promise<void
   if (steps.all().some(({ kind, after }) => kind === "call" && after === null)) await endBoxes(host);
 }
 
-/** Ends the boxes of dead runs, whatever is known of any run. */
+/** Ends the boxes of dead runs without looking at any session. */
 export async function endBoxes(host: Host): Promise<void> {
   // A pod of a dead run cannot change anything on this machine.
   if ((await namedCluster(host)) !== undefined) return;

@@ -76,7 +76,7 @@ function wrongTags(tags: readonly string[]): string | undefined {
     : `${visibleLine(JSON.stringify(odd))} is no tag: at most ${NOTE_BOUNDS.tag} characters, no comma`;
 }
 
-/** The note as it is now; exit 1 if somebody else changed it first. */
+/** Replaces the note and returns it; exit 1 if somebody else changed it first. */
 export function replaceNote({ notes }: FolderNotes, before: Note, text: NoteText): Note {
   if (notes.replace(before, text)) return notes.get(before.number) ?? { ...before, ...text };
   throw new HarnessError(

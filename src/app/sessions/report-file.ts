@@ -30,7 +30,7 @@ export async function writeReport(file: string, page: string, mark: string): Pro
   }
 }
 
-/** Refuses the same names before the work that the page reports, so that no work is lost to a bad name. */
+/** Refuses an unusable name before the work that the page reports, so that the work is not lost. */
 export async function requireReportPlace(file: string, mark: string): Promise<void> {
   try {
     await access(path.dirname(path.resolve(file)), constants.W_OK | constants.X_OK);

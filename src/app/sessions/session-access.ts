@@ -19,7 +19,7 @@ export async function withSessions<T>(host: Host, work: (store: SessionStore) =>
   return await work(store);
 }
 
-/** Where sessions lie that leave nothing behind. */
+/** The folder of sessions that leave nothing behind. */
 export const passingFolder = (stateDir: string): string => path.join(stateDir, "passing");
 
 /** Clears what killed commands left of such sessions, before sessions are read; usually there is nothing. */

@@ -23,7 +23,7 @@ export interface AttackReport {
   readonly attacks: readonly Outcome[];
 }
 
-/** An ordinary user, for root, who can choose the owner of the workspace. */
+/** The owner of the workspace if root runs the attacks: an ordinary user. */
 const ORDINARY = 1000;
 
 /** Reports what boxes of this machine and engine permit, in a workspace that is made for this and thrown away. */

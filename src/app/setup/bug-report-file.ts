@@ -21,7 +21,7 @@ import type { Host } from "../host.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
 export interface Bundled {
-  /** Where it is. */
+  /** Path of the file. */
   readonly file: string;
   readonly bytes: number;
   readonly holds: readonly string[];
@@ -95,7 +95,7 @@ async function privateOf(host: Host, config: Config | undefined): Promise<Privat
   };
 }
 
-/** Tells paths such as PWD, or of a file with a secret, from secrets. */
+/** Whether the value is an existing path, such as PWD or the path of a file with a secret, and so no secret itself. */
 const isPlace = (value: string): boolean => path.isAbsolute(value) && existsSync(value);
 
 /** Every part of a value like `authorization=Bearer%20abc,x=y` that could itself be the secret. */

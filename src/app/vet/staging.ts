@@ -132,7 +132,7 @@ async function copyOf(host: Host, keep: string, most: MostUnpacked): Promise<str
   return (await returnedTree(layer.folder)) ?? layer.folder;
 }
 
-/** A copy on an engine is removed at once, because nothing there tells whose it is. */
+/** A copy on an engine is removed at once, because its owner is not recorded there. */
 async function giveUp(host: Host, keep: string): Promise<void> {
   const layer = await layerOf(host.places.state, keep).catch(() => undefined);
   await giveUpLayer(host.places.state, keep);

@@ -93,8 +93,7 @@ const noSsh = (name: string): HarnessError =>
     "its https:// address, or a clone of yours: git clone --no-checkout, then vet its .git folder",
   );
 
-/** As git recognises a bare repository: without a working tree around it. */
-/** Whether objects and references lie in the folder itself, as in a bare repository. */
+/** Whether git would take the folder as a bare repository: objects and references lie in the folder itself. */
 export async function isBare(folder: string): Promise<boolean> {
   const parts = await Promise.all(
     ["HEAD", "objects", "refs"].map((name) => lstat(path.join(folder, name)).catch(() => undefined)),

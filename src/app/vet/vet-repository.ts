@@ -195,7 +195,7 @@ async function plannedIn(tree: string, { settings }: VetOptions): Promise<readon
   return planSteps({ places, test, granted: presetsIn(settings) });
 }
 
-/** Tells tools that there is no network, so that remaining attempts come from the repository itself. */
+/** Tells tools that there is no network, so that connection attempts come from the repository itself. */
 function stepVariables({ settings }: VetOptions): Readonly<Record<string, string>> {
   const online = settings.allow_domains.length > 0;
   return {

@@ -40,8 +40,8 @@ export class ChatLines {
   readonly #parts: ChatParts;
   /** Ctrl-C at an empty prompt: the first one says how to leave. */
   #warned = false;
-  /** A request without a result is offered again. */
   readonly #handed = new HandoffNotes();
+  /** A request without a result is offered again. */
   #initial = "";
 
   constructor(parts: ChatParts) {

@@ -35,8 +35,8 @@ export class TuiKeys implements Disposable {
   }
 
   /**
-   * Sets raw mode again, even after a shell changed the terminal: a mode that is believed to be set would not be set
-   * anew.
+   * Turns raw mode off and on, because a shell may have changed the terminal meanwhile, and Node does not set a mode
+   * that it believes to be set.
    */
   grab(): void {
     process.stdin.setRawMode(false);

@@ -63,7 +63,7 @@ export class TuiScreen implements ChatScreen {
   /** Rows of an open question, which are printed above before anything else. */
   #urgent: string[] = [];
   #open: Pick<OpenPanel<unknown>, "shown" | "settles" | "isSeen"> | undefined;
-  /** Keys right after the one that settled a question: they go to whatever gets the keys next. */
+  /** Keys right after the one that settled a question; they go to the next receiver of keys. */
   #behind: Key[] | undefined;
   /** The text was offered to be sent again: typing anything else replaces it. */
   #offered = false;

@@ -82,7 +82,7 @@ export class Eval extends HarnessCommand {
     using progress = new ProgressLine(stderr, { what: "eval", quiet: flags.quiet });
     const say = (text: string): void => void (flags.quiet || progress.write(noteText(text)));
     const workspaces = await mkdtemp(path.join(tmpdir(), "harness-eval-"));
-    // In any case of ending.
+    // Removed however the eval ends.
     await using ends = new AsyncDisposableStack();
     if (!flags.keep) ends.defer(() => rm(workspaces, { recursive: true, force: true }));
     const results = await untilInterrupted((signal) =>
@@ -119,7 +119,7 @@ export class Eval extends HarnessCommand {
   }
 }
 
-/** Of the user's settings only the model counts: it is what the results are about. */
+/** Only the model of the user's settings counts, because the results are about the model. */
 async function whatIs(
   suite: string,
   flags: readonly string[],
