@@ -36,7 +36,7 @@ export function canaryBox(
   });
   const followed = (job: Job, request: ExecRequest): Job["result"] => {
     const result = job.result.then((ended) => heard(request, ended));
-    // Whoever awaits the job gets its failure. This promise only reports a touch, even if nobody awaits it.
+    // The job's failure belongs to whoever awaits the job. This promise only reports a touch, even if nobody awaits it.
     result.catch(() => undefined);
     return result;
   };

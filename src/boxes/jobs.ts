@@ -142,7 +142,7 @@ export class FinishedJobs {
   }
 }
 
-/** What an ended job was seen doing has already been reported, so parking does not keep it. */
+/** Observations of an ended job were already reported, so parking does not keep them. */
 function unobserved(given: ExecResult): Omit<ExecResult, "observed"> {
   const { observed: _, ...result } = given;
   return result;

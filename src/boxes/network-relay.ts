@@ -37,7 +37,7 @@ interface Relaying {
 export interface RelayedNetwork extends Omit<NearNetwork, "folder" | "connect"> {
   /** Ends all connections; nothing is reported about that. */
   readonly leave: () => void;
-  /** Also ends the relay program: nothing of ours may run in a box that is to be held. */
+  /** Also ends the relay program: no program of the harness may run in a box that is to be held. */
   readonly end: () => Promise<void>;
 }
 

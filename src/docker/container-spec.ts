@@ -40,7 +40,7 @@ export interface BoxPlan {
   readonly network?: { readonly folder: string; readonly relayed?: true };
   /** Host files in place of the image's own lists of users and groups. */
   readonly account?: { readonly passwd: string; readonly group: string };
-  /** A host file in place of the engine's own hosts file, which may tell of this machine's hosts. */
+  /** A host file in place of the engine's own hosts file, which may reveal hosts of this machine. */
   readonly hosts?: string;
   readonly limits: { readonly memory: number; readonly cpus: number | null; readonly pids: number };
   readonly host: HostFacts;
@@ -55,7 +55,7 @@ export interface BoxPlan {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** What a plan depends on about the engine's machine. */
+/** Facts about the engine's machine that a plan depends on. */
 export interface HostFacts {
   readonly cpus: number;
   readonly apparmor: boolean;
@@ -162,9 +162,9 @@ const privileges = (plan: BoxPlan): HostConfig => ({
 export const PACKAGE_CAPABILITIES = { CHOWN: 0, DAC_OVERRIDE: 1, FOWNER: 3, FSETID: 4, SETGID: 6, SETUID: 7 };
 
 /**
- * The engine's own list, and other paths that tell of the host. /sys/fs/cgroup stays: runtimes read their limits there.
- * Nothing below /proc/net is masked: the kernel drops a mount there at the next lookup, and the folder tells only of
- * the box itself.
+ * The engine's own list, and other paths that reveal something of the host. /sys/fs/cgroup stays: runtimes read their
+ * limits there. Nothing below /proc/net is masked: the kernel drops a mount there at the next lookup, and the folder
+ * describes only the box itself.
  */
 export const MASKED_PATHS: readonly string[] = [
   below("/proc", "asound acpi kcore keys key-users latency_stats timer_list timer_stats sched_debug scsi"),
@@ -195,7 +195,7 @@ function scratch({ limits: { memory }, user: { uid, gid } }: BoxPlan): Record<st
   };
 }
 
-/** A sixteenth of the machine, and never more than half a processor, is left to its user; the kernel's fair share does the rest. */
+/** A sixteenth of the machine, at most half a processor, is left to its user; the kernel's fair share does the rest. */
 export const boxProcessors = (processors: number): number => processors - Math.min(0.5, processors / 16);
 
 const limits = ({ limits: { memory, cpus, pids }, host }: BoxPlan): HostConfig => ({

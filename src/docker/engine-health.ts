@@ -66,7 +66,7 @@ function runtimeHealth(info: EngineInfo, runc: string): Health {
   return healthy("runtime", `${info.DefaultRuntime ?? "runc"} ${runc}; ${gvisor}`);
 }
 
-/** A pure reading of the engine's description. */
+/** Pure. */
 export function readInfo(info: EngineInfo): readonly Health[] {
   return [storageHealth(info), cgroupHealth(info), securityHealth(info)];
 }

@@ -304,7 +304,7 @@ async function ensureVolume(
   else refuseForeign("volume", name, found.Labels, wanted.Labels);
 }
 
-/** A thing of the same project is used, whoever made it; any other is left alone. */
+/** A network or volume of the same project is used, whoever made it; any other is left alone. */
 function refuseForeign(kind: string, name: string, found: Labels, wanted: Labels): void {
   if (found?.[LABEL.project] === wanted?.[LABEL.project]) return;
   throw new Error(`a ${kind} called ${name} is there already, and harness did not make it`);

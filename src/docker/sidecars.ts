@@ -42,7 +42,7 @@ export type SidecarName = "qdrant" | "ollama";
 
 const GIB = 2 ** 30;
 
-/** The same as in `docker-compose.yml`, for people who use compose by hand; a test compares the two. */
+/** The same as in `docker-compose.yml`, for people who use compose directly; a test compares the two. */
 export const SIDECARS: SidecarProject<SidecarName> = {
   name: "harness",
   services: {
@@ -143,7 +143,7 @@ export interface SidecarPlan {
 
 const LOOPBACK = "127.0.0.1";
 
-/** What a container is given of a graphics card. The service itself says nothing of it, because machines differ. */
+/** A container's share of a graphics card. The service itself does not mention it, because machines differ. */
 function givenOf(gpu: Gpu | null): { readonly env: readonly string[]; readonly host: Partial<HostConfig> } {
   if (gpu === null) return { env: [], host: {} };
   if (gpu.kind === "nvidia")

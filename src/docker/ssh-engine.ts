@@ -87,7 +87,7 @@ export function sshWords({ user, host, port, path: socket }: SshPlace): readonly
   ];
 }
 
-/** Programs of the repository at hand are not the user's, although `npm run` puts them first. */
+/** Programs in the current repository are not the user's, although `npm run` puts them first. */
 function repositoryAbove(folder: string): string {
   const parent = path.dirname(folder);
   if (existsSync(path.join(folder, ".git")) || parent === folder)
@@ -172,7 +172,7 @@ class ProgramSocket extends Duplex {
   }
 }
 
-/** How ssh, or what it started on the host, says what is the matter. The first match counts. */
+/** Messages of ssh, or of the program that it started on the host. The first match counts. */
 const ENDINGS: readonly {
   readonly said: RegExp;
   readonly why: string;
@@ -216,7 +216,7 @@ const ENDINGS: readonly {
   },
 ];
 
-/** Explains the end of a program that nobody asked to end, by what it has said. */
+/** Explains from its messages why a program ended that should have gone on. */
 export function sshFailure(place: SshPlace, code: number | null, words: string): SshFailure {
   const { user, host, port } = place;
   const typed = `ssh ${port === null ? "" : `-p ${port} `}${user === null ? "" : `${user}@`}${host}`;

@@ -38,7 +38,7 @@ export async function unstartedContainer(
     NetworkDisabled: true,
     HostConfig: { NetworkMode: "none", Mounts: volume === undefined ? [] : [mountOf(volume)] },
   });
-  // Somebody else may have cleared the container away: its labels tell of it like those of any box.
+  // Another process may have removed the container, which its labels show like those of any box.
   const remove = (): Promise<void> =>
     container.remove({ force: true }).catch((thrown: unknown) => {
       if (!isMissing(thrown) && !isBeingRemoved(thrown)) throw thrown;

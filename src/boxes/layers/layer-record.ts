@@ -9,10 +9,10 @@ import { replaceFile } from "../../platform/safe-files.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
 /**
- * `<state>/layers/<session>/` holds what a session has changed and nobody has applied. The file `layer` in it says what
- * these are changes of. An overlay's layers lie beside that file; a copy is a volume of the engine, or `tree` if its
- * boxes are pods. A name that begins with a dot is a layer that is being made or was given up. Anything else in the
- * folder belongs to whoever put it there and is deleted with it.
+ * `<state>/layers/<session>/` holds the changes of a session that nobody has applied. The file `layer` in it says what
+ * was changed. An overlay's layers lie beside that file; a copy is a volume of the engine, or `tree` if its boxes are
+ * pods. A name that begins with a dot is a layer that is being made or was given up. Any other file in the folder
+ * belongs to the code that put it there and is deleted with the folder.
  */
 export interface LayerRecord {
   readonly session: string;

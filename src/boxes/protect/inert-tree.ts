@@ -26,7 +26,7 @@ interface Spot {
   readonly rel: string;
 }
 
-/** What was done to a tree, so that it can be undone. */
+/** The changes to a tree, so that they can be undone. */
 interface Done {
   readonly cuts: readonly Spot[];
   readonly modes: readonly (Spot & { readonly mode: number; readonly folder: boolean })[];

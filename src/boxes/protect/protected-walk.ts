@@ -364,8 +364,8 @@ const textOf = (file: string): string => textOfBytes(Buffer.from(file, "latin1")
 const ASCII = /^[\u0000-\u007f]*$/;
 
 /**
- * What git accepts as a repository without the name .git: HEAD beside objects and refs, or beside a commondir file. A
- * config file beside a hooks folder only lacks what the box could add.
+ * Layouts that git accepts as a repository without the name .git: HEAD beside objects and refs, or beside a commondir
+ * file. A config file beside a hooks folder counts too: a box could add the rest.
  */
 const isGitLayout = (marks: number): boolean => LAYOUTS.some((layout) => (marks & layout) === layout);
 

@@ -8,7 +8,7 @@ type Protected = Pick<Protection, "readOnly" | "pinned" | "outside" | "above">;
 const READ_ONLY = /read-only file system|\bEROFS\b/i;
 const BUSY = /device or resource busy|resource busy or locked|\bEBUSY\b/i;
 
-/** Enough for what a person reads; a flood of output costs no more than this. */
+/** More than a person reads; a flood of output costs no more than this. */
 const LIMITS = { text: 256 * 1024, line: 8192, words: 64, paths: 20 } as const;
 
 /**

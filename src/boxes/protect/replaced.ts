@@ -3,8 +3,8 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 import { outermost } from "./protected-mounts.ts";
 
 /**
- * What was found at a path of the host. A mount covers this file and not its name: once the name is given to something
- * else, nothing protects the new file. An inode number can be reused, but not with the same birth time.
+ * The file or folder at a path of the host. A mount covers this file and not its name: once the name is given to
+ * something else, nothing protects the new file. An inode number can be reused, but not with the same birth time.
  */
 export interface HostFile {
   readonly path: string;

@@ -52,8 +52,8 @@ interface Scan {
 }
 
 /**
- * What must not be written in this workspace (an absolute path without links), and what must not be reached. Refuses
- * paths that cannot be mounted safely, and a tree that cannot be searched to its end.
+ * Finds what must not be written in this workspace (an absolute path without links), and what must not be reached.
+ * Refuses paths that cannot be mounted safely, and a tree that cannot be searched to its end.
  */
 export async function findProtected(root: string, signal?: AbortSignal): Promise<Protection> {
   const top = await look(root);
@@ -90,7 +90,7 @@ export async function findProtected(root: string, signal?: AbortSignal): Promise
   };
 }
 
-/** For a box that only reads its workspace: finds what could still be reached through it. */
+/** For a box that only reads its workspace: finds sockets and FIFOs that could still be reached through it. */
 export async function findReached(root: string, signal?: AbortSignal): Promise<Protection> {
   const top = await look(root);
   if (top?.isDirectory() !== true) throw refuse(root, "is no folder");

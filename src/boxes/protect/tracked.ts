@@ -55,7 +55,7 @@ async function repositoryAbove(root: string): Promise<Repository | undefined> {
   }
 }
 
-/** Follows a pointer wherever it leads: what is read there only keeps changes from being hidden. */
+/** Follows a pointer wherever it leads: reading there can only keep changes from being hidden. */
 async function gitDirIn(worktree: string): Promise<string | undefined> {
   const dotGit = path.join(worktree, ".git");
   const stats = await look(dotGit).catch(() => undefined);

@@ -2,7 +2,7 @@ import type { Act, Canary, Observed, SeenProcess, Touch } from "../../core/behav
 import { textOfBytes } from "../../core/text/bytes.ts";
 import { decodeFields, type FieldValue, numberIn } from "./runner-frames.ts";
 
-/** What the runner observes a command for, and what it reports (sandbox/runner/observe.h, protocol.h). */
+/** The canaries and folders that the runner watches while a command runs (sandbox/runner/observe.h, protocol.h). */
 export interface Observing {
   readonly canaries: readonly Canary[];
   /** Files below these folders are counted apart, so that they leave room in the report for files elsewhere. */

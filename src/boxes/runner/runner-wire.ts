@@ -21,7 +21,7 @@ interface Listener {
 }
 
 const STDOUT = 1;
-/** What the runner or the runtime writes to stderr; only used to explain an end. */
+/** Output of the runner or the runtime on stderr; only used to explain an end. */
 const COMPLAINT_BYTES = 2000;
 
 /** The first bytes for a runner that was just started. */

@@ -16,7 +16,7 @@ import { createServer, type Server } from "node:net";
 import path from "node:path";
 import { makeFolder } from "../../platform/folders.ts";
 
-/** A folder to attack, and beside it what must not be reached. All of it is made for this and removed afterwards. */
+/** A folder to attack, and files beside it that must not be reached. All of it is made for this and removed later. */
 
 const FILES: Readonly<Record<string, string>> = {
   "README.md": "readme\n",

@@ -33,7 +33,7 @@ export interface Attack {
   readonly promise: Promised;
   /** What does not happen, as a sentence of a report. */
   readonly text: string;
-  /** Runs before the attempts, in a command of its own. */
+  /** Runs before the attempts, as a separate command. */
   readonly first?: string;
   readonly attempts: Attempts;
   /** Instead of attempts: one line to run, and what its output means. */
@@ -161,7 +161,7 @@ export function promisesKept(outcomes: readonly Outcome[]): readonly PromiseKept
   });
 }
 
-/** Precedes each script: reports every attempt on a line of its own. */
+/** Precedes each script: reports every attempt on a separate line. */
 const SHELL = `SUP=$PPID; export SUP
 attempt() {
   why=$(sh -c "$2" 2>&1 >/dev/null </dev/null); code=$?

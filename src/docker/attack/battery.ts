@@ -76,7 +76,7 @@ async function tryAttack(
       ? readTried(await run(attackScript(attack.attempts), attack.timeoutMs ?? MS))
       : asked(attack.asks, await run(attack.asks.run, MS), facts);
   const came = target.visits() - visits;
-  // What a command planted deep down is searched for when a box ends, or on request.
+  // Files that a command planted deep down are searched for when a box ends, or on request.
   if (attack.counts === "host") await box.log?.().catch(() => undefined);
   const changed = [
     ...changedSince(before, await target.look(attack.layer === true)),

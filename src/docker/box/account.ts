@@ -39,8 +39,8 @@ export type Named =
   | { readonly account?: never; readonly image: string };
 
 /**
- * The folder for files that are mounted into boxes of `uid`: the box's mount table shows its path, so the path tells
- * nothing of the host. The state folder is used if no such folder can be had.
+ * The folder for files that are mounted into boxes of `uid`. The box's mount table shows its path, so the path must
+ * reveal nothing of the host. If there can be no such folder, the state folder is used.
  */
 export async function folderForMounts(uid: number, stateDir: string): Promise<string> {
   const runtime =

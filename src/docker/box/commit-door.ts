@@ -50,7 +50,7 @@ const MAX_MS = 600_000;
 const MAX_WAITING = 8;
 /** The runner's limit (sandbox/runner/ask.c). */
 const MAX_BYTES = 128 * 1024;
-/** The most paths kept for one box over all its repositories: committed, staged, and staged before, each by itself. */
+/** The most paths kept for one box over all its repositories: committed, staged, staged before, counted separately. */
 const MAX_ENTRIES = 50_000;
 const MAX_LINKS = 500;
 /** Grace period for work in progress when the box ends. */
@@ -66,7 +66,7 @@ export class CommitDoor {
   readonly #staged = new Map<string, readonly GitEntry[]>();
   /** Repositories for which some staged paths were left out. */
   readonly #cut = new Set<string>();
-  /** What was staged before the box's first request, by repository. */
+  /** Entries that were staged before the box's first request, by repository. */
   readonly #before = new Map<string, ReadonlySet<string>>();
   #last: Promise<unknown> = Promise.resolve();
   #waiting = 0;
@@ -177,7 +177,7 @@ export class CommitDoor {
       const { bytes, whole } = await looked(work, STAGED);
       return { entries: inWorkspace(work, rawEntries(bytes)), whole };
     };
-    // Beyond the limit, what was staged before counts as staged now.
+    // Beyond the limit, entries that were staged before count as staged now.
     if (!this.#before.has(found.gitDir)) {
       const room = MAX_ENTRIES - totalOf(this.#before.values(), ({ size }) => size);
       this.#before.set(

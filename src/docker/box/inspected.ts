@@ -68,7 +68,7 @@ const HOST_READERS: Readonly<Record<string, Reader>> = {
 const CONFIG_READERS: Readonly<Record<string, Reader>> = {
   Env: ignored,
   Labels: ignored,
-  // The image adds its intervals to a check that never runs.
+  // The image adds its intervals to a health check that never runs.
   Healthcheck: (value) => settled(fieldsOf(value)["Test"]),
   // Settings of the image without effect here: no port is published, nothing is built, the end is a kill.
   ExposedPorts: ignored,

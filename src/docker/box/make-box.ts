@@ -72,7 +72,7 @@ export async function madeAnew(making: NewBoxOptions): Promise<Made> {
     faults: place.faults,
     onWarning: maker.onWarning,
   }).catch(explained(isolation, workspace));
-  // Mounted things can only be removed after the container; and whoever ran one command may list containers next.
+  // The container's mounts can only be removed after it; and the caller of a single command may list containers next.
   const isOfRun = request.keep !== null;
   things.defer(isOfRun && isolation === "bind" && mounted === undefined ? container.end : container.close);
   if (request.watchChanges && place.snapshot)

@@ -205,9 +205,7 @@ async function protectionWithin(
     : findReached(workspace.path, signal);
 }
 
-/**
- * All host names of a box. `localhost` is one address: a server there is found whatever family a client tries first.
- */
+/** All host names of a box. `localhost` is one address: a server there is found with any family that a client tries. */
 const HOSTS = "127.0.0.1 localhost\n::1 ip6-localhost ip6-loopback\n127.0.0.1 sandbox\n";
 
 /** Nothing writes to the file: whatever has become of it, it holds this text and is read-only when a box is planned. */

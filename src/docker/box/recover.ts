@@ -15,7 +15,7 @@ import type { BoxMaker, BoxRequest } from "./prepare-box.ts";
 /**
  * Moves what a killed run may have planted out of the workspace before anything there counts as the user's. Such files
  * cannot be told from what the user has made since, so each is reported with its reason and the command that brings it
- * back. A box that only reads cannot harm them and moves nothing: it only reports.
+ * back. A box that only reads is no danger and moves nothing: it only reports.
  */
 export async function recoverPlanted(
   { stateDir, onWarning }: BoxMaker,

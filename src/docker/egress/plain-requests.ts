@@ -6,7 +6,7 @@ import { isDenial } from "./judge-host.ts";
 import type { Reached } from "./reach-host.ts";
 import { placeholderIn } from "./secret-swap.ts";
 
-/** Serves a request that names its whole URL: `GET http://host/path`. Each request is judged by itself. */
+/** Serves a request that names its whole URL: `GET http://host/path`. Each request is judged separately. */
 export async function servePlain(
   gate: EgressGate,
   request: IncomingMessage,

@@ -13,8 +13,8 @@ import { type Asking, REGISTRY_TOOLS, yarnRegistry } from "./registry-tools.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
 /*
- * The hosts behind presets. What a registry says about the place of its files is kept for a week, while the tools are
- * set to the same registries; what the tools are set to is asked every time.
+ * The hosts behind presets. What a registry says about the place of its files is kept for a week, while the tools'
+ * settings stay the same; the settings themselves are read every time.
  */
 
 export interface RegistryQuestion {
@@ -124,8 +124,8 @@ const boxAsking = (place: Place, run: NonNullable<RegistryQuestion["askBox"]>): 
 });
 
 /**
- * The user did not write what a registry, an image or a repository names: it never leads to this host itself or to a
- * cloud's metadata, except to hosts that the user's settings name.
+ * Names that come from a registry, an image or a repository were not written by the user: they never lead to this host
+ * itself or to a cloud's metadata, except for hosts that the user's settings name.
  */
 function asFarAsTold(told: readonly string[], settings: readonly string[]): readonly string[] {
   const own = new Set(settings.map(hostOf));

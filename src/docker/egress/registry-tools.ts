@@ -11,8 +11,8 @@ import { cargoSettings, mavenSettings } from "./registry-mirrors.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
 /*
- * Where the user's own tools fetch from, according to the tools: what they are set to, and what the registry itself
- * tells them about the hosts of its files. No host's name is written here.
+ * Where the user's own tools fetch from, according to the tools: their settings, and what the registry itself tells
+ * them about the hosts of its files. No host's name is written here.
  */
 
 /** How a preset's tools are asked. All of it happens in an empty folder, never in the repository. */
@@ -33,7 +33,7 @@ export interface Asking {
   readonly uid: number;
 }
 
-/** What the tools of one preset are set to. */
+/** The settings of one preset's tools. */
 export interface Settings {
   /** Addresses as the tools print them; null if there is no tool to ask. */
   readonly urls: readonly string[] | null;
@@ -160,7 +160,7 @@ async function defaultIndex(
   return told === undefined ? [] : [told];
 }
 
-/** Uses a home of its own with the user's settings, because cargo writes into its home what it learns of an index. */
+/** Uses a separate home with the user's settings, because cargo notes in its home what it learns of an index. */
 async function cargo({ run, env, scratch }: Asking): Promise<Settings> {
   if ((await run(["cargo", "--version"])) === null) return NONE;
   const own = env["CARGO_HOME"] ?? path.join(env["HOME"] ?? homedir(), ".cargo");
@@ -240,7 +240,7 @@ async function go({ run }: Asking): Promise<Settings> {
 /** A user name, perhaps with a password, before the host of a URL. */
 const USER = /(https?:\/\/)[^\s,|/@]*@/g;
 
-/** With an empty repository of its own, Maven says whom it asks first, mirrors included; then it has said enough. */
+/** With an empty local repository, Maven prints which server it asks first, mirrors included; then it is stopped. */
 async function maven({ run, env, scratch }: Asking): Promise<Settings> {
   const version = await run(["mvn", "--version"]);
   if (version === null) return NONE;
@@ -268,7 +268,7 @@ async function maven({ run, env, scratch }: Asking): Promise<Settings> {
   };
 }
 
-/** Without comments, and without mirrors that only block what they stand for. */
+/** Without comments, and without mirrors that only block other repositories. */
 const plainXml = (text: string): string =>
   text
     .replaceAll(/<!--[^]*?-->/g, "")

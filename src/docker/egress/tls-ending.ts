@@ -25,7 +25,7 @@ interface Seen {
 
 /**
  * Tunnels to hosts for which only some methods are granted, or to which secrets are bound: TLS ends here, each request
- * is judged by itself and goes to the real host over the proxy's own TLS connection, which verifies the host.
+ * is judged separately and goes to the real host over the proxy's own TLS connection, which verifies the host.
  */
 export class TlsEnding {
   readonly #gate: EgressGate;
@@ -80,7 +80,7 @@ export class TlsEnding {
     this.#server.emit("connection", tls);
   }
 
-  /** Most often the program was not told of the session's authority. */
+  /** Most often the program did not know the session's authority. */
   #notAgreed({ asked }: Judged): void {
     const reason = "the program left before TLS was agreed on: it may not trust this session's certificates";
     this.#gate.ledger.allowed(asked).end("client-tls", reason);

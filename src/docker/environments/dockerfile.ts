@@ -4,10 +4,9 @@ import { Fault, filled, joined, quoted, unquoted, wordsOf } from "./dockerfile-w
 import { type TakenPaths, USER_FORM } from "./recipe.ts";
 
 /**
- * The lines of a Dockerfile, as far as a system layer can be made of them: the image that the last stage starts from,
- * its RUN lines with the variables and folder of each, and what it leaves to boxes. No engine builds the Dockerfile, so
- * nothing of it runs outside of a box's walls. What it asks for beyond that is reported; what cannot be read is a
- * fault.
+ * The lines of a Dockerfile from which a system layer can be made: the image that the last stage starts from, its RUN
+ * lines with the variables and folder of each, and the variables for boxes. No engine builds the Dockerfile, so nothing
+ * in it runs outside a box's walls. Whatever else it asks for is reported; text that cannot be read is a fault.
  */
 
 export interface DockerfileLine {

@@ -5,7 +5,7 @@ import { textIn } from "./version-files.ts";
 
 /** What one project of one ecosystem needs; folders and steps are relative to the project's own folder. */
 export interface Needs {
-  /** The file that says so. */
+  /** The file that these needs come from. */
   readonly from: string;
   readonly toolchain?: keyof Recipe["toolchains"];
   readonly managers?: Recipe["managers"];
@@ -78,7 +78,7 @@ const yarn: Install = (version, lock) => ({
   ],
 });
 
-/** Yarn Berry's releases write lock files with version numbers of their own; null: no lock file of Berry's. */
+/** Yarn Berry's releases write lock files with their own version numbers; null: not a lock file of Berry. */
 function berryOf(lock: string | undefined): string | null {
   const form = Number(/^__metadata:\s+version: (\d+)/m.exec(lock ?? "")?.[1] ?? 0);
   return form === 0 ? null : form < 5 ? "2" : form < 8 ? "3" : "4";

@@ -17,13 +17,13 @@ import {
 
 /** What an environment brings into a box. */
 export interface BoxEnvironment {
-  /** The system layer's id; null for the image that the box has anyway. */
+  /** The system layer's id; null for the box's usual image. */
   readonly image: string | null;
-  /** Volumes with what was installed, each with its absolute path. */
+  /** Volumes of installed files, each with its absolute path. */
   readonly volumes: readonly { readonly volume: string; readonly target: string }[];
   /** Variables for the commands of the box. */
   readonly env: Readonly<Record<string, string>>;
-  /** `fill`: what the box writes stays; `run`: it is removed with the box, and no other box sees it. */
+  /** `fill`: files that the box writes stay; `run`: they are removed with the box, and no other box sees them. */
   readonly use: "fill" | "run";
   /** Services that start in the box before anything else runs in it. */
   readonly services: Recipe["services"];
@@ -40,7 +40,7 @@ export interface MountRequest {
   /** Any existing image; nothing of it is run. */
   readonly image: string;
   readonly workspace: { readonly path: string; readonly uid: number; readonly gid: number };
-  /** Nobody else has a box over the workspace. */
+  /** No other box lies over the workspace. */
   readonly alone: boolean;
   readonly onWarning: (text: string) => void;
 }
@@ -156,7 +156,7 @@ export async function emptyLayers(
 
 const MOST = 64;
 
-/** Leaves out volumes whose place in the workspace cannot be had. */
+/** Leaves out volumes that cannot be mounted at their place in the workspace. */
 async function mountable(
   { volumes, notes }: BoxEnvironment,
   { workspace, onWarning }: MountRequest,
@@ -193,7 +193,7 @@ async function mountPoint(
       if (stats?.isDirectory() === true) continue;
       if (stats !== undefined) return `${at} is no folder`;
       await mkdir(at, { mode: 0o755 });
-      // The owner may have put a link there by now: only the entry itself changes its owner, not what it leads to.
+      // The owner may have put a link there by now: only the entry itself changes its owner, not the link's target.
       if (process.getuid?.() === 0) await lchown(at, uid, gid);
       made.push(at);
     }

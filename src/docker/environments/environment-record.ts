@@ -31,7 +31,7 @@ const recordForm = z.strictObject({
   /** The file of the recipe, by its name at that time; empty if the recipe was detected. */
   file: z.string(),
   versions: z.array(z.string()),
-  /** What was installed; of very many packages only the first ones, with their total. Null if unknown. */
+  /** The installed packages; of very many only the first ones, with their total. Null if unknown. */
   installed: z
     .strictObject({
       total: z.int(),

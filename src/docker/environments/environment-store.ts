@@ -88,8 +88,8 @@ interface MeasuredVolumes {
 }
 
 /**
- * Sizes in bytes, by name; volumes that the engine does not measure are left out. All of them are left out if measuring
- * fails, as it does if somebody removes a volume meanwhile.
+ * Sizes in bytes, by name; volumes that the engine does not measure are left out. All are left out if measuring fails,
+ * as it does if a volume is removed meanwhile.
  */
 export async function volumeSizes({ api }: Engine): Promise<ReadonlyMap<string, number>> {
   const { Volumes } = await (api.df() as Promise<MeasuredVolumes>).catch(() => ({ Volumes: null }));

@@ -186,7 +186,7 @@ const NAMED_MOST = 500;
 
 const keyOf = ({ ecosystem, name, version }: Package): string => `${ecosystem} ${name} ${version}`;
 
-/** Compares what is there with what was there before, and names the new packages. */
+/** Counts the packages that are there, and names those that were not there before. */
 export function installedSince(before: readonly Package[], { packages, whole }: ListedPackages): Installed {
   const known = new Set(before.map(keyOf));
   const fresh = packages.filter((each) => !known.has(keyOf(each)));

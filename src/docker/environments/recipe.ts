@@ -70,7 +70,7 @@ export const isTaken = (value: string): boolean =>
   !/^\/(?:\.|\**)$/.test(value) &&
   value.split("/").every((name) => !isPattern(name) || globOf(name, false) !== undefined);
 
-/** What a line takes from a stage, each thing as it lies there, links as links. */
+/** Files that a line takes from a stage, unchanged, links as links. */
 const takenPaths = z.strictObject({
   /** The stage's number in `stages`; it must stand before. */
   stage: z
@@ -171,7 +171,7 @@ export interface Taken {
 export interface FoundRecipe {
   readonly recipe: Recipe;
   readonly taken: readonly Taken[];
-  /** What the files ask for and this environment does not provide, each with the reason. */
+  /** Wishes in the files that this environment does not fulfil, each with the reason. */
   readonly notTaken: readonly Taken[];
 }
 
@@ -247,7 +247,7 @@ const linePart = ({
 const takesFiles = ({ system, stages }: Recipe): boolean =>
   [system, ...stages.map((each) => each.system)].flat().some(({ files }) => files !== undefined);
 
-/** A layer with files of a workspace is that workspace's own (`owner`); any other may be shared. */
+/** A layer with files of a workspace belongs to that workspace (`owner`); any other may be shared. */
 export const systemKey = ({ base, stages }: Bases, recipe: Recipe, owner = ""): string =>
   hashOf([FORM, base, ...stages, systemPart(recipe), ...(takesFiles(recipe) ? [owner] : [])]);
 

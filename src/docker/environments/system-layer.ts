@@ -91,7 +91,7 @@ interface Around {
   readonly request: LayerRequest;
 }
 
-/** Brings the files that the step's line expects; returns a script for what is left to do about them. */
+/** Brings the files that the step's line expects; returns a script for the work that remains on them. */
 async function broughtFor(
   client: RunnerClient,
   { title, files, from }: SystemStep,
@@ -241,7 +241,7 @@ async function runStep(
   throw stepFailed(title, said, silence.why ?? reason);
 }
 
-/** What the proxy refused since then, each refusal once. */
+/** Connections that the proxy refused since then, each once. */
 function refusedLines(network: BoxNetwork | undefined, since: number): string {
   const denied =
     network
@@ -252,8 +252,8 @@ function refusedLines(network: BoxNetwork | undefined, since: number): string {
 }
 
 /**
- * Ends a step that prints nothing for too long: a tool that asks again and again for what it cannot have would use up
- * its whole hour.
+ * Ends a step that prints nothing for too long: a tool that keeps asking for something out of reach would use up its
+ * whole hour.
  */
 export class Silence implements Disposable {
   readonly #ending = new AbortController();
@@ -307,7 +307,7 @@ export function stepFailed(title: string, said: string, reason: string): Harness
   return new HarnessError(EXIT.failed, `set-up failed: ${title} (${reason})${lines.join("")}`, next);
 }
 
-/** Blank labels, so that nothing mistakes what is made from the image for the box that made the image. */
+/** Blank labels, so that things made from the image are not mistaken for the box that made the image. */
 export const BLANK_LABELS: readonly string[] = [
   "box",
   "uid",

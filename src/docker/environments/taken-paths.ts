@@ -12,8 +12,8 @@ import { globOf, isPattern, Steps, TooManySteps } from "./path-globs.ts";
 import type { TakenPaths } from "./recipe.ts";
 
 /**
- * What a line takes from a stage: the engine reads it as an archive from a container of that image, which is never
- * started, and the image that gets the files unpacks it. On the host there are only bytes in transit.
+ * Files that a line takes from a stage: the engine reads them as an archive from a container of that image, which is
+ * never started, and the image that gets the files unpacks the archive. The host only passes the bytes on.
  */
 
 export interface Taking {
@@ -29,7 +29,7 @@ export interface Taking {
 /** On the disk of the layer, because its /run and /tmp are small. */
 const HELD = "/.harness-taken";
 
-/** Unpacks everything into a folder of its own, copies it from there to its place, and leaves nothing behind. */
+/** Unpacks everything into a temporary folder, copies it from there to its place, and leaves nothing behind. */
 export async function takePaths(
   { paths, to, mode, owner }: TakenPaths,
   { engine, image, labels, run, signal }: Taking,
@@ -84,7 +84,7 @@ if [ -d ${at} ]; then cp -a ${file} ${quoted(`${to}/${name}`)}; else cp -a ${fil
 
 const MOST_TAKEN = 500;
 
-/** A pattern may find nothing if something else of the line is found: patterns are used to name what may be missing. */
+/** A pattern may find nothing if another path of the line is found: patterns are used to name optional files. */
 async function namedBy(
   container: Read,
   paths: readonly string[],

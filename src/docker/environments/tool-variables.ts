@@ -10,7 +10,7 @@ type Variables = Readonly<Record<string, string>>;
 interface Tool {
   /** For set-up and for runs. */
   readonly always: Variables;
-  /** If nothing is granted: tools look at what is there, and fail with a message instead of waiting for a network. */
+  /** If nothing is granted: tools use only local files, and fail with a message instead of waiting for a network. */
   readonly offline: Variables;
 }
 
@@ -52,7 +52,7 @@ const TOOLS: Readonly<Record<string, Tool>> = {
   },
   maven: {
     always: {
-      // What a mirror delivered counts even if the mirror is not known, as in a box without a network.
+      // Files from a mirror count even if the mirror is not known, as in a box without a network.
       MAVEN_OPTS: `-Dmaven.repo.local=${CACHE}/m2 -Dmaven.legacyLocalRepo=true`,
       GRADLE_USER_HOME: `${CACHE}/gradle`,
     },

@@ -61,7 +61,10 @@ interface HelperRan {
   readonly ending: number | null | "late" | "long";
 }
 
-/** Runs the helper in a group of its own, which has no terminal to ask on and is ended as a whole when it is late. */
+/**
+ * Runs the helper in a separate process group, which has no terminal to ask on and is killed as a whole when it is
+ * late.
+ */
 async function ran(
   file: string,
   { server, env, apart, signal, ms = HELPER_MS }: HelperQuestion,

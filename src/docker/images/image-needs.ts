@@ -3,7 +3,7 @@ import { type Outcome, runOnce } from "../oneshot.ts";
 
 /** What every image must have; the runner itself is mounted and needs nothing. */
 const NEEDS: readonly string[] = ["sh"];
-/** What our image promises besides, and what the agent's tools use. */
+/** Programs that our image also promises, and that the agent's tools use. */
 const CONTENTS: readonly string[] = [
   "bash",
   "git",

@@ -30,8 +30,8 @@ export async function isImageThere(api: Docker, image: string): Promise<boolean>
 }
 
 /**
- * Makes sure that the image is here, and pulls it if necessary: undefined, or why it cannot be had. A pull without
- * progress for `silenceMs` is given up: an engine without a route to its registry can hang for minutes.
+ * Makes sure that the image is here, and pulls it if necessary. Returns undefined, or why there is no image. A pull
+ * without progress for `silenceMs` is given up: an engine without a route to its registry can hang for minutes.
  */
 export async function lackOfImage(api: Docker, image: string, bounds: Bounded): Promise<string | undefined> {
   if (await isImageThere(api, image)) return undefined;

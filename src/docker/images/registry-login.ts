@@ -93,6 +93,6 @@ export function loginIn(config: Fields, repository: string): RegistryLogin {
 /** Entries may be URLs: https://index.docker.io/v1/. */
 const hostOf = (name: string): string => usual(name.replace(/^https?:\/\//, "").replace(/\/.*$/s, ""));
 
-/** The same registry has three names. */
+/** These names all mean the same registry. */
 const usual = (host: string): string =>
   host === "index.docker.io" || host === "registry-1.docker.io" ? "docker.io" : host;

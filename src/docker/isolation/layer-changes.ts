@@ -20,14 +20,14 @@ import { notedImage, overlayVolume, requireCopy } from "./layer-volumes.ts";
 import { changesOfUpper } from "../../boxes/layers/upper-changes.ts";
 
 interface Reading {
-  /** Called only if a layer cannot tell by itself. */
+  /** Called only if the layer alone does not tell. */
   readonly engine: () => Promise<Engine>;
   readonly uid: number;
   /** A volume that already mounts the layers of an overlay. */
   readonly mounted?: string | undefined;
 }
 
-/** How a layer that nobody works on differs from the current workspace. */
+/** How a layer that no box works on differs from the current workspace. */
 export async function changesOfLayer(layer: Layer, { engine, uid, mounted }: Reading): Promise<LayerChanges> {
   if (layer.isolation === "copy") return copied(layer, { engine, uid });
   const { folder, workspace, made } = layer;

@@ -65,7 +65,7 @@ const removeVolume = async ({ engine, volume }: VolumeRequest): Promise<void> =>
   await engine.api.getVolume(volume).remove();
 };
 
-/** A volume that outlives its box has no label of a box: what a session has is removed when the session gives it up. */
+/** A volume that outlives its box has no label of a box: it is removed when its session gives it up. */
 function labelsOf({ labels, layer, stateDir }: VolumeRequest): Record<string, string> {
   if (layer === null) return { ...labels };
   const { [BOX_LABEL]: _, ...others } = labels;

@@ -25,7 +25,7 @@ export async function frozenVolume(
 /** What is needed to resume a frozen box. */
 export interface ParkedBox {
   readonly container: string;
-  /** All labels of the container: they tell what it was made as, and whom it belongs to. */
+  /** All labels of the container: they record how it was made and to whom it belongs. */
   readonly labels: Readonly<Record<string, string>>;
   /** Mounted in place of the workspace. */
   readonly volume: string | null;
@@ -57,7 +57,7 @@ const form = z.strictObject({
 
 const whole = z.strictObject({ seal: z.string(), box: z.unknown() });
 
-/** Shows accidental changes; it is no seal against somebody who can read the key. */
+/** Detects accidental changes; it does not stop somebody who can read the key. */
 const sealOf = (key: string, box: string): string => createHmac("sha256", key).update(box).digest("hex");
 
 export function parkedText(parked: ParkedBox): string {

@@ -87,7 +87,7 @@ export function pickBoxes(boxes: readonly ListedBox[], ids: readonly string[]): 
   return [...new Set(picked)];
 }
 
-/** False if the box was gone already, or if somebody else is removing it. */
+/** False if the box was gone already, or is being removed by another process. */
 export async function removeBox(engine: Engine, id: string): Promise<boolean> {
   try {
     await removeUnthawed(engine.api.getContainer(id));

@@ -5,13 +5,13 @@ import { isGvisor } from "../box/box-report.ts";
 import type { BoxPlan } from "../container-spec.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** What can be seen of a container and done to it from outside, if its processes run on this machine. */
+/** Looks at containers and their processes from outside, if these processes run on this machine. */
 
 /**
  * Removes a container so that nothing in it runs once more. To end a frozen container, engines with cgroups version 1
- * thaw it, and until its first process is gone the others go on: long enough for some thousand writes to what may have
- * lost its protection meanwhile. So each process is sent a signal first. If the processes cannot be seen (an engine in
- * a machine of its own), that moment remains.
+ * thaw it, and its processes go on until the first one is gone: long enough for some thousand writes to paths that may
+ * have lost their protection meanwhile. So each process is killed by a signal first. If the processes cannot be seen
+ * (an engine in a virtual machine), that moment remains.
  */
 export async function removeUnthawed(container: Docker.Container, abortSignal?: AbortSignal): Promise<void> {
   const bound = abortSignal === undefined ? {} : { abortSignal };

@@ -13,8 +13,8 @@ import { makeFolder } from "../../platform/folders.ts";
 /**
  * `<state>/protected/<workspace's hash>.<owner>.json` records what of a workspace was protected when a box that can
  * write to it began. The file exists until that box has ended with a search of the whole tree. The next start compares
- * with the records of dead owners: what is protected by then and was not at that time may be the dead run's. A file
- * appears whole (written aside, synced, renamed); its name alone tells whose it is, and for which workspace.
+ * with the records of dead owners: a path that is protected by then and was not at that time may come from the dead
+ * run. A file appears whole (written aside, synced, renamed); its name alone says whose it is, and for which workspace.
  * Limit: a workspace that was moved meanwhile is not found.
  */
 export interface DeadRecord {

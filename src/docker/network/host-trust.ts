@@ -12,7 +12,7 @@ export interface HostTrust {
   readonly pem: string;
   /** Where the certificates come from, and how many each source added to those before it. */
   readonly sources: readonly { readonly from: string; readonly added: number }[];
-  /** What was named and cannot be used, in words. */
+  /** Sources that were named but cannot be used, in words. */
   readonly troubles: readonly string[];
 }
 
@@ -80,7 +80,7 @@ class Gathering {
   readonly #blocks = new Set<string>();
   #bytes = 0;
 
-  /** The first existing file; if there is none, what the system reports in other ways, or the roots of Node. */
+  /** The first existing file; without one, the certificates that the system reports through Node, or Node's roots. */
   async system(files: readonly string[]): Promise<void> {
     for (const file of files)
       if ((await isFile(file)) && (await this.file(file, "the system's store")) > 0) return;

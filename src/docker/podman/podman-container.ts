@@ -12,8 +12,8 @@ import { ociDifferences } from "./oci-differences.ts";
 import { MOST_PROCESSES, podmanSpec } from "./podman-spec.ts";
 
 /**
- * Containers through Podman's own interface. Its report of a container leaves out and renames much of what was asked;
- * so the plan is compared with the configuration that Podman hands to its runtime, and with the resulting cgroup. Both
+ * Containers through Podman's own interface. Its report of a container leaves out and renames much of the request; so
+ * the plan is compared with the configuration that Podman hands to its runtime, and with the resulting cgroup. Both
  * exist once the container is prepared, before anything of it runs.
  */
 export async function createOnPodman(engine: Engine, plan: BoxPlan): Promise<Docker.Container> {

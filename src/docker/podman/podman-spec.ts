@@ -18,7 +18,7 @@ export const MOST_PROCESSES = 32_768;
 
 /**
  * The plan in the terms of Podman's own interface. The interface that Podman shares with Docker takes no profile as
- * text, loses read-only and masked paths, and adds what nobody asked for.
+ * text, loses read-only and masked paths, and adds settings that were not requested.
  */
 export function podmanSpec(plan: BoxPlan, { seccompFile, nproc }: PodmanWords): Fields {
   const { HostConfig: host, ...config } = containerSpec(plan);
@@ -38,7 +38,7 @@ export function podmanSpec(plan: BoxPlan, { seccompFile, nproc }: PodmanWords): 
     stop_timeout: config.StopTimeout,
     healthconfig: config.Healthcheck,
     log_configuration: { driver: "none" },
-    // Keeps out what the engine would bring from the host, or of its own.
+    // Keeps out what the engine would add from the host or from its own defaults.
     env_host: false,
     httpproxy: false,
     systemd: "false",
