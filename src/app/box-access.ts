@@ -12,7 +12,7 @@ import { engineRemedy } from "../docker/engine-remedy.ts";
 import { type Engine, findEngine, isEngine, type NoEngine } from "../docker/engine.ts";
 import { readSystem } from "../platform/host-programs.ts";
 import { layersIn } from "../boxes/layers/layer-record.ts";
-import { discardParked, holds, standingsOf } from "../docker/isolation/parked-files.ts";
+import { discardParked, isClaimed, standingsOf } from "../docker/isolation/parked-files.ts";
 import { checkpointStores } from "./sessions/checkpoint-access.ts";
 import { withServices } from "./box-services.ts";
 import { environmentFor } from "./environments/workspace-environment.ts";
@@ -144,7 +144,7 @@ export function noEngine(failure: NoEngine, remedy: string): HarnessError {
 
 export async function hasFrozen({ places }: Host, session: string): Promise<boolean> {
   const own = (await standingsOf(places.state, session)).filter(({ kind }) => kind === "parked");
-  return (await Promise.all(own.map((each) => holds(each, Date.now())))).includes(true);
+  return (await Promise.all(own.map((each) => isClaimed(each, Date.now())))).includes(true);
 }
 
 /** Removes the box that waits frozen for the session. If no engine answers, the box ends when its time runs out. */

@@ -17,11 +17,11 @@ export interface Started extends Omit<Job, "result" | "kill" | "note"> {
   /** The end of its stderr, kept even when `onOutput` consumed the stream. */
   readonly errors: () => string;
   /** The command's state so far. */
-  readonly past: () => Past;
+  readonly past: () => CommandState;
 }
 
 /** State of a command that one process hands to another one that continues it. */
-export interface Past {
+export interface CommandState {
   /** Its number in the runner's protocol. */
   readonly call: number;
   readonly ms: number;
@@ -31,17 +31,17 @@ export interface Past {
   readonly errors: Buffer;
 }
 
-interface Beginning {
+interface StartOptions {
   readonly workspace: string;
   /** Set if the command was started before the box was parked; this process follows it from here on. */
-  readonly past?: Past | undefined;
+  readonly past?: CommandState | undefined;
 }
 
 /** Starts one command; `ended` rejects only when the box itself is lost or can no longer be trusted. */
 export function startCommand(
   client: RunnerClient,
   request: ExecRequest,
-  { workspace, past }: Beginning,
+  { workspace, past }: StartOptions,
 ): Started {
   const [stdout, stderr] = [new OutputKeeper(past?.stdout), new OutputKeeper(past?.stderr)];
   const errors = new LastBytes(past?.errors);
@@ -104,7 +104,7 @@ function resultOf(
   if (exit.errno === constants.errno.ESTALE) throw mountsMoved();
   if (exit.stuck) throw stuck();
   const { exitCode, cause, reason }: Verdict =
-    why === "disk" || why === "input" ? FORCED[why] : verdictOf(exit, why === "cancelled");
+    why === "disk" || why === "input" ? FORCED_VERDICTS[why] : verdictOf(exit, why === "cancelled");
   return {
     exit_code: exitCode,
     cause,
@@ -140,7 +140,7 @@ function observedOf(
   };
 }
 
-const FORCED: Readonly<Record<"disk" | "input", Verdict>> = {
+const FORCED_VERDICTS: Readonly<Record<"disk" | "input", Verdict>> = {
   disk: { exitCode: 137, cause: "disk", reason: "it used up the disk space that a run may take" },
   input: { exitCode: 137, cause: "user", reason: "its input could not be read to the end" },
 };
@@ -155,7 +155,7 @@ async function* watched(input: AsyncIterable<Uint8Array>, onFailure: () => void)
 }
 
 /** The result of a command that was cancelled before it started. */
-export function notBegun(): ExecResult {
+export function cancelledResult(): ExecResult {
   const nothing = { head: Buffer.alloc(0), tail: Buffer.alloc(0), total: 0, lost: 0 };
   return {
     exit_code: 128 + KILL,
@@ -219,7 +219,7 @@ export class OutputKeeper {
   }
 }
 
-const LAST = 64 * 1024;
+const LAST_BYTE_COUNT = 64 * 1024;
 
 /** The last bytes of a stream. */
 export class LastBytes {
@@ -234,7 +234,7 @@ export class LastBytes {
   }
 
   add(bytes: Buffer): void {
-    this.#bytes = Buffer.concat([this.#bytes, bytes.subarray(-LAST)]).subarray(-LAST);
+    this.#bytes = Buffer.concat([this.#bytes, bytes.subarray(-LAST_BYTE_COUNT)]).subarray(-LAST_BYTE_COUNT);
   }
 
   get text(): string {

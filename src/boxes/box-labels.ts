@@ -94,17 +94,17 @@ export function boxOf(labels: Labels | null | undefined): BoxRecord | undefined 
   return {
     uid,
     owner: ownerIn(labels),
-    session: filled(labels[LABEL.session]),
-    workspace: filled(labels[LABEL.workspace]),
+    session: nonEmpty(labels[LABEL.session]),
+    workspace: nonEmpty(labels[LABEL.workspace]),
     created: created !== undefined && !Number.isNaN(Date.parse(created)) ? created : undefined,
     mode: MODES.find((mode) => mode === labels[LABEL.mode]),
-    isolation: filled(labels[LABEL.isolation]),
+    isolation: nonEmpty(labels[LABEL.isolation]),
     parks: parksIn(labels),
   };
 }
 
 function parksIn(labels: Labels): BoxIdentity["parks"] {
-  const [session, stateDir] = [filled(labels[LABEL.parks]), filled(labels[STATE_LABEL])];
+  const [session, stateDir] = [nonEmpty(labels[LABEL.parks]), nonEmpty(labels[STATE_LABEL])];
   if (labels[BOX_LABEL] !== LEASED || session === undefined || stateDir === undefined) return undefined;
   return { session, stateDir };
 }
@@ -128,14 +128,14 @@ export const boxFilter = (uid: number): { label: string[] } => ({
 
 function ownerIn(labels: Labels): Owner | undefined {
   const pid = numberIn(labels[LABEL.pid]);
-  const [start, boot] = [filled(labels[LABEL.start]), filled(labels[LABEL.boot])];
-  const machine = filled(labels[LABEL.machine]);
+  const [start, boot] = [nonEmpty(labels[LABEL.start]), nonEmpty(labels[LABEL.boot])];
+  const machine = nonEmpty(labels[LABEL.machine]);
   return pid === undefined || pid === 0 || start === undefined || boot === undefined
     ? undefined
     : { pid, start, boot, ...(machine === undefined ? {} : { machine }) };
 }
 
-const filled = (text: string | undefined): string | undefined => (text === "" ? undefined : text);
+const nonEmpty = (text: string | undefined): string | undefined => (text === "" ? undefined : text);
 
 const numberIn = (text: string | undefined): number | undefined =>
   text !== undefined && /^\d{1,10}$/.test(text) ? Number(text) : undefined;

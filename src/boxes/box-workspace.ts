@@ -62,7 +62,7 @@ const ELSEWHERE = "name the folder of one project: --cwd DIR";
 export const ROOT_OWNED = "commands run as uid 0 without capabilities";
 
 /** Pods never run as root: a workspace owned by root belongs to this user in a pod. */
-const SOMEBODY = 1000;
+const POD_USER_ID = 1000;
 
 interface Ownership {
   readonly uid: number;
@@ -70,8 +70,8 @@ interface Ownership {
 }
 
 export const podUserOf = ({ uid, gid }: Ownership): Ownership => ({
-  uid: uid === 0 ? SOMEBODY : uid,
-  gid: gid === 0 ? SOMEBODY : gid,
+  uid: uid === 0 ? POD_USER_ID : uid,
+  gid: gid === 0 ? POD_USER_ID : gid,
 });
 
 function unusable(name: string, thrown: unknown): never {

@@ -29,9 +29,9 @@ import type { Tracked } from "./protect/tracked.ts";
 import type { PausedRunner, RunnerClient } from "./runner/runner-client.ts";
 import { FileRefused, listIn, readFileIn, refusedFile, statIn, writeFileIn } from "./runner/runner-files.ts";
 import { KEY_BYTES } from "./runner/runner-frames.ts";
-import { type Ended, notBegun, type Past, startCommand, type Started } from "./box-command.ts";
+import { type Ended, cancelledResult, type CommandState, startCommand, type Started } from "./box-command.ts";
 import { type DiskBudget, watchDisk } from "./disk-watch.ts";
-import { type Begun, FinishedJobs, type KeptJob, pastOf } from "./jobs.ts";
+import { type BegunJob, FinishedJobs, type KeptJob, commandStateOf } from "./jobs.ts";
 
 /** A container whose isolation has been verified. */
 export interface BoxParts {
@@ -89,7 +89,7 @@ export async function openBox(given: Omit<BoxParts, "moved" | "searches">): Prom
   const { disk } = parts.place;
   if (disk !== undefined) stack.use(await watchDisk(disk, endAll, parts.budget));
   const watch = stack.move();
-  const start = (request: ExecRequest, past?: Past): Begun & { readonly started: Started } => {
+  const start = (request: ExecRequest, past?: CommandState): BegunJob & { readonly started: Started } => {
     const folder = folderOf(workspace, request);
     const env = { ...parts.network?.env(), ...parts.env, ...request.env };
     const since = Date.now();
@@ -97,11 +97,11 @@ export async function openBox(given: Omit<BoxParts, "moved" | "searches">): Prom
     running.add(started);
     const result = started.ended
       .finally(() => running.delete(started))
-      .then((ended) => judged(parts, request, { ended, errors: started.errors(), since }));
+      .then((ended) => completedResult(parts, request, { ended, errors: started.errors(), since }));
     return { folder, started, result };
   };
   const shelf = new FinishedJobs();
-  const old = parts.kept?.map((job) => [job.name, oldJob(shelf, job, start)] as const);
+  const old = parts.kept?.map((job) => [job.name, resumedJob(shelf, job, start)] as const);
   return {
     ...(old === undefined ? {} : { kept: new Map(old) }),
     ...(parts.parking === undefined ? {} : { park: () => park(parts, shelf, { watch, ending }) }),
@@ -110,7 +110,7 @@ export async function openBox(given: Omit<BoxParts, "moved" | "searches">): Prom
     gone: client.gone,
     exec: async (request, signal) => {
       if (client.lost !== undefined) throw client.lost;
-      if (signal.aborted) return notBegun();
+      if (signal.aborted) return cancelledResult();
       const { started, result } = start(request);
       const cancel = (): void => started.end("cancelled");
       signal.addEventListener("abort", cancel, { once: true });
@@ -161,14 +161,14 @@ async function disposed(parts: BoxParts, watch: Disposable, ending: Ending["endi
 }
 
 /** Only the folder of the original request still matters. */
-function oldJob(
+function resumedJob(
   shelf: FinishedJobs,
   job: KeptJob,
-  start: (request: ExecRequest, past: Past) => Begun,
+  start: (request: ExecRequest, past: CommandState) => BegunJob,
 ): OldJob {
   if (job.result !== null) return shelf.restore(job);
   const request = { words: [], folder: job.folder, timeoutMs: 0, keep: { head: 0, tail: 0 } };
-  const going = shelf.put(job.name, start(request, pastOf(job)), job.noted);
+  const going = shelf.put(job.name, start(request, commandStateOf(job)), job.noted);
   return Object.assign(going, { noted: job.noted });
 }
 
@@ -197,7 +197,7 @@ async function park(
       return end(parts, watch);
     }
     watch[Symbol.dispose]();
-    await letGo(parts);
+    await searchAndRelease(parts);
   };
   return { until: parked.until, freeze: () => (ending.done ??= freeze()) };
 }
@@ -207,11 +207,11 @@ async function end(parts: BoxParts, watch: Disposable): Promise<void> {
   await parts.settle();
   await parts.remove();
   for (const file of await replacedIn(parts)) parts.onWarning(replacedNote(file, parts.workspace));
-  await letGo(parts);
+  await searchAndRelease(parts);
 }
 
 /** Searches the workspace before the next run, which would take planted files for the user's own. */
-async function letGo(parts: BoxParts): Promise<void> {
+async function searchAndRelease(parts: BoxParts): Promise<void> {
   try {
     await leaveNothingPlanted(parts);
     await parts.searched();
@@ -230,7 +230,7 @@ const within = (workspace: string, file: string): string =>
 const folderOf = (workspace: string, { folder }: ExecRequest): string => within(workspace, folder ?? ".");
 
 /** Adds to a command's result what it was refused and what it left in the workspace. */
-async function judged(
+async function completedResult(
   parts: BoxParts,
   request: ExecRequest,
   { ended: how, errors, since }: { readonly ended: Ended; readonly errors: string; readonly since: number },
@@ -239,7 +239,7 @@ async function judged(
   const ended: Ended =
     network === undefined ? how : { ...how, blocked_connections: blockedSince(network, since) };
   const { protection, workspace } = parts;
-  const quarantined = await inTurn(parts, async () => takeOut(parts, await planted(parts)));
+  const quarantined = await inTurn(parts, async () => takeOut(parts, await plantedPaths(parts)));
   const blocked = blockedPaths(errors, folderOf(workspace, request), protection);
   const refused = blocked.length > 0 && (ended.cause === "program" || ended.cause === null);
   if (!refused || ended.exit_code === 0) return { ...ended, blocked, quarantined };
@@ -254,7 +254,7 @@ function inTurn<T>({ searches }: BoxParts, search: () => Promise<T>): Promise<T>
   return turn;
 }
 
-const planted = async (parts: BoxParts): Promise<readonly string[]> =>
+const plantedPaths = async (parts: BoxParts): Promise<readonly string[]> =>
   parts.exposed && !(await isMoved(parts.workspace, parts.files))
     ? findPlanted(parts.workspace, parts.protection)
     : [];
@@ -322,17 +322,17 @@ export const withoutFolders = (all: Iterable<Change>): Iterable<Change> => ({
 });
 
 /** Text in ripgrep's JSON: plain, or base64 if it is not UTF-8. */
-const given = z.union([z.object({ text: z.string() }), z.object({ bytes: z.string() })]);
-const match = z.object({
+const ripgrepText = z.union([z.object({ text: z.string() }), z.object({ bytes: z.string() })]);
+const ripgrepMatch = z.object({
   type: z.literal("match"),
-  data: z.object({ path: given, lines: given, line_number: z.number() }),
+  data: z.object({ path: ripgrepText, lines: ripgrepText, line_number: z.number() }),
 });
 
-const HEAD = 16 * 2 ** 20;
+const SEARCH_OUTPUT_BYTES = 16 * 2 ** 20;
 const SEARCH_MS = 60_000;
 const NO_PROGRAM = 127;
 /** ripgrep exits with 1 when no line matches and with 2 for an error. */
-const MISTAKE = 2;
+const RIPGREP_ERROR = 2;
 
 /** The ripgrep command line of a search. Paths in its output are relative to the folder it runs in. */
 export const searchCommand = ({ pattern, limit }: SearchRequest, folder: string): ExecRequest => ({
@@ -344,7 +344,7 @@ export const searchCommand = ({ pattern, limit }: SearchRequest, folder: string)
   ]),
   folder,
   timeoutMs: SEARCH_MS,
-  keep: { head: HEAD, tail: 4096 },
+  keep: { head: SEARCH_OUTPUT_BYTES, tail: 4096 },
 });
 
 /** ripgrep's output. Paths inside the workspace are relative to it. */
@@ -353,7 +353,7 @@ export function searchResult(
   { workspace, folder }: { readonly workspace: string; readonly folder: string },
   { exit_code, stdout, stderr, reason }: ExecResult,
 ): FileResult<SearchResult> {
-  if (exit_code >= MISTAKE) {
+  if (exit_code >= RIPGREP_ERROR) {
     const said = Buffer.from(stderr.head).toString("utf8").trim().split("\n").at(-1) ?? "";
     const code = exit_code === NO_PROGRAM ? "ENOSYS" : "EINVAL";
     const why = said === "" ? reason : said;
@@ -376,14 +376,14 @@ export function searchResult(
   };
 }
 
-const textOf = (value: z.infer<typeof given>): string =>
+const textOf = (value: z.infer<typeof ripgrepText>): string =>
   "text" in value ? value.text : textOfBytes(Buffer.from(value.bytes, "base64"));
 
 function lineOf(
   text: string,
 ): readonly { readonly file: string; readonly line: number; readonly text: string }[] {
   if (!text.startsWith('{"type":"match"') || !text.endsWith("}")) return [];
-  const { data } = match.parse(JSON.parse(text));
+  const { data } = ripgrepMatch.parse(JSON.parse(text));
   return [
     { file: textOf(data.path), line: data.line_number, text: textOf(data.lines).replace(/\r?\n$/, "") },
   ];

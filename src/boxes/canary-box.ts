@@ -95,7 +95,7 @@ function wayTo({ processes }: Observed, pid: number): readonly (readonly string[
 /** Recognizes the contents of canaries in other data: as plain text, in base64, in hexadecimal digits. */
 
 /** This many matching characters in a row never occur by chance. */
-const LEAST = 16;
+const SHORTEST_TEXT = 16;
 
 interface Sign {
   readonly canary: Canary;
@@ -106,8 +106,8 @@ interface Sign {
 const marksOf = ({ content = "" }: Canary): readonly string[] =>
   (content.match(/[A-Za-z0-9+/_-]{20,}/g) ?? [])
     .flatMap((run) => (run.startsWith("eyJ") ? [] : run.split(/A{3,}/)))
-    .filter((word) => word.length >= MARK && /\d/.test(word) && /[A-Za-z]/.test(word));
-const MARK = 20;
+    .filter((word) => word.length >= SHORTEST_MARK && /\d/.test(word) && /[A-Za-z]/.test(word));
+const SHORTEST_MARK = 20;
 
 /** A text's base64 form depends on its offset modulo three; its ends also depend on the bytes around it. */
 function inBase64(text: string): readonly Buffer[] {
@@ -129,7 +129,7 @@ function signsOf(canaries: readonly Canary[]): readonly Sign[] {
         ...inBase64(mark),
         Buffer.from(Buffer.from(mark).toString("hex")),
       ])
-      .filter(({ length }) => length >= LEAST);
+      .filter(({ length }) => length >= SHORTEST_TEXT);
     return [{ canary, texts }];
   });
 }
@@ -139,7 +139,7 @@ export function canariesIn(contents: readonly Uint8Array[], canaries: readonly C
   const found = contents.map((content) =>
     Buffer.from(content.buffer, content.byteOffset, content.byteLength),
   );
-  if (found.every(({ length }) => length < LEAST)) return [];
+  if (found.every(({ length }) => length < SHORTEST_TEXT)) return [];
   return signsOf(canaries)
     .filter(({ texts }) => texts.some((text) => found.some((content) => content.includes(text))))
     .map(({ canary }) => canary);

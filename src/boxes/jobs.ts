@@ -1,13 +1,13 @@
 import * as z from "zod";
 import { CAUSES } from "../core/errors.ts";
 import type { ExecResult, Job, KeptOutput, OldJob } from "../core/ports.ts";
-import type { Past, Started } from "./box-command.ts";
+import type { CommandState, Started } from "./box-command.ts";
 
 /** A named job of a parked box: everything received from it and, if it has ended, its result. */
 
 const bytes = z.base64();
 const stream = z.strictObject({ head: bytes, tail: bytes });
-const counted = z.strictObject({ total: z.number(), lost: z.number() });
+const streamCounts = z.strictObject({ total: z.number(), lost: z.number() });
 
 const blockedConnection = z.strictObject({
   host: z.string(),
@@ -30,8 +30,8 @@ const result = z.strictObject({
   blocked_connections: z.array(blockedConnection).readonly().exactOptional(),
   quarantined: z.array(z.strictObject({ from: z.string(), to: z.string().nullable(), takeBack: z.string() })),
   peak: z.strictObject({ memory_bytes: z.number(), pids: z.number() }),
-  stdout: counted,
-  stderr: counted,
+  stdout: streamCounts,
+  stderr: streamCounts,
 });
 
 export const keptJob = z.strictObject({
@@ -52,7 +52,7 @@ export const keptJob = z.strictObject({
 
 export type KeptJob = z.infer<typeof keptJob>;
 
-interface Shelved {
+interface StoredJob {
   readonly folder: string;
   readonly started: Pick<Started, "past">;
   /** Resolves once `result` is set. */
@@ -61,7 +61,7 @@ interface Shelved {
   result: ExecResult | null;
 }
 
-export interface Begun {
+export interface BegunJob {
   readonly folder: string;
   readonly started: Pick<Started, "past" | "output" | "end" | "resize">;
   readonly result: Promise<ExecResult>;
@@ -69,10 +69,10 @@ export interface Begun {
 
 /** The named jobs of a box, ended ones included, and what happens to them when the box is parked. */
 export class FinishedJobs {
-  readonly #jobs = new Map<string, Shelved>();
+  readonly #jobs = new Map<string, StoredJob>();
 
-  put(name: string | undefined, { folder, started, result }: Begun, noted = ""): Job {
-    const shelved: Shelved = { folder, started, noted, result: null, ended: Promise.resolve() };
+  put(name: string | undefined, { folder, started, result }: BegunJob, noted = ""): Job {
+    const shelved: StoredJob = { folder, started, noted, result: null, ended: Promise.resolve() };
     if (name !== undefined) this.#jobs.set(name, shelved);
     // Whoever awaits the result gets its failure, then or later.
     shelved.ended = result.then(
@@ -92,7 +92,7 @@ export class FinishedJobs {
 
   /** A job that ended before the box was parked. */
   restore(job: KeptJob): OldJob {
-    const past = pastOf(job);
+    const past = commandStateOf(job);
     const result = job.result === null ? null : resultOf(job.result, past);
     if (result === null) throw new TypeError(`${job.name} has not ended`);
     const output = (): ReturnType<Job["output"]> => ({
@@ -148,7 +148,7 @@ function unobserved(given: ExecResult): Omit<ExecResult, "observed"> {
   return result;
 }
 
-export function pastOf({ call, ms, why, stdout, stderr, errors }: KeptJob): Past {
+export function commandStateOf({ call, ms, why, stdout, stderr, errors }: KeptJob): CommandState {
   return {
     call,
     ms,
@@ -159,18 +159,18 @@ export function pastOf({ call, ms, why, stdout, stderr, errors }: KeptJob): Past
   };
 }
 
-const resultOf = (ended: NonNullable<KeptJob["result"]>, { stdout, stderr }: Past): ExecResult => ({
+const resultOf = (ended: NonNullable<KeptJob["result"]>, { stdout, stderr }: CommandState): ExecResult => ({
   ...ended,
   stdout: { ...ended.stdout, ...stdout },
   stderr: { ...ended.stderr, ...stderr },
 });
 
-const textsOf = ({ head, tail }: Past["stdout"]): KeptJob["stdout"] => ({
+const textsOf = ({ head, tail }: CommandState["stdout"]): KeptJob["stdout"] => ({
   head: head.toString("base64"),
   tail: tail.toString("base64"),
 });
 
-const bytesOf = ({ head, tail }: KeptJob["stdout"]): Past["stdout"] => ({
+const bytesOf = ({ head, tail }: KeptJob["stdout"]): CommandState["stdout"] => ({
   head: Buffer.from(head, "base64"),
   tail: Buffer.from(tail, "base64"),
 });

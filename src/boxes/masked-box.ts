@@ -20,13 +20,13 @@ export function maskedBox(box: OwnedBox, secrets: readonly SecretBinding[]): Own
   const masks = secretMasks(secrets);
   const over: Pick<OwnedBox, "exec" | "start" | "read" | "search"> = {
     exec: async (request, signal) => {
-      const { request: heard, end } = listening(request, masks);
+      const { request: heard, end } = maskedRequest(request, masks);
       const result = await box.exec(heard, signal);
       await end();
       return maskedResult(result, masks);
     },
     start: (request) => {
-      const { request: heard, end } = listening(request, masks);
+      const { request: heard, end } = maskedRequest(request, masks);
       const job = maskedJob(box.start(heard), masks);
       return { ...job, result: job.result.then((result) => end().then(() => result)) };
     },
@@ -39,7 +39,7 @@ export function maskedBox(box: OwnedBox, secrets: readonly SecretBinding[]): Own
 }
 
 /** Masks each stream separately, in the order of its bytes. */
-function listening(
+function maskedRequest(
   request: ExecRequest,
   masks: SecretMasks,
 ): { readonly request: ExecRequest; readonly end: () => Promise<void> } {
@@ -91,15 +91,15 @@ function maskedJob(job: Job, masks: SecretMasks): Job {
 
 const maskedRead = (result: FileResult<FileContent>, { mask }: SecretMasks): FileResult<FileContent> =>
   result.kind === "ok"
-    ? { kind: "ok", value: { ...result.value, content: mask(result.value.content, WITHIN) } }
+    ? { kind: "ok", value: { ...result.value, content: mask(result.value.content, UNKNOWN_AROUND) } }
     : result;
 
 /** The text around a part of a file is unknown. */
-const WITHIN = { before: true, behind: true } as const;
+const UNKNOWN_AROUND = { before: true, behind: true } as const;
 
 function maskedSearch(result: FileResult<SearchResult>, { mask }: SecretMasks): FileResult<SearchResult> {
   if (result.kind !== "ok") return result;
-  const text = (line: string): string => Buffer.from(mask(Buffer.from(line), WITHIN)).toString();
+  const text = (line: string): string => Buffer.from(mask(Buffer.from(line), UNKNOWN_AROUND)).toString();
   const lines = result.value.lines.map((line) => ({ ...line, text: text(line.text) }));
   return { kind: "ok", value: { ...result.value, lines } };
 }

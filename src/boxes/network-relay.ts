@@ -28,7 +28,7 @@ export interface NearNetwork extends GrantedNetwork {
   readonly connect: () => Duplex;
 }
 
-interface Relaying {
+interface RelayParts {
   readonly client: RunnerClient;
   readonly network: NearNetwork;
   readonly onWarning: (text: string) => void;
@@ -45,17 +45,17 @@ export interface RelayedNetwork extends Omit<NearNetwork, "folder" | "connect"> 
  * The network in the box. Our peer is a process in the box: whatever it sends, it gains only what any command has that
  * connects to the proxy's socket. Before something is granted, nothing of the network is in the box.
  */
-export async function relayNetwork(relaying: Relaying): Promise<RelayedNetwork> {
+export async function relayNetwork(relaying: RelayParts): Promise<RelayedNetwork> {
   const { network } = relaying;
   const relay = new Relay(relaying);
-  if (Object.keys(network.env()).length > 0) await relay.bring();
+  if (Object.keys(network.env()).length > 0) await relay.bringUp();
   return {
     env: network.env,
     connections: () => [...network.connections(), ...relay.trouble()],
     grant: async (grants, variables, files) => {
       const withdraw = await network.grant(grants, variables, files);
       try {
-        await relay.bring();
+        await relay.bringUp();
         return withdraw;
       } catch (thrown) {
         withdraw();
@@ -71,41 +71,41 @@ const RELAY = "/usr/local/lib/harness/relay";
 /** The pause between two starts of a short-lived relay. A command may end the relay, like anything else in its box. */
 const [LEAST_MS, MOST_MS, LIVED_MS] = [20, 2000, 10_000];
 /** The relay is restarted as fast as possible; a longer outage is reported. */
-const AWAY_MS = 1000;
+const OUTAGE_MS = 1000;
 const READY_MS = 15_000;
-const MOST_TRIES = 3;
+const MAX_TRIES = 3;
 
 /** How one life of the relay program ended. */
-interface End {
+interface RelayEnd {
   readonly why: string;
   /** The relay is not restarted. */
   readonly isLast: boolean;
 }
 
-interface Life {
+interface RelayRun {
   readonly streams: RelayStreams;
-  readonly ended: Promise<End>;
+  readonly ended: Promise<RelayEnd>;
   readonly kill: () => void;
 }
 
-const SILENT: End = { why: "its program said nothing in its time", isLast: true };
+const SILENT_END: RelayEnd = { why: "its program said nothing in its time", isLast: true };
 
 class Relay {
-  readonly #parts: Relaying;
+  readonly #parts: RelayParts;
   /** The files that the box has, each with its version. */
   readonly #written = new Map<string, string>();
   #beginning: Promise<void> | undefined;
-  #life: Life | undefined;
+  #life: RelayRun | undefined;
   #away: number | undefined;
   #lost: string | undefined;
   #left = false;
 
-  constructor(parts: Relaying) {
+  constructor(parts: RelayParts) {
     this.#parts = parts;
   }
 
   /** Makes sure that the box has the current files and a running relay. */
-  async bring(): Promise<void> {
+  async bringUp(): Promise<void> {
     if (this.#lost !== undefined) throw lostError(this.#lost);
     await this.#write();
     this.#beginning ??= this.#begin();
@@ -114,7 +114,7 @@ class Relay {
 
   /** While the way out is missing, commands that fail get this report. */
   trouble(): readonly Connection[] {
-    const isAway = this.#away !== undefined && performance.now() - this.#away > AWAY_MS;
+    const isAway = this.#away !== undefined && performance.now() - this.#away > OUTAGE_MS;
     const why = this.#lost ?? (isAway ? "its program in the box was ended, and is begun again" : undefined);
     if (why === undefined) return [];
     const nothing = { host: "", port: 0, method: null, up: 0, down: 0 };
@@ -160,17 +160,17 @@ class Relay {
         () => undefined,
         () => ended,
       );
-      const end = await Promise.race([ready, sleep(READY_MS, SILENT, { ref: false })]);
+      const end = await Promise.race([ready, sleep(READY_MS, SILENT_END, { ref: false })]);
       if (end === undefined) return void this.#keep(ended);
       streams.close();
-      if (!end.isLast && tries < MOST_TRIES) continue;
+      if (!end.isLast && tries < MAX_TRIES) continue;
       this.#lose(end.why);
       throw lostError(end.why);
     }
   }
 
   /** Restarts the relay whenever it ends, until it cannot be started or trusted. */
-  async #keep(running: Promise<End>): Promise<void> {
+  async #keep(running: Promise<RelayEnd>): Promise<void> {
     let ended = running;
     for (let pause = 0; ;) {
       const began = performance.now();
@@ -197,7 +197,7 @@ class Relay {
   }
 
   /** Starts one life of the relay program. */
-  #run(): Life {
+  #run(): RelayRun {
     const { client, network } = this.#parts;
     const streams = new RelayStreams(network.connect);
     const said: { rubbish?: true } = {};
@@ -223,7 +223,7 @@ class Relay {
         }
       },
     });
-    const over = (end: End): End => {
+    const over = (end: RelayEnd): RelayEnd => {
       streams.close();
       return said.rubbish === true ? { why: RUBBISH, isLast: true } : end;
     };
@@ -238,7 +238,7 @@ class Relay {
 
 const RUBBISH = "the box said there what no program of ours says";
 
-function endOf({ errno, code, signal }: RunnerExit): End {
+function endOf({ errno, code, signal }: RunnerExit): RelayEnd {
   if (errno !== null)
     return {
       why: `${RELAY} cannot be started there (${nameOfErrno(errno)}): the image may be an older one`,

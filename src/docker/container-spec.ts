@@ -112,7 +112,7 @@ export function containerSpec(plan: BoxPlan): ContainerCreateOptions & { readonl
   };
 }
 
-const open = (plan: BoxPlan): boolean => plan.mode === "danger-full-access";
+const isOpen = (plan: BoxPlan): boolean => plan.mode === "danger-full-access";
 
 /**
  * The container has only its loopback, which the runtime makes. For the network `none` the engine does as much work as
@@ -120,7 +120,7 @@ const open = (plan: BoxPlan): boolean => plan.mode === "danger-full-access";
  * without that file `localhost` is unknown.
  */
 const isCutOff = (plan: BoxPlan): boolean =>
-  !open(plan) && plan.hosts !== undefined && plan.host.podman === undefined;
+  !isOpen(plan) && plan.hosts !== undefined && plan.host.podman === undefined;
 
 /** Starts empty: no variable of the host is inherited. */
 const environment = (): string[] => [
@@ -137,7 +137,9 @@ const environment = (): string[] => [
 
 const namespaces = (plan: BoxPlan): HostConfig => ({
   // Without a resolver named here, a box without network would still get the host's.
-  ...(open(plan) ? { NetworkMode: "bridge" } : { NetworkMode: "none", Dns: ["127.0.0.1"], DnsSearch: ["."] }),
+  ...(isOpen(plan)
+    ? { NetworkMode: "bridge" }
+    : { NetworkMode: "none", Dns: ["127.0.0.1"], DnsSearch: ["."] }),
   IpcMode: "private",
   PidMode: "",
   UTSMode: "",
@@ -178,7 +180,7 @@ function below(folder: string, names: string): readonly string[] {
 }
 
 const files = (plan: BoxPlan): HostConfig => ({
-  ReadonlyRootfs: !open(plan) && plan.makesImage !== true,
+  ReadonlyRootfs: !isOpen(plan) && plan.makesImage !== true,
   Tmpfs: scratch(plan),
   ShmSize: Math.min(64 * MiB, Math.floor(plan.limits.memory / 16)),
   Mounts: mountsOf(plan),
@@ -212,7 +214,7 @@ const limits = ({ limits: { memory, cpus, pids }, host }: BoxPlan): HostConfig =
 });
 
 type Mount = NonNullable<NonNullable<ContainerCreateOptions["HostConfig"]>["Mounts"]>[number];
-type Placed = Pick<
+type MountParts = Pick<
   BoxPlan,
   | "mode"
   | "workspace"
@@ -228,7 +230,7 @@ type Placed = Pick<
 >;
 
 /** The host paths a container sees. Order matters: a later mount covers an earlier one. */
-export function mountsOf(plan: Placed): Mount[] {
+export function mountsOf(plan: MountParts): Mount[] {
   const { workspace } = plan;
   const extra = [
     ...plan.volumes.map(({ volume, target, writable }) => fromVolume(volume, target, writable !== true)),
@@ -267,18 +269,18 @@ export function mountsOf(plan: Placed): Mount[] {
 }
 
 /** Full-access mode protects nothing. */
-const protectedPaths = ({ mode, readOnly }: Placed): readonly string[] =>
+const protectedPaths = ({ mode, readOnly }: MountParts): readonly string[] =>
   mode === "danger-full-access" ? [] : [...new Set(readOnly)];
 
 /** A pin makes its path writable, so there is none in a read-only box, and none on or below a protected path. */
-function pinnedPaths(plan: Placed): readonly string[] {
+function pinnedPaths(plan: MountParts): readonly string[] {
   if (plan.mode !== "workspace-write") return [];
   const guarded = protectedPaths(plan);
   return [...new Set(plan.pinned)].filter((pin) => !guarded.some((path) => isInside(path, pin)));
 }
 
 /** Mounted last, because they lie inside the other mounts. A path that no mount shows needs no cover. */
-function covers({ mode, covered }: Placed, shown: readonly string[]): readonly Mount[] {
+function covers({ mode, covered }: MountParts, shown: readonly string[]): readonly Mount[] {
   if (covered === undefined || mode === "danger-full-access") return [];
   const { by, paths } = covered;
   const seen = paths.filter((one) => shown.some((folder) => isInside(folder, one)));

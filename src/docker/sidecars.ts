@@ -112,7 +112,7 @@ export interface Sidecar {
 }
 
 /** What serves if a sidecar does not. */
-const INSTEAD: Readonly<Record<string, string>> = {
+const FALLBACKS: Readonly<Record<string, string>> = {
   qdrant: "the embedded index serves instead",
   ollama: "an Ollama on the host serves instead, if there is one",
 };
@@ -121,7 +121,7 @@ const INSTEAD: Readonly<Record<string, string>> = {
 export function healthOfSidecar({ service, state, detail }: Sidecar): Health {
   const id = `sidecar.${service}`;
   if (state === "running") return healthy(id, detail);
-  const instead = INSTEAD[service];
+  const instead = FALLBACKS[service];
   return ailing(id, instead === undefined ? detail : `${detail}; ${instead}`);
 }
 
@@ -144,7 +144,10 @@ export interface SidecarPlan {
 const LOOPBACK = "127.0.0.1";
 
 /** A container's share of a graphics card. The service itself does not mention it, because machines differ. */
-function givenOf(gpu: Gpu | null): { readonly env: readonly string[]; readonly host: Partial<HostConfig> } {
+function gpuOptions(gpu: Gpu | null): {
+  readonly env: readonly string[];
+  readonly host: Partial<HostConfig>;
+} {
   if (gpu === null) return { env: [], host: {} };
   if (gpu.kind === "nvidia")
     return { env: [], host: { DeviceRequests: [{ Driver: "nvidia", Count: -1, Capabilities: [["gpu"]] }] } };
@@ -162,7 +165,7 @@ export function planSidecar<Name extends string>(
   gpu: Gpu | null = null,
 ): SidecarPlan {
   const wanted = project.services[service];
-  const given = givenOf(gpu);
+  const given = gpuOptions(gpu);
   const name = `${project.name}-${service}-1`;
   const network = `${project.name}_default`;
   const labels = { [SIDECAR_LABEL.project]: project.name, [SIDECAR_LABEL.sidecar]: service };

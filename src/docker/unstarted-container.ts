@@ -3,7 +3,7 @@ import type { Container, MountSettings } from "dockerode";
 import { type Engine, isPodman } from "./engine.ts";
 import { isBeingRemoved, isMissing } from "./engine-failure.ts";
 
-interface Wanted {
+interface UnstartedRequest {
   /** Any existing image; nothing of it is run. */
   readonly image: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -28,7 +28,7 @@ const NO_COPY: NonNullable<MountSettings["VolumeOptions"]> = {
  */
 export async function unstartedContainer(
   { api }: Engine,
-  { image, labels, volume }: Wanted,
+  { image, labels, volume }: UnstartedRequest,
 ): Promise<Unstarted> {
   const container = await api.createContainer({
     Image: image,
@@ -56,7 +56,7 @@ export const topOf = (engine: Engine, target: string): { readonly path: string; 
     ? { path: target, name: "." }
     : { path: path.posix.dirname(target), name: path.posix.basename(target) };
 
-const mountOf = ({ name, target }: NonNullable<Wanted["volume"]>): MountSettings => ({
+const mountOf = ({ name, target }: NonNullable<UnstartedRequest["volume"]>): MountSettings => ({
   Type: "volume",
   Source: name,
   Target: target,

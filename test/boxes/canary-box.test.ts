@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { Canary, Observed } from "../../src/core/behaviour.ts";
 import type { ExecRequest, ExecResult, OwnedBox } from "../../src/core/ports.ts";
-import { notBegun } from "../../src/boxes/box-command.ts";
+import { cancelledResult } from "../../src/boxes/box-command.ts";
 import { canaryBox, type CanaryReport } from "../../src/boxes/canary-box.ts";
 
 const TOKEN = "ghp_q7Zt3XbVw9KdLm2PnRs8YcFg5HjTaEuQ4i01";
@@ -32,7 +32,7 @@ const nothingSoFar = (): ReturnType<ReturnType<OwnedBox["start"]>["output"]> => 
 function boxOf(more: Partial<ExecResult>): { readonly box: OwnedBox; readonly asked: ExecRequest[] } {
   const asked: ExecRequest[] = [];
   const result: ExecResult = {
-    ...notBegun(),
+    ...cancelledResult(),
     exit_code: 0,
     cause: null,
     reason: "",

@@ -3,7 +3,7 @@ import { constants } from "node:os";
 import test from "node:test";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
 import type { ExecRequest } from "../../src/core/ports.ts";
-import { notBegun, type Started, startCommand } from "../../src/boxes/box-command.ts";
+import { cancelledResult, type Started, startCommand } from "../../src/boxes/box-command.ts";
 import { RunnerClient } from "../../src/boxes/runner/runner-client.ts";
 import { decodeFields, numberIn, textIn, REPLY, REQUEST } from "../../src/boxes/runner/runner-frames.ts";
 import { KEY, type ScriptedRunner, scriptedRunner } from "./runner/scripted-runner.ts";
@@ -125,6 +125,6 @@ test("walls that moved, and a tree that cannot be ended, are the loss of the box
 });
 
 test("a command that never began has a result of the same shape", () => {
-  const { exit_code, cause, killed, stdout, duration_ms } = notBegun();
+  const { exit_code, cause, killed, stdout, duration_ms } = cancelledResult();
   assert.deepEqual([exit_code, cause, killed, stdout.total, duration_ms], [137, "user", true, 0, 0]);
 });

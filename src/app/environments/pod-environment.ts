@@ -2,7 +2,7 @@ import { realpath } from "node:fs/promises";
 import type { Settings } from "../../config/settings-schema.ts";
 import { reasonOf } from "../../core/errors.ts";
 import { type EnvironmentRecord, filesOf, readRecord } from "../../docker/environments/environment-record.ts";
-import { broughtFrom } from "../../docker/environments/pod-image.ts";
+import { volumeFolder } from "../../docker/environments/pod-image.ts";
 import { environmentKey, type Recipe } from "../../docker/environments/recipe.ts";
 import { toolVariables } from "../../docker/environments/tool-variables.ts";
 import { imageTag, readImageInputs } from "../../docker/images/image-inputs.ts";
@@ -50,7 +50,7 @@ export async function podEnvironmentFor(wanted: PodEnvironmentRequest): Promise<
   if (note?.usable === false || image === undefined) return undefined;
   return {
     image,
-    brought: record.volumes.map(({ target }, at) => ({ from: broughtFrom(at), to: target })),
+    brought: record.volumes.map(({ target }, at) => ({ from: volumeFolder(at), to: target })),
     env: toolVariables(record.recipe, { workspace, granted: settings.allow_domains.length > 0, minAge }),
     services: record.recipe.services,
   };

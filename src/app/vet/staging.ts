@@ -9,13 +9,13 @@ import type { Connection } from "../../core/network.ts";
 import type { ExecResult, OwnedBox } from "../../core/ports.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import { archiveFindings, cloneFindings, isWhole, type Unpacked } from "../../vet/archive-findings.ts";
-import { type MostUnpacked, returnedTree } from "../../boxes/layers/copy-changes.ts";
+import { type UnpackLimits, returnedTree } from "../../boxes/layers/copy-changes.ts";
 import { foldPieces } from "../../boxes/layers/layer-pieces.ts";
 import { giveUpLayer, layerOf, layersIn } from "../../boxes/layers/layer-record.ts";
 import { isAlive, thisProcess } from "../../boxes/life/owner.ts";
 import { boxFolders, makeBoxFolder, removeBoxFolder } from "../../boxes/life/workspace-folders.ts";
 import { archiveOf } from "../../boxes/layers/workspace-archive.ts";
-import { broughtCopy } from "../../docker/isolation/layer-changes.ts";
+import { bringCopy } from "../../docker/isolation/layer-changes.ts";
 import { requireEngine } from "../box-access.ts";
 import type { Host } from "../host.ts";
 import { clearGone } from "../sessions/session-changes.ts";
@@ -122,12 +122,12 @@ async function leaveTree(box: OwnedBox, signal: AbortSignal): Promise<void> {
 const MOST_COPIED = { bytes: BUDGET.growth, entries: 2 * 200_000 };
 
 /** Brings the result of a staging box on a remote engine, or in a pod, to this machine; returns its folder. */
-async function copyOf(host: Host, keep: string, most: MostUnpacked): Promise<string> {
+async function copyOf(host: Host, keep: string, most: UnpackLimits): Promise<string> {
   const layer = await layerOf(host.places.state, keep);
   if (layer === undefined)
     throw new HarnessError(EXIT.sandbox, "what the box unpacked is gone", "the same again");
   if (layer.engine === undefined)
-    return broughtCopy(layer, { engine: () => requireEngine(host), uid: host.uid, most });
+    return bringCopy(layer, { engine: () => requireEngine(host), uid: host.uid, most });
   await foldPieces(layer);
   return (await returnedTree(layer.folder)) ?? layer.folder;
 }

@@ -32,7 +32,7 @@ export async function changesOfCopy(
   const changes: LayerChange[] = [];
   for (const name of [...new Set([...below.keys(), ...above.keys()])].toSorted()) {
     const pair = { name, workspace, content, made, was: below.get(name), is: above.get(name) };
-    for (const [what, stats] of await whatsOf(pair)) {
+    for (const [what, stats] of await changesOfPair(pair)) {
       const bytes = Buffer.from(name, "latin1");
       changes.push({ path: textOfBytes(bytes), what, kind: kindOf(stats), mode: stats.mode & 0o7777 });
     }
@@ -74,7 +74,7 @@ interface Pair {
   readonly is: Stats | undefined;
 }
 
-async function whatsOf(pair: Pair): Promise<readonly (readonly [LayerChange["what"], Stats])[]> {
+async function changesOfPair(pair: Pair): Promise<readonly (readonly [LayerChange["what"], Stats])[]> {
   const { name, made, was, is } = pair;
   if (was === undefined) return is === undefined ? [] : [["added", is]];
   if (is === undefined) return wasCopied(pair, was) ? [["deleted", was]] : [];
@@ -85,7 +85,7 @@ async function whatsOf(pair: Pair): Promise<readonly (readonly [LayerChange["wha
     ];
   // A file that the box did not change is older than the copy; the user's git may have changed the workspace since.
   if (inGit(name) && is.mtimeMs < made - COARSE_MS) return [];
-  return was.mode !== is.mode || !(await same(pair, is)) ? [["modified", is]] : [];
+  return was.mode !== is.mode || !(await hasSameContent(pair, is)) ? [["modified", is]] : [];
 }
 
 /** An entry that was never in the copy was not deleted there: special files, unreadable files, git's new objects. */
@@ -112,7 +112,7 @@ function statsIn(root: string, apart: readonly string[]): ReadonlyMap<string, St
   );
 }
 
-async function same({ workspace, content, name }: Pair, stats: Stats): Promise<boolean> {
+async function hasSameContent({ workspace, content, name }: Pair, stats: Stats): Promise<boolean> {
   const at = (root: string): Buffer => Buffer.concat([Buffer.from(`${root}/`), Buffer.from(name, "latin1")]);
   if (stats.isFile()) return sameContent(at(workspace), at(content));
   if (!stats.isSymbolicLink()) return true;
@@ -120,7 +120,7 @@ async function same({ workspace, content, name }: Pair, stats: Stats): Promise<b
   return target(workspace).equals(target(content));
 }
 
-const NEW = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+const NEW_FILE_FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 const SLASH = Buffer.from("/");
 
 /**
@@ -130,9 +130,9 @@ const SLASH = Buffer.from("/");
 export async function unpack(
   archive: AsyncIterable<Buffer>,
   folder: string,
-  most: MostUnpacked = { bytes: Number.POSITIVE_INFINITY, entries: Number.POSITIVE_INFINITY },
+  most: UnpackLimits = { bytes: Number.POSITIVE_INFINITY, entries: Number.POSITIVE_INFINITY },
 ): Promise<void> {
-  using target = new Target(folder, most);
+  using target = new UnpackTarget(folder, most);
   for await (const each of untar(archive)) {
     if (Buffer.isBuffer(each)) target.write(each);
     else target.begin(each);
@@ -141,24 +141,24 @@ export async function unpack(
 }
 
 /** Limits for an archive that nobody has checked yet. */
-export interface MostUnpacked {
+export interface UnpackLimits {
   readonly bytes: number;
   readonly entries: number;
 }
 
-class Target implements Disposable {
+class UnpackTarget implements Disposable {
   readonly #folder: Buffer;
   readonly #left: { bytes: number; entries: number };
   readonly #made = new Set([""]);
   readonly #rights: (readonly [at: Buffer, entry: TarEntry])[] = [];
   #open: number | undefined;
 
-  constructor(folder: string, most: MostUnpacked) {
+  constructor(folder: string, most: UnpackLimits) {
     this.#folder = Buffer.from(folder);
     this.#left = { ...most };
   }
 
-  #take(what: keyof MostUnpacked, count: number): void {
+  #take(what: keyof UnpackLimits, count: number): void {
     this.#left[what] -= count;
     if (this.#left[what] < 0) throw new Error(`the tree has more ${what} than this machine takes of one`);
   }
@@ -169,7 +169,7 @@ class Target implements Disposable {
     const path = belowTop(entry.name);
     if (path.length === 0) return;
     const at = this.#at(path);
-    if (entry.type === "file") this.#open = openSync(at, NEW, 0o600);
+    if (entry.type === "file") this.#open = openSync(at, NEW_FILE_FLAGS, 0o600);
     else if (entry.type === "folder") {
       mkdirSync(at, { mode: 0o700 });
       this.#made.add(path.toString("latin1"));

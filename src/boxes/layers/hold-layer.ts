@@ -7,7 +7,7 @@ import { returnedTree } from "./copy-changes.ts";
 import { hasPieces } from "./layer-pieces.ts";
 import {
   allLayers,
-  type Found,
+  type FoundLayer,
   giveUpLayer,
   type Layer,
   layerOf,
@@ -18,16 +18,16 @@ import {
 /** Limit for all layers and copies of a state folder together. */
 const QUOTA_BYTES = 20 * 2 ** 30;
 /** Above this share of the limit there is a warning. */
-const SAID = 0.8;
-const NAMED = 3;
+const WARN_SHARE = 0.8;
+const MOST_NAMED = 3;
 
-interface Room {
+interface QuotaOptions {
   readonly warn: (text: string) => void;
   /** In bytes; the default when left out. */
   readonly quota?: number;
 }
 
-interface Taken {
+interface UsedSpace {
   readonly session: string;
   readonly bytes: number;
 }
@@ -36,12 +36,15 @@ interface Taken {
  * Called before a new layer is made. Only a person may apply or give up kept changes, so nothing is deleted: without
  * room no new layer begins, and existing layers continue.
  */
-async function refuseWithoutRoom(stateDir: string, { warn, quota = QUOTA_BYTES }: Room): Promise<void> {
+async function refuseWithoutRoom(
+  stateDir: string,
+  { warn, quota = QUOTA_BYTES }: QuotaOptions,
+): Promise<void> {
   const kept = (await allLayers(stateDir)).filter(({ state }) => state === "kept");
-  const all = await Promise.all(kept.map(takenBy));
+  const all = await Promise.all(kept.map(usedSpaceOf));
   const bytes = all.reduce((sum, each) => sum + each.bytes, 0);
-  if (bytes <= quota * SAID) return;
-  const largest = all.toSorted((a, b) => b.bytes - a.bytes).slice(0, NAMED);
+  if (bytes <= quota * WARN_SHARE) return;
+  const largest = all.toSorted((a, b) => b.bytes - a.bytes).slice(0, MOST_NAMED);
   const named = largest.map((each) => `${each.session} (${formatSize(each.bytes)})`).join(", ");
   const said = `what sessions have changed and nobody has applied takes ${formatSize(bytes)} of ${formatSize(quota)}: ${named}`;
   if (bytes <= quota) return warn(said);
@@ -57,7 +60,7 @@ async function refuseWithoutRoom(stateDir: string, { warn, quota = QUOTA_BYTES }
 export const noteBytes = (folder: string, bytes: number): Promise<void> =>
   writeFile(path.join(folder, "bytes"), String(bytes), { mode: 0o600 });
 
-async function takenBy({ folder, volume, engine }: Found): Promise<Taken> {
+async function usedSpaceOf({ folder, volume, engine }: FoundLayer): Promise<UsedSpace> {
   const session = path.basename(folder);
   if (volume === null) {
     const parts = engine === undefined ? ["upper"] : ["tree", "pieces"];
@@ -86,14 +89,18 @@ async function bytesIn(folder: string | Buffer): Promise<number> {
 
 type HeldLayer = AsyncDisposable & { readonly layer: Layer };
 
-type Wanted = Pick<LayerRecord, "session" | "workspace" | "isolation" | "engine" | "at">;
+type WantedLayer = Pick<LayerRecord, "session" | "workspace" | "isolation" | "engine" | "at">;
 
 /** Holds the session's layer, or a new one if there is room, for this process alone. */
-export async function holdLayer(stateDir: string, wanted: Wanted, room: Room): Promise<HeldLayer> {
+export async function holdLayer(
+  stateDir: string,
+  wanted: WantedLayer,
+  room: QuotaOptions,
+): Promise<HeldLayer> {
   const held = await holdExisting(stateDir, wanted.session);
   if (held === undefined) {
     await refuseWithoutRoom(stateDir, room);
-    await makeLayer(stateDir, { ...wanted, volume: null, made: Date.now() }).catch(unlessThere);
+    await makeLayer(stateDir, { ...wanted, volume: null, made: Date.now() }).catch(ignoreExisting);
     return holdLayer(stateDir, wanted, room);
   }
   const { layer } = held;
@@ -109,12 +116,12 @@ export async function holdLayer(stateDir: string, wanted: Wanted, room: Room): P
   throw new HarnessError(
     EXIT.usage,
     `what this session has changed lies in ${isolation === "copy" ? "a copy of" : "a layer over"} ${workspace}${engine === undefined ? "" : " that pods work on"}, and is not applied`,
-    `harness apply ${wanted.session}   (or go on with it: --isolation ${isolation} --cwd ${workspace}${engineWords(layer)})`,
+    `harness apply ${wanted.session}   (or go on with it: --isolation ${isolation} --cwd ${workspace}${engineFlag(layer)})`,
   );
 }
 
 /** An engine on this machine is the default and needs no flag. */
-function engineWords({ engine, at, context }: Layer): string {
+function engineFlag({ engine, at, context }: Layer): string {
   if (engine !== undefined) return ` --engine ${at ?? "kubernetes:"}`;
   return at === undefined || at.startsWith("unix:") ? "" : ` --engine ${context ?? at}`;
 }
@@ -141,7 +148,7 @@ export async function isEmpty({ folder, isolation, volume, engine }: Layer): Pro
 }
 
 /** Another run of the session may have made it meanwhile. */
-function unlessThere(thrown: unknown): void {
+function ignoreExisting(thrown: unknown): void {
   const cause = thrown instanceof HarnessError ? thrown.cause : thrown;
   if (!["EEXIST", "ENOTEMPTY"].includes(errorCode(cause) ?? "")) throw thrown;
 }

@@ -45,7 +45,7 @@ export async function keepPiece(folder: string, { number, deleted, archive }: Pi
   await removeTree(aside);
   for (const each of [aside, path.join(aside, "tree")]) await mkdir(each, { mode: 0o700 });
   await unpack(archive, path.join(aside, "tree"));
-  const gone = await goneIn(Buffer.from(path.join(aside, "tree")), deleted);
+  const gone = await deletedPaths(Buffer.from(path.join(aside, "tree")), deleted);
   await writeFile(path.join(aside, "gone"), bytesOfText(gone.map((each) => `${each}\0`).join("")));
   await rename(aside, pieceAt(folder, number));
 }
@@ -104,20 +104,20 @@ export async function foldPieces({ folder, workspace, apart }: Layer): Promise<v
       archiveOf(base, "tree", () => undefined, apart),
       aside,
     );
-    for (const piece of pieces) await laidOver(piece, Buffer.from(aside));
+    for (const piece of pieces) await applyPiece(piece, Buffer.from(aside));
     await returnTree(folder, aside);
   }
   await dropPieces(folder);
 }
 
 /** Nothing else writes below `onto`, and only real folders in it are entered. */
-async function laidOver(piece: string, onto: Buffer): Promise<void> {
+async function applyPiece(piece: string, onto: Buffer): Promise<void> {
   const gone = textOfBytes(await readFile(path.join(piece, "gone"))).split("\0");
-  for (const each of gone) if (isPath(each)) await takeAway(onto, each);
-  await layOver(Buffer.from(path.join(piece, "tree")), onto);
+  for (const each of gone) if (isPath(each)) await removeBelow(onto, each);
+  await overlayFolder(Buffer.from(path.join(piece, "tree")), onto);
 }
 
-async function layOver(from: Buffer, onto: Buffer): Promise<void> {
+async function overlayFolder(from: Buffer, onto: Buffer): Promise<void> {
   for (const name of await readdir(from, { encoding: "buffer" })) {
     const [mine, theirs] = [within(from, name), within(onto, name)];
     const [is, was] = [await lstat(mine), await statsOf(theirs)];
@@ -126,14 +126,14 @@ async function layOver(from: Buffer, onto: Buffer): Promise<void> {
       if (was?.isDirectory() !== true) await mkdir(theirs);
       // A folder's mode may lock out its own owner.
       for (const each of [mine, theirs]) await chmod(each, is.mode | 0o700);
-      await layOver(mine, theirs);
+      await overlayFolder(mine, theirs);
       await chmod(theirs, is.mode & 0o7777);
     } else if (is.isSymbolicLink()) await symlink(await readlink(mine, { encoding: "buffer" }), theirs);
     else await link(mine, theirs);
   }
 }
 
-async function takeAway(root: Buffer, file: string): Promise<void> {
+async function removeBelow(root: Buffer, file: string): Promise<void> {
   const names = file.split("/").map((name) => bytesOfText(name));
   let at = root;
   for (const name of names) {
@@ -155,7 +155,7 @@ async function remove(at: Buffer): Promise<void> {
 }
 
 /** The deleted paths and the deleted folders above them, that is, those that are no folders in the piece's tree. */
-async function goneIn(tree: Buffer, deleted: readonly string[]): Promise<readonly string[]> {
+async function deletedPaths(tree: Buffer, deleted: readonly string[]): Promise<readonly string[]> {
   const gone = new Set<string>();
   const stay = new Set<string>();
   for (const file of deleted) {

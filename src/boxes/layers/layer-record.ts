@@ -37,7 +37,7 @@ export interface Layer extends LayerRecord {
   readonly folder: string;
 }
 
-const form: z.ZodType<LayerRecord> = z.object({
+const recordForm: z.ZodType<LayerRecord> = z.object({
   session: z.string(),
   workspace: z.string(),
   isolation: z.enum(["overlay", "copy"]),
@@ -62,7 +62,7 @@ const folderOf = (stateDir: string, session: string): string => {
 export async function layerOf(stateDir: string, session: string): Promise<Layer | undefined> {
   const folder = folderOf(stateDir, session);
   try {
-    return { ...form.parse(JSON.parse(await readFile(path.join(folder, "layer"), "utf8"))), folder };
+    return { ...recordForm.parse(JSON.parse(await readFile(path.join(folder, "layer"), "utf8"))), folder };
   } catch (thrown) {
     if (errorCode(thrown) === "ENOENT") return undefined;
     const message = `what the session ${session} has changed cannot be read: ${reasonOf(thrown)}`;
@@ -128,7 +128,7 @@ export async function clearReturned(stateDir: string): Promise<void> {
 }
 
 /** A layer that is being made may have no record yet. */
-export interface Found {
+export interface FoundLayer {
   readonly folder: string;
   readonly state: "kept" | "given-up" | "begun";
   readonly volume: string | null;
@@ -138,7 +138,7 @@ export interface Found {
   readonly changed: number;
 }
 
-export async function allLayers(stateDir: string): Promise<readonly Found[]> {
+export async function allLayers(stateDir: string): Promise<readonly FoundLayer[]> {
   const root = layersIn(stateDir);
   const entries = await readdir(root, { withFileTypes: true }).catch((thrown: unknown) => {
     if (errorCode(thrown) === "ENOENT") return [];
@@ -149,7 +149,7 @@ export async function allLayers(stateDir: string): Promise<readonly Found[]> {
     folders.map(async (name) => {
       const folder = path.join(root, name);
       const text = await readFile(path.join(folder, "layer"), "utf8").catch(() => "{}");
-      const read = form.safeParse(parsedJson(text));
+      const read = recordForm.safeParse(parsedJson(text));
       const changed = (await stat(folder).catch(() => undefined))?.ctimeMs ?? Date.now();
       return {
         folder,
@@ -163,5 +163,5 @@ export async function allLayers(stateDir: string): Promise<readonly Found[]> {
   );
 }
 
-const stateOf = (name: string): Found["state"] =>
+const stateOf = (name: string): FoundLayer["state"] =>
   name.startsWith(GONE) ? "given-up" : name.startsWith(".") ? "begun" : "kept";

@@ -7,7 +7,7 @@ import { errorCode } from "../../core/errors.ts";
 import { isInside } from "../../core/text/file-paths.ts";
 import { NotRegularError, openRegular } from "../../platform/safe-files.ts";
 import { changeListOf, type FoundChange } from "../runner/change-list.ts";
-import { below, type Held, hold, lookIn, namesIn } from "./open-folders.ts";
+import { below, type HeldFolder, hold, lookIn, namesIn } from "./open-folders.ts";
 import type { Changed } from "./place.ts";
 
 interface Layers {
@@ -26,8 +26,8 @@ interface Layers {
  */
 export async function changesOfUpper(layers: Layers): Promise<Changed> {
   const { lower, upper, shows, most = 500_000 } = layers;
-  const look: Look = { changes: [], incomplete: false, shows, most };
-  await within(look, undefined, async () => {
+  const look: ComparisonState = { changes: [], incomplete: false, shows, most };
+  await orIncomplete(look, undefined, async () => {
     using under = hold(lower);
     using above = hold(upper);
     await compareFolders(look, { path: Buffer.alloc(0), lower: under, upper: above, depth: 0 });
@@ -35,7 +35,7 @@ export async function changesOfUpper(layers: Layers): Promise<Changed> {
   return { changes: changeListOf(look.changes), incomplete: look.incomplete };
 }
 
-interface Look extends Pick<Layers, "shows"> {
+interface ComparisonState extends Pick<Layers, "shows"> {
   readonly changes: FoundChange[];
   incomplete: boolean;
   readonly most: number;
@@ -44,12 +44,12 @@ interface Look extends Pick<Layers, "shows"> {
 interface Pair {
   readonly path: Buffer;
   /** Undefined if the lower layer has no folder with this path. */
-  readonly lower: Held | undefined;
-  readonly upper: Held;
+  readonly lower: HeldFolder | undefined;
+  readonly upper: HeldFolder;
   readonly depth: number;
 }
 
-async function compareFolders(look: Look, pair: Pair): Promise<void> {
+async function compareFolders(look: ComparisonState, pair: Pair): Promise<void> {
   const { path, lower, upper } = pair;
   const names = namesIn(upper, look.most);
   for (const name of names) {
@@ -57,14 +57,19 @@ async function compareFolders(look: Look, pair: Pair): Promise<void> {
     const theirs = lower && lookIn(lower, name);
     if (mine === undefined) continue;
     if (isWhiteout(mine)) {
-      if (lower !== undefined && theirs !== undefined) gone(look, lower, { name, path, stats: theirs });
+      if (lower !== undefined && theirs !== undefined)
+        noteDeleted(look, lower, { name, path, stats: theirs });
     } else await compare(look, pair, { name, mine, theirs });
   }
-  if (lower !== undefined) await hidden(look, { ...pair, lower }, names);
+  if (lower !== undefined) await noteHidden(look, { ...pair, lower }, names);
 }
 
 /** Entries of the lower folder that the upper folder does not have: either all of them show through, or none. */
-async function hidden(look: Look, { path, lower }: Pair & { lower: Held }, names: readonly Buffer[]) {
+async function noteHidden(
+  look: ComparisonState,
+  { path, lower }: Pair & { lower: HeldFolder },
+  names: readonly Buffer[],
+) {
   const mentioned = new Set(names.map((name) => name.toString("latin1")));
   const rest = namesIn(lower, look.most).filter((name) => !mentioned.has(name.toString("latin1")));
   const paths = rest.map((name) => textOfBytes(below(path, name)));
@@ -76,7 +81,7 @@ async function hidden(look: Look, { path, lower }: Pair & { lower: Held }, names
   if (shown !== false) return;
   for (const name of rest) {
     const stats = lookIn(lower, name);
-    if (stats !== undefined) gone(look, lower, { name, path, stats });
+    if (stats !== undefined) noteDeleted(look, lower, { name, path, stats });
   }
 }
 
@@ -86,20 +91,20 @@ interface Entry {
   readonly theirs: Stats | undefined;
 }
 
-async function compare(look: Look, pair: Pair, entry: Entry): Promise<void> {
+async function compare(look: ComparisonState, pair: Pair, entry: Entry): Promise<void> {
   const { name, mine, theirs } = entry;
   const { lower, upper } = pair;
   const path = below(pair.path, name);
   const found = { folder: pair.path, name, stats: mine };
   const [wasFolder, isFolder] = [theirs?.isDirectory() === true, mine.isDirectory()];
   if (lower !== undefined && theirs !== undefined && wasFolder !== isFolder)
-    gone(look, lower, { name, path: pair.path, stats: theirs });
+    noteDeleted(look, lower, { name, path: pair.path, stats: theirs });
   if (theirs === undefined || wasFolder !== isFolder) note(look, "added", found);
-  else if (theirs.mode !== mine.mode || !(isFolder || (await sameThing(look, pair, entry))))
+  else if (theirs.mode !== mine.mode || !(isFolder || (await isSameEntry(look, pair, entry))))
     note(look, "modified", found);
   if (!isFolder) return;
   if (pair.depth >= MAX_DEPTH) return void (look.incomplete = true);
-  await within(look, undefined, async () => {
+  await orIncomplete(look, undefined, async () => {
     using above = hold(upper.at(name));
     using under = lower !== undefined && wasFolder ? hold(lower.at(name)) : undefined;
     // The box does not see file systems that are mounted in the workspace.
@@ -111,18 +116,22 @@ async function compare(look: Look, pair: Pair, entry: Entry): Promise<void> {
 }
 
 /** For two entries of the same kind and mode; an entry that cannot be read here counts as changed. */
-async function sameThing(look: Look, { lower, upper }: Pair, { name, mine }: Entry): Promise<boolean> {
+async function isSameEntry(
+  look: ComparisonState,
+  { lower, upper }: Pair,
+  { name, mine }: Entry,
+): Promise<boolean> {
   if (lower === undefined) return false;
   const [one, other] = [lower.at(name), upper.at(name)];
-  if (mine.isFile()) return within(look, false, () => sameContent(one, other));
+  if (mine.isFile()) return orIncomplete(look, false, () => sameContent(one, other));
   if (!mine.isSymbolicLink()) return true;
-  return within(look, false, async () => readlinkSync(one, RAW).equals(readlinkSync(other, RAW)));
+  return orIncomplete(look, false, async () => readlinkSync(one, RAW).equals(readlinkSync(other, RAW)));
 }
 
 const RAW = { encoding: "buffer" } as const;
 
 /** Commands may still be running: an entry that vanishes or is locked makes the answer incomplete, never wrong. */
-async function within<T>(look: Look, otherwise: T, work: () => Promise<T>): Promise<T> {
+async function orIncomplete<T>(look: ComparisonState, otherwise: T, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (thrown) {
@@ -136,9 +145,9 @@ async function within<T>(look: Look, otherwise: T, work: () => Promise<T>): Prom
 const isWhiteout = (stats: Stats): boolean => stats.isCharacterDevice() && stats.rdev === 0;
 
 /** Records the entry and everything in it as deleted. */
-function gone(
-  look: Look,
-  lower: Held,
+function noteDeleted(
+  look: ComparisonState,
+  lower: HeldFolder,
   { name, path, stats }: { readonly name: Buffer; readonly path: Buffer; readonly stats: Stats },
 ): void {
   const here = below(path, name);
@@ -156,11 +165,11 @@ function gone(
   }
 }
 
-interface Found extends Pick<FoundChange, "folder" | "name"> {
+interface FoundEntry extends Pick<FoundChange, "folder" | "name"> {
   readonly stats: Stats;
 }
 
-function note(look: Look, what: Change["what"], { folder, name, stats }: Found): void {
+function note(look: ComparisonState, what: Change["what"], { folder, name, stats }: FoundEntry): void {
   if (look.changes.length >= look.most) look.incomplete = true;
   else look.changes.push({ what, kind: kindOf(stats), mode: stats.mode & 0o7777, folder, name });
 }
@@ -172,7 +181,7 @@ export function kindOf(stats: Stats): Change["kind"] {
 }
 
 /** One entry of a tree; a folder comes before its entries. `at` is valid only until the next entry is requested. */
-export interface Seen {
+export interface TreeEntry {
   /** The path below the root, as bytes. */
   readonly path: Buffer;
   /** The path of the entry's folder; the same buffer for all entries of one folder. */
@@ -187,7 +196,7 @@ export interface Seen {
 const MAX_DEPTH = 512;
 
 /** Everything below a folder. No link is followed, and no other file system is entered. */
-function* treeOf(root: Held, path: Buffer = Buffer.alloc(0), depth = 0): Generator<Seen, void> {
+function* treeOf(root: HeldFolder, path: Buffer = Buffer.alloc(0), depth = 0): Generator<TreeEntry, void> {
   for (const name of namesIn(root, Number.POSITIVE_INFINITY)) {
     const stats = lookIn(root, name);
     if (stats === undefined) continue;
@@ -199,7 +208,7 @@ function* treeOf(root: Held, path: Buffer = Buffer.alloc(0), depth = 0): Generat
 }
 
 /** Leaves out the entries at these paths and below them. */
-export function* treeWithout(root: Held, apart: readonly string[]): Generator<Seen, void> {
+export function* treeWithout(root: HeldFolder, apart: readonly string[]): Generator<TreeEntry, void> {
   const places = apart.map((place) => Buffer.from(place).toString("latin1"));
   for (const seen of treeOf(root)) {
     const name = seen.path.toString("latin1");
@@ -207,7 +216,7 @@ export function* treeWithout(root: Held, apart: readonly string[]): Generator<Se
   }
 }
 
-function* folderIn(parent: Held, seen: Seen, depth: number): Generator<Seen, void> {
+function* folderIn(parent: HeldFolder, seen: TreeEntry, depth: number): Generator<TreeEntry, void> {
   const folder = opened(parent, seen, depth);
   if (typeof folder === "string") {
     yield { ...seen, closed: folder };
@@ -219,7 +228,7 @@ function* folderIn(parent: Held, seen: Seen, depth: number): Generator<Seen, voi
 }
 
 /** The opened folder, or why it is not entered. */
-function opened(parent: Held, { stats, at }: Seen, depth: number): Held | string {
+function opened(parent: HeldFolder, { stats, at }: TreeEntry, depth: number): HeldFolder | string {
   if (stats.dev !== parent.stats.dev) return "is another file system";
   if (depth >= MAX_DEPTH) return "is too deep";
   try {

@@ -5,7 +5,7 @@ import { textOfBytes } from "../../core/text/bytes.ts";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
 import { NotRegularError, openRegularSync } from "../../platform/safe-files.ts";
 import { hold } from "./open-folders.ts";
-import { type Seen, treeWithout } from "./upper-changes.ts";
+import { type TreeEntry, treeWithout } from "./upper-changes.ts";
 
 interface Limits {
   readonly bytes: number;
@@ -75,7 +75,7 @@ export async function* archiveOf(
   yield Buffer.concat([...waiting, TAR_END()]);
 }
 
-function* partsOf(seen: Seen, path: Buffer, tell: (why: string) => void): Generator<Buffer, void> {
+function* partsOf(seen: TreeEntry, path: Buffer, tell: (why: string) => void): Generator<Buffer, void> {
   const { stats } = seen;
   if (stats.isDirectory()) yield headerOf(seen, path);
   else if (stats.isSymbolicLink()) yield* linkParts(seen, path, tell);
@@ -83,17 +83,21 @@ function* partsOf(seen: Seen, path: Buffer, tell: (why: string) => void): Genera
   else tell("it is neither file, folder nor link");
 }
 
-const headerOf = ({ stats }: Pick<Seen, "stats">, path: Buffer): Buffer =>
+const headerOf = ({ stats }: Pick<TreeEntry, "stats">, path: Buffer): Buffer =>
   tarHeader({ ...ownership(stats), path, type: "folder", size: 0 });
 
-const ownership = ({ mode, uid, gid, mtimeMs }: Seen["stats"]) => ({
+const ownership = ({ mode, uid, gid, mtimeMs }: TreeEntry["stats"]) => ({
   mode,
   uid,
   gid,
   modified: mtimeMs / 1000,
 });
 
-function* linkParts({ at, stats }: Seen, path: Buffer, tell: (why: string) => void): Generator<Buffer, void> {
+function* linkParts(
+  { at, stats }: TreeEntry,
+  path: Buffer,
+  tell: (why: string) => void,
+): Generator<Buffer, void> {
   try {
     const target = readlinkSync(at, { encoding: "buffer" });
     yield tarHeader({ ...ownership(stats), path, type: "link", size: 0, target });
@@ -103,7 +107,7 @@ function* linkParts({ at, stats }: Seen, path: Buffer, tell: (why: string) => vo
 }
 
 /** Sends as many bytes as the header says, even if the file changes meanwhile. */
-function* fileParts({ at }: Seen, path: Buffer, tell: (why: string) => void): Generator<Buffer, void> {
+function* fileParts({ at }: TreeEntry, path: Buffer, tell: (why: string) => void): Generator<Buffer, void> {
   const fd = openFile(at);
   if (typeof fd === "string") {
     tell(fd);
@@ -174,9 +178,9 @@ function tarHeader(entry: TarEntry): Buffer {
   const { path, type, target = Buffer.alloc(0) } = entry;
   const name = type === "folder" ? Buffer.concat([path, Buffer.from("/")]) : path;
   return Buffer.concat([
-    ...(name.length > NAME_BYTES ? long("L", name) : []),
-    ...(target.length > NAME_BYTES ? long("K", target) : []),
-    block(entry, { name, type: TYPES[type], target }),
+    ...(name.length > NAME_BYTES ? longName("L", name) : []),
+    ...(target.length > NAME_BYTES ? longName("K", target) : []),
+    headerBlock(entry, { name, type: TYPES[type], target }),
   ]);
 }
 
@@ -186,24 +190,24 @@ const padding = (size: number): Buffer => Buffer.alloc((BLOCK - (size % BLOCK)) 
 const TAR_END = (): Buffer => Buffer.alloc(2 * BLOCK);
 
 /** A name that does not fit is stored as content before its entry. */
-function long(type: string, name: Buffer): readonly Buffer[] {
+function longName(type: string, name: Buffer): readonly Buffer[] {
   const content = Buffer.concat([name, Buffer.alloc(1)]);
   const fields = { mode: 0, uid: 0, gid: 0, size: content.length, modified: 0 };
-  const header = block(fields, { name: Buffer.from("././@LongLink"), type, target: Buffer.alloc(0) });
+  const header = headerBlock(fields, { name: Buffer.from("././@LongLink"), type, target: Buffer.alloc(0) });
   return [header, content, padding(content.length)];
 }
 
-function block(
+function headerBlock(
   { mode, uid, gid, size, modified }: Omit<TarEntry, "path" | "type">,
   { name, type, target }: { readonly name: Buffer; readonly type: string; readonly target: Buffer },
 ): Buffer {
   const header = Buffer.alloc(BLOCK);
   name.copy(header, 0, 0, NAME_BYTES);
-  number(header, 100, 8, mode & 0o7777);
-  number(header, 108, 8, uid);
-  number(header, 116, 8, gid);
-  number(header, 124, 12, size);
-  number(header, 136, 12, Math.max(0, Math.floor(modified)));
+  writeNumber(header, 100, 8, mode & 0o7777);
+  writeNumber(header, 108, 8, uid);
+  writeNumber(header, 116, 8, gid);
+  writeNumber(header, 124, 12, size);
+  writeNumber(header, 136, 12, Math.max(0, Math.floor(modified)));
   header.write("        ", 148, "latin1");
   header.write(type, 156, "latin1");
   target.copy(header, 157, 0, NAME_BYTES);
@@ -214,7 +218,7 @@ function block(
 }
 
 /** Octal digits, or big-endian with the first bit set if the digits do not fit. */
-function number(header: Buffer, at: number, length: number, value: number): void {
+function writeNumber(header: Buffer, at: number, length: number, value: number): void {
   const digits = value.toString(8);
   if (digits.length < length) {
     header.write(digits.padStart(length - 1, "0"), at, "latin1");

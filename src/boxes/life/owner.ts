@@ -52,7 +52,7 @@ export function liveness(): (owner: Owner) => Promise<boolean> {
 
 async function bootId(): Promise<string> {
   const id = await readFile("/proc/sys/kernel/random/boot_id", "utf8").catch(() => undefined);
-  return id?.trim() ?? (await ask("sysctl", "-n", "kern.bootsessionuuid")) ?? "unknown";
+  return id?.trim() ?? (await lineFromProgram("sysctl", "-n", "kern.bootsessionuuid")) ?? "unknown";
 }
 
 /** Stays the same across restarts. Machines that were cloned from each other differ at least in their host names. */
@@ -65,7 +65,7 @@ async function machineId(): Promise<string> {
 }
 
 const uuidOfMac = async (): Promise<string | undefined> =>
-  process.platform === "darwin" ? ask("sysctl", "-n", "kern.uuid") : undefined;
+  process.platform === "darwin" ? lineFromProgram("sysctl", "-n", "kern.uuid") : undefined;
 
 /** The start time of a running process; undefined if there is none, or only its zombie. */
 async function startOf(pid: number): Promise<string | undefined> {
@@ -90,9 +90,9 @@ async function startByPs(pid: number): Promise<string | undefined> {
   } catch (thrown) {
     if (errorCode(thrown) === "ESRCH") return undefined;
   }
-  const [state = "", ...when] = ((await ask("ps", "-o", "stat=,lstart=", "-p", String(pid))) ?? "").split(
-    /\s+/,
-  );
+  const [state = "", ...when] = (
+    (await lineFromProgram("ps", "-o", "stat=,lstart=", "-p", String(pid))) ?? ""
+  ).split(/\s+/);
   const start = Date.parse(`${when.join(" ")} UTC`);
   if (state.startsWith("Z")) return undefined;
   if (Number.isNaN(start)) throw new Error(`ps does not say when ${pid} started`);
@@ -100,7 +100,7 @@ async function startByPs(pid: number): Promise<string | undefined> {
 }
 
 /** The only line that a system program prints, or undefined; independent of language and time zone. */
-async function ask(program: string, ...args: readonly string[]): Promise<string | undefined> {
+async function lineFromProgram(program: string, ...args: readonly string[]): Promise<string | undefined> {
   const env = { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", LC_ALL: "C", TZ: "UTC" };
   const { code, tail } = await runHost([program, ...args], { env, signal: AbortSignal.timeout(5000) });
   return code === 0 ? tail[0]?.trim() : undefined;

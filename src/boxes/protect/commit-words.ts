@@ -50,7 +50,7 @@ export function commitPlan(target: CommitTarget, args: readonly string[]): Commi
     cwd: target.worktree,
     mounts: commitMounts(target),
     obeyed: [...new Set([target.commonDir, target.gitDir])].flatMap((folder) =>
-      [...FROZEN, ...UNDER_WAY].map((name) => path.join(folder, name)),
+      [...FROZEN, ...IN_PROGRESS].map((name) => path.join(folder, name)),
     ),
   };
 }
@@ -242,14 +242,14 @@ const FROZEN = [
 ];
 
 /** Operations in progress, with the commands that `--continue` runs. A commit begins none and need not write them. */
-const UNDER_WAY = ["rebase-merge", "rebase-apply", "sequencer"];
+const IN_PROGRESS = ["rebase-merge", "rebase-apply", "sequencer"];
 
 const readOnly = (file: string): CommitMount => ({ path: file, writable: false, optional: true });
 
 const writable = (file: string): CommitMount => ({ path: file, writable: true, optional: false });
 
 const frozen = (folder: string): readonly CommitMount[] =>
-  [...FROZEN, ...UNDER_WAY].map((name) => readOnly(path.join(folder, name)));
+  [...FROZEN, ...IN_PROGRESS].map((name) => readOnly(path.join(folder, name)));
 
 function commitMounts({ workspace, gitDir, commonDir }: CommitTarget): readonly CommitMount[] {
   const shared = [writable(commonDir), ...frozen(commonDir)];

@@ -30,18 +30,18 @@ export async function enclosingOf(
   { path: root, uid }: Root,
   refusal: (top: string) => string | undefined,
 ): Promise<Enclosing> {
-  if ((await seen(path.join(root, ".git"))) !== undefined) return NONE;
+  if ((await lookQuietly(path.join(root, ".git"))) !== undefined) return NONE;
   const { dev } = await lstat(root);
   for (let top = root; top !== path.dirname(top);) {
     top = path.dirname(top);
-    const folder = await seen(top);
+    const folder = await lookQuietly(top);
     // Git does not cross file systems either.
     if (folder?.dev !== dev) return NONE;
     const dotGit = await repositoryIn(top, root);
     if (dotGit === undefined) continue;
-    const why = refusal(top) ?? unfit([folder, dotGit], uid);
+    const why = refusal(top) ?? unfitReason([folder, dotGit], uid);
     if (why !== undefined) return { kind: "refused", top, why };
-    return ledFrom(top, dotGit.isFile(), { path: root, uid });
+    return followedFrom(top, dotGit.isFile(), { path: root, uid });
   }
   return NONE;
 }
@@ -49,20 +49,20 @@ export async function enclosingOf(
 /** The .git entry that git would use there, followed or not; undefined for a workspace inside that git directory. */
 async function repositoryIn(top: string, root: string): Promise<Stats | undefined> {
   const file = path.join(top, ".git");
-  const dotGit = await seen(file);
+  const dotGit = await lookQuietly(file);
   if (dotGit === undefined || isInside(file, root)) return undefined;
   return dotGit.isDirectory() && !(await isGitDir(file)) ? undefined : dotGit;
 }
 
-function unfit(stats: readonly [Stats, Stats], uid: number): string | undefined {
+function unfitReason(stats: readonly [Stats, Stats], uid: number): string | undefined {
   if (stats.some((each) => each.uid !== uid)) return "it belongs to somebody else";
   const [, dotGit] = stats;
   return dotGit.isDirectory() || dotGit.isFile() ? undefined : "its .git is neither a folder nor a file";
 }
 
-const seen = (file: string): ReturnType<typeof look> => look(file).catch(() => undefined);
+const lookQuietly = (file: string): ReturnType<typeof look> => look(file).catch(() => undefined);
 
-async function ledFrom(top: string, pointed: boolean, { path: root, uid }: Root): Promise<Enclosing> {
+async function followedFrom(top: string, pointed: boolean, { path: root, uid }: Root): Promise<Enclosing> {
   if (!pointed) return { kind: "found", top, mounts: [top] };
   try {
     const lead = await followPointer(path.join(top, ".git"), top, uid);
@@ -78,10 +78,10 @@ async function ledFrom(top: string, pointed: boolean, { path: root, uid }: Root)
  * Extends the protection of a workspace by the repository around it: read-only in every mode, sockets and FIFOs
  * covered. If that is impossible, git does not work, but the box still starts.
  */
-export async function surrounded(
+export async function withEnclosing(
   enclosing: Enclosing,
   given: Protection,
-  { root, user, signal }: SurroundedBy,
+  { root, user, signal }: EnclosingContext,
 ): Promise<Protection> {
   if (enclosing.kind === "none") return given;
   const { top } = enclosing;
@@ -109,7 +109,7 @@ export async function surrounded(
   }
 }
 
-interface SurroundedBy {
+interface EnclosingContext {
   /** The workspace. */
   readonly root: string;
   readonly user: { readonly uid: number; readonly gid: number };

@@ -67,7 +67,7 @@ function readText(text: string): ReadValue | undefined {
   let quoted = false;
   for (let at = 0; at < text.length; at = piece.lastIndex) {
     const found = piece.exec(text)?.[0];
-    const meant = meaning(found, quoted);
+    const meant = meaningOf(found, quoted);
     if (meant === undefined) return undefined;
     if (meant === END) return { value: value.slice(0, kept), rest: text.slice(at).replace(/^[^\n]+/, "") };
     if (found === '"') quoted = !quoted;
@@ -82,7 +82,7 @@ function readText(text: string): ReadValue | undefined {
 const END = Symbol("end of the value");
 
 /** What a piece adds to the value; undefined if git would stop with an error. */
-function meaning(piece: string | undefined, quoted: boolean): string | typeof END | undefined {
+function meaningOf(piece: string | undefined, quoted: boolean): string | typeof END | undefined {
   if (piece === undefined) return undefined;
   if (piece === "\n") return quoted ? undefined : END;
   if (/^[#;]/.test(piece)) return quoted ? piece : END;

@@ -6,7 +6,7 @@ import { parseGitConfig } from "./git-config.ts";
 import { look, readSmall, refuse } from "./solid.ts";
 
 /** Where a `.git` file leads. */
-export type Lead =
+export type PointerTarget =
   /** Another place in the workspace; it may not exist yet. */
   | { readonly kind: "inside"; readonly gitDir: string }
   /** A repository outside that names this workspace; `mount` holds all that git needs of it. */
@@ -17,21 +17,21 @@ export type Lead =
  * Reads a pointer that anybody may have written. A target outside counts only if it looks like a git directory of the
  * same owner and itself names this worktree; anything else could be any folder of the host.
  */
-export async function followPointer(pointer: string, root: string, uid: number): Promise<Lead> {
+export async function followPointer(pointer: string, root: string, uid: number): Promise<PointerTarget> {
   const text = await readSmall(pointer);
   const named = /^gitdir: ([^\n\r\0]+)[\n\r]*$/.exec(text ?? "")?.[1];
-  if (named === undefined) return unreadable(pointer, text, root);
+  if (named === undefined) return unreadablePointer(pointer, text, root);
   const gitDir = path.resolve(path.dirname(pointer), named);
   if (gitDir === root) throw refuse(pointer, "makes the workspace itself a git directory");
   if (isInside(root, gitDir)) {
     if (gitDir.includes("\uFFFD")) throw refuse(pointer, "leads to a path that is not valid UTF-8");
     return { kind: "inside", gitDir };
   }
-  return outside(pointer, gitDir, root, uid);
+  return outsideTarget(pointer, gitDir, root, uid);
 }
 
 /** Git takes line breaks for part of the path and ends it at a NUL: a path that git would follow inside is refused. */
-function unreadable(pointer: string, text: string | undefined, root: string): Lead {
+function unreadablePointer(pointer: string, text: string | undefined, root: string): PointerTarget {
   const [line = ""] = (text ?? "").replace(/[\n\r]+$/, "").split("\0", 1);
   if (
     line.startsWith(GITDIR) &&
@@ -43,8 +43,13 @@ function unreadable(pointer: string, text: string | undefined, root: string): Le
 
 const GITDIR = "gitdir: ";
 
-async function outside(pointer: string, gitDir: string, root: string, uid: number): Promise<Lead> {
-  const unsafe = (why: string): Lead => ({ kind: "unsafe", why: `${gitDir} ${why}` });
+async function outsideTarget(
+  pointer: string,
+  gitDir: string,
+  root: string,
+  uid: number,
+): Promise<PointerTarget> {
+  const unsafe = (why: string): PointerTarget => ({ kind: "unsafe", why: `${gitDir} ${why}` });
   if (!(await isGitDir(gitDir))) return unsafe("is not a git directory that can be read");
   const mount = (await namesWorktree(gitDir, pointer))
     ? await commonDir(gitDir)

@@ -7,22 +7,22 @@ export interface GitWords {
   readonly paths: readonly string[];
 }
 
-interface Known {
+interface KnownOption {
   readonly takesValue: boolean;
   /** The values that the option accepts. */
   readonly value?: RegExp;
 }
 
-const flags = (names: string): readonly (readonly [string, Known])[] =>
+const flags = (names: string): readonly (readonly [string, KnownOption])[] =>
   names.split(" ").map((name) => [name, { takesValue: false }] as const);
 
-const valued = (names: string, value?: RegExp): readonly (readonly [string, Known])[] =>
+const valued = (names: string, value?: RegExp): readonly (readonly [string, KnownOption])[] =>
   names
     .split(" ")
     .map((name) => [name, { takesValue: true, ...(value === undefined ? {} : { value }) }] as const);
 
 /** The options that `add` and `commit` accept here. None of them names a program or a file elsewhere. */
-const OPTIONS: ReadonlyMap<string, ReadonlyMap<string, Known>> = new Map([
+const OPTIONS: ReadonlyMap<string, ReadonlyMap<string, KnownOption>> = new Map([
   [
     "add",
     new Map([
@@ -61,15 +61,15 @@ export function readGitWords(verb: string, words: readonly string[]): GitWords {
   return { options, paths };
 }
 
-interface Reading {
+interface WordContext {
   readonly verb: string;
   readonly word: string;
-  readonly known: ReadonlyMap<string, Known>;
+  readonly known: ReadonlyMap<string, KnownOption>;
 }
 
 type Option = GitWords["options"][number];
 
-function readLong(reading: Reading, rest: string[]): Option {
+function readLong(reading: WordContext, rest: string[]): Option {
   const { word, known } = reading;
   const equals = word.indexOf("=");
   const name = word.slice("--".length, equals < 0 ? undefined : equals);
@@ -81,7 +81,7 @@ function readLong(reading: Reading, rest: string[]): Option {
 }
 
 /** Several options in one word; the first that takes a value takes the rest of the word. */
-function readShort(reading: Reading, rest: string[]): readonly Option[] {
+function readShort(reading: WordContext, rest: string[]): readonly Option[] {
   const { word, known } = reading;
   const options: Option[] = [];
   for (let at = 1; at < word.length; at += 1) {
@@ -99,19 +99,23 @@ function readShort(reading: Reading, rest: string[]): readonly Option[] {
   return options;
 }
 
-function valueOf({ verb, word }: Reading, { value: fits }: Known, value: string | undefined): string {
+function valueOf(
+  { verb, word }: WordContext,
+  { value: fits }: KnownOption,
+  value: string | undefined,
+): string {
   if (value === undefined) throw refuseCommit(`git ${verb} ${word} has no value`);
   if (fits !== undefined && !fits.test(value))
     throw refuseCommit(`git ${verb} ${word} takes no such value: ${value}`);
   return value;
 }
 
-const completed = (name: string, known: ReadonlyMap<string, Known>): string => {
+const completed = (name: string, known: ReadonlyMap<string, KnownOption>): string => {
   const meant = [...known.keys()].filter((each) => name.length > 1 && each.startsWith(name));
   return meant.length === 0 ? "" : `; write it out: --${meant.join(", --")}`;
 };
 
-const unknown = ({ verb, word }: Reading, more: string): HarnessError =>
+const unknown = ({ verb, word }: WordContext, more: string): HarnessError =>
   refuseCommit(`git ${verb} ${word} is not among the options that it takes here${more}`);
 
 export const refuseCommit = (why: string): HarnessError =>

@@ -21,16 +21,16 @@ import { copyRegular } from "./move-tree.ts";
 import { DIRECTORY, O_PATH } from "./open-folder.ts";
 
 /** An entry, given by the number of its part and its path in that part. */
-interface Spot {
+interface TreePosition {
   readonly part: number;
   readonly rel: string;
 }
 
 /** The changes to a tree, so that they can be undone. */
-interface Done {
-  readonly cuts: readonly Spot[];
-  readonly modes: readonly (Spot & { readonly mode: number; readonly folder: boolean })[];
-  readonly renames: readonly (Spot & { readonly name: string; readonly held: string })[];
+interface TreeChanges {
+  readonly cuts: readonly TreePosition[];
+  readonly modes: readonly (TreePosition & { readonly mode: number; readonly folder: boolean })[];
+  readonly renames: readonly (TreePosition & { readonly name: string; readonly held: string })[];
   /** The name of a part in the tree's top folder; the top folder itself is part 0. */
   readonly partName: (part: number) => string;
 }
@@ -44,10 +44,10 @@ const MAX_COUNT = { levels: 48, characters: 1500 } as const;
  * top folder. Folders are entered through descriptors, so that no link is followed, whatever a process does there
  * meanwhile. `straighten` does the first half, which a copy to another file system needs too.
  */
-export class Inert implements Done {
-  readonly cuts: Spot[] = [];
-  readonly modes: (Spot & { readonly mode: number; readonly folder: boolean })[] = [];
-  readonly renames: (Spot & { readonly name: string; readonly held: string })[] = [];
+export class Inert implements TreeChanges {
+  readonly cuts: TreePosition[] = [];
+  readonly modes: (TreePosition & { readonly mode: number; readonly folder: boolean })[] = [];
+  readonly renames: (TreePosition & { readonly name: string; readonly held: string })[] = [];
   readonly #token = randomBytes(6).toString("hex");
   #steps = 0;
 
@@ -56,78 +56,80 @@ export class Inert implements Done {
   /** Unlocks what its owner may not read, removes the right to execute, and cuts off what lies too deep. */
   async straighten(top: string): Promise<void> {
     this.#allow(top, { part: 0, rel: "" }, true);
-    await entered(top, async (above) => {
+    await inFolder(top, async (above) => {
       await this.#straightenIn(above, above, { part: 0, rel: "" });
       for (let part = 1; part <= this.cuts.length; part += 1)
-        await entered(above(this.partName(part)), (inner) =>
+        await inFolder(above(this.partName(part)), (inner) =>
           this.#straightenIn(inner, above, { part, rel: "" }),
         );
     });
   }
 
-  async #straightenIn(at: At, top: At, { part, rel }: Spot, levels = 1): Promise<void> {
+  async #straightenIn(at: EntryPath, top: EntryPath, { part, rel }: TreePosition, levels = 1): Promise<void> {
     for (const name of namesIn(at)) {
       await this.#step();
       if (part === 0 && rel === "" && name.startsWith(`part-${this.#token}-`)) continue;
       const spot = { part, rel: rel === "" ? name : `${rel}/${name}` };
-      const stats = seen(at(name));
+      const stats = lstatEntry(at(name));
       if (stats?.isFile() === true) await this.#allowFile(at, name, spot, stats);
       if (stats?.isDirectory() !== true || !unlessGone(() => this.#allow(at(name), spot, true))) continue;
       if (levels < MAX_COUNT.levels && spot.rel.length < MAX_COUNT.characters)
-        await entered(at(name), (inner) => this.#straightenIn(inner, top, spot, levels + 1));
-      else if (unlessGone(() => renamed(at(name), top(this.partName(this.cuts.length + 1)))))
+        await inFolder(at(name), (inner) => this.#straightenIn(inner, top, spot, levels + 1));
+      else if (unlessGone(() => renameEntry(at(name), top(this.partName(this.cuts.length + 1)))))
         this.cuts.push(spot);
     }
   }
 
   /** Another name of the file may be one of the user's; then a copy is made inert. */
-  async #allowFile(at: At, name: string, spot: Spot, stats: Stats): Promise<void> {
+  async #allowFile(at: EntryPath, name: string, spot: TreePosition, stats: Stats): Promise<void> {
     if (stats.nlink > 1 && (stats.mode & 0o111) !== 0) {
       const own = `part-${this.#token}-copy`;
       await copyRegular(at(name), at(own));
-      renamed(at(own), at(name));
+      renameEntry(at(own), at(name));
     }
     unlessGone(() => this.#allow(at(name), spot, false));
   }
 
   /** Renames what a program might look for. The tree must have been straightened. */
   async rename(top: string): Promise<void> {
-    await entered(top, async (above) => {
+    await inFolder(top, async (above) => {
       await this.#renameIn(above, { part: 0, rel: "" });
       for (let part = 1; part <= this.cuts.length; part += 1)
-        await entered(above(this.partName(part)), (inner) => this.#renameIn(inner, { part, rel: "" }));
+        await inFolder(above(this.partName(part)), (inner) => this.#renameIn(inner, { part, rel: "" }));
     });
   }
 
-  async #renameIn(at: At, { part, rel }: Spot): Promise<void> {
+  async #renameIn(at: EntryPath, { part, rel }: TreePosition): Promise<void> {
     const known: string[] = [];
     const folders: string[] = [];
     for (const name of namesIn(at)) {
       await this.#step();
       if (part === 0 && rel === "" && name.startsWith(`part-${this.#token}-`)) continue;
       if (isObeyed(name)) known.push(name);
-      else if (seen(at(name))?.isDirectory() === true) folders.push(name);
+      else if (lstatEntry(at(name))?.isDirectory() === true) folders.push(name);
     }
     const below = async (now: string, name: string): Promise<void> =>
-      entered(at(now), (inner) => this.#renameIn(inner, { part, rel: rel === "" ? name : `${rel}/${name}` }));
+      inFolder(at(now), (inner) =>
+        this.#renameIn(inner, { part, rel: rel === "" ? name : `${rel}/${name}` }),
+      );
     for (const name of folders) await below(name, name);
     for (const name of known) {
       const held = this.#heldName(at, name);
-      if (!unlessGone(() => renamed(at(name), at(held)))) continue;
+      if (!unlessGone(() => renameEntry(at(name), at(held)))) continue;
       this.renames.push({ part, rel, name, held });
-      if (seen(at(held))?.isDirectory() === true) await below(held, name);
+      if (lstatEntry(at(held))?.isDirectory() === true) await below(held, name);
     }
   }
 
-  #heldName(at: At, name: string): string {
+  #heldName(at: EntryPath, name: string): string {
     // Neither the beginning nor the end of the new name is one that a program looks for.
     const plain = `_${name}.held`;
-    const free = bytesOfText(plain).length <= MAX_NAME_LENGTH && seen(at(plain)) === undefined;
+    const free = bytesOfText(plain).length <= MAX_NAME_LENGTH && lstatEntry(at(plain)) === undefined;
     return free ? plain : `held-${this.#token}-${this.renames.length}`;
   }
 
   /** Lets the owner enter a folder and read a file; nobody may execute a file. */
-  #allow(place: string, spot: Spot, folder: boolean): void {
+  #allow(place: string, spot: TreePosition, folder: boolean): void {
     const linux = process.platform === "linux";
     const fd = openSync(bytesOfText(place), constants.O_NOFOLLOW | (linux ? O_PATH : constants.O_NONBLOCK));
     try {
@@ -166,9 +168,9 @@ const isObeyed = (name: string): boolean =>
   name.startsWith(".") || GIT.has(fold(name)) || protectedName(name, true) !== undefined;
 
 /** The path of an entry in a folder that is held open. */
-type At = (name: string) => string;
+type EntryPath = (name: string) => string;
 
-async function entered(folder: string, work: (at: At) => Promise<void>): Promise<void> {
+async function inFolder(folder: string, work: (at: EntryPath) => Promise<void>): Promise<void> {
   let fd = 0;
   if (!unlessGone(() => void (fd = openSync(bytesOfText(folder), DIRECTORY)))) return;
   try {
@@ -191,11 +193,12 @@ function unlessGone(work: () => void): boolean {
   }
 }
 
-const seen = (place: string): Stats | undefined => lstatSync(bytesOfText(place), { throwIfNoEntry: false });
+const lstatEntry = (place: string): Stats | undefined =>
+  lstatSync(bytesOfText(place), { throwIfNoEntry: false });
 
-const renamed = (from: string, to: string): void => renameSync(bytesOfText(from), bytesOfText(to));
+const renameEntry = (from: string, to: string): void => renameSync(bytesOfText(from), bytesOfText(to));
 
-function* namesIn(at: At): Iterable<string> {
+function* namesIn(at: EntryPath): Iterable<string> {
   // Names have one character for each byte.
   const opened = opendirSync(bytesOfText(at(".")), { encoding: "latin1", bufferSize: 1024 });
   try {
@@ -207,11 +210,11 @@ function* namesIn(at: At): Iterable<string> {
 }
 
 /** Something that was taken out of the workspace, and where it is now. */
-export interface Taken {
+export interface TakenOut {
   readonly from: string;
   readonly to: string;
   /** The changes that were made to it there. */
-  readonly done: Done;
+  readonly done: TreeChanges;
 }
 
 /**
@@ -219,16 +222,16 @@ export interface Taken {
  * quotes. The script works beside the original place, moves the thing there as its last step and stops at the first
  * failure, so that no program obeys any of it before it is whole.
  */
-export function takeBackScript({ from, to, done }: Taken): Buffer {
-  const name = word(`./${path.basename(from)}`);
+export function takeBackScript({ from, to, done }: TakenOut): Buffer {
+  const name = shellWord(`./${path.basename(from)}`);
   const lines = [
     "#!/bin/sh",
     "set -eu",
     "unset CDPATH",
-    ...pieces(path.dirname(from)).map((piece) => `cd -P -- ${word(piece)}`),
+    ...folderSteps(path.dirname(from)).map((piece) => `cd -P -- ${shellWord(piece)}`),
     `if [ -e ${name} ] || [ -L ${name} ]; then echo "it is there already: nothing was moved" >&2; exit 1; fi`,
     `stage=$(mktemp -d ./.harness-take-back-XXXXXX)`,
-    `mv -nT -- ${word(to)} "$stage/item"`,
+    `mv -nT -- ${shellWord(to)} "$stage/item"`,
     ...insideLines(done),
     `mv -nT -- "$stage/item" ${name}`,
     ...done.modes.filter(isTop).map(({ mode }) => `chmod ${mode.toString(8)} ${name}`),
@@ -238,13 +241,13 @@ export function takeBackScript({ from, to, done }: Taken): Buffer {
   return bytesOfText(lines.join("\n"));
 }
 
-const isTop = ({ part, rel }: Done["modes"][number]): boolean => part === 0 && rel === "";
+const isTop = ({ part, rel }: TreeChanges["modes"][number]): boolean => part === 0 && rel === "";
 
-function insideLines({ cuts, modes, renames, partName }: Done): readonly string[] {
+function insideLines({ cuts, modes, renames, partName }: TreeChanges): readonly string[] {
   const inside = modes.filter((one) => !isTop(one));
   if (cuts.length + inside.length + renames.length === 0) return [];
   const place = (part: number, rel: string): string =>
-    word(`./${[part === 0 ? "" : partName(part), rel].filter((one) => one !== "").join("/")}`);
+    shellWord(`./${[part === 0 ? "" : partName(part), rel].filter((one) => one !== "").join("/")}`);
   const rights = inside.map(({ part, rel, mode, folder }) => ({
     part,
     folder,
@@ -275,12 +278,12 @@ function insideLines({ cuts, modes, renames, partName }: Done): readonly string[
 
 const below = (rel: string, name: string): string => (rel === "" ? name : `${rel}/${name}`);
 
-const word = (text: string): string => quote([text]);
+const shellWord = (text: string): string => quote([text]);
 
 const MAX_LENGTH = 2000;
 
 /** The steps to a folder, each short enough for one call; the first is absolute. */
-function pieces(folder: string): readonly string[] {
+function folderSteps(folder: string): readonly string[] {
   const found: string[] = [];
   let piece = "";
   for (const part of folder.split("/").filter((name) => name !== "")) {

@@ -13,7 +13,7 @@ import {
 import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
 import { errorCode } from "../../core/errors.ts";
 import { NotRegularError, openRegular } from "../../platform/safe-files.ts";
-import { type Held, hold, openUp } from "./open-folder.ts";
+import { type HeldFolder, hold, openUp } from "./open-folder.ts";
 import { look } from "./solid.ts";
 
 /** Moves one entry of any kind without following it. To another file system the entry is copied, then removed. */
@@ -95,7 +95,7 @@ async function writeWhole(target: FileHandle, bytes: Buffer, at: number): Promis
     done += (await target.write(bytes, done, bytes.length - done, at + done)).bytesWritten;
 }
 
-const namesIn = async (folder: Held): Promise<readonly string[]> =>
+const namesIn = async (folder: HeldFolder): Promise<readonly string[]> =>
   (await readdir(folder.entry("."), { encoding: "buffer" })).map(textOfBytes);
 
 /** Removes an entry and all below it without following links. */

@@ -11,13 +11,13 @@ export const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.
  * by part without following links, and its entries are then named through the open descriptor.
  * Limit: only Linux can name entries through a descriptor; elsewhere the path itself is used, and a race can be lost.
  */
-export interface Held extends AsyncDisposable {
+export interface HeldFolder extends AsyncDisposable {
   /** The path of an entry of this very folder. */
   readonly entry: (name: string) => string;
 }
 
 /** Throws ELOOP or ENOTDIR if a part of `relative` is no longer a folder. */
-export async function hold(root: string, relative: string): Promise<Held> {
+export async function hold(root: string, relative: string): Promise<HeldFolder> {
   let handle = await open(bytesOfText(root), DIRECTORY);
   let at = root;
   for (const part of relative.split(path.sep).filter((name) => name !== "" && name !== ".")) {

@@ -20,7 +20,7 @@ export async function findPlanted(root: string, protection: Protection): Promise
   );
   const made = await Promise.all(named.map(async (file) => ((await exists(file)) ? file : "")));
   const repository = isRepository(root, protection) ? [] : headsOf(root, names);
-  return fresh([...top, ...made.filter((file) => file !== ""), ...repository], protection);
+  return onlyNew([...top, ...made.filter((file) => file !== ""), ...repository], protection);
 }
 
 const isRepository = (root: string, { readOnly }: Protection): boolean =>
@@ -42,12 +42,12 @@ const exists = async (file: string): Promise<boolean> =>
   (await look(file).catch(() => undefined)) !== undefined;
 
 /** A path through a link or below another planted path needs no move of its own. */
-const fresh = (found: readonly string[], { readOnly }: Protection): readonly string[] => {
+const onlyNew = (found: readonly string[], { readOnly }: Protection): readonly string[] => {
   const old = new Set(readOnly);
   return outermost(found.filter((file) => !old.has(file) && !liesIn(file, old))).toSorted();
 };
 
-export interface Replanted {
+export interface PlantedFindings {
   readonly planted: readonly string[];
   readonly warnings: readonly string[];
   /** What could not be searched, and why; empty if all of the tree was searched. */
@@ -55,7 +55,11 @@ export interface Replanted {
 }
 
 /** For the end of a run: the whole tree, nested repositories included; `opens`: also folders locked meanwhile. */
-export async function findAllPlanted(root: string, protection: Protection, opens = true): Promise<Replanted> {
+export async function findAllPlanted(
+  root: string,
+  protection: Protection,
+  opens = true,
+): Promise<PlantedFindings> {
   const top = await look(root);
   const walked = await walk(root, { opens, ...(top === undefined ? {} : { user: top }) });
   // Runs after that walk, which unlocks folders.
@@ -64,5 +68,5 @@ export async function findAllPlanted(root: string, protection: Protection, opens
   const moved = near.some((file) => path.dirname(file) === root && isHead(path.basename(file)));
   if (!isRepository(root, protection) && walked.bare && !moved)
     warnings.push(`${root} now looks like a git repository itself (config, hooks): run no git in it`);
-  return { planted: fresh([...near, ...walked.found], protection), warnings, unseen: walked.unseen };
+  return { planted: onlyNew([...near, ...walked.found], protection), warnings, unseen: walked.unseen };
 }

@@ -30,14 +30,14 @@ export interface Arranged {
 }
 
 /** Each mount makes the start of a container slower; the engine itself documents no limit. */
-const MOUNTS = 200;
+const MAX_MOUNTS = 200;
 
 /**
  * The mounts for these paths; the folders between them and the workspace are pinned. If there are too many, the folders
  * that hold most of them become read-only as a whole, or the smallest folder that is enough. Each path is visited a few
  * times, however many there are.
  */
-export function arrange(root: string, paths: Iterable<string>, limit = MOUNTS): Arranged {
+export function arrange(root: string, paths: Iterable<string>, limit = MAX_MOUNTS): Arranged {
   const readOnly = outermost(paths);
   const saves = savings(root, readOnly);
   let excess = readOnly.length + saves.size - limit;
@@ -49,7 +49,7 @@ export function arrange(root: string, paths: Iterable<string>, limit = MOUNTS): 
     .toSorted(([, a], [, b]) => a - b);
   while (excess > 0) {
     const [folder, saved] = top.pop() ?? [];
-    if (folder === undefined || saved === undefined) throw tooMany(root, limit);
+    if (folder === undefined || saved === undefined) throw tooManyPaths(root, limit);
     if (saved < excess) {
       closed.add(folder);
       excess -= saved;
@@ -62,7 +62,7 @@ export function arrange(root: string, paths: Iterable<string>, limit = MOUNTS): 
   return {
     readOnly: left,
     pinned: parentsFirst(savings(root, left).keys()),
-    warnings: [told([...closed])],
+    warnings: [closedNote([...closed])],
   };
 }
 
@@ -93,12 +93,12 @@ function smallest(
 
 const NAMED = 5;
 
-const told = (closed: readonly string[]): string => {
+const closedNote = (closed: readonly string[]): string => {
   const [are, each] = closed.length === 1 ? ["is", "it holds"] : ["are", "they hold"];
   return `${firstOf(closed, NAMED)} ${are} read-only as a whole: ${each} too many protected paths for a mount each`;
 };
 
-const tooMany = (root: string, limit: number): HarnessError =>
+const tooManyPaths = (root: string, limit: number): HarnessError =>
   new HarnessError(
     EXIT.sandbox,
     `${root} holds more than ${limit} protected paths in folders side by side`,

@@ -8,7 +8,7 @@ import { fold, isDependencies, protectedName } from "../../core/protected-names.
 import { Anchor, openable, openUp } from "./open-folder.ts";
 
 /** Absolute paths, as `textOfBytes` gives them. */
-export interface Walked {
+export interface WalkResult {
   /** Protected names, and folders that git takes for a bare repository. None lies inside another. */
   readonly found: readonly string[];
   /** Whether git would take the folder itself for a repository if it has no .git of its own. */
@@ -47,7 +47,7 @@ const BOUNDS: Bounds = { entries: 4_000_000, ms: 120_000 };
 const MAX_COUNT = { waiting: 1_000_000, linked: 400_000, found: 2 ** 26, unseen: 20 } as const;
 
 /** Parallel reads; Node's file system calls run on four threads. */
-const LANES = 4;
+const PARALLEL_READS = 4;
 
 /**
  * Looks for what is protected by its name or its markers: one opendir for each folder, no link followed, no stat except
@@ -55,7 +55,7 @@ const LANES = 4;
  * deeper than a path can be long. Everything that is not searched, for whatever reason, is reported as unseen, except
  * folders that went away.
  */
-export async function walk(root: string, options: WalkOptions = {}): Promise<Walked> {
+export async function walk(root: string, options: WalkOptions = {}): Promise<WalkResult> {
   const search = new Search(root, options);
   const { ms } = options.bounds ?? BOUNDS;
   const ended = Promise.withResolvers<void>();
@@ -87,7 +87,7 @@ interface Folder {
   readonly atTop: boolean;
 }
 
-interface Lower extends Disposable {
+interface LowerAnchor extends Disposable {
   readonly anchor: Anchor;
   readonly rest: (file: string) => string;
 }
@@ -126,7 +126,7 @@ class Search {
     for (const { anchor } of this.#waiting.splice(0)) anchor.release();
   }
 
-  result(): Walked {
+  result(): WalkResult {
     const linked = [...this.#linked.values()].flatMap(({ paths }) => paths.map(textOf));
     const unseen = this.#more > 0 ? [...this.#unseen, `and ${this.#more} more`] : this.#unseen;
     return {
@@ -141,7 +141,7 @@ class Search {
   async run(): Promise<void> {
     // Depth first, so that few folders wait.
     while (this.#waiting.length > 0 && !this.#stopped)
-      await Promise.all(this.#waiting.splice(-LANES).map((folder) => this.#search(folder)));
+      await Promise.all(this.#waiting.splice(-PARALLEL_READS).map((folder) => this.#search(folder)));
   }
 
   #miss(line: string): void {
@@ -196,7 +196,7 @@ class Search {
   }
 
   async #read(folder: Folder, opened: Dir): Promise<void> {
-    const seen = new Seen();
+    const seen = new FolderEntries();
     for (let entry = opened.readSync(); entry !== null; entry = opened.readSync()) {
       this.#entries += 1;
       if (this.#entries > this.#bounds.entries)
@@ -213,7 +213,7 @@ class Search {
     this.#keep(folder, seen);
   }
 
-  #note({ anchor, rest, zone, atTop }: Folder, seen: Seen, entry: Dirent): void {
+  #note({ anchor, rest, zone, atTop }: Folder, seen: FolderEntries, entry: Dirent): void {
     const { name } = entry;
     const file = `${rest}/${name}`;
     const kind = kindOf(entry, anchor.place + file);
@@ -229,7 +229,7 @@ class Search {
       seen.link(file, anchor.place + file);
   }
 
-  #keep(folder: Folder, seen: Seen): void {
+  #keep(folder: Folder, seen: FolderEntries): void {
     const { full } = folder.anchor;
     for (const file of seen.found) {
       this.#found.push(full + file);
@@ -269,7 +269,7 @@ class Search {
   }
 
   /** Makes the folder itself an anchor if paths from the last anchor get too long. */
-  #anchorFor(folder: Folder): Lower | undefined {
+  #anchorFor(folder: Folder): LowerAnchor | undefined {
     const { anchor, rest } = folder;
     if (rest.length < MAX_LENGTH) return { anchor, rest: (file) => file, [Symbol.dispose]: () => undefined };
     const own = process.platform === "linux" && anchor.depth < MAX_DEPTH ? anchor.below(rest) : undefined;
@@ -297,7 +297,7 @@ const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR"]);
 const placeOf = ({ anchor, rest }: Folder): string => anchor.place + rest;
 
 /** The entries of one folder, by their paths from its anchor. */
-class Seen {
+class FolderEntries {
   marks = 0;
   readonly found: string[] = [];
   readonly reached: string[] = [];
@@ -320,8 +320,8 @@ class Seen {
   }
 
   /** For a folder that is protected as a whole. */
-  asGuarded({ rest }: Folder): Seen {
-    const own = new Seen();
+  asGuarded({ rest }: Folder): FolderEntries {
+    const own = new FolderEntries();
     own.found.push(rest);
     own.reached.push(...this.reached);
     for (const file of [...this.guarded, ...this.dependencies, ...this.below]) own.guarded.push(file);

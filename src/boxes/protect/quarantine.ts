@@ -5,7 +5,7 @@ import { EXIT, errorCode, HarnessError, reasonOf } from "../../core/errors.ts";
 import { bytesOfText } from "../../core/text/bytes.ts";
 import { firstOf } from "../../core/text/short-lists.ts";
 import { hold } from "./open-folder.ts";
-import { Inert, type Taken, takeBackScript } from "./inert-tree.ts";
+import { Inert, type TakenOut, takeBackScript } from "./inert-tree.ts";
 import { copyRegular, copyWhole, move, remove, renameOrOpenUp } from "./move-tree.ts";
 import { kindOf, look, printed } from "./solid.ts";
 import { makeFolder } from "../../platform/folders.ts";
@@ -49,9 +49,9 @@ export async function quarantine(
   const moved: Quarantined[] = [];
   const failed: { readonly from: string; readonly thrown: unknown }[] = [];
   try {
-    await manifest(planted.map((from, index) => ({ from, to: path.join(folder, inert(index)), at })));
+    await manifest(planted.map((from, index) => ({ from, to: path.join(folder, inertName(index)), at })));
     for (const [index, from] of planted.entries()) {
-      const item = await takeOut(root, from, path.join(folder, inert(index))).catch((thrown: unknown) => {
+      const item = await takeOut(root, from, path.join(folder, inertName(index))).catch((thrown: unknown) => {
         failed.push({ from, thrown });
       });
       if (item !== undefined) moved.push({ ...item, at });
@@ -74,10 +74,10 @@ async function privateFolder(into: string, at: string): Promise<string> {
   return mkdtemp(path.join(into, `${at.replaceAll(":", "-")}-`));
 }
 
-const NAMED = 10;
+const MOST_NAMED = 10;
 
 function notMoved(planted: readonly string[], why: string, thrown: unknown): HarnessError {
-  const names = firstOf(planted, NAMED, (file) => shortened(printed(file)));
+  const names = firstOf(planted, MOST_NAMED, (file) => shortened(printed(file)));
   return new HarnessError(
     EXIT.sandbox,
     `${names} was made inside the box and could not be moved out of the workspace and made inert: ${why}`,
@@ -90,7 +90,7 @@ const shortened = (text: string): string =>
   text.length > 300 ? `${text.slice(0, 150)}…${text.slice(-150)}` : text;
 
 /** Not the original name, so that no program obeys the thing here. */
-const inert = (index: number): string => `item-${index}`;
+const inertName = (index: number): string => `item-${index}`;
 
 async function takeOut(root: string, from: string, to: string): Promise<Omit<Quarantined, "at"> | undefined> {
   await using parent = await hold(root, path.relative(root, path.dirname(from)));
@@ -108,13 +108,13 @@ async function takeOut(root: string, from: string, to: string): Promise<Omit<Qua
   const plain = stats.isSymbolicLink() || (stats.mode & 0o111) === 0;
   if (!plain) await withoutRights(to);
   const modes = plain ? [] : [{ part: 0, rel: "", mode: stats.mode & 0o777, folder: false }];
-  return { from, to, kind, takeBack: await wayBack({ from, to, done: { ...UNTOUCHED, modes } }) };
+  return { from, to, kind, takeBack: await takeBackCommand({ from, to, done: { ...NO_CHANGES, modes } }) };
 }
 
 /** Well below the longest path that one call accepts. */
 const MAX_LENGTH = 4000;
 
-const UNTOUCHED = { cuts: [], modes: [], renames: [], partName: String };
+const NO_CHANGES = { cuts: [], modes: [], renames: [], partName: String };
 
 /** Another name of the file may be one of the user's, so the rights are removed from a copy. */
 async function withoutRights(file: string): Promise<void> {
@@ -128,7 +128,7 @@ async function withoutRights(file: string): Promise<void> {
 async function takeFolder(
   entry: string,
   mode: number,
-  { from, to }: Pick<Taken, "from" | "to">,
+  { from, to }: Pick<TakenOut, "from" | "to">,
 ): Promise<string> {
   const done = new Inert();
   try {
@@ -144,11 +144,11 @@ async function takeFolder(
   // A folder that locked its owner out was unlocked to be moved.
   if ((mode & 0o700) !== 0o700 && !done.modes.some(({ part, rel }) => part === 0 && rel === ""))
     done.modes.push({ part: 0, rel: "", mode: mode & 0o777, folder: true });
-  return wayBack({ from, to, done });
+  return takeBackCommand({ from, to, done });
 }
 
 /** The command that puts the thing back: a plain move if the thing was only moved. */
-async function wayBack(taken: Taken): Promise<string> {
+async function takeBackCommand(taken: TakenOut): Promise<string> {
   const { from, to, done } = taken;
   const untouched = done.cuts.length + done.modes.length + done.renames.length === 0;
   if (untouched && Buffer.byteLength(from) < MAX_LENGTH) return `mv -nT -- ${quoted(to)} ${quoted(from)}`;
@@ -173,12 +173,12 @@ export async function stillInert(moved: readonly Quarantined[]): Promise<void> {
 
 /** One shell word for any text. What a terminal cannot show is written as bytes, in the notation of bash and zsh. */
 const quoted = (text: string): string =>
-  UNSEEN.test(text) ? `$'${Array.from(text, byBytes).join("")}'` : quote([text]);
+  UNPRINTABLE.test(text) ? `$'${Array.from(text, byBytes).join("")}'` : quote([text]);
 
 /** Control characters, direction marks, invisible characters, line ends of any kind, and bytes that are not UTF-8. */
-const UNSEEN = /[\p{C}\p{Zl}\p{Zp}]/u;
+const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/u;
 
 const byBytes = (character: string): string =>
-  UNSEEN.test(character) || /['\\]/.test(character)
+  UNPRINTABLE.test(character) || /['\\]/.test(character)
     ? [...bytesOfText(character)].map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("")
     : character;

@@ -39,11 +39,11 @@ interface Guard {
 /** Quoted names first, all of them (a rename has two); otherwise the first unquoted name that fits. */
 function namedIn(line: string, cwd: string, guard: Guard): readonly string[] {
   const place = (text: string): string | undefined => locate(text, cwd, guard);
-  const quoted = quotedIn(joined(line))
+  const quoted = quotedIn(withJoinedQuotes(line))
     .map(place)
     .filter((file) => file !== undefined);
   if (quoted.length > 0) return quoted;
-  const plain = unquotedIn(joined(line))
+  const plain = unquotedIn(withJoinedQuotes(line))
     .map(place)
     .find((file) => file !== undefined);
   return plain === undefined ? [] : [plain];
@@ -52,7 +52,7 @@ function namedIn(line: string, cwd: string, guard: Guard): readonly string[] {
 const QUOTES = [/'([^']*)'/g, /"([^"]*)"/g, /\u2018([^\u2019]*)\u2019/g, /`([^`']*)['`]/g];
 
 /** GNU programs write a line break inside a name as `'a'$'\\n''b'`. */
-const joined = (line: string): string =>
+const withJoinedQuotes = (line: string): string =>
   line.replaceAll(/'\$'((?:\\[^]|[^'\\])*)'('?)/g, (_, text: string, more: string) => {
     const plain = text.replaceAll(/\\([0-7]{3}|[^])/g, (_, code: string) =>
       code.length === 3 ? String.fromCodePoint(Number.parseInt(code, 8)) : (CONTROLS.get(code) ?? code),
@@ -90,11 +90,11 @@ function locate(text: string, cwd: string, { guarded, stops }: Guard): string | 
   if (name === "" || name.includes("\0")) return undefined;
   const file = path.resolve(cwd, name);
   if (stops(file)) return file;
-  return path.isAbsolute(name) ? undefined : elsewhere(path.normalize(name), guarded);
+  return path.isAbsolute(name) ? undefined : fromOtherFolder(path.normalize(name), guarded);
 }
 
 /** A relative name from a folder that the command had changed into; it counts if it fits exactly one protected path. */
-function elsewhere(name: string, guarded: readonly string[]): string | undefined {
+function fromOtherFolder(name: string, guarded: readonly string[]): string | undefined {
   const parts = name.split("/").filter((part) => part !== ".." && part !== "." && part !== "");
   const fits = guarded.flatMap((folder) => {
     const at = parts.indexOf(path.basename(folder));

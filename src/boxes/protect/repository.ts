@@ -28,13 +28,17 @@ export async function findRepository(
   for (let worktree = path.resolve(folder); isInside(top, worktree); worktree = path.dirname(worktree)) {
     if ((await look(worktree))?.isDirectory() !== true) throw refuse(worktree, "is no folder");
     // A pointer that commands could have written may lead out of the workspace only to a repository that names it.
-    const found = await at(isInside(workspace, worktree) ? workspace : top, worktree, uid);
+    const found = await repositoryAt(isInside(workspace, worktree) ? workspace : top, worktree, uid);
     if (found !== undefined) return found;
   }
   return undefined;
 }
 
-async function at(root: string, worktree: string, uid: number): Promise<FoundRepository | undefined> {
+async function repositoryAt(
+  root: string,
+  worktree: string,
+  uid: number,
+): Promise<FoundRepository | undefined> {
   const dotGit = path.join(worktree, ".git");
   const stats = await look(dotGit);
   if (stats === undefined) return undefined;

@@ -99,7 +99,7 @@ export async function findReached(root: string, signal?: AbortSignal): Promise<P
   return { ...NOTHING, ...(await reachedIn(root, walked.reached, { away: [], top, signal })) };
 }
 
-interface Away {
+interface OutsideFolders {
   /** Folders outside the workspace that are mounted too. */
   readonly away: readonly string[];
   readonly top: Pick<Stats, "uid" | "gid">;
@@ -107,13 +107,13 @@ interface Away {
 }
 
 /** The most empty files that are mounted. */
-const COVERS = 100;
+const MAX_COVERS = 100;
 
 /** The sockets and FIFOs to cover: the known ones of the workspace, and those of folders outside. */
 export async function reachedIn(
   root: string,
   known: readonly string[],
-  { away, top, signal }: Away,
+  { away, top, signal }: OutsideFolders,
 ): Promise<Pick<Protection, "covered" | "warnings">> {
   const covered = [...known];
   for (const folder of away) {
@@ -123,10 +123,10 @@ export async function reachedIn(
   }
   covered.sort();
   covered.forEach(refuseUnnamable);
-  if (covered.length > COVERS)
+  if (covered.length > MAX_COVERS)
     throw new HarnessError(
       EXIT.sandbox,
-      `${root} holds ${covered.length} sockets and FIFOs, through which commands could reach programs of the host; at most ${COVERS} can be covered: ${listed(covered)}`,
+      `${root} holds ${covered.length} sockets and FIFOs, through which commands could reach programs of the host; at most ${MAX_COVERS} can be covered: ${listed(covered)}`,
       OVERLAY_OR("or remove those that nothing uses any more"),
     );
   if (covered.length === 0) return { covered, warnings: [] };
@@ -159,9 +159,9 @@ function linkedLines(root: string, linked: readonly string[]): readonly string[]
   ];
 }
 
-const NAMED = 5;
+const MOST_NAMED = 5;
 
-const listed = (files: readonly string[]): string => firstOf(files, NAMED, printed);
+const listed = (files: readonly string[]): string => firstOf(files, MOST_NAMED, printed);
 
 const PIECE = 64;
 
@@ -254,7 +254,7 @@ interface Obeyed {
   readonly warnings: readonly string[];
 }
 
-interface Finding {
+interface ObeyedSearch {
   readonly root: string;
   readonly uid: number;
   readonly repository: Repository;
@@ -270,7 +270,7 @@ interface Finding {
  * Limit: the user's own configuration (~/.gitconfig) is not read.
  */
 async function obeyed(repository: Repository, root: string, uid: number): Promise<Obeyed> {
-  const finding: Finding = { root, uid, repository, paths: new Set(), warnings: [], read: new Set() };
+  const finding: ObeyedSearch = { root, uid, repository, paths: new Set(), warnings: [], read: new Set() };
   const { gitDir } = repository;
   const common = await resolved(gitDir, "commondir");
   if (common === undefined && isInside(root, gitDir)) await refuseOdd(path.join(gitDir, "commondir"));
@@ -285,7 +285,7 @@ async function obeyed(repository: Repository, root: string, uid: number): Promis
     finding.warnings.push(`${gitDir} borrows objects of another repository that the box may not see`);
   const known = common !== undefined && (isInside(root, common) || !isInside(root, gitDir));
   for (const folder of known ? [gitDir, common] : [gitDir]) {
-    await links(folder, finding);
+    await addLinked(folder, finding);
     for (const name of ["config", "config.worktree"]) await readConfig(path.join(folder, name), finding);
   }
   if (finding.paths.has(root))
@@ -312,7 +312,7 @@ async function refuseOdd(file: string): Promise<void> {
 }
 
 /** A link inside a git directory leaves its target writable, and so does a second name of a file. */
-async function links(gitDir: string, finding: Finding): Promise<void> {
+async function addLinked(gitDir: string, finding: ObeyedSearch): Promise<void> {
   const below = async (name: string): Promise<readonly string[]> => {
     const folder = path.join(gitDir, name);
     const names = await readdir(folder).catch((thrown: unknown) => {
@@ -326,7 +326,7 @@ async function links(gitDir: string, finding: Finding): Promise<void> {
     const file = path.join(gitDir, name);
     const stats = await look(file);
     if (stats?.isSymbolicLink() === true)
-      add(path.resolve(path.dirname(file), await readlink(file)), finding);
+      addPath(path.resolve(path.dirname(file), await readlink(file)), finding);
     else if (stats?.isFile() === true && isInside(finding.root, file)) refuseOwner(file, stats, finding.uid);
   }
 }
@@ -334,7 +334,7 @@ async function links(gitDir: string, finding: Finding): Promise<void> {
 /** Far more hooks, included files or words in a command than any repository has. */
 const MAX_COUNT = 10_000;
 
-function add(file: string, { root, paths, repository }: Finding): void {
+function addPath(file: string, { root, paths, repository }: ObeyedSearch): void {
   if (!isInside(root, file)) return;
   // The bytes of the path are lost by then, so the path could not be found.
   if (file.includes("\uFFFD"))
@@ -342,7 +342,7 @@ function add(file: string, { root, paths, repository }: Finding): void {
   paths.add(file);
 }
 
-async function readConfig(file: string, finding: Finding): Promise<void> {
+async function readConfig(file: string, finding: ObeyedSearch): Promise<void> {
   if (finding.read.has(file)) return;
   finding.read.add(file);
   if (finding.read.size > MAX_COUNT) throw refuse(file, `is one of more than ${MAX_COUNT} included files`);
@@ -357,9 +357,9 @@ async function readConfig(file: string, finding: Finding): Promise<void> {
     const { worktree } = finding.repository;
     if (INCLUDES.test(entry.key)) {
       const included = expand(path.dirname(file), entry.value);
-      add(included, finding);
+      addPath(included, finding);
       await readConfig(included, finding);
-    } else if (FILES.has(entry.key)) add(expand(worktree, entry.value), finding);
+    } else if (FILES.has(entry.key)) addPath(expand(worktree, entry.value), finding);
     else if (RUNS.test(entry.key)) await addScripts(entry, finding);
   }
 }
@@ -372,7 +372,7 @@ const RUNS =
   /^(alias|pager)\.|\.(clean|smudge|process|textconv|command|cmd|driver|helper|program|editor|pager|external|fsmonitor|sshcommand|askpass|gitproxy|difffilter|uploadpack|receivepack|packobjectshook|alternaterefscommand|defaultkeycommand)$/s;
 
 /** Files of the worktree that a command line names: `!sh tools/x.sh`. A folder with a word's name is left alone. */
-async function addScripts({ key, value }: ConfigEntry, finding: Finding): Promise<void> {
+async function addScripts({ key, value }: ConfigEntry, finding: ObeyedSearch): Promise<void> {
   const words = new Set(value.split(/[\s"'!;&|()<>=]+/));
   const { worktree, gitDir } = finding.repository;
   if (words.size > MAX_COUNT) throw refuse(gitDir, `holds a setting of more than ${MAX_COUNT} words, ${key}`);
@@ -381,7 +381,7 @@ async function addScripts({ key, value }: ConfigEntry, finding: Finding): Promis
     const file = expand(worktree, word);
     if (!isInside(finding.root, file)) continue;
     const stats = await look(file).catch(() => undefined);
-    if (stats !== undefined && !stats.isDirectory()) add(file, finding);
+    if (stats !== undefined && !stats.isDirectory()) addPath(file, finding);
   }
 }
 

@@ -34,13 +34,13 @@ export async function trackedIn(root: string): Promise<Tracked> {
     drop: async (paths) => {
       if (own !== undefined) {
         const taken = { paths, folders: foldersAbove(paths), whole: new Set<string>() };
-        take(taken, { root, worktree: own.worktree, indexes });
+        dropListed(taken, { root, worktree: own.worktree, indexes });
         dropBelow(taken);
       }
       const taken = { paths, folders: foldersAbove(paths), whole: new Set<string>() };
-      for (const worktree of await nested(root, taken.folders)) {
+      for (const worktree of await nestedRepositories(root, taken.folders)) {
         const gitDir = await gitDirIn(worktree);
-        if (gitDir !== undefined) take(taken, { root, worktree, indexes: await indexesOf(gitDir) });
+        if (gitDir !== undefined) dropListed(taken, { root, worktree, indexes: await indexesOf(gitDir) });
       }
       dropBelow(taken);
     },
@@ -93,13 +93,13 @@ async function contentOf(file: string): Promise<Buffer | undefined> {
   }
 }
 
-interface In {
+interface IndexContext {
   readonly root: string;
   readonly worktree: string;
   readonly indexes: readonly GitIndex[] | undefined;
 }
 
-interface Taken {
+interface TrackedPaths {
   readonly paths: Set<string>;
   /** All folders above the paths. */
   readonly folders: ReadonlySet<string>;
@@ -107,7 +107,10 @@ interface Taken {
   readonly whole: Set<string>;
 }
 
-function take({ paths, folders, whole }: Taken, { root, worktree, indexes }: In): void {
+function dropListed(
+  { paths, folders, whole }: TrackedPaths,
+  { root, worktree, indexes }: IndexContext,
+): void {
   // Paths of the index and paths of the workspace differ by a prefix, on one side or the other.
   const above = isInside(worktree, root) ? prefixOf(path.relative(worktree, root)) : "";
   const below = isInside(worktree, root) ? "" : prefixOf(path.relative(root, worktree));
@@ -123,7 +126,7 @@ function take({ paths, folders, whole }: Taken, { root, worktree, indexes }: In)
 
 const prefixOf = (folder: string): string => (folder === "" ? "" : `${folder}/`);
 
-function dropBelow({ paths, whole }: Taken): void {
+function dropBelow({ paths, whole }: TrackedPaths): void {
   if (whole.has("")) return paths.clear();
   if (whole.size > 0) for (const each of paths) if (liesBelow(each, whole)) paths.delete(each);
 }
@@ -147,7 +150,7 @@ function foldersAbove(paths: ReadonlySet<string>): ReadonlySet<string> {
 }
 
 /** The absolute paths of those folders of the workspace that are repositories. */
-async function nested(root: string, folders: ReadonlySet<string>): Promise<readonly string[]> {
+async function nestedRepositories(root: string, folders: ReadonlySet<string>): Promise<readonly string[]> {
   const found: string[] = [];
   for (const folder of folders) {
     const worktree = path.join(root, folder);
@@ -222,7 +225,7 @@ function* entriesIn({ bytes, version, hash }: Layout): Generator<Entry> {
   for (let at = 12, entry = 0; entry < count; entry += 1) {
     const flags = bytes.readUInt16BE(at + STAT + hash);
     const begin = at + STAT + hash + ((flags & EXTENDED) !== 0 && version >= 3 ? 4 : 2);
-    const { from, kept } = version === 4 ? prefixAt(bytes, begin, before) : { from: begin, kept: NONE };
+    const { from, kept } = version === 4 ? prefixAt(bytes, begin, before) : { from: begin, kept: EMPTY };
     const nul = bytes.indexOf(0, from);
     if (nul === -1 || nul > bytes.length - hash) throw malformed();
     const rest = bytes.subarray(from, nul);
@@ -236,7 +239,7 @@ function* entriesIn({ bytes, version, hash }: Layout): Generator<Entry> {
   }
 }
 
-const NONE = Buffer.alloc(0);
+const EMPTY = Buffer.alloc(0);
 
 /** One to eight NULs pad an entry to a multiple of eight. */
 const padded = (length: number): number => (Math.floor(length / 8) + 1) * 8;

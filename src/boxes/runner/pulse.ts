@@ -5,7 +5,7 @@ const TICK_MS = 1000;
 const SILENT = 30;
 const SILENT_OVERDUE = 5;
 
-interface Asked {
+interface PulseParts {
   /** Whether any call waits for an answer. */
   readonly isOpen: () => boolean;
   /** Whether reading is paused, so that nothing can be heard. */
@@ -19,14 +19,14 @@ interface Asked {
  * counted instead of time: a harness that was stopped, or a machine that slept, has heard nothing either.
  */
 export class Pulse {
-  readonly #asked: Asked;
+  readonly #asked: PulseParts;
   readonly #due = new Map<number, number>();
   #timer: NodeJS.Timeout | undefined;
   #silent = 0;
   #overdue = 0;
   #over = false;
 
-  constructor(asked: Asked) {
+  constructor(asked: PulseParts) {
     this.#asked = asked;
   }
 

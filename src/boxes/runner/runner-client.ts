@@ -6,7 +6,13 @@ import { BoxLost, EXIT, HarnessError } from "../../core/errors.ts";
 import { MAY_HOLD } from "../protect/replaced.ts";
 import { Pulse } from "./pulse.ts";
 import { exitUnstarted, readExit, type RunnerExit } from "./runner-exit.ts";
-import { type Asked, Asks, type CreditWindow, creditWindow, feed } from "./runner-feed.ts";
+import {
+  type CommandRequest,
+  CommandRequests,
+  type CreditWindow,
+  creditWindow,
+  feed,
+} from "./runner-feed.ts";
 import {
   decodeFields,
   encodeFields,
@@ -22,7 +28,7 @@ import {
   REPLY,
   REQUEST,
 } from "./runner-frames.ts";
-import { observeFields, type Observing } from "./runner-seen.ts";
+import { observeFields, type ObserveOptions } from "./runner-seen.ts";
 import { greeting, openWire, type Wire } from "./runner-wire.ts";
 
 export interface Listener {
@@ -65,7 +71,7 @@ const LOOK_MS = 5000;
 export class RunnerClient {
   readonly #wire: Wire;
   readonly #calls: OpenCalls;
-  readonly #asks: Asks;
+  readonly #asks: CommandRequests;
   readonly #pulse: Pulse;
   /** Calls of the harness's own programs, which the pulse does not watch. */
   readonly #own = new Set<number>();
@@ -80,7 +86,7 @@ export class RunnerClient {
   constructor(stream: Duplex, secret: Buffer, { onAsk, held }: ClientParts = {}) {
     const { promise, resolve } = Promise.withResolvers<string>();
     this.gone = promise;
-    this.#asks = new Asks(onAsk, (call, answer) => this.#send(REQUEST.answer, call, answer));
+    this.#asks = new CommandRequests(onAsk, (call, answer) => this.#send(REQUEST.answer, call, answer));
     this.#calls = new OpenCalls(held?.next ?? 1);
     this.#pulse = new Pulse({
       isOpen: () => [...this.#calls.numbers].some((call) => !this.#own.has(call)),
@@ -139,7 +145,7 @@ export class RunnerClient {
    * than the `lasting` ones are waited for, since the harness's own queries end soon; if they do not end, holding is
    * refused.
    */
-  async hold(key: Buffer, lasting: ReadonlySet<number>, patienceMs = HOLD_PATIENCE_MS): Promise<Held> {
+  async hold(key: Buffer, lasting: ReadonlySet<number>, patienceMs = HOLD_PATIENCE_MS): Promise<HeldState> {
     const others = (): boolean => [...this.#calls.numbers].some((call) => !lasting.has(call));
     for (let waited = 0; others() && waited < patienceMs; waited += HOLD_LOOK_MS) await sleep(HOLD_LOOK_MS);
     await this.#asks.idle();
@@ -313,7 +319,7 @@ export interface Command {
   readonly own?: boolean;
   /** A file to read when the command ends. */
   readonly keepFile?: { readonly path: string; readonly limit: number } | undefined;
-  readonly observe?: Observing | undefined;
+  readonly observe?: ObserveOptions | undefined;
   /** Undefined for no input at all. */
   readonly input: AsyncIterable<Uint8Array> | undefined;
 }
@@ -420,10 +426,10 @@ export interface PausedRunner {
   readonly key: Buffer;
   /** The first unused number of a call. */
   readonly next: number;
-  readonly asks: readonly Asked[];
+  readonly asks: readonly CommandRequest[];
 }
 
-interface Held extends Omit<PausedRunner, "key"> {
+interface HeldState extends Omit<PausedRunner, "key"> {
   /** Calls that had not ended. */
   readonly going: ReadonlySet<number>;
 }

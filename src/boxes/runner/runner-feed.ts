@@ -52,7 +52,7 @@ export function creditWindow(window: number): CreditWindow {
 }
 
 /** A request from a command to the harness; the command waits for the answer. */
-export type Asked = Pick<Frame, "call" | "payload">;
+export type CommandRequest = Pick<Frame, "call" | "payload">;
 
 type Send = (call: number, answer: Buffer) => void;
 
@@ -62,11 +62,11 @@ const POLL_MS = 20;
 const MAX_LATE = 64;
 
 /** Answers the requests of commands (sandbox/runner/ask.h) until the runner is held. */
-export class Asks {
+export class CommandRequests {
   readonly #onAsk: ((asked: Buffer) => Promise<Buffer>) | undefined;
   readonly #send: Send;
   #open = 0;
-  #late: Asked[] | undefined;
+  #late: CommandRequest[] | undefined;
 
   constructor(onAsk: ((asked: Buffer) => Promise<Buffer>) | undefined, send: Send) {
     this.#onAsk = onAsk;
@@ -77,7 +77,7 @@ export class Asks {
     return this.#late !== undefined;
   }
 
-  take({ call, payload }: Asked): void {
+  take({ call, payload }: CommandRequest): void {
     if (this.#late === undefined) void this.#answer(call, payload);
     else if (this.#late.length < MAX_LATE) this.#late.push({ call, payload });
   }
@@ -88,7 +88,7 @@ export class Asks {
   }
 
   /** From now on no request is answered: late requests go into this list. */
-  hold(): readonly Asked[] {
+  hold(): readonly CommandRequest[] {
     return (this.#late ??= []);
   }
 

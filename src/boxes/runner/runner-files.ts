@@ -42,7 +42,7 @@ export const refusedFile = ({ code, path, message }: FileRefused): FileResult<ne
 
 const KINDS: Readonly<Record<string, Entry["kind"]>> = { f: "file", d: "folder", l: "link" };
 
-interface Question {
+interface FileQuestion {
   readonly type: number;
   readonly path: string;
   readonly fields?: readonly (readonly [string, FieldValue])[];
@@ -52,9 +52,9 @@ interface Question {
 /** Linux's limit, with the terminating NUL. */
 const PATH_MAX = 4096;
 
-async function asked(
+async function askRunner(
   client: RunnerClient,
-  { type, path, fields = [], content }: Question,
+  { type, path, fields = [], content }: FileQuestion,
 ): Promise<{ readonly data: Buffer; readonly end: readonly Field[] }> {
   if (path.includes("\0")) throw new FileRefused("EINVAL", path, "no file has such a name");
   if (Buffer.byteLength(path) >= PATH_MAX)
@@ -77,7 +77,7 @@ export async function readFileIn(
     ["o", offset],
     ["n", limit],
   ] as const;
-  const { data, end } = await asked(client, { type: REQUEST.read, path, fields });
+  const { data, end } = await askRunner(client, { type: REQUEST.read, path, fields });
   return { content: data, size: numberIn(end, "z") };
 }
 
@@ -88,18 +88,20 @@ export async function writeFileIn(
   content: Uint8Array,
   mode = 0o644,
 ): Promise<void> {
-  await asked(client, { type: REQUEST.write, path, fields: [["m", mode]], content });
+  await askRunner(client, { type: REQUEST.write, path, fields: [["m", mode]], content });
 }
 
 /** The most entries that are listed of one folder. */
 const MAX_ENTRIES = 10_000;
 
 export async function listIn(client: RunnerClient, path: string): Promise<readonly Entry[]> {
-  return readEntries((await asked(client, { type: REQUEST.list, path, fields: [["n", MAX_ENTRIES]] })).data);
+  return readEntries(
+    (await askRunner(client, { type: REQUEST.list, path, fields: [["n", MAX_ENTRIES]] })).data,
+  );
 }
 
 export async function statIn(client: RunnerClient, path: string): Promise<Entry> {
-  const [entry] = readEntries((await asked(client, { type: REQUEST.stat, path })).data);
+  const [entry] = readEntries((await askRunner(client, { type: REQUEST.stat, path })).data);
   if (entry === undefined) throw new FileRefused("EIO", path, "stat");
   return { ...entry, name: posix.basename(path) };
 }
@@ -111,13 +113,13 @@ export async function snapshotIn(
   leftOut: readonly string[],
 ): Promise<void> {
   const fields = leftOut.map((folder) => ["x", folder] as const);
-  await asked(client, { type: REQUEST.snapshot, path: root, fields });
+  await askRunner(client, { type: REQUEST.snapshot, path: root, fields });
 }
 
 export async function changesIn(
   client: RunnerClient,
 ): Promise<{ readonly changes: ChangeList; readonly incomplete: boolean }> {
-  const { data, end } = await asked(client, { type: REQUEST.changes, path: "" });
+  const { data, end } = await askRunner(client, { type: REQUEST.changes, path: "" });
   return { changes: new ChangeList(data), incomplete: numberIn(end, "i") === 1 };
 }
 
@@ -129,7 +131,7 @@ export async function newChangesIn(client: RunnerClient): Promise<{
   readonly bytes: number;
 }> {
   const fields = [["r", 1]] as const;
-  const { data, end } = await asked(client, { type: REQUEST.changes, path: "", fields });
+  const { data, end } = await askRunner(client, { type: REQUEST.changes, path: "", fields });
   return {
     changes: new ChangeList(data),
     incomplete: numberIn(end, "i") === 1,

@@ -20,7 +20,7 @@ export interface SeenFile {
   readonly mode?: number;
 }
 
-interface Asking {
+interface ReportOptions {
   /** Lets commands request commits from the harness. */
   readonly mayAsk?: boolean;
   /** Mounts whose loss ends the box (sandbox/runner/guard.h). */
@@ -31,7 +31,7 @@ interface Asking {
 export async function askReport(
   client: RunnerClient,
   paths: readonly string[],
-  { mayAsk = false, guarded = [] }: Asking = {},
+  { mayAsk = false, guarded = [] }: ReportOptions = {},
 ): Promise<BoxReport> {
   const { end } = await client.ask(REQUEST.hello, [
     ...paths.map((path) => ["p", path] as const),

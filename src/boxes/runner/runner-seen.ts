@@ -3,7 +3,7 @@ import { textOfBytes } from "../../core/text/bytes.ts";
 import { decodeFields, type FieldValue, numberIn } from "./runner-frames.ts";
 
 /** The canaries and folders that the runner watches while a command runs (sandbox/runner/observe.h, protocol.h). */
-export interface Observing {
+export interface ObserveOptions {
   readonly canaries: readonly Canary[];
   /** Files below these folders are counted apart, so that they leave room in the report for files elsewhere. */
   readonly trees: readonly string[];
@@ -11,7 +11,10 @@ export interface Observing {
 
 const CANARY = { file: "f", socket: "s", address: "a" } as const;
 
-export const observeFields = ({ canaries, trees }: Observing): readonly (readonly [string, FieldValue])[] => [
+export const observeFields = ({
+  canaries,
+  trees,
+}: ObserveOptions): readonly (readonly [string, FieldValue])[] => [
   ...trees.map((tree) => ["w", tree] as const),
   ...canaries.map(({ kind, at }) => ["c", `${CANARY[kind]}${kind === "address" ? hostOf(at) : at}`] as const),
 ];
@@ -19,14 +22,14 @@ export const observeFields = ({ canaries, trees }: Observing): readonly (readonl
 /** Touching any port of an address counts. */
 const hostOf = (at: string): string => at.slice(0, at.lastIndexOf(":")).replaceAll(/[[\]]/g, "");
 
-const SEEING = ["none", "samples", "calls"] as const;
+const OBSERVATION_LEVELS = ["none", "samples", "calls"] as const;
 
 /** Reads the pieces of one command's report, in the order they came. */
 export function readSeen(pieces: readonly Buffer[], canaries: readonly Canary[]): Observed {
   const fields = pieces.flatMap(decodeFields);
   const of = (name: string): readonly Buffer[] =>
     fields.flatMap((field) => (field.name === name ? [field.bytes] : []));
-  const by = SEEING[numberIn(fields, "b")] ?? "none";
+  const by = OBSERVATION_LEVELS[numberIn(fields, "b")] ?? "none";
   const touch = of("t")[0];
   return {
     by,

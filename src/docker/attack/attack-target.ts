@@ -47,14 +47,14 @@ const GUARDED = [
 ];
 
 /** For each path, its kind and content. */
-export type Prints = ReadonlyMap<string, string>;
+export type Fingerprints = ReadonlyMap<string, string>;
 
 export interface AttackTarget extends AsyncDisposable {
   readonly workspace: string;
   /** Replaces the words in braces in a command. */
   readonly filled: (text: string) => string;
   /** Everything that must not change; with `all`, the whole workspace. */
-  readonly look: (all: boolean) => Promise<Prints>;
+  readonly look: (all: boolean) => Promise<Fingerprints>;
   /** How many connections reached the servers that nobody should reach. */
   readonly visits: () => number;
 }
@@ -69,7 +69,7 @@ export async function makeAttackTarget(parent: string, owner: number | null): Pr
   try {
     const token = `token-${randomBytes(12).toString("hex")}`;
     await fill(root, token);
-    if (owner !== null) await give(root, owner);
+    if (owner !== null) await giveTo(root, owner);
     const counter = { visits: 0 };
     const abstract = `harness-attack-${randomBytes(6).toString("hex")}`;
     const [port, port6] = [await listen(things, counter, "127.0.0.1"), await listen(things, counter, "::1")];
@@ -88,7 +88,7 @@ export async function makeAttackTarget(parent: string, owner: number | null): Pr
       look: async (all) => {
         const guarded = all ? [workspace] : GUARDED.map((name) => path.join(workspace, name));
         const prints = new Map([[root, (await readdir(root)).toSorted().join(" ")]]);
-        for (const one of [outside, ...guarded]) await print(one, prints);
+        for (const one of [outside, ...guarded]) await addFingerprints(one, prints);
         return prints;
       },
       visits: () => counter.visits,
@@ -101,7 +101,7 @@ export async function makeAttackTarget(parent: string, owner: number | null): Pr
 }
 
 /** What is different now, one line each. */
-export function changedSince(before: Prints, now: Prints): readonly string[] {
+export function changedSince(before: Fingerprints, now: Fingerprints): readonly string[] {
   const paths = [...new Set([...before.keys(), ...now.keys()])];
   return paths
     .filter((one) => before.get(one) !== now.get(one))
@@ -128,7 +128,7 @@ async function fill(root: string, token: string): Promise<void> {
   }
 }
 
-async function give(folder: string, owner: number): Promise<void> {
+async function giveTo(folder: string, owner: number): Promise<void> {
   await lchown(folder, owner, owner);
   for (const each of await readdir(folder, { recursive: true }))
     await lchown(path.join(folder, each), owner, owner);
@@ -159,13 +159,13 @@ async function listen(
   return typeof address === "object" && address !== null ? address.port : 0;
 }
 
-async function print(file: string, prints: Map<string, string>): Promise<void> {
+async function addFingerprints(file: string, prints: Map<string, string>): Promise<void> {
   const stats = await lstat(file).catch(() => undefined);
   if (stats === undefined) return;
   const same = `${stats.mode.toString(8)} ${stats.uid}:${stats.gid} ${stats.ino}`;
   if (stats.isDirectory()) {
     prints.set(file, same);
-    for (const name of await readdir(file)) await print(path.join(file, name), prints);
+    for (const name of await readdir(file)) await addFingerprints(path.join(file, name), prints);
   } else if (stats.isSymbolicLink()) prints.set(file, `${same} ${await readlink(file)}`);
   else if (!stats.isFile()) prints.set(file, `${same} odd`);
   else

@@ -14,7 +14,7 @@ const PROMISES = {
   honest: "Honest: how a command ended is said by the runner alone",
 } as const;
 
-type Promised = keyof typeof PROMISES;
+type PromiseName = keyof typeof PROMISES;
 
 /** The attempts by name. A shell line that ends with 0, or a Python value that is true, went through. */
 export interface Attempts {
@@ -30,7 +30,7 @@ export interface Attempts {
 export interface Attack {
   /** A stable name, such as `network.metadata`. */
   readonly id: string;
-  readonly promise: Promised;
+  readonly promise: PromiseName;
   /** What does not happen, as a sentence of a report. */
   readonly text: string;
   /** Runs before the attempts, as a separate command. */
@@ -77,7 +77,7 @@ export interface Answer {
 }
 
 /** The results of a few attempts. */
-export interface Tried {
+export interface AttemptResults {
   readonly answers: readonly Answer[];
   readonly cause: Cause | null;
   /** Why there is nothing to judge: the box was lost, or no such box could be opened. */
@@ -86,7 +86,7 @@ export interface Tried {
 
 export interface Outcome {
   readonly id: string;
-  readonly promise: Promised;
+  readonly promise: PromiseName;
   readonly text: string;
   /** `held`: each attempt was refused, and its twin worked. What could not be shown is never held. */
   readonly state: "held" | "broken" | "not shown";
@@ -102,16 +102,16 @@ const attemptNames = ({ shell, python }: Attempts): readonly string[] => [
   ...Object.keys(python ?? {}),
 ];
 
-interface Seen {
-  readonly tried: Tried;
-  readonly twin: Tried;
+interface AttackEvidence {
+  readonly tried: AttemptResults;
+  readonly twin: AttemptResults;
   /** What the host found changed, one line each. */
   readonly changed: readonly string[];
   readonly ownKernel: boolean;
 }
 
 /** Fails closed: a success breaks the promise; anything but a refusal beside a working twin shows nothing. */
-export function judgeAttack(attack: Attack, seen: Seen): Outcome {
+export function judgeAttack(attack: Attack, seen: AttackEvidence): Outcome {
   const { id, promise, text } = attack;
   const [breaches, doubts] = [breachesOf(attack, seen), doubtsOf(attack, seen)];
   const state = breaches.length > 0 ? "broken" : doubts.length > 0 ? "not shown" : "held";
@@ -119,13 +119,13 @@ export function judgeAttack(attack: Attack, seen: Seen): Outcome {
   return { id, promise, text, state, why: [...breaches, ...doubts], attempts: seen.tried.answers, remedy };
 }
 
-function breachesOf({ counts, ownKernel }: Attack, seen: Seen): readonly string[] {
+function breachesOf({ counts, ownKernel }: Attack, seen: AttackEvidence): readonly string[] {
   if (counts === "host" || (ownKernel === true && seen.ownKernel)) return seen.changed;
   const through = seen.tried.answers.filter(({ kind }) => kind === "through");
   return [...seen.changed, ...through.map(({ name, why }) => `${name}: it went through${inBrackets(why)}`)];
 }
 
-function doubtsOf(attack: Attack, { tried, twin }: Seen): readonly string[] {
+function doubtsOf(attack: Attack, { tried, twin }: AttackEvidence): readonly string[] {
   const ended = tried.cause !== null && (attack.ends ?? []).includes(tried.cause);
   const told = new Set(tried.answers.map(({ name }) => name));
   const names = attack.asks === undefined ? attemptNames(attack.attempts) : [];
@@ -146,7 +146,7 @@ function doubtsOf(attack: Attack, { tried, twin }: Seen): readonly string[] {
 const inBrackets = (why: string): string => (why === "" ? "" : ` (${why})`);
 
 export interface PromiseKept {
-  readonly promise: Promised;
+  readonly promise: PromiseName;
   readonly text: string;
   readonly state: Outcome["state"];
 }
@@ -157,7 +157,7 @@ export function promisesKept(outcomes: readonly Outcome[]): readonly PromiseKept
     const states = outcomes.filter(({ promise }) => promise === name).map(({ state }) => state);
     if (states.length === 0) return [];
     const state = states.includes("broken") ? "broken" : states.includes("not shown") ? "not shown" : "held";
-    return [{ promise: name as Promised, text, state }];
+    return [{ promise: name as PromiseName, text, state }];
   });
 }
 

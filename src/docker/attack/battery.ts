@@ -8,7 +8,7 @@ import {
   type Outcome,
   type Output,
   readAnswers,
-  type Tried,
+  type AttemptResults,
 } from "./attack.ts";
 import { changedSince, type AttackTarget } from "./attack-target.ts";
 import { FILE_ATTACKS } from "./file-attacks.ts";
@@ -68,13 +68,13 @@ async function tryAttack(
   signal: AbortSignal,
 ): Promise<Outcome> {
   const [before, visits] = [await target.look(attack.layer === true), target.visits()];
-  const run = (script: string, timeoutMs: number): Promise<Ran> =>
-    ran(box, target.filled(script), timeoutMs, signal);
+  const run = (script: string, timeoutMs: number): Promise<CommandRun> =>
+    runCommand(box, target.filled(script), timeoutMs, signal);
   if (attack.first !== undefined) await run(`cd {W}\n${attack.first}\n:`, MS);
   const tried =
     attack.asks === undefined
-      ? readTried(await run(attackScript(attack.attempts), attack.timeoutMs ?? MS))
-      : asked(attack.asks, await run(attack.asks.run, MS), facts);
+      ? readResults(await run(attackScript(attack.attempts), attack.timeoutMs ?? MS))
+      : readAsked(attack.asks, await run(attack.asks.run, MS), facts);
   const came = target.visits() - visits;
   // Files that a command planted deep down are searched for when a box ends, or on request.
   if (attack.counts === "host") await box.log?.().catch(() => undefined);
@@ -82,13 +82,18 @@ async function tryAttack(
     ...changedSince(before, await target.look(attack.layer === true)),
     ...(came > 0 ? [`a server of the host was reached ${came} times`] : []),
   ];
-  const twin = readTried(await run(attackScript(attack.twin), MS));
+  const twin = readResults(await run(attackScript(attack.twin), MS));
   return judgeAttack(attack, { tried, twin, changed, ownKernel });
 }
 
-type Ran = { readonly result: ExecResult } | { readonly lost: string };
+type CommandRun = { readonly result: ExecResult } | { readonly lost: string };
 
-async function ran(box: Executor, script: string, timeoutMs: number, signal: AbortSignal): Promise<Ran> {
+async function runCommand(
+  box: Executor,
+  script: string,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<CommandRun> {
   const request: ExecRequest = { words: ["sh", "-c", script], timeoutMs, keep: KEEP };
   try {
     return { result: await box.exec(request, signal) };
@@ -98,13 +103,13 @@ async function ran(box: Executor, script: string, timeoutMs: number, signal: Abo
   }
 }
 
-function readTried(one: Ran): Tried {
+function readResults(one: CommandRun): AttemptResults {
   if ("lost" in one) return { answers: [], cause: null, lost: one.lost };
   const answers = readAnswers(outputOf(one.result).text);
   return { answers, cause: one.result.cause, lost: null };
 }
 
-function asked({ told }: NonNullable<Attack["asks"]>, one: Ran, facts: Facts): Tried {
+function readAsked({ told }: NonNullable<Attack["asks"]>, one: CommandRun, facts: Facts): AttemptResults {
   if ("lost" in one) return { answers: [], cause: null, lost: one.lost };
   return { answers: told(outputOf(one.result), facts), cause: null, lost: null };
 }

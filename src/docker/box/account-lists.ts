@@ -12,7 +12,7 @@ export interface Lists {
 }
 
 /** Entries of any Debian, as far as files in our image belong to them. */
-export const OWN: Lists = {
+export const OWN_LISTS: Lists = {
   passwd: `root:x:0:0:root:/root:/bin/bash
 daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin
 bin:x:2:2:bin:/bin:/usr/sbin/nologin
@@ -42,15 +42,16 @@ nogroup:x:65534:
 export function accountTexts({ passwd, group }: Lists, { uid, gid }: BoxPlan["user"]): Lists {
   const [user, own] = [uid, gid].map((id) => (id === 0 ? "root" : "box"));
   return {
-    passwd: [`${user}:x:${uid}:${gid}:${user}:${BOX_HOME}:${shellIn(passwd)}`, ...others(passwd, user)].join(
-      "\n",
-    ),
-    group: [`${own}:x:${gid}:`, ...others(group, own)].join("\n"),
+    passwd: [
+      `${user}:x:${uid}:${gid}:${user}:${BOX_HOME}:${shellIn(passwd)}`,
+      ...otherLines(passwd, user),
+    ].join("\n"),
+    group: [`${own}:x:${gid}:`, ...otherLines(group, own)].join("\n"),
   };
 }
 
 /** Adds an empty line, so that the last line ends with a line break. */
-const others = (text: string, name = ""): readonly string[] => [
+const otherLines = (text: string, name = ""): readonly string[] => [
   ...text.split("\n").filter((line) => line.trim() !== "" && !line.startsWith(`${name}:`)),
   "",
 ];

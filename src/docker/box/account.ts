@@ -8,7 +8,7 @@ import { engineFailure } from "../engine-failure.ts";
 import type { BoxPlan } from "../container-spec.ts";
 import { unstartedContainer } from "../unstarted-container.ts";
 import { imageWithAccount } from "./account-image.ts";
-import { accountTexts, type FoundLists, type Lists, listsIn, OWN } from "./account-lists.ts";
+import { accountTexts, type FoundLists, type Lists, listsIn, OWN_LISTS } from "./account-lists.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
 /**
@@ -21,7 +21,7 @@ type Account = NonNullable<BoxPlan["account"]>;
 /** A new number for a new form of the text. */
 const FORM = 1;
 
-export interface AccountWanted {
+export interface AccountRequest {
   readonly engine: Engine;
   /** The folder for files that are mounted into boxes. */
   readonly folder: string;
@@ -34,7 +34,7 @@ export interface AccountWanted {
 }
 
 /** Host files to mount, or an image to use instead, with the lists in it. */
-export type Named =
+export type AccountSource =
   | { readonly account: Account; readonly image?: never }
   | { readonly account?: never; readonly image: string };
 
@@ -59,7 +59,7 @@ export async function folderForMounts(uid: number, stateDir: string): Promise<st
 }
 
 /** An engine on another machine reads no files of this one, and a mount over a link would end up somewhere else. */
-export async function accountFor(wanted: AccountWanted): Promise<Named> {
+export async function accountFor(wanted: AccountRequest): Promise<AccountSource> {
   const { engine, folder, user, image, labels } = wanted;
   const local = engine.endpoint.host.startsWith("unix:");
   const account = local ? await boundAccount(wanted).catch(unwritable(folder)) : undefined;
@@ -77,7 +77,7 @@ const unwritable =
   };
 
 /** Undefined for an image that has a link in place of a list. */
-async function boundAccount(wanted: AccountWanted): Promise<Account | undefined> {
+async function boundAccount(wanted: AccountRequest): Promise<Account | undefined> {
   const { engine, image, own, user, labels } = wanted;
   const folder = path.join(wanted.folder, "accounts");
   makeFolder(folder);
@@ -88,10 +88,10 @@ async function boundAccount(wanted: AccountWanted): Promise<Account | undefined>
   const lists = { passwd: `${base}.passwd`, group: `${base}.group` };
   const there = await Promise.all([lists.passwd, lists.group].map(sizeOf));
   if (there.every((size) => size !== undefined)) return there.includes(0) ? undefined : lists;
-  const found = own ? { ...OWN, plain: true } : await listsOf(engine, image, labels);
-  const texts = found.plain ? accountTexts(found, user) : NONE;
-  await written(lists.passwd, texts.passwd);
-  await written(lists.group, texts.group);
+  const found = own ? { ...OWN_LISTS, plain: true } : await listsOf(engine, image, labels);
+  const texts = found.plain ? accountTexts(found, user) : NO_LISTS;
+  await writeOnce(lists.passwd, texts.passwd);
+  await writeOnce(lists.group, texts.group);
   return found.plain ? lists : undefined;
 }
 
@@ -102,7 +102,7 @@ const sizeOf = (file: string): Promise<number | undefined> =>
   );
 
 /** Writes the file whole or not at all; what another start has written meanwhile stays. */
-async function written(file: string, text: string): Promise<void> {
+async function writeOnce(file: string, text: string): Promise<void> {
   const aside = `${file}.${randomBytes(6).toString("hex")}`;
   try {
     await writeFile(aside, text, { flush: true });
@@ -116,9 +116,9 @@ async function written(file: string, text: string): Promise<void> {
   }
 }
 
-const NONE: Lists = { passwd: "", group: "" };
+const NO_LISTS: Lists = { passwd: "", group: "" };
 
-async function listsOf(engine: Engine, image: string, labels: AccountWanted["labels"]): Promise<FoundLists> {
+async function listsOf(engine: Engine, image: string, labels: AccountRequest["labels"]): Promise<FoundLists> {
   await using unstarted = await unstartedContainer(engine, { image, labels }).catch((thrown: unknown) => {
     throw engineFailure("looking at the image's users", thrown);
   });

@@ -54,7 +54,7 @@ const nameOf = (file: SeenFile | undefined): string =>
 export const isGvisor = ({ host }: BoxPlan): boolean => /^(?:runsc|gvisor)/.test(host.runtime ?? "");
 
 /** A gVisor box reports through another kernel, in which host files have other inode numbers. */
-interface Seen {
+interface ReportedFacts {
   readonly status: string;
   readonly mountinfo: string;
 }
@@ -64,7 +64,7 @@ interface Seen {
  * tells nothing about no-new-privileges, limits and inodes, and a seccomp profile is for the host's kernel, which the
  * box never calls; for these only the engine's report counts.
  */
-function gvisorLines(plan: BoxPlan, { status, mountinfo }: Seen): readonly string[] {
+function gvisorLines(plan: BoxPlan, { status, mountinfo }: ReportedFacts): readonly string[] {
   const { points, strange } = readMountinfo(mountinfo);
   return [
     ...identityLines(plan, status),
@@ -77,14 +77,14 @@ function gvisorLines(plan: BoxPlan, { status, mountinfo }: Seen): readonly strin
 }
 
 /** Real, effective, saved and file system ids. */
-const four = (id: number): string => [id, id, id, id].join("\t");
+const fourTimes = (id: number): string => [id, id, id, id].join("\t");
 
 function identityLines({ user }: BoxPlan, status: string): readonly string[] {
   const field = (name: string): string =>
     new RegExp(`^${name}:[ \\t]*(.*)$`, "m").exec(status)?.[1]?.trim() ?? "unknown";
   return [
-    ...(field("Uid") === four(user.uid) ? [] : [`Uid is ${field("Uid")}, planned ${user.uid}`]),
-    ...(field("Gid") === four(user.gid) ? [] : [`Gid is ${field("Gid")}, planned ${user.gid}`]),
+    ...(field("Uid") === fourTimes(user.uid) ? [] : [`Uid is ${field("Uid")}, planned ${user.uid}`]),
+    ...(field("Gid") === fourTimes(user.gid) ? [] : [`Gid is ${field("Gid")}, planned ${user.gid}`]),
     ...(field("Groups") === String(user.gid) || field("Groups") === ""
       ? []
       : [`Groups are ${field("Groups")}, planned none`]),

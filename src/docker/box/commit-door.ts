@@ -25,7 +25,7 @@ interface DoorRequest {
   readonly log: LogKeeper;
 }
 
-interface Asked {
+interface CommitRequest {
   readonly folder: string;
   readonly words: readonly string[];
   /** `name=value`, as for git's -c option. */
@@ -41,7 +41,7 @@ interface Answer {
 /** Tells our git in the box that the repository is not protected, so that the real git can do the work. */
 const DO_IT_YOURSELF: Answer = { code: 0xffff, stdout: "", stderr: "" };
 const KEEP = { head: 16 * 1024, tail: 16 * 1024 };
-const LIST = { head: 4 * 2 ** 20, tail: 0 };
+const LIST_KEEP = { head: 4 * 2 ** 20, tail: 0 };
 const COMMIT_MS = 120_000;
 
 /** Limits for one box: commands carried out, the time they may take in all, and commands that may wait at once. */
@@ -84,12 +84,12 @@ export class CommitDoor {
 
   readonly ask: Door = (asked) => {
     if (this.#waiting >= MAX_WAITING)
-      return Promise.resolve(told(refused(tooMuch(`${MAX_WAITING} commands wait already`))));
+      return Promise.resolve(encodedAnswer(refusedAnswer(tooMuch(`${MAX_WAITING} commands wait already`))));
     this.#waiting += 1;
     const answer = this.#last
       .then(() => this.#made(asked))
-      .catch(refused)
-      .then(told)
+      .catch(refusedAnswer)
+      .then(encodedAnswer)
       .finally(() => (this.#waiting -= 1));
     this.#last = answer;
     return answer;
@@ -122,7 +122,7 @@ export class CommitDoor {
     const commit = commitPlan({ workspace: top, ...found, identity }, words);
     if (this.#done >= MAX_DONE) throw tooMuch(`${MAX_DONE} were carried out for this box`);
     if (this.#spent >= MAX_MS) throw tooMuch(`they took ${MAX_MS / 60_000} minutes for this box`);
-    const over = await present(commit.mounts);
+    const over = await presentMounts(commit.mounts);
     const absent = await absentAmong(commit.obeyed);
     this.#done += 1;
     const began = performance.now();
@@ -171,10 +171,10 @@ export class CommitDoor {
     if (this.#shut) throw new HarnessError(EXIT.refused, "no commit any more: the box is ending", "");
   }
 
-  async #carriedOut(work: Work): Promise<Answer> {
+  async #carriedOut(work: CommitWork): Promise<Answer> {
     const { commit, found, folder } = work;
-    const staged = async (): Promise<Staged> => {
-      const { bytes, whole } = await looked(work, STAGED);
+    const staged = async (): Promise<StagedEntries> => {
+      const { bytes, whole } = await gitOutput(work, STAGED);
       return { entries: inWorkspace(work, rawEntries(bytes)), whole };
     };
     // Beyond the limit, entries that were staged before count as staged now.
@@ -208,10 +208,10 @@ export class CommitDoor {
     }
   }
 
-  async #logCommit(work: Work): Promise<void> {
-    const said = textOfBytes((await looked(work, NAMED)).bytes);
+  async #logCommit(work: CommitWork): Promise<void> {
+    const said = textOfBytes((await gitOutput(work, HASH_AND_SUBJECT)).bytes);
     const [hash = "", subject = ""] = said.split("\n");
-    const { bytes, whole } = await looked(work, COMMITTED);
+    const { bytes, whole } = await gitOutput(work, COMMITTED);
     const all = rawEntries(bytes);
     const entries = inWorkspace(work, all);
     const room = Math.max(0, MAX_ENTRIES - this.#entries);
@@ -222,7 +222,7 @@ export class CommitDoor {
     this.#request.log.commit({ hash, subject: cut, files: all.length, entries: kept, whole: complete });
   }
 
-  async #logStaged(work: Work, { entries, whole }: Staged): Promise<void> {
+  async #logStaged(work: CommitWork, { entries, whole }: StagedEntries): Promise<void> {
     const { gitDir } = work.found;
     const before = this.#before.get(gitDir);
     const fresh = entries.filter((entry) => before?.has(contentKey(entry)) !== true);
@@ -249,13 +249,13 @@ const notMoved = (file: string, thrown: unknown): HarnessError =>
 
 const contentKey = ({ path: file, id }: RawEntry): string => `${id} ${file}`;
 
-interface Staged {
+interface StagedEntries {
   readonly entries: readonly RawEntry[];
   /** Whether these are all staged entries. */
   readonly whole: boolean;
 }
 
-interface Work {
+interface CommitWork {
   readonly container: VerifiedContainer;
   readonly commit: CommitPlan;
   readonly found: FoundRepository;
@@ -266,7 +266,7 @@ interface Work {
 type Command = Omit<Parameters<typeof startCommand>[1], "env">;
 
 const run = (
-  { container, commit, workspace }: Work,
+  { container, commit, workspace }: CommitWork,
   command: Command,
 ): ReturnType<typeof startCommand>["ended"] =>
   startCommand(container.client, { ...command, env: commit.env }, { workspace }).ended;
@@ -275,10 +275,10 @@ const RAW = ["--raw", "-z", "--no-renames", "--no-abbrev", "--no-ext-diff", "--n
 const STAGED = ["diff", "--cached", ...RAW];
 /** A merge is reported as its difference from its first parent. */
 const COMMITTED = ["log", "-1", "--first-parent", "-m", "--root", "--format=", ...RAW, "HEAD"];
-const NAMED = ["log", "-1", "--format=%H%n%s", "HEAD"];
+const HASH_AND_SUBJECT = ["log", "-1", "--format=%H%n%s", "HEAD"];
 
-async function looked(
-  work: Work,
+async function gitOutput(
+  work: CommitWork,
   words: readonly string[],
   input: readonly Uint8Array[] = [],
 ): Promise<{ readonly bytes: Buffer; readonly whole: boolean }> {
@@ -286,42 +286,42 @@ async function looked(
     words: [...work.commit.looking, ...words],
     folder: work.found.worktree,
     timeoutMs: COMMIT_MS,
-    keep: LIST,
-    ...(input.length === 0 ? {} : { input: each(input) }),
+    keep: LIST_KEEP,
+    ...(input.length === 0 ? {} : { input: piecewise(input) }),
   };
   const { stdout, exit_code } = await run(work, command);
   return { bytes: Buffer.from(stdout.head), whole: exit_code === 0 && stdout.lost === 0 };
 }
 
-async function* each(pieces: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+async function* piecewise(pieces: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
   for (const piece of pieces) yield await Promise.resolve(piece);
 }
 
-const headOf = async (work: Work): Promise<string> =>
-  (await looked(work, ["rev-parse", "-q", "--verify", "HEAD"])).bytes.toString("latin1").trim();
+const headOf = async (work: CommitWork): Promise<string> =>
+  (await gitOutput(work, ["rev-parse", "-q", "--verify", "HEAD"])).bytes.toString("latin1").trim();
 
-async function withTargets(work: Work, entries: readonly RawEntry[]): Promise<readonly GitEntry[]> {
+async function withTargets(work: CommitWork, entries: readonly RawEntry[]): Promise<readonly GitEntry[]> {
   const links = entries.filter(({ kind, what }) => kind === "link" && what !== "deleted").slice(0, MAX_LINKS);
   const ids = [...new Set(links.map(({ id }) => id))];
   const input = [Buffer.from(ids.map((id) => `${id}\n`).join(""))];
   const targets =
     ids.length === 0
       ? new Map<string, string>()
-      : contentsOf((await looked(work, ["cat-file", "--batch"], input)).bytes);
+      : contentsOf((await gitOutput(work, ["cat-file", "--batch"], input)).bytes);
   return entries.map(({ id, ...entry }) => {
     const target = entry.kind === "link" ? targets.get(id) : undefined;
     return target === undefined ? entry : { ...entry, target };
   });
 }
 
-const told = ({ code, stdout, stderr }: Answer): Buffer =>
+const encodedAnswer = ({ code, stdout, stderr }: Answer): Buffer =>
   encodeFields([
     ["c", code],
     ["o", Buffer.from(stdout)],
     ["e", Buffer.from(stderr)],
   ]);
 
-const refused = (thrown: unknown): Answer => {
+const refusedAnswer = (thrown: unknown): Answer => {
   const remedy = thrown instanceof HarnessError && thrown.remedy !== "" ? `\n  next: ${thrown.remedy}` : "";
   return { code: 128, stdout: "", stderr: `fatal: ${reasonOf(thrown)}${remedy}\n` };
 };
@@ -332,7 +332,7 @@ const tooMuch = (why: string): HarnessError =>
 const textOf = ({ head, tail }: { readonly head: Uint8Array; readonly tail: Uint8Array }): string =>
   Buffer.concat([head, tail]).toString("utf8");
 
-function readAsked(payload: Buffer): Asked {
+function readAsked(payload: Buffer): CommitRequest {
   const fields = decodeFields(payload);
   const all = (name: string): readonly string[] =>
     fields.filter((field) => field.name === name).map(({ bytes }) => textOfBytes(bytes));
@@ -351,7 +351,7 @@ async function absentAmong(files: readonly string[]): Promise<readonly string[]>
   return files.filter((_, index) => there[index] !== true);
 }
 
-async function present(mounts: CommitPlan["mounts"]): Promise<NonNullable<BoxPlan["over"]>> {
+async function presentMounts(mounts: CommitPlan["mounts"]): Promise<NonNullable<BoxPlan["over"]>> {
   const there = await Promise.all(mounts.map(isThere));
   return mounts
     .filter((_, index) => there[index])
@@ -372,7 +372,7 @@ const WHATS: Readonly<Record<string, GitEntry["what"]>> = { A: "added", D: "dele
  * changed them.
  */
 function inWorkspace(
-  { workspace, found: { worktree } }: Work,
+  { workspace, found: { worktree } }: CommitWork,
   entries: readonly RawEntry[],
 ): readonly RawEntry[] {
   return entries

@@ -72,7 +72,7 @@ export async function verifiedContainer(
   extras: Extras = {},
 ): Promise<VerifiedContainer> {
   const made = await create(engine, plan);
-  return verified(made.container, made.plan, { ...extras, engine });
+  return connectAndVerify(made.container, made.plan, { ...extras, engine });
 }
 
 /**
@@ -85,10 +85,10 @@ export async function thawedContainer(
   plan: BoxPlan,
   extras: Extras & { readonly id: string; readonly frozen: Frozen },
 ): Promise<VerifiedContainer> {
-  return verified(engine.api.getContainer(extras.id), plan, { ...extras, engine });
+  return connectAndVerify(engine.api.getContainer(extras.id), plan, { ...extras, engine });
 }
 
-async function verified(
+async function connectAndVerify(
   container: Docker.Container,
   plan: BoxPlan,
   extras: Extras & WithEngine,
@@ -100,7 +100,7 @@ async function verified(
     stack.defer(() => client.close());
     if (plan.lease === true) stack.use(keptAlive(client));
     const files = await verify(client, plan, extras).catch((thrown: unknown) =>
-      exposed(thrown, extras.frozen),
+      explainExposure(thrown, extras.frozen),
     );
     // A runner with a lease keeps running when its input ends.
     const watch = plan.lease === true ? undefined : endWatch(plan, container).catch(() => undefined);
@@ -243,7 +243,7 @@ async function refuseReplaced(
 }
 
 /** The host may have changed something between the last check and the thaw, and the box may have changed it since. */
-async function exposed(thrown: unknown, frozen: Frozen | undefined): Promise<never> {
+async function explainExposure(thrown: unknown, frozen: Frozen | undefined): Promise<never> {
   const replaced = frozen === undefined ? [] : await replacedAmong(frozen.files);
   if (replaced.length === 0) throw thrown;
   const message = `${replaced.join(", ")} was replaced as it was thawed and ${MAY_HOLD} (${reasonOf(thrown)})`;
@@ -260,7 +260,7 @@ async function verify(
   const asking = { mayAsk: door !== undefined, guarded: bound.filter((path) => isGuarded(plan, path)) };
   const [report, host, files] = await Promise.all([
     askReport(client, bound, asking),
-    Promise.all(mounts.map(seen)),
+    Promise.all(mounts.map(seenOnHost)),
     Promise.all(mounts.filter((mount) => isOverHost(plan, mount)).map(({ Target }) => hostFile(Target))),
   ]);
   const lines = [...reportDifferences(plan, report, host), ...(faults?.(report.mountinfo) ?? [])];
@@ -271,7 +271,7 @@ async function verify(
 type BindMount = ReturnType<typeof mountsOf>[number];
 
 /** The host's file at the source of a mount, under its path in the box. */
-async function seen({ Source, Target: path }: BindMount): Promise<SeenFile> {
+async function seenOnHost({ Source, Target: path }: BindMount): Promise<SeenFile> {
   const { dev, ino } = await lstat(Source, { bigint: true });
   return { path, dev: String(dev), ino: String(ino) };
 }
@@ -312,14 +312,15 @@ async function removeContainer(
     await removeUnthawed(container, bound);
   } catch (thrown) {
     // An engine that does not answer gives no further information.
-    if (!hasStatus(thrown)) return onWarning(leftOver(container, bound.aborted ? SILENT : reasonOf(thrown)));
+    if (!hasStatus(thrown))
+      return onWarning(leftOver(container, bound.aborted ? ENGINE_SILENT : reasonOf(thrown)));
     if (isMissing(thrown)) return;
     while (!bound.aborted && (await isThere(container, bound))) await sleep(LOOK_MS);
     if (bound.aborted) onWarning(leftOver(container, reasonOf(thrown)));
   }
 }
 
-const SILENT = "the engine does not answer";
+const ENGINE_SILENT = "the engine does not answer";
 
 const leftOver = ({ id }: Docker.Container, why: string): string =>
   `the box's container ${id.slice(0, 12)} could not be removed (${why}): the next run does, or harness sandbox rm`;

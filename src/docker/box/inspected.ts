@@ -36,8 +36,8 @@ const ignored: Reader = () => undefined;
 /** Lists whose order has no meaning for the engine. */
 const unordered: Reader = (value) =>
   Array.isArray(value) && value.length > 0
-    ? value.map((one) => JSON.stringify(settled(one))).toSorted()
-    : settled(value);
+    ? value.map((one) => JSON.stringify(withoutEmpty(one))).toSorted()
+    : withoutEmpty(value);
 
 const entries = (list: unknown): readonly (readonly [string, string])[] =>
   (Array.isArray(list) ? list.map(String) : []).map((line) => {
@@ -61,15 +61,15 @@ const HOST_READERS: Readonly<Record<string, Reader>> = {
   Runtime: (value, planned) =>
     planned === undefined && ["runc", "crun", "runsc", "io.containerd.runc.v2"].includes(String(value))
       ? undefined
-      : settled(value),
-  Isolation: (value) => (value === "default" ? undefined : settled(value)),
+      : withoutEmpty(value),
+  Isolation: (value) => (value === "default" ? undefined : withoutEmpty(value)),
 };
 
 const CONFIG_READERS: Readonly<Record<string, Reader>> = {
   Env: ignored,
   Labels: ignored,
   // The image adds its intervals to a health check that never runs.
-  Healthcheck: (value) => settled(fieldsOf(value)["Test"]),
+  Healthcheck: (value) => withoutEmpty(fieldsOf(value)["Test"]),
   // Settings of the image without effect here: no port is published, nothing is built, the end is a kill.
   ExposedPorts: ignored,
   OnBuild: ignored,
@@ -85,7 +85,7 @@ function compare(
 ): readonly string[] {
   const names = [...new Set([...Object.keys(wanted), ...Object.keys(found)])].toSorted();
   return names.flatMap((name) => {
-    const read = readers[name] ?? (wanted[name] === undefined ? unlessEmpty : settled);
+    const read = readers[name] ?? (wanted[name] === undefined ? unlessEmpty : withoutEmpty);
     const [plan, fact] = [read(wanted[name], wanted[name]), read(found[name], wanted[name])];
     if (isDeepStrictEqual(plan, fact)) return [];
     return [`${title}.${name} is ${shown(fact)}, planned ${shown(plan)}`];
@@ -94,19 +94,19 @@ function compare(
 
 /** A field that no plan asked for must be empty as it stands: in a table, a key alone has a meaning. */
 function unlessEmpty(value: unknown): unknown {
-  const filled = isFields(value) ? Object.keys(value).length > 0 : settled(value) !== undefined;
+  const filled = isFields(value) ? Object.keys(value).length > 0 : withoutEmpty(value) !== undefined;
   return filled ? value : undefined;
 }
 
 /** The value without its empty parts, so that an omitted default equals one that is spelled out. */
-function settled(value: unknown): unknown {
+function withoutEmpty(value: unknown): unknown {
   if (Array.isArray(value)) {
-    const items = value.map((one: unknown) => settled(one));
+    const items = value.map((one: unknown) => withoutEmpty(one));
     return items.every((one) => one === undefined) ? undefined : items;
   }
   if (typeof value === "object" && value !== null) {
     const kept = Object.entries(value)
-      .map(([name, inner]) => [name, settled(inner)] as const)
+      .map(([name, inner]) => [name, withoutEmpty(inner)] as const)
       .filter(([, inner]) => inner !== undefined)
       .toSorted(([one], [other]) => (one < other ? -1 : 1));
     return kept.length === 0 ? undefined : Object.fromEntries(kept);
@@ -120,7 +120,7 @@ function shown(value: unknown): string {
 }
 
 /** Variables that decide what a program loads or runs before its first line. No image may set them. */
-const LOADS =
+const LOADING_VARIABLES =
   /^(LD_|NODE_(?!VERSION$)|GIT_|BASH_|DYLD_|GCONV_PATH$|GLIBC_TUNABLES$|ENV$|SHELLOPTS$|IFS$|OPENSSL_|DOCKER_)/;
 
 /** The engine adds the image's variables to ours. Those that cannot affect the runner are allowed. */
@@ -132,7 +132,7 @@ export function environmentLines(wanted: unknown, found: unknown): readonly stri
   );
   const names = theirs.map(([name]) => name);
   const twice = names.filter((name, index) => names.indexOf(name) !== index);
-  const loading = names.filter((name) => !ours.has(name) && LOADS.test(name));
+  const loading = names.filter((name) => !ours.has(name) && LOADING_VARIABLES.test(name));
   return [
     ...missing.map(([name, value]) => `Config.Env has not ${name}=${value}`),
     ...twice.map((name) => `Config.Env has ${name} more than once`),
@@ -176,7 +176,7 @@ function identityLines(plan: BoxPlan, inspected: Inspected): readonly string[] {
   return [
     ...networks.filter((name) => name !== planned).map((name) => `a network was joined: ${name}`),
     ...(isDeepStrictEqual(command, commandOf(plan)) ? [] : [`it would run ${shown(command)}`]),
-    ...(settled(inspected["ExecIDs"]) === undefined ? [] : ["something else was started in it"]),
+    ...(withoutEmpty(inspected["ExecIDs"]) === undefined ? [] : ["something else was started in it"]),
     ...(confined.includes(inspected["AppArmorProfile"])
       ? []
       : [`AppArmorProfile is ${shown(inspected["AppArmorProfile"])}`]),

@@ -3,12 +3,18 @@ import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { ParkedHandle } from "../../core/ports.ts";
 import { unparkable } from "../../boxes/box-labels.ts";
 import type { BoxPlan } from "../container-spec.ts";
-import { placeOf, unseen } from "../isolation/open-place.ts";
+import { placeOf, workspaceUnseen } from "../isolation/open-place.ts";
 import type { VolumeRequest } from "../isolation/workspace-place.ts";
 import type { Layer } from "../../boxes/layers/layer-record.ts";
-import { discardParked, forget, letGoTaken, type Standing, writeParked } from "../isolation/parked-files.ts";
+import {
+  discardParked,
+  forget,
+  releaseTaken,
+  type Standing,
+  writeParked,
+} from "../isolation/parked-files.ts";
 import { parkedText } from "../isolation/parked-record.ts";
-import { NOT_THERE, takeUp, type TakingUp } from "../isolation/take-up.ts";
+import { NOT_THERE, takeUp, type ResumeRequest } from "../isolation/take-up.ts";
 import type { Protection } from "../../boxes/protect/scan.ts";
 import { mountEnvironment, removeStanding, standingVolumes } from "../environments/environment-mounts.ts";
 import { type BoxNetwork, openNetwork, reopenNetwork } from "../network/box-network.ts";
@@ -33,7 +39,7 @@ export interface NewBoxOptions {
 }
 
 /** A verified container over its workspace, with what runs in it. */
-export interface Made {
+export interface MadeBox {
   readonly container: VerifiedContainer;
   readonly plan: BoxPlan;
   readonly place: Place;
@@ -54,7 +60,7 @@ export function doorFor(
   return new CommitDoor({ engine, plan: { ...own, labels: unparkable(plan.labels) }, home, stateDir, log });
 }
 
-export async function madeAnew(making: NewBoxOptions): Promise<Made> {
+export async function makeNewBox(making: NewBoxOptions): Promise<MadeBox> {
   const { maker, request, prepared, layer, door, signal, things } = making;
   const { plan, workspace, protection } = prepared;
   const { isolation } = request;
@@ -71,7 +77,7 @@ export async function madeAnew(making: NewBoxOptions): Promise<Made> {
     door: door?.ask,
     faults: place.faults,
     onWarning: maker.onWarning,
-  }).catch(explained(isolation, workspace));
+  }).catch(explainFailure(isolation, workspace));
   // The container's mounts can only be removed after it; and the caller of a single command may list containers next.
   const isOfRun = request.keep !== null;
   things.defer(isOfRun && isolation === "bind" && mounted === undefined ? container.end : container.close);
@@ -100,10 +106,10 @@ const removeNetwork = async (network: BoxNetwork, onWarning: (text: string) => v
 };
 
 /** Resumes the box that is frozen for the session if that is requested; otherwise discards that box. */
-export async function goneOn(
+export async function resumeBox(
   making: NewBoxOptions,
   waiting: Standing | undefined,
-): Promise<Made | undefined> {
+): Promise<MadeBox | undefined> {
   const { maker, request, prepared, layer, door, things } = making;
   const { engine, uid, stateDir } = maker;
   const { keep: session, takesUp: until, environment } = request;
@@ -113,7 +119,7 @@ export async function goneOn(
     await discardParked(engine, of);
     return undefined;
   }
-  if (waiting === undefined) return tellNew(maker, reasonNone(until));
+  if (waiting === undefined) return warnOfNewBox(maker, whyNoneKept(until));
   const { plan, owner } = prepared;
   const place = volumeRequest({ maker, prepared, layer });
   const taking = {
@@ -131,7 +137,7 @@ export async function goneOn(
     onWarning: maker.onWarning,
   };
   const taken = await takeUp(waiting, taking);
-  if (typeof taken === "string") return tellNew(maker, taken);
+  if (typeof taken === "string") return warnOfNewBox(maker, taken);
   const { network } = taken;
   things.defer(taken.letGo);
   if (environment !== undefined)
@@ -144,7 +150,7 @@ export async function goneOn(
   return taken;
 }
 
-function reopening({ request, prepared }: NewBoxOptions): TakingUp["network"] {
+function reopening({ request, prepared }: NewBoxOptions): ResumeRequest["network"] {
   const { network, mode } = request;
   if (network === undefined || mode === "danger-full-access") return undefined;
   // Nothing of the network was mounted, so nobody in the box can tell one network from the next.
@@ -153,20 +159,20 @@ function reopening({ request, prepared }: NewBoxOptions): TakingUp["network"] {
   return (folder) => reopenNetwork(folder, network);
 }
 
-function tellNew({ onWarning }: BoxMaker, why: string): undefined {
+function warnOfNewBox({ onWarning }: BoxMaker, why: string): undefined {
   onWarning(
     `the box in which this waited cannot be gone on with: ${why}. A new one goes on, without its background jobs and /tmp.`,
   );
   return undefined;
 }
 
-const reasonNone = (until: number): string =>
+const whyNoneKept = (until: number): string =>
   Date.now() < until ? NOT_THERE : `it was kept until ${new Date(until).toISOString()}`;
 
 /** Records what resuming the box needs. Once frozen, the box is left as it is. */
 export function parkingOf(
   { maker, request, prepared, things }: NewBoxOptions,
-  { container, plan, network }: Made,
+  { container, plan, network }: MadeBox,
 ): NonNullable<BoxParts["parking"]> {
   const { keep: session, parks } = request;
   return async (runner, jobs): Promise<ParkedHandle> => {
@@ -178,18 +184,18 @@ export function parkingOf(
     const text = parkedText({ container: id, labels, volume, named, network: folder, files, runner, jobs });
     const expires = Date.now() + parks;
     const { owner } = prepared;
-    const file = await writeParked(maker.stateDir, { session, expires, owner }, text).catch(unwritten);
+    const file = await writeParked(maker.stateDir, { session, expires, owner }, text).catch(parkingFailed);
     things.defer(() => forget({ session, file, kind: "parked", expires }));
     const freeze = async (): Promise<void> => {
       await container.freeze();
       await (plan.network?.relayed === true ? network?.remove() : network?.leave());
-      await letGoTaken(maker.stateDir, session, owner);
+      await releaseTaken(maker.stateDir, session, owner);
     };
     return { until: expires, freeze };
   };
 }
 
-const unwritten = (thrown: unknown): never => {
+const parkingFailed = (thrown: unknown): never => {
   const message = `what it takes to go on with the box cannot be kept: ${reasonOf(thrown)}`;
   throw new HarnessError(EXIT.sandbox, message, "", thrown);
 };
@@ -207,10 +213,10 @@ const volumeRequest = ({
 const overVolume = (plan: BoxPlan, { path }: Workspace, { volume }: Place): BoxPlan =>
   volume === undefined ? plan : { ...plan, workspace: { path, volume } };
 
-const explained =
+const explainFailure =
   (isolation: Isolation, { path }: Workspace) =>
   (thrown: unknown): never => {
-    throw unseen(isolation, path, thrown) ?? thrown;
+    throw workspaceUnseen(isolation, path, thrown) ?? thrown;
   };
 
 const removePlace = (place: Place, onWarning: (text: string) => void): Promise<void> =>

@@ -21,19 +21,19 @@ export function mountLines(plan: BoxPlan, mountinfo: string): readonly string[] 
 }
 
 /** Why a mount is not as planned, or undefined. */
-type Judge = (point: MountPoint) => string | undefined;
+type MountCheck = (point: MountPoint) => string | undefined;
 
-function expectations(plan: BoxPlan): ReadonlyMap<string, Judge> {
+function expectations(plan: BoxPlan): ReadonlyMap<string, MountCheck> {
   const { ReadonlyRootfs, Tmpfs = {} } = containerSpec(plan).HostConfig;
-  return new Map<string, Judge>([
+  return new Map<string, MountCheck>([
     ["/", (point) => flags(point, ReadonlyRootfs === true ? ["ro"] : ["rw"])],
     ["/proc", engineMount],
     ["/proc/sys", engineMount],
     ["/dev", engineMount],
     ["/sys", engineMount],
     ["/dev/shm", engineMount],
-    ...Object.entries(Tmpfs).map(([path, options]): [string, Judge] => [path, scratch(options)]),
-    ...mountsOf(plan).map(({ Target, ReadOnly }): [string, Judge] => [
+    ...Object.entries(Tmpfs).map(([path, options]): [string, MountCheck] => [path, scratch(options)]),
+    ...mountsOf(plan).map(({ Target, ReadOnly }): [string, MountCheck] => [
       Target,
       (point) =>
         ENGINE_TYPES.has(point.type) && point.root === "/"
@@ -53,7 +53,7 @@ function flags(point: MountPoint, wanted: readonly string[]): string | undefined
 
 /** Size and inodes are capped as planned; the kernel rounds a size up to whole pages. */
 const scratch =
-  (planned: string): Judge =>
+  (planned: string): MountCheck =>
   (point) => {
     if (point.type !== "tmpfs") return `is ${point.type}, planned tmpfs`;
     const words = planned.split(",");
@@ -77,7 +77,7 @@ function sizeOf(text = ""): number {
 /** What every engine mounts in every container: kernel file systems, its three files in /etc, masked paths. */
 function engineMount(point: MountPoint): string | undefined {
   const { path, type } = point;
-  const plain = PLAIN.get(path);
+  const plain = KERNEL_MOUNTS.get(path);
   if (plain !== undefined) {
     if (type !== plain.type || point.root !== "/")
       return `is ${type} of ${point.root}, planned ${plain.type}`;
@@ -91,14 +91,15 @@ function engineMount(point: MountPoint): string | undefined {
   return `was not planned (${type} of ${point.root})`;
 }
 
-const PLAIN: ReadonlyMap<string, { readonly type: string; readonly flags: readonly string[] }> = new Map([
-  ["/proc", { type: "proc", flags: ["nosuid", "nodev", "noexec"] }],
-  ["/sys", { type: "sysfs", flags: ["ro", "nosuid", "nodev", "noexec"] }],
-  ["/dev", { type: "tmpfs", flags: ["nosuid"] }],
-  ["/dev/pts", { type: "devpts", flags: ["nosuid", "noexec"] }],
-  ["/dev/mqueue", { type: "mqueue", flags: ["nosuid", "nodev", "noexec"] }],
-  ["/dev/shm", { type: "tmpfs", flags: ["nosuid", "nodev", "noexec"] }],
-]);
+const KERNEL_MOUNTS: ReadonlyMap<string, { readonly type: string; readonly flags: readonly string[] }> =
+  new Map([
+    ["/proc", { type: "proc", flags: ["nosuid", "nodev", "noexec"] }],
+    ["/sys", { type: "sysfs", flags: ["ro", "nosuid", "nodev", "noexec"] }],
+    ["/dev", { type: "tmpfs", flags: ["nosuid"] }],
+    ["/dev/pts", { type: "devpts", flags: ["nosuid", "noexec"] }],
+    ["/dev/mqueue", { type: "mqueue", flags: ["nosuid", "nodev", "noexec"] }],
+    ["/dev/shm", { type: "tmpfs", flags: ["nosuid", "nodev", "noexec"] }],
+  ]);
 
 /** Cgroups version 2 is one mount; version 1 is a folder with one mount for each controller. */
 function cgroups(point: MountPoint): string | undefined {

@@ -8,7 +8,7 @@ import type { BoxPlan, HostFacts } from "../container-spec.ts";
 import { type Engine, hostFacts, isPodman, readSeccomp } from "../engine.ts";
 import type { VolumeRequest } from "../isolation/workspace-place.ts";
 import { thisProcess } from "../../boxes/life/owner.ts";
-import { surrounded } from "../../boxes/protect/enclosing.ts";
+import { withEnclosing } from "../../boxes/protect/enclosing.ts";
 import { broken, protectOutside } from "../../boxes/protect/protect-outside.ts";
 import { findProtected, findReached, NOTHING, type Protection } from "../../boxes/protect/scan.ts";
 import { accountFor, folderForMounts } from "./account.ts";
@@ -16,7 +16,7 @@ import { boxImage, RUNNER } from "./box-image.ts";
 import { networkPlace, type NetworkRequest } from "../network/box-network.ts";
 import { checkWorkspace, type Workspace } from "../../boxes/box-workspace.ts";
 import type { DiskBudget } from "../../boxes/disk-watch.ts";
-import { besides, type BoxEnvironment } from "../environments/environment-mounts.ts";
+import { outsideOf, type BoxEnvironment } from "../environments/environment-mounts.ts";
 import type { Isolation } from "../../boxes/layers/place.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
@@ -100,12 +100,12 @@ export async function prepare(maker: BoxMaker, request: BoxRequest, signal?: Abo
     }),
   );
   account.catch(() => undefined);
-  const protection = uncovered(request, await protectionOf(request, workspace, signal));
+  const protection = withoutCovered(request, await protectionOf(request, workspace, signal));
   for (const warning of [...workspace.warnings, ...protection.warnings]) maker.onWarning(warning);
   const [{ id, volumes }, seccomp, owner] = await fixed;
   const session = randomBytes(8).toString("hex");
   const volume = `harness-${session}`;
-  const parks = isPodman(engine) ? notWaiting(request, maker) : parking(request, stateDir);
+  const parks = isPodman(engine) ? warnNoParking(request, maker) : parking(request, stateDir);
   const network = isGranted(request) ? await networkPlace(engine, mounts, session) : undefined;
   const cover = protection.covered.length === 0 ? null : await keptFile(mounts, "empty", "");
   const hosts = hasOwnHosts(engine, request) ? await keptFile(mounts, "hosts", HOSTS) : undefined;
@@ -141,11 +141,11 @@ const hasOwnHosts = (engine: Engine, { mode }: BoxRequest): boolean =>
 const isGranted = ({ network, mode }: BoxRequest): boolean =>
   network !== undefined && mode !== "danger-full-access";
 
-const parking = ({ parks, keep }: BoxRequest, stateDir: string): Given["parks"] =>
+const parking = ({ parks, keep }: BoxRequest, stateDir: string): PlanParts["parks"] =>
   parks === undefined || keep === null ? undefined : { session: keep, stateDir };
 
 /** Podman ends a box's input when the connection of its harness ends, and a box ends with its input. */
-function notWaiting({ parks, keep }: BoxRequest, { onWarning }: BoxMaker): undefined {
+function warnNoParking({ parks, keep }: BoxRequest, { onWarning }: BoxMaker): undefined {
   if (parks !== undefined && keep !== null)
     onWarning("on Podman no box waits for an answer: the run goes on in a new one, over the same workspace");
 }
@@ -161,11 +161,11 @@ function refuseUnknownRuntime(runtime: string | null, known: readonly string[]):
 }
 
 /** Below an environment's mounts nothing of the host is visible, so nothing has to be protected there. */
-function uncovered({ environment }: BoxRequest, protection: Protection): Protection {
+function withoutCovered({ environment }: BoxRequest, protection: Protection): Protection {
   const targets = (environment?.volumes ?? []).map(({ target }) => target);
   if (targets.length === 0) return protection;
   const [readOnly, pinned, covered] = [protection.readOnly, protection.pinned, protection.covered].map(
-    (paths) => besides(targets, paths),
+    (paths) => outsideOf(targets, paths),
   );
   return { ...protection, readOnly: readOnly ?? [], pinned: pinned ?? [], covered: covered ?? [] };
 }
@@ -185,7 +185,7 @@ async function protectionOf(
       ...within,
       ...broken(`the repository ${enclosing.top} lies above the workspace and is not copied`),
     };
-  const around = await surrounded(enclosing, within, { root, user: workspace, signal });
+  const around = await withEnclosing(enclosing, within, { root, user: workspace, signal });
   if (isolation === "bind" || mode === "read-only" || around.above.length === 0) return around;
   return { ...around, warnings: [...around.warnings, NO_COMMITS(around.above[0] ?? "")] };
 }
@@ -231,7 +231,7 @@ async function isKept(file: string, text: string): Promise<boolean> {
   return stats.size === Buffer.byteLength(text) && (text === "" || (await readFile(file, "utf8")) === text);
 }
 
-interface Given {
+interface PlanParts {
   /** The empty file that covers what must not be reached. */
   readonly cover: string | null;
   readonly account: BoxPlan["account"];
@@ -250,7 +250,7 @@ interface Given {
   readonly hosts: string | undefined;
 }
 
-const planOf = (request: BoxRequest, given: Given): BoxPlan => ({
+const planOf = (request: BoxRequest, given: PlanParts): BoxPlan => ({
   image: given.id,
   argv: [RUNNER],
   mode: request.mode,

@@ -32,7 +32,7 @@ export async function recoverPlanted(
     else if (mode === "read-only") await tellPlanted(held, onWarning);
     else {
       const sweep = sweeping({ stateDir, onWarning }, { file, held }, alone);
-      moved.push(...(await (isolation === "bind" ? sweep() : sweep().catch(notNow(onWarning)))));
+      moved.push(...(await (isolation === "bind" ? sweep() : sweep().catch(warnInstead(onWarning)))));
     }
   }
   return moved;
@@ -58,13 +58,15 @@ async function refuseUnknown(
 
 const MAX_NAMED = 20;
 
-const WHY = (since: string): string =>
+const plantedReason = (since: string): string =>
   `was not there when a run began here at ${since} that was killed, and may be its work`;
 
 async function tellPlanted({ workspace, since, protection }: RecordedProtection, warn: Warn): Promise<void> {
   const { planted } = await findAllPlanted(workspace, protection, false).catch(() => ({ planted: [] }));
   for (const file of planted.slice(0, MAX_NAMED))
-    warn(`${file} ${WHY(since)}: look at it; the next start that can write moves it out of the workspace`);
+    warn(
+      `${file} ${plantedReason(since)}: look at it; the next start that can write moves it out of the workspace`,
+    );
   if (planted.length > MAX_NAMED) warn(`${planted.length - MAX_NAMED} more in ${workspace}`);
 }
 
@@ -89,8 +91,8 @@ const sweeping =
     for (const { from, to, takeBack } of moved.slice(0, MAX_NAMED))
       onWarning(
         to === null
-          ? `${from} ${WHY(since)}: removed, being neither file, folder nor link`
-          : `${from} ${WHY(since)}: moved out of the workspace; if it is yours, take it back: ${takeBack}`,
+          ? `${from} ${plantedReason(since)}: removed, being neither file, folder nor link`
+          : `${from} ${plantedReason(since)}: moved out of the workspace; if it is yours, take it back: ${takeBack}`,
       );
     if (moved.length > MAX_NAMED)
       onWarning(`${moved.length - MAX_NAMED} more were moved out of ${workspace}`);
@@ -99,7 +101,7 @@ const sweeping =
   };
 
 /** A layer or a copy lets none of it out; the next start that can write tries again. */
-const notNow =
+const warnInstead =
   (warn: Warn) =>
   (thrown: unknown): readonly MovedAway[] => {
     warn(`what a killed run may have left in the workspace was not looked through: ${reasonOf(thrown)}`);

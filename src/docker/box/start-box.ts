@@ -14,7 +14,7 @@ import { writeFileIn } from "../../boxes/runner/runner-files.ts";
 import { isGvisor } from "./box-report.ts";
 import type { Workspace } from "../../boxes/box-workspace.ts";
 import { openBox, type BoxParts } from "../../boxes/box.ts";
-import { doorFor, goneOn, type Made, madeAnew, type NewBoxOptions, parkingOf } from "./make-box.ts";
+import { doorFor, resumeBox, type MadeBox, makeNewBox, type NewBoxOptions, parkingOf } from "./make-box.ts";
 import { type BoxMaker, type BoxRequest, prepare } from "./prepare-box.ts";
 import { recoverPlanted } from "./recover.ts";
 import { holdLayer } from "../../boxes/layers/hold-layer.ts";
@@ -48,12 +48,12 @@ export async function startBox(
       await close();
       return await startBox(maker, request, signal, true);
     }
-    const { layer } = locks.use(await heldFor(maker, request, workspace));
+    const { layer } = locks.use(await heldLayerFor(maker, request, workspace));
     const log = new LogKeeper();
     log.move(recovered);
     const door = doorFor(maker, request, prepared, log);
     const making = { maker, request, prepared, layer, door, signal, things };
-    return await opened(making, waiting, { locks, things, log });
+    return await openRecorded(making, waiting, { locks, things, log });
   } catch (thrown) {
     await close();
     throw thrown;
@@ -63,22 +63,27 @@ export async function startBox(
 const isLeft = async ({ stateDir }: BoxMaker, { workspace, mode }: BoxRequest): Promise<boolean> =>
   mode !== "read-only" && (await deadRecords(stateDir, workspace)).length > 0;
 
-interface Ends {
+interface BoxResources {
   readonly locks: AsyncDisposableStack;
   readonly things: AsyncDisposableStack;
   readonly log: LogKeeper;
 }
 
-async function opened(making: NewBoxOptions, waiting: Standing | undefined, ends: Ends): Promise<OwnedBox> {
+async function openRecorded(
+  making: NewBoxOptions,
+  waiting: Standing | undefined,
+  ends: BoxResources,
+): Promise<OwnedBox> {
   const { maker, request, prepared, door } = making;
   const { workspace, protection, owner } = prepared;
-  if (door === undefined) return openedIn(making, waiting, { ...ends, searched: () => Promise.resolve() });
+  if (door === undefined)
+    return openPrepared(making, waiting, { ...ends, searched: () => Promise.resolve() });
   const noting = recordProtected(maker.stateDir, { workspace: workspace.path, owner }, protection);
   noting.catch(() => undefined);
   // A frozen box continues as soon as it is thawed; any other runs nothing before it is told to.
   if (waiting !== undefined && request.keep !== null) await noting;
   try {
-    return await openedIn(making, waiting, { ...ends, searched: async () => (await noting)() });
+    return await openPrepared(making, waiting, { ...ends, searched: async () => (await noting)() });
   } catch (thrown) {
     if (waiting === undefined) await noting.then(async (forget) => forget()).catch(() => undefined);
     throw thrown;
@@ -87,22 +92,22 @@ async function opened(making: NewBoxOptions, waiting: Standing | undefined, ends
   }
 }
 
-async function openedIn(
+async function openPrepared(
   making: NewBoxOptions,
   waiting: Standing | undefined,
-  { locks, things, log, searched }: Ends & Pick<BoxParts, "searched">,
+  { locks, things, log, searched }: BoxResources & Pick<BoxParts, "searched">,
 ): Promise<OwnedBox> {
   const { maker, request, prepared, signal, door } = making;
   const { plan, workspace, protection } = prepared;
   // Before any command can change what git tracks.
   const tracked = request.watchChanges ? await trackedIn(workspace.path) : NOTHING_TRACKED;
-  const made = (await goneOn(making, waiting)) ?? (await madeAnew(making));
+  const made = (await resumeBox(making, waiting)) ?? (await makeNewBox(making));
   // Closed first: no commit is made for a box that is being removed.
   if (door !== undefined) things.defer(door.shut);
   signal.throwIfAborted();
-  const env = { ...(await identityIn(making, made)), ...lookingAbove(made) };
+  const env = { ...(await identityIn(making, made)), ...discoveryVariables(made) };
   const { path } = workspace;
-  const network = await cargoTold(making, made, await wayOf(making, made));
+  const network = await withCargoSettings(making, made, await networkAccessOf(making, made));
   const guarded = request.mode === "read-only" ? { ...protection, readOnly: [path] } : protection;
   const box = await openBox({
     workspace: path,
@@ -138,7 +143,7 @@ const OWN_CONFIG = `${BOX_HOME}/.gitconfig`;
 /** If git itself commits (in a layer, in a copy or with full access), it uses the identity of the commit door. */
 async function identityIn(
   { maker, request, door }: NewBoxOptions,
-  { container, jobs }: Made,
+  { container, jobs }: MadeBox,
 ): Promise<Readonly<Record<string, string>>> {
   if (door !== undefined || request.mode === "read-only") return {};
   const env = { GIT_CONFIG_GLOBAL: OWN_CONFIG };
@@ -150,13 +155,14 @@ async function identityIn(
   return env;
 }
 
-type Way = Pick<NonNullable<Made["network"]>, "connections" | "grant" | "env"> & Partial<RelayedNetwork>;
+type NetworkAccess = Pick<NonNullable<MadeBox["network"]>, "connections" | "grant" | "env"> &
+  Partial<RelayedNetwork>;
 
 /** The box's way out: mounted, or relayed if it cannot be mounted. */
-async function wayOf(
+async function networkAccessOf(
   { maker: { onWarning }, things }: NewBoxOptions,
-  { container, plan, network }: Made,
-): Promise<Way | undefined> {
+  { container, plan, network }: MadeBox,
+): Promise<NetworkAccess | undefined> {
   if (network === undefined || plan.network?.relayed !== true) return network;
   const relayed = await relayNetwork({ client: container.client, network, onWarning });
   things.defer(() => Promise.resolve(relayed.leave()));
@@ -164,11 +170,11 @@ async function wayOf(
 }
 
 /** The box's way out, which also tells cargo its sources; in an environment they go where the fetched packages lie. */
-async function cargoTold(
+async function withCargoSettings(
   { maker, request }: NewBoxOptions,
-  { container, jobs }: Made,
-  network: Way | undefined,
-): Promise<Way | undefined> {
+  { container, jobs }: MadeBox,
+  network: NetworkAccess | undefined,
+): Promise<NetworkAccess | undefined> {
   if (network === undefined) return undefined;
   const home = request.environment?.env["CARGO_HOME"] ?? `${BOX_HOME}/.cargo`;
   const tell = async ({ [CARGO_FILE]: text }: Readonly<Record<string, string>> = {}): Promise<void> => {
@@ -186,7 +192,7 @@ async function cargoTold(
 }
 
 /** Git does not look beyond a file system: an overlay is a file system of its own, and for gVisor each mount is. */
-function lookingAbove({ plan }: Made): Readonly<Record<string, string>> {
+function discoveryVariables({ plan }: MadeBox): Readonly<Record<string, string>> {
   const apart = plan.workspace?.volume !== undefined || isGvisor(plan);
   return apart && (plan.above ?? []).length > 0 ? { GIT_DISCOVERY_ACROSS_FILESYSTEM: "1" } : {};
 }
@@ -216,7 +222,7 @@ async function frozenFor(
   return (await standingsOf(stateDir, keep)).find(({ kind }) => kind === "parked");
 }
 
-async function heldFor(
+async function heldLayerFor(
   { stateDir, onWarning: warn }: BoxMaker,
   { keep: session, isolation }: BoxRequest,
   { path }: Workspace,

@@ -142,7 +142,7 @@ export class SecondHello {
   fromServer(chunk: Buffer): void {
     if (this.#server === null) return;
     const came = Buffer.concat([this.#server, chunk.subarray(0, LONGEST_HELLO)]);
-    const hello = came.subarray(besides(came));
+    const hello = came.subarray(skippedLength(came));
     const random = hello.subarray(BEFORE_RANDOM, BEFORE_RANDOM + RETRY.length);
     const isOther = hello.length > 0 && (hello[0] !== HANDSHAKE || (hello[5] ?? 2) !== 2);
     this.#server = isOther || random.length === RETRY.length || came.length > LONGEST_HELLO ? null : came;
@@ -153,7 +153,7 @@ export class SecondHello {
   fromClient(chunk: Buffer): Buffer | Denial {
     if (this.#client === null) return chunk;
     const came = Buffer.concat([this.#client, chunk]);
-    const read = readClientHello(came.subarray(besides(came)));
+    const read = readClientHello(came.subarray(skippedLength(came)));
     if (read.kind === "more" && came.length <= 4 * LONGEST_HELLO) {
       this.#client = came;
       return Buffer.alloc(0);
@@ -165,7 +165,7 @@ export class SecondHello {
 }
 
 /** The length of the records that may precede the next message: alerts, changes of the cipher, early data. */
-function besides(bytes: Buffer): number {
+function skippedLength(bytes: Buffer): number {
   let at = 0;
   while (bytes.length >= at + 5 && [20, 21, 23].includes(bytes[at] ?? 0))
     at += 5 + bytes.readUInt16BE(at + 3);

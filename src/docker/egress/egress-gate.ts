@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import { isDeepStrictEqual } from "node:util";
 import type { Connection, Grant, SecretBinding } from "../../core/network.ts";
 import { type Authority, isUnreadable, parseAuthority, shown } from "./authority.ts";
-import { type Asked, EgressLedger } from "./egress-ledger.ts";
+import { type RequestedHost, EgressLedger } from "./egress-ledger.ts";
 import { hasBody, judgeFraming, valuesOf } from "./forward-request.ts";
 import {
   type Allowance,
@@ -53,7 +53,7 @@ export interface GateOptions {
 /** A request that is allowed. */
 export interface Judged {
   readonly authority: Authority;
-  readonly asked: Asked;
+  readonly asked: RequestedHost;
   readonly allowance: Allowance;
 }
 
@@ -111,7 +111,7 @@ export class EgressGate {
     return judgeHost(authority, { grants: [...this.#grants].flat(), denied, secrets });
   }
 
-  deny(asked: Asked, denial: Denial): Denial {
+  deny(asked: RequestedHost, denial: Denial): Denial {
     this.ledger.denied(asked, denial.rule, denial.reason);
     return denial;
   }
@@ -157,7 +157,7 @@ export class EgressGate {
   }
 
   /** Judges a request of the harness itself: its method must be granted. */
-  judgeOwn(asking: Asking, { authority, allowance, asked }: Judged): Denial | undefined {
+  judgeOwn(asking: RequestFacts, { authority, allowance, asked }: Judged): Denial | undefined {
     const denial = judgeMethod(asking, authority, allowance);
     return denial === undefined ? undefined : this.deny(asked, denial);
   }
@@ -174,7 +174,7 @@ export class EgressGate {
   }
 }
 
-interface Asking {
+interface RequestFacts {
   readonly method: string;
   readonly carries: boolean;
   /** Path and query. */
@@ -183,7 +183,7 @@ interface Asking {
 
 /** On a host with only some methods granted, requests that read must not carry a body. */
 function judgeMethod(
-  { method, carries, target }: Asking,
+  { method, carries, target }: RequestFacts,
   asked: Authority,
   { methods }: Allowance,
 ): Denial | undefined {

@@ -9,7 +9,7 @@ export interface Ledger {
   readonly dropped: number;
 }
 
-export interface Asked {
+export interface RequestedHost {
   readonly host: string;
   readonly port: number;
   readonly method: string | null;
@@ -24,10 +24,10 @@ export interface OpenLine {
 }
 
 /** How many of the first lines are kept; of the last lines, LAST to twice as many are. */
-const FIRST = { allowed: 4000, denied: 500 } as const;
-const LAST = 500;
+const FIRST_LINES = { allowed: 4000, denied: 500 } as const;
+const LAST_LINES = 500;
 
-class Ends {
+class FirstAndLast {
   readonly #first: Connection[] = [];
   #last: Connection[] = [];
   readonly #most: number;
@@ -41,9 +41,9 @@ class Ends {
   add(line: Connection): boolean {
     if (this.#first.length < this.#most) return this.#first.push(line) > 0;
     this.#last.push(line);
-    if (this.#last.length >= 2 * LAST) {
-      this.#last = this.#last.slice(LAST);
-      this.dropped += LAST;
+    if (this.#last.length >= 2 * LAST_LINES) {
+      this.#last = this.#last.slice(LAST_LINES);
+      this.dropped += LAST_LINES;
     }
     return false;
   }
@@ -54,7 +54,10 @@ class Ends {
 }
 
 export class EgressLedger {
-  readonly #ended = { allowed: new Ends(FIRST.allowed), denied: new Ends(FIRST.denied) };
+  readonly #ended = {
+    allowed: new FirstAndLast(FIRST_LINES.allowed),
+    denied: new FirstAndLast(FIRST_LINES.denied),
+  };
   readonly #open = new Map<OpenLine, () => Connection>();
   readonly #tell: (connection: Connection) => void;
 
@@ -63,7 +66,7 @@ export class EgressLedger {
     this.#tell = tell;
   }
 
-  denied(asked: Asked, rule: string, reason: string): void {
+  denied(asked: RequestedHost, rule: string, reason: string): void {
     this.#write({
       at: Date.now(),
       ...shownAsked(asked),
@@ -75,7 +78,7 @@ export class EgressLedger {
     });
   }
 
-  allowed(asked: Asked, rule = "granted", reason = ""): OpenLine {
+  allowed(asked: RequestedHost, rule = "granted", reason = ""): OpenLine {
     const begun = { at: Date.now(), ...shownAsked(asked) };
     const line: OpenLine = {
       up: 0,
@@ -120,7 +123,7 @@ export class EgressLedger {
 /** Rules that can only be checked in an open tunnel: nothing from the tunnel reached the host. */
 const DENIED_LATE: ReadonlySet<string> = new Set(["sni", "not-tls", "hello-timeout", "budget"]);
 
-const shownAsked = ({ host, port, method }: Asked): Asked => ({
+const shownAsked = ({ host, port, method }: RequestedHost): RequestedHost => ({
   host: visibleLine(host.slice(0, 300)),
   port,
   method: method === null ? null : visibleLine(method.slice(0, 20)),

@@ -109,13 +109,13 @@ export interface Forwarding {
 }
 
 /** How the request ended, unless it ended well. */
-type Ended = Denial;
+type RequestFailure = Denial;
 
 /**
  * Sends one request, made anew from what was read of it, and passes the answer back. Data from the client and data from
  * the server each wait while the other side does not read.
  */
-export async function forwardRequest(way: Forwarding): Promise<Ended | null> {
+export async function forwardRequest(way: Forwarding): Promise<RequestFailure | null> {
   try {
     const body = await smallBody(way);
     await attempt(way, body, true);
@@ -162,7 +162,7 @@ async function attempt(way: Forwarding, body: Buffer | null, again: boolean): Pr
 }
 
 /** Bodies up to this size are changed as a whole. */
-const SMALL = 256 * 1024;
+const SMALL_BYTES = 256 * 1024;
 const TEXTUAL = /^(?:text\/|application\/(?:[\w.+-]*json|x-www-form-urlencoded|[\w.+-]*xml|graphql)\b)/i;
 
 async function smallBody({ request, rewriting, meter, line }: Forwarding): Promise<Buffer | null> {
@@ -172,7 +172,7 @@ async function smallBody({ request, rewriting, meter, line }: Forwarding): Promi
   if (
     rewriting === undefined ||
     isPacked ||
-    !(length <= SMALL) ||
+    !(length <= SMALL_BYTES) ||
     !TEXTUAL.test(headers["content-type"] ?? "")
   )
     return null;

@@ -55,7 +55,7 @@ export class GrantedRequests implements OwnRequests, AsyncDisposable {
     return Promise.resolve();
   }
 
-  #judged({ url: text, method, body }: OwnRequest): Asked | Refused {
+  #judged({ url: text, method, body }: OwnRequest): JudgedRequest | Refused {
     const url = URL.parse(text);
     const scheme = url?.protocol;
     if (url === null || (scheme !== "http:" && scheme !== "https:"))
@@ -70,9 +70,13 @@ export class GrantedRequests implements OwnRequests, AsyncDisposable {
     return denial === undefined ? { judged, by, target } : refused(denial.rule, denial.reason);
   }
 
-  async #sent(request: OwnRequest, { judged, by, target }: Asked, signal: AbortSignal): Promise<OwnAnswer> {
+  async #sent(
+    request: OwnRequest,
+    { judged, by, target }: JudgedRequest,
+    signal: AbortSignal,
+  ): Promise<OwnAnswer> {
     const reaching = this.#gate.reach(judged, by);
-    const reached = await unless(signal, reaching, (late) => {
+    const reached = await unlessAborted(signal, reaching, (late) => {
       if (!isAnswered(late)) late.socket.destroy();
     });
     if (isAnswered(reached))
@@ -106,7 +110,7 @@ export class GrantedRequests implements OwnRequests, AsyncDisposable {
     }
   }
 
-  async #answer(request: OwnRequest, way: Way, signal: AbortSignal): Promise<IncomingMessage> {
+  async #answer(request: OwnRequest, way: RequestWay, signal: AbortSignal): Promise<IncomingMessage> {
     const { reached, judged, by, target, line } = way;
     const { limits, roots, meter } = this.#gate;
     const { host: name, port } = judged.authority;
@@ -126,7 +130,7 @@ export class GrantedRequests implements OwnRequests, AsyncDisposable {
     const path = proxy === null ? target : `http://${host}${target}`;
     const head = Object.entries(headers).reduce((sum, pair) => sum + pair.join(": ").length + 2, path.length);
     const up = head + Buffer.byteLength(request.body ?? "");
-    if (!meter.take("up", up, line)) throw new Error(meter.denial?.reason ?? OVER);
+    if (!meter.take("up", up, line)) throw new Error(meter.denial?.reason ?? OVER_BUDGET);
     const sent = sendRequest({
       createConnection: () => stream,
       host: name,
@@ -146,7 +150,7 @@ export class GrantedRequests implements OwnRequests, AsyncDisposable {
   }
 
   /** Leaving the iteration ends the connection, even before anything was read. */
-  #body(answer: IncomingMessage, { reached, line }: Way): AsyncIterable<Uint8Array> {
+  #body(answer: IncomingMessage, { reached, line }: RequestWay): AsyncIterable<Uint8Array> {
     const leave = (): void => {
       line.end();
       answer.destroy();
@@ -178,22 +182,22 @@ export class GrantedRequests implements OwnRequests, AsyncDisposable {
     for await (const chunk of answer as AsyncIterable<Buffer>) {
       if (!meter.take("down", chunk.length, line)) {
         line.end("budget", meter.denial?.reason);
-        throw new Error(meter.denial?.reason ?? OVER);
+        throw new Error(meter.denial?.reason ?? OVER_BUDGET);
       }
       yield chunk;
     }
   }
 }
 
-const OVER = "more than this run may carry";
+const OVER_BUDGET = "more than this run may carry";
 
-interface Asked {
+interface JudgedRequest {
   readonly judged: Judged;
   readonly by: "https" | "http";
   readonly target: string;
 }
 
-interface Way extends Asked {
+interface RequestWay extends JudgedRequest {
   readonly reached: Reached;
   readonly line: OpenLine;
 }
@@ -213,7 +217,7 @@ function answerOf(sent: ClientRequest): Promise<IncomingMessage> {
 }
 
 /** A result that comes when nobody waits for it any more is handed to `late`. */
-async function unless<T>(signal: AbortSignal, work: Promise<T>, late: (came: T) => void): Promise<T> {
+async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>, late: (came: T) => void): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   const abort = (): void => aborted.reject(new Error("it was ended"));
   if (signal.aborted) abort();

@@ -64,20 +64,20 @@ export async function askRegistries(question: RegistryQuestion): Promise<readonl
   }
 }
 
-type Place = RegistryQuestion & { readonly folder: string; readonly scratch: string };
+type RegistryContext = RegistryQuestion & { readonly folder: string; readonly scratch: string };
 
-async function grantsOf(preset: Preset, place: Place): Promise<PresetGrants> {
+async function grantsOf(preset: Preset, place: RegistryContext): Promise<PresetGrants> {
   const { askBox, folder, boxHasYarn } = place;
   const ask = REGISTRY_TOOLS[preset];
   const host = await ask(hostAsking(place));
   if (host.urls === null) {
     const told = askBox === undefined ? null : (await ask(boxAsking(place, askBox))).urls;
-    const box = told === null ? null : asFarAsTold(told, []);
+    const box = told === null ? null : exceptHome(told, []);
     if (box === null || box.length === 0) throw unanswered(preset, "there is no tool here that knows");
     return { preset, grants: grantsFor(preset, box), variables: {}, settings: {}, asked: "box" };
   }
   const { urls, files, variables = {}, settings = {}, own } = host;
-  const named = files === undefined ? [] : await kept(path.join(folder, `${preset}.json`), urls, files);
+  const named = files === undefined ? [] : await cachedUrls(path.join(folder, `${preset}.json`), urls, files);
   // The box may have a yarn even if the host has none.
   const yarn =
     preset === "npm" && askBox !== undefined && boxHasYarn === true
@@ -85,7 +85,7 @@ async function grantsOf(preset: Preset, place: Place): Promise<PresetGrants> {
       : [];
   const grants =
     own === undefined
-      ? grantsFor(preset, [...urls, ...asFarAsTold([...named, ...yarn], urls)])
+      ? grantsFor(preset, [...urls, ...exceptHome([...named, ...yarn], urls)])
       : remoteGrants(preset, urls, own);
   if (grants.length === 0) throw unanswered(preset, WHY_NONE[preset] ?? "its tool named no registry");
   return { preset, grants, variables, settings, asked: "host" };
@@ -104,7 +104,7 @@ const unanswered = (preset: Preset, why: string): HarnessError =>
     `name it by hand: --allow-domain ${preset}=registry.example.org:443`,
   );
 
-const hostAsking = ({ env, scratch, workspace, top, uid, signal }: Place): Asking => ({
+const hostAsking = ({ env, scratch, workspace, top, uid, signal }: RegistryContext): Asking => ({
   env,
   scratch,
   workspace: top ?? workspace,
@@ -118,7 +118,7 @@ const hostAsking = ({ env, scratch, workspace, top, uid, signal }: Place): Askin
 });
 
 /** The box's tools have no network and none of the user's settings: they report their defaults. */
-const boxAsking = (place: Place, run: NonNullable<RegistryQuestion["askBox"]>): Asking => ({
+const boxAsking = (place: RegistryContext, run: NonNullable<RegistryQuestion["askBox"]>): Asking => ({
   ...hostAsking(place),
   run: (argv) => run(argv),
 });
@@ -127,7 +127,7 @@ const boxAsking = (place: Place, run: NonNullable<RegistryQuestion["askBox"]>): 
  * Names that come from a registry, an image or a repository were not written by the user: they never lead to this host
  * itself or to a cloud's metadata, except for hosts that the user's settings name.
  */
-function asFarAsTold(told: readonly string[], settings: readonly string[]): readonly string[] {
+function exceptHome(told: readonly string[], settings: readonly string[]): readonly string[] {
   const own = new Set(settings.map(hostOf));
   return told.filter((text) => own.has(hostOf(text)) || !leadsHome(hostOf(text).replace(/^\[(.*)\]$/, "$1")));
 }
@@ -138,7 +138,7 @@ function asFarAsTold(told: readonly string[], settings: readonly string[]): read
  */
 function remoteGrants(preset: Preset, urls: readonly string[], own: readonly string[]): readonly Grant[] {
   const known = new Set(own);
-  const told = asFarAsTold(urls, []).filter((url) => known.has(url) || !isPrivateAddress(hostOf(url)));
+  const told = exceptHome(urls, []).filter((url) => known.has(url) || !isPrivateAddress(hostOf(url)));
   const inside = grantsFor(
     preset,
     told.filter((url) => known.has(url)),
@@ -175,20 +175,20 @@ function grantsFor(preset: Preset, urls: readonly string[]): readonly Grant[] {
   return [...names.values()];
 }
 
-const WEEK = 7 * 24 * 60 * 60_000;
+const WEEK_MS = 7 * 24 * 60 * 60_000;
 /** An answer that names nothing may be due to a missing network. */
-const EMPTY = 60_000;
+const EMPTY_ANSWER_MS = 60_000;
 
-async function kept(
+async function cachedUrls(
   file: string,
   urls: readonly string[],
   ask: () => Promise<readonly string[]>,
 ): Promise<readonly string[]> {
   const key = createHash("sha256").update(JSON.stringify(urls)).digest("hex");
-  const known = await readKept(file);
+  const known = await readCache(file);
   if (known?.key === key && known.until > Date.now()) return known.urls;
   const told = (await ask()).map(withoutUser).filter((url) => url !== undefined);
-  const until = Date.now() + (told.length === 0 ? EMPTY : WEEK);
+  const until = Date.now() + (told.length === 0 ? EMPTY_ANSWER_MS : WEEK_MS);
   await replaceFile(file, JSON.stringify({ key, until, urls: told }), { lasts: "content" });
   return told;
 }
@@ -196,7 +196,7 @@ async function kept(
 /** Only the origin: whatever else a registry's address holds is not kept. */
 const withoutUser = (text: string): string | undefined => URL.parse(text)?.origin;
 
-async function readKept(
+async function readCache(
   file: string,
 ): Promise<{ readonly key: string; readonly until: number; readonly urls: readonly string[] } | undefined> {
   try {

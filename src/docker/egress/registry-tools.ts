@@ -71,8 +71,8 @@ async function npm({ run }: Asking): Promise<Settings> {
   return {
     urls: [...urls, ...yarn],
     variables: {
-      ...(typeof registry === "string" ? named(NPM_VARIABLES, [registry]) : {}),
-      ...named(YARN_VARIABLES, yarn),
+      ...(typeof registry === "string" ? variablesFor(NPM_VARIABLES, [registry]) : {}),
+      ...variablesFor(YARN_VARIABLES, yarn),
     },
     files: async () => {
       const answer = await run(["npm", "view", "npm", "dist.tarball", "--json"]);
@@ -99,7 +99,7 @@ const PIP_INDEX = ["PIP_INDEX_URL", "UV_DEFAULT_INDEX"];
 const PIP_MORE = ["PIP_EXTRA_INDEX_URL", "UV_INDEX"];
 
 /** All of the names with these addresses, or none of them. */
-function named(names: readonly string[], urls: readonly string[]): Readonly<Record<string, string>> {
+function variablesFor(names: readonly string[], urls: readonly string[]): Readonly<Record<string, string>> {
   const plain = urls.flatMap((url) => withoutUser(url) ?? []);
   return plain.length === 0 ? {} : Object.fromEntries(names.map((name) => [name, plain.join(" ")]));
 }
@@ -127,7 +127,7 @@ async function pip(asking: Asking): Promise<Settings> {
     const more = set("extra-index-url");
     return {
       urls: [...index, ...standard, ...more],
-      variables: { ...named(PIP_INDEX, index), ...named(PIP_MORE, more) },
+      variables: { ...variablesFor(PIP_INDEX, index), ...variablesFor(PIP_MORE, more) },
       files: async () => {
         const answer = await run([...tool, ...PIP_REPORT], { env: { PIP_FIND_LINKS: "" } });
         const [first] = answer === null ? [] : asList(fieldsIn(answer)["install"]);

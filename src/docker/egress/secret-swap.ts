@@ -13,7 +13,7 @@ export function secretSwap(secrets: readonly SecretBinding[]): Rewriting {
   const sent: Exchange[] = secrets.flatMap(spellings);
   return {
     requestHeaders: (raw) => [
-      ...eachValue(forWholeAnswers(raw), (value, name) => filled(value, name, secrets, sent)),
+      ...eachValue(forWholeAnswers(raw), (value, name) => filledHeader(value, name, secrets, sent)),
       "Accept-Encoding",
       "identity",
     ],
@@ -70,14 +70,14 @@ function eachValue(raw: readonly string[], change: (value: string, name: string)
   return Array.from(pairsOf(raw)).flatMap(([name, value]) => [name, change(value, name)]);
 }
 
-const without = (raw: readonly string[], name: string): string[] =>
+const withoutHeader = (raw: readonly string[], name: string): string[] =>
   Array.from(pairsOf(raw)).flatMap(([each, value]) => (each.toLowerCase() === name ? [] : [each, value]));
 
 /** An uncompressed answer can be searched as it comes; a partial answer would lack the beginning of a value. */
 const forWholeAnswers = (raw: readonly string[]): string[] =>
-  without(without(without(raw, "accept-encoding"), "range"), "if-range");
+  withoutHeader(withoutHeader(withoutHeader(raw, "accept-encoding"), "range"), "if-range");
 const withoutLengths = (raw: readonly string[]): string[] =>
-  without(without(raw, "content-length"), "content-encoding");
+  withoutHeader(withoutHeader(raw, "content-length"), "content-encoding");
 
 const BASIC = /^(basic\s+)([\w+/=-]+)\s*$/i;
 
@@ -86,7 +86,12 @@ function basicOf(value: string): string | undefined {
   return match === null ? undefined : Buffer.from(match[2] ?? "", "base64").toString("latin1");
 }
 
-function filled(value: string, name: string, secrets: readonly SecretBinding[], sent: Exchange[]): string {
+function filledHeader(
+  value: string,
+  name: string,
+  secrets: readonly SecretBinding[],
+  sent: Exchange[],
+): string {
   const direct = secrets.map(({ placeholder, value: real }): Exchange => [placeholder, bytes(real)]);
   const inside = /authorization$/i.test(name) ? basicOf(value) : undefined;
   if (inside === undefined || !secrets.some(({ placeholder }) => inside.includes(placeholder)))
@@ -136,7 +141,7 @@ function masking(exchanges: readonly Exchange[]): Transform {
   return new Changing({
     transform(chunk: Buffer, _, done) {
       const text = swap(held + chunk.toString("latin1"), back);
-      const kept = begun(text, back);
+      const kept = partialMatch(text, back);
       held = text.slice(text.length - kept);
       done(null, Buffer.from(text.slice(0, text.length - kept), "latin1"));
     },
@@ -147,7 +152,7 @@ function masking(exchanges: readonly Exchange[]): Transform {
 }
 
 /** How many characters at the end of the text could begin one of these values. */
-function begun(text: string, values: readonly Exchange[]): number {
+function partialMatch(text: string, values: readonly Exchange[]): number {
   return values.reduce((most, [value]) => {
     for (let length = Math.min(value.length - 1, text.length); length > most; length -= 1)
       if (text.endsWith(value.slice(0, length))) return length;

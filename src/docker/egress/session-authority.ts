@@ -14,9 +14,9 @@ export interface SessionAuthority {
   readonly contextFor: (host: string) => SecureContext;
 }
 
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 /** Longer than any run; short enough for every verifier. */
-const LIFE = 30 * DAY;
+const LIFETIME_MS = 30 * DAY_MS;
 const MOST_KEPT = 1000;
 
 export function makeSessionAuthority(now = Date.now()): SessionAuthority {
@@ -142,7 +142,7 @@ function certificate(issuer: Issuer, key: KeyObject, subject: string, own: reado
     der(TAG.integer, serial),
     ECDSA_SHA256,
     commonName(issuer.name),
-    sequence(time(issuer.now - DAY), time(issuer.now + LIFE)),
+    sequence(time(issuer.now - DAY_MS), time(issuer.now + LIFETIME_MS)),
     commonName(subject),
     publicBytes(key),
     der(0xa3, sequence(...extensions)),

@@ -18,7 +18,7 @@ import { verified } from "./reach-host.ts";
 import type { SessionAuthority } from "./session-authority.ts";
 
 /** A tunnel whose TLS ends here, and the connection to the host that its requests share. */
-interface Seen {
+interface EndedTunnel {
   readonly judged: Judged;
   readonly agent: HostAgent;
 }
@@ -32,7 +32,7 @@ export class TlsEnding {
   readonly #authority: SessionAuthority;
   readonly #server: Server;
   readonly #turns: Turns;
-  readonly #tunnels = new WeakMap<Socket, Seen>();
+  readonly #tunnels = new WeakMap<Socket, EndedTunnel>();
 
   constructor(gate: EgressGate, authority: SessionAuthority) {
     this.#gate = gate;

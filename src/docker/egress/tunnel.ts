@@ -39,7 +39,7 @@ const overBudget = (what: string, most: number): Denial => ({
 });
 
 /** The hello of a tunnel, with all bytes that came with it. */
-export interface HelloCame {
+export interface ReceivedHello {
   readonly hello: ClientHello;
   readonly bytes: Buffer;
 }
@@ -49,10 +49,10 @@ export function awaitHello(
   client: Socket,
   head: Buffer,
   withinMs: number,
-): Promise<HelloCame | Denial | null> {
-  const { promise, resolve } = Promise.withResolvers<HelloCame | Denial | null>();
+): Promise<ReceivedHello | Denial | null> {
+  const { promise, resolve } = Promise.withResolvers<ReceivedHello | Denial | null>();
   let bytes = head;
-  const settle = (found: HelloCame | Denial | null): void => {
+  const settle = (found: ReceivedHello | Denial | null): void => {
     clearTimeout(timer);
     client.pause();
     client.off("data", onData).off("end", onEnd).off("close", onEnd);
@@ -82,7 +82,7 @@ export function awaitHello(
 /** A fatal TLS alert, so that the program reports more than a closed connection. */
 export const ACCESS_DENIED = Buffer.from([21, 3, 3, 0, 2, 2, 49]);
 
-interface Ends {
+interface TunnelEnds {
   readonly client: Socket;
   readonly server: Socket;
 }
@@ -93,7 +93,7 @@ interface Ends {
  * itself.
  */
 export function splice(
-  { client, server }: Ends,
+  { client, server }: TunnelEnds,
   meter: ByteMeter,
   line: OpenLine,
   { idleMs, second }: { readonly idleMs: number; readonly second: SecondHello },

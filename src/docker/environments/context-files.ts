@@ -32,13 +32,13 @@ export interface ContextMatch {
 export type Context = ReadonlyMap<string, ContextSource>;
 
 const MOST_FILES = 500;
-const MOST_LOOKED_AT = 5000;
+const MOST_NAMES = 5000;
 const MAX_FILE = 16 * 2 ** 20;
 const MAX_ALL = 48 * 2 ** 20;
-const DEEPEST = 16;
+const MAX_DEPTH = 16;
 const MAX_IGNORE = 2 ** 18;
 
-class Untaken extends Error {}
+class NotTaken extends Error {}
 
 export interface ContextPlace {
   /** The project's top, a real path. */
@@ -50,13 +50,13 @@ export interface ContextPlace {
 }
 
 export async function readContext(place: ContextPlace, sources: readonly string[]): Promise<Context> {
-  const reading = new Reading(place);
+  const reading = new ContextReader(place);
   const found = new Map<string, ContextSource>();
   for (const source of sources) if (!found.has(source)) found.set(source, await reading.source(source));
   return found;
 }
 
-class Reading {
+class ContextReader {
   readonly #place: ContextPlace;
   readonly #steps = new Steps();
   readonly #read = new Map<string, Omit<ContextFile, "below">>();
@@ -72,17 +72,17 @@ class Reading {
     try {
       this.#ignored ??= await this.#ignoring();
       const names = source.split("/").filter((name) => name !== "" && name !== ".");
-      if (names.includes("..")) throw new Untaken("it leads out of the build's context");
+      if (names.includes("..")) throw new NotTaken("it leads out of the build's context");
       if (this.#place.folder === "" && (names.length === 0 || names.join("/") === "*"))
-        throw new Untaken("it is the whole workspace, which set-up commands see as it is");
+        throw new NotTaken("it is the whole workspace, which set-up commands see as it is");
       const matches: ContextMatch[] = [];
       for (const match of await this.#expanded("", names)) matches.push(await this.#match(match));
       const some = matches.filter(({ files }) => files.length > 0);
       if (some.length === 0)
-        throw new Untaken("the build's context has nothing of this name that is not left out");
+        throw new NotTaken("the build's context has nothing of this name that is not left out");
       return some;
     } catch (thrown) {
-      if (thrown instanceof Untaken || thrown instanceof TooManySteps) return thrown.message;
+      if (thrown instanceof NotTaken || thrown instanceof TooManySteps) return thrown.message;
       throw thrown;
     }
   }
@@ -94,7 +94,7 @@ class Reading {
     const at = (each: string): string => (before === "" ? each : `${before}/${each}`);
     if (!isPattern(name)) return this.#expanded(at(name), rest);
     const glob = globOf(name, false);
-    if (glob === undefined) throw new Untaken(`${name} is no pattern`);
+    if (glob === undefined) throw new NotTaken(`${name} is no pattern`);
     const found: string[] = [];
     for (const each of (await this.#names(before)).filter((one) => glob.matches(one, this.#steps)))
       found.push(...(await this.#expanded(at(each), rest)));
@@ -114,7 +114,7 @@ class Reading {
   }
 
   async #folder(folder: string, top: string, into: ContextFile[]): Promise<void> {
-    if (folder.split("/").length > DEEPEST) throw new Untaken(`${folder} lies too deep`);
+    if (folder.split("/").length > MAX_DEPTH) throw new NotTaken(`${folder} lies too deep`);
     for (const name of await this.#names(folder)) {
       const file = folder === "" ? name : `${folder}/${name}`;
       const kind = await this.#look(file);
@@ -127,14 +127,13 @@ class Reading {
   async #names(folder: string): Promise<readonly string[]> {
     const at = path.join(this.#place.top, this.#place.folder, folder);
     if ((await realpath(at).catch(() => at)) !== at)
-      throw new Untaken(
+      throw new NotTaken(
         `${folder === "" ? "its context" : folder} is a link, or a folder on the way to it is`,
       );
     const there: readonly string[] = await readdir(at).catch(() => []);
     const names = there.toSorted();
     this.#looked += names.length;
-    if (this.#looked > MOST_LOOKED_AT)
-      throw new Untaken(`there are more than ${MOST_LOOKED_AT} names to look at`);
+    if (this.#looked > MOST_NAMES) throw new NotTaken(`there are more than ${MOST_NAMES} names to look at`);
     return names;
   }
 
@@ -142,14 +141,14 @@ class Reading {
     const stats = await lstat(path.join(this.#place.top, this.#place.folder, file)).catch(
       (thrown: unknown) => {
         if (["ENOENT", "ENOTDIR"].includes(errorCode(thrown) ?? "")) return undefined;
-        throw new Untaken(`${file} cannot be looked at: ${reasonOf(thrown)}`);
+        throw new NotTaken(`${file} cannot be looked at: ${reasonOf(thrown)}`);
       },
     );
     if (stats === undefined) return "missing";
     if (stats.isDirectory()) return "folder";
     if (this.#isIgnored(file)) return "file";
-    if (stats.isSymbolicLink()) throw new Untaken(`${file} is a link`);
-    if (!stats.isFile()) throw new Untaken(`${file} is a pipe or a device, not a file`);
+    if (stats.isSymbolicLink()) throw new NotTaken(`${file} is a link`);
+    if (!stats.isFile()) throw new NotTaken(`${file} is a pipe or a device, not a file`);
     return "file";
   }
 
@@ -160,15 +159,15 @@ class Reading {
   async #file(file: string): Promise<Omit<ContextFile, "below">> {
     const there = this.#read.get(file);
     if (there !== undefined) return there;
-    if (this.#read.size >= MOST_FILES) throw new Untaken(`more than ${MOST_FILES} files would be taken`);
+    if (this.#read.size >= MOST_FILES) throw new NotTaken(`more than ${MOST_FILES} files would be taken`);
     // Each file becomes a line of a list, and its name is shown.
-    if (/[\p{Cc}\uFFFD]|^ | $/u.test(file) || file.length > 300) throw new Untaken("a file has an odd name");
+    if (/[\p{Cc}\uFFFD]|^ | $/u.test(file) || file.length > 300) throw new NotTaken("a file has an odd name");
     const from = path.posix.join(this.#place.folder, file);
     const read = await readBelow(this.#place.top, from).catch((thrown: unknown) => {
-      throw thrown instanceof Untaken ? thrown : new Untaken(`${file} cannot be read: ${reasonOf(thrown)}`);
+      throw thrown instanceof NotTaken ? thrown : new NotTaken(`${file} cannot be read: ${reasonOf(thrown)}`);
     });
     this.#bytes += read.bytes.length;
-    if (this.#bytes > MAX_ALL) throw new Untaken(`more than ${formatSize(MAX_ALL)} would be taken`);
+    if (this.#bytes > MAX_ALL) throw new NotTaken(`more than ${formatSize(MAX_ALL)} would be taken`);
     this.#read.set(file, read);
     return read;
   }
@@ -179,7 +178,7 @@ class Reading {
       const text = await readRegular(path.join(top, name), { links: "refuse", max: MAX_IGNORE }).catch(
         (thrown: unknown) => {
           if (errorCode(thrown) === "ENOENT") return undefined;
-          throw new Untaken(`${name} cannot be read: ${reasonOf(thrown)}`);
+          throw new NotTaken(`${name} cannot be read: ${reasonOf(thrown)}`);
         },
       );
       if (text !== undefined) return ignoredBy(text.toString("utf8"));
@@ -196,7 +195,7 @@ async function readBelow(top: string, file: string): Promise<Omit<ContextFile, "
     path.isAbsolute(file) ||
     (await realpath(path.dirname(at))) !== path.dirname(at)
   )
-    throw new Untaken(`a folder on the way to ${file} is a link`);
+    throw new NotTaken(`a folder on the way to ${file} is a link`);
   const bytes = await readRegular(at, { links: "refuse", max: MAX_FILE });
   const executable = ((await lstat(at)).mode & 0o111) !== 0;
   return { path: file, bytes, executable, sha256: createHash("sha256").update(bytes).digest("hex") };

@@ -1,7 +1,7 @@
 import { lastName } from "../../core/text/file-paths.ts";
 import { fieldsIn } from "../../core/text/json-values.ts";
 import { ECOSYSTEMS, type Folder, type Needs, TOP } from "./ecosystems.ts";
-import { EMPTY_RECIPE, type FoundRecipe, type Recipe, type Taken, type Toolchain } from "./recipe.ts";
+import { EMPTY_RECIPE, type FoundRecipe, type Recipe, type TakenItem, type Toolchain } from "./recipe.ts";
 import { VERSION_FILES } from "./version-files.ts";
 
 /** A file of the workspace that says what the project needs; a long text is cut. */
@@ -19,7 +19,7 @@ const MAX_FOLDERS = 24;
 /** Pure. What the files of a workspace need, and which file said so. Only checked names get into commands. */
 export function detectRecipe(files: readonly ProjectFile[]): FoundRecipe {
   const folders = foldersOf(files);
-  const found = new Finding(covers(folders));
+  const found = new RecipeFinder(covers(folders));
   for (const [folder, content] of folders) found.versions(folder, content);
   for (const [folder, content] of folders)
     for (const [name, read] of Object.entries(ECOSYSTEMS)) {
@@ -88,10 +88,10 @@ const PACKAGES: Readonly<Record<Toolchain, readonly string[]>> = {
   ruby: ["ruby-full", "g++"],
 };
 
-class Finding {
+class RecipeFinder {
   readonly #covers: Covers;
-  readonly #taken: Taken[] = [];
-  readonly #notTaken: Taken[] = [];
+  readonly #taken: TakenItem[] = [];
+  readonly #notTaken: TakenItem[] = [];
   readonly #versions = new Map<Toolchain, { readonly version: string; readonly from: string }>();
   readonly #toolchains: Partial<Record<Toolchain, string | null>> = {};
   #recipe: Recipe = EMPTY_RECIPE;
@@ -113,7 +113,7 @@ class Finding {
     for (const [name, read] of Object.entries(VERSION_FILES)) {
       const text = content.get(name);
       for (const { toolchain, version } of text === undefined ? [] : read(text)) {
-        const [from, first] = [at(folder, name), this.#versions.get(toolchain)];
+        const [from, first] = [pathIn(folder, name), this.#versions.get(toolchain)];
         if (first === undefined) this.#versions.set(toolchain, { version, from });
         else if (folder === "." ? false : !`${first.version}.`.startsWith(`${version}.`))
           this.#leave(
@@ -125,7 +125,7 @@ class Finding {
   }
 
   project(ecosystem: string, folder: string, needs: Needs): void {
-    const from = at(folder, needs.from);
+    const from = pathIn(folder, needs.from);
     if ((this.#covers[ecosystem] ?? []).some((parent) => isBelow(folder, parent))) {
       // Members of a workspace may get a folder of their own beside the shared one.
       if (ecosystem === "node") this.#folders(folder, ["node_modules"], from);
@@ -177,7 +177,7 @@ class Finding {
   }
 
   #folders(folder: string, names: readonly string[], from: string): void {
-    for (const name of names.map((each) => at(folder, each))) {
+    for (const name of names.map((each) => pathIn(folder, each))) {
       const { folders } = this.#recipe;
       if (folders.includes(name)) continue;
       if (folders.length >= MAX_FOLDERS)
@@ -196,4 +196,4 @@ class Finding {
   }
 }
 
-const at = (folder: string, name: string): string => (folder === "." ? name : `${folder}/${name}`);
+const pathIn = (folder: string, name: string): string => (folder === "." ? name : `${folder}/${name}`);

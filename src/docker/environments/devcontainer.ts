@@ -9,7 +9,7 @@ import {
   type Recipe,
   recipeSchema,
   type SetupStep,
-  type Taken,
+  type TakenItem,
 } from "./recipe.ts";
 
 /**
@@ -28,7 +28,7 @@ export function readDevcontainer(
   const root = parseTree(text.replace(/^\uFEFF/, " "), errors, { allowTrailingComma: true });
   if (root?.type !== "object" || errors.length > 0) return `${from}: no JSON object with comments`;
   const value = getNodeValue(root) as Readonly<Record<string, unknown>>;
-  const taking = new Taking(from);
+  const taking = new DevcontainerReader(from);
   const fault =
     dockerfile === undefined ? undefined : taking.dockerfile(dockerfile, { build: value["build"], context });
   if (fault !== undefined) return fault;
@@ -117,9 +117,9 @@ const REASONS: Readonly<Record<string, string>> = {
   remoteEnv: "it is for programs that an editor starts; use containerEnv",
 };
 
-class Taking {
-  readonly taken: Taken[] = [];
-  readonly notTaken: Taken[] = [];
+class DevcontainerReader {
+  readonly taken: TakenItem[] = [];
+  readonly notTaken: TakenItem[] = [];
   readonly #from: string;
   readonly #steps = new Map<CommandKey, readonly SetupStep[]>();
   #image: string | null = null;
@@ -160,7 +160,7 @@ class Taking {
     return undefined;
   }
 
-  #takeLines(lines: readonly DockerfileLine[], { what, from }: Taken): void {
+  #takeLines(lines: readonly DockerfileLine[], { what, from }: TakenItem): void {
     for (const { run, files = [] } of lines) {
       this.taken.push({ what: `a line of ${what}: ${run}`, from });
       for (const file of files)

@@ -1,6 +1,6 @@
 import type { Context, ContextMatch } from "./context-files.ts";
 import { filled, joined, quoted, type Scope, unquoted, wordsOf } from "./dockerfile-words.ts";
-import { isTaken, type TakenPaths, USER_FORM } from "./recipe.ts";
+import { isPlaceOrPattern, type TakenPaths, USER_FORM } from "./recipe.ts";
 
 /**
  * COPY and ADD of a Dockerfile: texts that are written in it, downloads, files of the build's context, each pinned by
@@ -20,19 +20,19 @@ export interface CopiedFile {
   readonly owner?: string;
 }
 
-interface BroughtLine {
+interface CopyLine {
   readonly run: string;
   readonly files?: readonly CopiedFile[];
   readonly from?: TakenPaths;
 }
 
-interface Brought {
-  readonly lines: readonly BroughtLine[];
+interface CopyResult {
+  readonly lines: readonly CopyLine[];
   readonly why?: string;
   readonly sources: readonly string[];
 }
 
-interface Bringing {
+interface CopyInstruction {
   readonly name: string;
   readonly rest: string;
   readonly line: number;
@@ -51,29 +51,31 @@ const FLAGS: Readonly<Record<string, readonly string[]>> = {
 };
 const NO_FILES = "no file of the repository is in the system layer; set-up commands see the workspace";
 
-export function broughtBy(bringing: Bringing): Brought {
+export function linesOfCopy(bringing: CopyInstruction): CopyResult {
   const { name, folder, scope, body } = bringing;
   const { flags, plain, to, sources } = readWords(bringing);
   const odd = [...flags.keys()].find((flag) => FLAGS[name]?.includes(flag) !== true);
-  if (odd !== undefined) return none(`--${odd} is not known`);
-  if (sources.length === 0) return none("it names no file and no place");
+  if (odd !== undefined) return notTaken(`--${odd} is not known`);
+  if (sources.length === 0) return notTaken("it names no file and no place");
   const isFolder = /(?:^|\/)\.{0,2}$/.test(to);
   const place = { to: isFolder ? `${joined(folder, to)}/`.replace("//", "/") : joined(folder, to), flags };
-  if (sources.length > 1 && !isFolder) return none("several files go into a folder, with a slash behind it");
+  if (sources.length > 1 && !isFolder)
+    return notTaken("several files go into a folder, with a slash behind it");
   const from = flags.get("from");
-  if (from !== undefined) return taken(sources, place, { ...bringing, from });
+  if (from !== undefined) return fromStage(sources, place, { ...bringing, from });
   if (body !== undefined) {
-    const written = writtenThere(sources, place, { plain, body, scope });
+    const written = inlineLine(sources, place, { plain, body, scope });
     return written === undefined
-      ? none("a text goes there alone")
+      ? notTaken("a text goes there alone")
       : { lines: [{ run: written }], sources: [] };
   }
   if (sources.some((source) => /^(?:[\w+.-]+:\/\/|git@)/.test(source))) {
-    const lines = name === "ADD" ? fetched(sources, place) : undefined;
-    if (lines === undefined) return none("only ADD fetches, single files over http and https, by a sha256");
+    const lines = name === "ADD" ? downloadLines(sources, place) : undefined;
+    if (lines === undefined)
+      return notTaken("only ADD fetches, single files over http and https, by a sha256");
     return { lines: lines.map((run) => ({ run })), sources: [] };
   }
-  return copied(sources, place, bringing);
+  return fromContext(sources, place, bringing);
 }
 
 interface Words {
@@ -83,7 +85,7 @@ interface Words {
   readonly sources: readonly string[];
 }
 
-function readWords({ rest, line, scope }: Bringing): Words {
+function readWords({ rest, line, scope }: CopyInstruction): Words {
   const [given = ""] = /^(?:--\S+\s+)+/.exec(rest) ?? [];
   const flags = new Map(
     Array.from(given.matchAll(/(?<!\S)--([\w-]+)(?:=(\S+))?\s/g), ([, flag = "", value = ""]) => [
@@ -97,14 +99,18 @@ function readWords({ rest, line, scope }: Bringing): Words {
   return { flags, plain, to, sources: sources.toReversed() };
 }
 
-const none = (why: string): Brought => ({ lines: [], why, sources: [] });
+const notTaken = (why: string): CopyResult => ({ lines: [], why, sources: [] });
 
 /** Archives that ADD unpacks, recognized by their usual names. */
 const ARCHIVE = /\.(?:tar|tgz|tbz2?|txz|tar\.(?:gz|bz2|xz))$/i;
 const MODE = /^[0-7]{3,4}$/;
 const UNPACKED = "/run/harness-unpacked";
 
-function copied(sources: readonly string[], place: Place, { name, rest, context }: Bringing): Brought {
+function fromContext(
+  sources: readonly string[],
+  place: Place,
+  { name, rest, context }: CopyInstruction,
+): CopyResult {
   const [owner, mode] = [place.flags.get("chown"), place.flags.get("chmod")];
   const found = sources.map((source) => context?.get(source));
   const wrong = found.find((each) => typeof each === "string");
@@ -130,7 +136,7 @@ function copied(sources: readonly string[], place: Place, { name, rest, context 
   const files = matches.flatMap((match) =>
     match.files.map((file) => ({
       path: file.path,
-      ...(archives.length > 0 ? { to: `${UNPACKED}/${file.below}` } : placed(match, file.below, place.to)),
+      ...(archives.length > 0 ? { to: `${UNPACKED}/${file.below}` } : placeOf(match, file.below, place.to)),
       sha256: file.sha256,
       mode: mode ?? (file.executable ? "755" : "644"),
       ...(owner === undefined ? {} : { owner }),
@@ -138,32 +144,32 @@ function copied(sources: readonly string[], place: Place, { name, rest, context 
   );
   const run =
     archives.length === 0
-      ? asTold({ name, rest })
+      ? asComment({ name, rest })
       : `mkdir -p ${quoted(place.to)} && for each in ${UNPACKED}/*; do tar -xf "$each" -C ${quoted(place.to)} || exit; done; rm -rf ${UNPACKED}`;
   return { lines: [{ run, files }], sources };
 }
 
-const asTold = ({ name, rest }: Pick<Bringing, "name" | "rest">): string =>
+const asComment = ({ name, rest }: Pick<CopyInstruction, "name" | "rest">): string =>
   `: ${quoted(`${name} ${rest}`.slice(0, 400))}`;
 
 /** Files of a stage: its places by name or by pattern, but not the whole stage. */
-function taken(
+function fromStage(
   sources: readonly string[],
   place: Place,
-  { from, body, stageOf, ...given }: Bringing & { readonly from: string },
-): Brought {
+  { from, body, stageOf, ...given }: CopyInstruction & { readonly from: string },
+): CopyResult {
   const paths = sources.map((source) => joined("/", source));
-  if (body !== undefined) return none("a text is none of a stage's files");
+  if (body !== undefined) return notTaken("a text is none of a stage's files");
   if (paths.some((each) => /^\/\**$/.test(each)))
-    return none("the whole of another image is not taken: start from it, or name what is needed of it");
-  const odd = paths.find((each) => !isTaken(each));
-  if (odd !== undefined) return none(`${odd} is no pattern`);
-  if (!isOwned(place)) return none(NO_OWNER);
+    return notTaken("the whole of another image is not taken: start from it, or name what is needed of it");
+  const odd = paths.find((each) => !isPlaceOrPattern(each));
+  if (odd !== undefined) return notTaken(`${odd} is no pattern`);
+  if (!isOwned(place)) return notTaken(NO_OWNER);
   const stage = stageOf(from);
-  if (typeof stage === "string") return none(stage);
+  if (typeof stage === "string") return notTaken(stage);
   const [owner, mode] = [place.flags.get("chown"), place.flags.get("chmod")];
   const own = { ...(mode === undefined ? {} : { mode }), ...(owner === undefined ? {} : { owner }) };
-  return { lines: [{ run: asTold(given), from: { stage, paths, to: place.to, ...own } }], sources: [] };
+  return { lines: [{ run: asComment(given), from: { stage, paths, to: place.to, ...own } }], sources: [] };
 }
 
 const NO_OWNER = "its owner or mode is none by name or number";
@@ -175,7 +181,7 @@ const isOwned = ({ flags }: Place): boolean =>
  * A folder's content goes below `to`; a file goes into the folder `to` or becomes `to`; if the image has a folder
  * there, the file goes into that folder.
  */
-function placed(match: ContextMatch, below: string, to: string): Pick<CopiedFile, "to" | "within"> {
+function placeOf(match: ContextMatch, below: string, to: string): Pick<CopiedFile, "to" | "within"> {
   if (match.isFolder) return { to: `${to}/${below}`.replaceAll(/\/+/g, "/") };
   return to.endsWith("/") ? { to: to + below } : { to, within: below };
 }
@@ -186,16 +192,16 @@ interface Place {
   readonly flags: ReadonlyMap<string, string>;
 }
 
-interface Writing {
+interface InlineText {
   readonly plain: string;
   readonly body: string;
   readonly scope: Scope;
 }
 
-function writtenThere(
+function inlineLine(
   sources: readonly string[],
   place: Place,
-  { plain, body, scope }: Writing,
+  { plain, body, scope }: InlineText,
 ): string | undefined {
   const word = /^<<-?(["']?)([\w.-]+)\1\s/.exec(plain);
   if (sources.length !== 1 || word === null || place.flags.has("checksum")) return undefined;
@@ -215,7 +221,7 @@ function putAt({ to, flags }: Place, file: string, make: (at: string) => string,
   ].join(" && ");
 }
 
-function fetched(sources: readonly string[], place: Place): readonly string[] | undefined {
+function downloadLines(sources: readonly string[], place: Place): readonly string[] | undefined {
   const sum = place.flags.get("checksum");
   if (sum !== undefined && (sources.length > 1 || !/^sha256:[0-9a-f]{64}$/.test(sum))) return undefined;
   const lines = sources.map((source) => {

@@ -1,5 +1,5 @@
 import type { Context } from "./context-files.ts";
-import { broughtBy, type CopiedFile } from "./dockerfile-copies.ts";
+import { linesOfCopy, type CopiedFile } from "./dockerfile-copies.ts";
 import { Fault, filled, joined, quoted, unquoted, wordsOf } from "./dockerfile-words.ts";
 import { type TakenPaths, USER_FORM } from "./recipe.ts";
 
@@ -51,7 +51,7 @@ interface DockerfileBuild {
 /** The content of a Dockerfile, or a text that says why it cannot be used. */
 export function readDockerfile(text: string, build: DockerfileBuild = {}): ReadDockerfile | string {
   try {
-    return new Reading(build).read(text);
+    return new DockerfileReader(build).read(text);
   } catch (thrown) {
     if (thrown instanceof Fault) return thrown.message;
     throw thrown;
@@ -138,13 +138,13 @@ interface Stage {
   readonly notTaken: string[];
 }
 
-const NOTHING = new Set(["LABEL", "MAINTAINER", "CMD", "ENTRYPOINT", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK"]);
+const IGNORED = new Set(["LABEL", "MAINTAINER", "CMD", "ENTRYPOINT", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK"]);
 const REASONS: Readonly<Record<string, string>> = {
   VOLUME: "folders are kept by the recipe",
   ONBUILD: "nothing is built from it",
 };
 
-class Reading {
+class DockerfileReader {
   readonly #build: DockerfileBuild;
   readonly #stages: Stage[] = [];
   /** Arguments before the first FROM. */
@@ -184,7 +184,7 @@ class Reading {
     if (name === "ARG") return this.#arg(rest, line, stage);
     if (stage === undefined) throw new Fault(`line ${line}: ${name} before FROM`);
     const reason = REASONS[name];
-    if (NOTHING.has(name)) return undefined;
+    if (IGNORED.has(name)) return undefined;
     // All values of one instruction see the variables from before it.
     if (name === "ENV")
       Object.assign(
@@ -241,7 +241,7 @@ class Reading {
   }
 
   #bring({ name, rest, line, body }: Instruction, stage: Stage): void {
-    const brought = broughtBy({
+    const brought = linesOfCopy({
       name,
       rest,
       line,

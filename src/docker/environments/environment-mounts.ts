@@ -45,7 +45,7 @@ export interface MountRequest {
   readonly onWarning: (text: string) => void;
 }
 
-interface Mounted {
+interface MountedEnvironment {
   readonly volumes: BoxPlan["volumes"];
   /** Called after the container is gone. */
   readonly remove: () => Promise<void>;
@@ -55,7 +55,10 @@ interface Mounted {
 const layersId = (session: string): string => `${session}.env`;
 
 /** Makes the volumes of one box: a layer of the box's own lies over what was installed, and is removed with the box. */
-export async function mountEnvironment(environment: BoxEnvironment, request: MountRequest): Promise<Mounted> {
+export async function mountEnvironment(
+  environment: BoxEnvironment,
+  request: MountRequest,
+): Promise<MountedEnvironment> {
   const { workspace } = request;
   const shown = await mountable(environment, request);
   const folders = { remove: () => removeMountPoints(environment, workspace.path, request.alone) };
@@ -147,14 +150,14 @@ export async function emptyLayers(
   folder: string,
   labels: Readonly<Record<string, string>>,
 ): Promise<void> {
-  for (let index = 0; index < MOST; index += 1) {
+  for (let index = 0; index < MAX_LAYERS; index += 1) {
     const layer = path.join(folder, String(index));
     if ((await lstat(layer).catch(() => undefined)) === undefined) return;
     await emptyWork(engine, layer, labels);
   }
 }
 
-const MOST = 64;
+const MAX_LAYERS = 64;
 
 /** Leaves out volumes that cannot be mounted at their place in the workspace. */
 async function mountable(
@@ -171,7 +174,9 @@ async function mountable(
     onWarning(`${target} is not the environment's: ${why}`);
   }
   if (made.length > 0)
-    await writeFile(notes, [...new Set([...(await noted(notes)), ...made])].join("\n"), { mode: 0o600 });
+    await writeFile(notes, [...new Set([...(await notedFolders(notes)), ...made])].join("\n"), {
+      mode: 0o600,
+    });
   return volumes.filter(({ target }) => !refused.has(target));
 }
 
@@ -203,7 +208,7 @@ async function mountPoint(
   }
 }
 
-const noted = async (notes: string): Promise<readonly string[]> =>
+const notedFolders = async (notes: string): Promise<readonly string[]> =>
   (await readFile(notes, "utf8").catch(() => "")).split("\n").filter((line) => line !== "");
 
 /** Removes empty folders that were made as mount points, once nobody else can have mounted something on them. */
@@ -213,7 +218,7 @@ async function removeMountPoints(
   alone: boolean,
 ): Promise<void> {
   if (!alone) return;
-  for (const folder of [...(await noted(notes))].toReversed())
+  for (const folder of [...(await notedFolders(notes))].toReversed())
     if (isInside(root, folder)) await rmdir(folder).catch(() => undefined);
 }
 
@@ -222,6 +227,6 @@ export const forgetMountPoints = async (notes: string, root: string): Promise<vo
   removeMountPoints({ notes }, root, true);
 
 /** Leaves out protected paths below these folders: mounts cover the host's folders, so the box does not see them. */
-export function besides(targets: readonly string[], paths: readonly string[]): readonly string[] {
+export function outsideOf(targets: readonly string[], paths: readonly string[]): readonly string[] {
   return paths.filter((file) => !targets.some((target) => isInside(target, file)));
 }

@@ -77,10 +77,10 @@ const environmentsIn = (stateDir: string): string => path.join(stateDir, "enviro
 /** `workspace` is a real path. */
 export function filesOf(stateDir: string, workspace: string, name: string): EnvironmentFiles {
   const id = createHash("sha256").update(`${workspace}\0${name}`).digest("hex").slice(0, 12);
-  return at(stateDir, id);
+  return environmentFiles(stateDir, id);
 }
 
-function at(stateDir: string, id: string): EnvironmentFiles {
+function environmentFiles(stateDir: string, id: string): EnvironmentFiles {
   const folder = path.join(environmentsIn(stateDir), id);
   const inside = (name: string): string => path.join(folder, name);
   return { id, folder, log: inside("log"), points: inside("points"), lock: inside("lock") };
@@ -120,5 +120,5 @@ export const forgetEnvironment = ({ folder }: EnvironmentFiles): Promise<void> =
 /** All environments of this state folder, unfinished ones too. */
 export async function environmentFolders(stateDir: string): Promise<readonly EnvironmentFiles[]> {
   const names = await readdir(environmentsIn(stateDir)).catch(() => []);
-  return names.filter((name) => /^[0-9a-f]{12}$/.test(name)).map((id) => at(stateDir, id));
+  return names.filter((name) => /^[0-9a-f]{12}$/.test(name)).map((id) => environmentFiles(stateDir, id));
 }

@@ -7,7 +7,7 @@ import { CACHE } from "./tool-variables.ts";
 /** What package managers have put into a box, according to their own lists and the names of what they keep. */
 
 /** Not searched: build output, what a manager fetched for its own use, and the inside of packages. */
-const CLOSED = [
+const SKIPPED_PATHS = [
   ".git",
   "__pycache__",
   "target",
@@ -22,7 +22,7 @@ const CLOSED = [
 ] as const;
 
 /** Names that identify a package by themselves. */
-const TELLING = [
+const PACKAGE_PATHS = [
   "*/node_modules/.pnpm/*@*",
   "*/site-packages/*.dist-info",
   "*/registry/cache/*.crate",
@@ -45,20 +45,20 @@ const LISTS = [
 const anyOf = (patterns: readonly string[]): string =>
   patterns.map((each) => `${each.includes("/") ? "-path" : "-name"} '${each}'`).join(" -o ");
 
-const CONTENT = 4 * 2 ** 20;
+const CONTENT_BYTES = 4 * 2 ** 20;
 
 /** Prints `P` and a path, or `F` and the path of a list followed by its lines, each after a `|`. */
-const LOOK = String.raw`command -v find head sed >/dev/null || exit 3
-find "$@" '(' ${anyOf(TELLING)} ')' -prune -print -o -type d '(' ${anyOf(CLOSED)} ')' -prune -o -type f '(' ${anyOf(LISTS)} ')' -print 2>/dev/null |
+const LIST_SCRIPT = String.raw`command -v find head sed >/dev/null || exit 3
+find "$@" '(' ${anyOf(PACKAGE_PATHS)} ')' -prune -print -o -type d '(' ${anyOf(SKIPPED_PATHS)} ')' -prune -o -type f '(' ${anyOf(LISTS)} ')' -print 2>/dev/null |
 while IFS= read -r each; do
   case $each in
-    ${LISTS.join("|")}) printf 'F%s\n' "$each"; head -c ${CONTENT} "$each" | sed 's/^/|/'; echo ;;
+    ${LISTS.join("|")}) printf 'F%s\n' "$each"; head -c ${CONTENT_BYTES} "$each" | sed 's/^/|/'; echo ;;
     *) printf 'P%s\n' "$each" ;;
   esac
 done`;
 
 const LIMIT_MS = 30_000;
-const OUTPUT = 32 * 2 ** 20;
+const OUTPUT_BYTES = 32 * 2 ** 20;
 
 export interface ListedPackages {
   readonly packages: readonly Package[];
@@ -75,8 +75,8 @@ export async function listPackages(
   folders: readonly string[],
   signal: AbortSignal,
 ): Promise<ListedPackages | undefined> {
-  const words = ["sh", "-c", LOOK, "sh", ...folders, BOX_HOME, CACHE, ADDED_PACKAGES];
-  const keep = { head: OUTPUT, tail: 0 };
+  const words = ["sh", "-c", LIST_SCRIPT, "sh", ...folders, BOX_HOME, CACHE, ADDED_PACKAGES];
+  const keep = { head: OUTPUT_BYTES, tail: 0 };
   const ended = await box.exec({ words, timeoutMs: LIMIT_MS, keep }, signal).catch(() => undefined);
   if (ended === undefined || (ended.exit_code !== 0 && !ended.timed_out)) return undefined;
   const packages = packagesIn(Buffer.from(ended.stdout.head).toString("utf8"));
@@ -118,7 +118,11 @@ function* entriesIn(output: string): Generator<readonly [place: string, content?
 }
 
 /** The two groups are the name, as a manager writes it in a path, and the version. */
-const NAMED: readonly (readonly [ecosystem: string, form: RegExp, name?: (written: string) => string])[] = [
+const PATH_FORMS: readonly (readonly [
+  ecosystem: string,
+  form: RegExp,
+  name?: (written: string) => string,
+])[] = [
   ["npm", /\/\.pnpm\/((?:@[^/@+]+\+)?[^/@]+)@([^/_(]+)[^/]*$/, (written) => written.replace("+", "/")],
   ["pip", /\/site-packages\/([^/]+)-([^/-]+)\.dist-info$/, (written) => written.replaceAll("_", "-")],
   ["cargo", /\/registry\/cache\/[^/]+\/([^/]+?)-(\d+\.\d+\.\d+[^/]*)\.crate$/],
@@ -144,7 +148,7 @@ function coordinates(written: string): string {
 }
 
 function byName(place: string, add: Add): void {
-  for (const [ecosystem, form, name = (written: string) => written] of NAMED) {
+  for (const [ecosystem, form, name = (written: string) => written] of PATH_FORMS) {
     const [, written, version] = form.exec(place) ?? [];
     if (written !== undefined) return add(ecosystem, name(written), version);
   }
@@ -182,7 +186,7 @@ const entriesOf = (value: unknown): readonly (readonly [string, unknown])[] =>
   typeof value === "object" && value !== null ? Object.entries(value) : [];
 
 /** The most packages that are named; all of them are counted. */
-const NAMED_MOST = 500;
+const MOST_NAMED = 500;
 
 const keyOf = ({ ecosystem, name, version }: Package): string => `${ecosystem} ${name} ${version}`;
 
@@ -193,7 +197,7 @@ export function installedSince(before: readonly Package[], { packages, whole }: 
   return {
     total: packages.length,
     new: fresh.length,
-    packages: fresh.slice(0, NAMED_MOST),
+    packages: fresh.slice(0, MOST_NAMED),
     ...(whole ? {} : { incomplete: true as const }),
   };
 }

@@ -39,7 +39,7 @@ export function globOf(pattern: string, deep: boolean): Glob | undefined {
       let at = new Set([0]);
       for (const token of tokens) {
         steps.take(path.length + 1);
-        at = advanced(token, path, at);
+        at = advance(token, path, at);
         if (at.size === 0) return false;
       }
       return at.has(path.length);
@@ -106,13 +106,13 @@ function classOf(text: string): (char: string) => boolean {
   return (char) => char !== "/" && ranges.some(([from, to]) => char >= from && char <= to) !== not;
 }
 
-function advanced(token: Token, path: string, from: ReadonlySet<number>): Set<number> {
+function advance(token: Token, path: string, from: ReadonlySet<number>): Set<number> {
   if (token.kind === "any" || token.kind === "folders" || token.kind === "name")
     return spread(token.kind, path, from);
   const to = new Set<number>();
   for (const at of from) {
     const char = path[at];
-    if (char !== undefined && holds(token, char)) to.add(at + 1);
+    if (char !== undefined && matchesChar(token, char)) to.add(at + 1);
   }
   return to;
 }
@@ -131,7 +131,7 @@ function spread(kind: "any" | "folders" | "name", path: string, from: ReadonlySe
   return to;
 }
 
-const holds = (token: Token, char: string): boolean =>
+const matchesChar = (token: Token, char: string): boolean =>
   token.kind === "char" ? token.char === char : token.kind === "class" ? token.holds(char) : char !== "/";
 
 const MAX_LINES = 500;

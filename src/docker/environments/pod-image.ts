@@ -15,13 +15,13 @@ import { BLANK_LABELS, ENVIRONMENT_LABEL, ENVIRONMENT_REPOSITORY } from "./syste
 const FOLDER_NAME = "environment";
 
 /** The place in the image of the content of the volume with this number. */
-export const broughtFrom = (volume: number): string => `${RUNNER_FOLDER}/${FOLDER_NAME}/${volume}`;
+export const volumeFolder = (volume: number): string => `${RUNNER_FOLDER}/${FOLDER_NAME}/${volume}`;
 
-type Built = Pick<EnvironmentRecord, "id" | "key" | "made" | "image" | "volumes">;
+type BuiltEnvironment = Pick<EnvironmentRecord, "id" | "key" | "made" | "image" | "volumes">;
 
-interface Wanted {
+interface PodImageRequest {
   readonly engine: Engine;
-  readonly record: Built;
+  readonly record: BuiltEnvironment;
   /** The sandbox image: it has the runner, and it is the base of an environment without an image of its own. */
   readonly sandbox: string;
   /** The environment's own image belongs to somebody else and has no runner. */
@@ -38,16 +38,17 @@ interface Owner {
 }
 
 /** The tag of one build: another build with the same key has other files. */
-const tagOf = ({ id, made }: Built): string => `${tagBegin(id)}${Date.parse(made).toString(36)}-pod`;
+const tagOf = ({ id, made }: BuiltEnvironment): string =>
+  `${tagBegin(id)}${Date.parse(made).toString(36)}-pod`;
 const tagBegin = (id: string): string => `${ENVIRONMENT_REPOSITORY}:${id}-`;
 
 /** Returns the image's tag. An existing image is reused: a push that failed left it. */
-export async function podImage(wanted: Wanted): Promise<string> {
+export async function podImage(wanted: PodImageRequest): Promise<string> {
   const { engine, record } = wanted;
   const tag = tagOf(record);
   if (await imageIsThere(engine, tag)) return tag;
   try {
-    await make(wanted, tag);
+    await makeImage(wanted, tag);
     return tag;
   } catch (thrown) {
     wanted.signal.throwIfAborted();
@@ -61,7 +62,7 @@ export async function removePodImages(engine: Engine, id: string): Promise<void>
     if (tag.startsWith(tagBegin(id))) await removeSystemImage(engine, tag);
 }
 
-async function make(wanted: Wanted, tag: string): Promise<void> {
+async function makeImage(wanted: PodImageRequest, tag: string): Promise<void> {
   const { engine, record, sandbox, lacksRunner, owner, labels, signal } = wanted;
   await using whole = await unstartedContainer(engine, { image: record.image ?? sandbox, labels });
   if (lacksRunner) {

@@ -39,16 +39,16 @@ const MAX_FILES = 400;
 const TEXT_BYTES = 256 * 1024;
 const HASHED_BYTES = 64 * 2 ** 20;
 
-interface Found {
+interface FoundFiles {
   readonly files: readonly ProjectFile[];
   /** There are more folders or files than were read. */
   readonly more: boolean;
 }
 
 /** Reads these files down to a limited depth; no link is followed, and only regular files count. */
-export async function projectFiles(workspace: string): Promise<Found> {
+export async function projectFiles(workspace: string): Promise<FoundFiles> {
   const [names, more] = await namesIn(workspace);
-  const files = await Promise.all(names.slice(0, MAX_FILES).map((name) => read(workspace, name)));
+  const files = await Promise.all(names.slice(0, MAX_FILES).map((name) => readProjectFile(workspace, name)));
   return { files: files.filter((file) => file !== undefined), more: more || names.length > MAX_FILES };
 }
 
@@ -89,7 +89,7 @@ async function inFolder(workspace: string, folder: string): Promise<Entries> {
 }
 
 /** A file that is too large to hash counts by its size and time. */
-async function read(workspace: string, name: string): Promise<ProjectFile | undefined> {
+async function readProjectFile(workspace: string, name: string): Promise<ProjectFile | undefined> {
   try {
     await using opened = await openRegular(path.join(workspace, name), "refuse");
     const { handle, stats } = opened;

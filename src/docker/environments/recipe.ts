@@ -65,7 +65,7 @@ const copiedFile = z.strictObject({
 const MOST_STAGES = 16;
 
 /** A place in an image that is not the whole image, or a pattern of such places as in COPY. */
-export const isTaken = (value: string): boolean =>
+export const isPlaceOrPattern = (value: string): boolean =>
   isInside(value.slice(1)) &&
   !/^\/(?:\.|\**)$/.test(value) &&
   value.split("/").every((name) => !isPattern(name) || globOf(name, false) !== undefined);
@@ -79,7 +79,9 @@ const takenPaths = z.strictObject({
     .min(0)
     .max(MOST_STAGES - 1),
   paths: z
-    .array(place.refine(isTaken, "expected a place below the image's top, or a pattern of such places"))
+    .array(
+      place.refine(isPlaceOrPattern, "expected a place below the image's top, or a pattern of such places"),
+    )
     .min(1)
     .max(50),
   /** A folder if it ends with a slash. */
@@ -163,16 +165,16 @@ export type SetupStep = Recipe["setup"][number];
 export const EMPTY_RECIPE: Recipe = recipeSchema.parse({});
 
 /** One thing of a recipe, and the file that it came from. */
-export interface Taken {
+export interface TakenItem {
   readonly what: string;
   readonly from: string;
 }
 
 export interface FoundRecipe {
   readonly recipe: Recipe;
-  readonly taken: readonly Taken[];
+  readonly taken: readonly TakenItem[];
   /** Wishes in the files that this environment does not fulfil, each with the reason. */
-  readonly notTaken: readonly Taken[];
+  readonly notTaken: readonly TakenItem[];
 }
 
 function isInside(path: string): boolean {

@@ -68,7 +68,7 @@ export const STAGE_LABEL = "dev.harness.stage_state";
 export async function makeSystemLayer(request: LayerRequest): Promise<void> {
   const { engine, signal, steps, onStep } = request;
   await using things = new AsyncDisposableStack();
-  const { plan, network } = await planned(request, things);
+  const { plan, network } = await planLayer(request, things);
   const container = await verifiedContainer(engine, plan);
   things.defer(container.close);
   const stop = (): void => void container.close();
@@ -78,7 +78,7 @@ export async function makeSystemLayer(request: LayerRequest): Promise<void> {
     signal.throwIfAborted();
     onStep(step.title);
     const around = { network, request };
-    const before = await broughtFor(container.client, step, { ...around, labels: plan.labels });
+    const before = await bringFilesFor(container.client, step, { ...around, labels: plan.labels });
     await runStep(container.client, { ...step, script: `${before}${step.script}` }, around);
   }
   signal.throwIfAborted();
@@ -86,16 +86,16 @@ export async function makeSystemLayer(request: LayerRequest): Promise<void> {
   await commit(request, container.id);
 }
 
-interface Around {
+interface StepContext {
   readonly network: BoxNetwork | undefined;
   readonly request: LayerRequest;
 }
 
 /** Brings the files that the step's line expects; returns a script for the work that remains on them. */
-async function broughtFor(
+async function bringFilesFor(
   client: RunnerClient,
   { title, files, from }: SystemStep,
-  { labels, ...around }: Around & { readonly labels: BoxPlan["labels"] },
+  { labels, ...around }: StepContext & { readonly labels: BoxPlan["labels"] },
 ): Promise<string> {
   const { engine, stages, signal } = around.request;
   const image = from === undefined ? undefined : stages[from.stage];
@@ -107,7 +107,7 @@ async function broughtFor(
   return before;
 }
 
-async function planned(
+async function planLayer(
   { engine, root, uid, stateDir, image, limits, network }: LayerRequest,
   things: AsyncDisposableStack,
 ): Promise<{ readonly plan: BoxPlan; readonly network: BoxNetwork | undefined }> {
@@ -172,30 +172,34 @@ function packagesSeccomp(profile: string): string {
 }
 
 /** One file on each line: mode, owner or `-`, place. Names with line breaks were not taken. */
-const LIST = "/run/harness-files";
-const SET = `while IFS=' ' read -r mode owner file; do
+const FILE_LIST = "/run/harness-files";
+const SET_MODES = `while IFS=' ' read -r mode owner file; do
   chmod "$mode" "$file"
   [ "$owner" = - ] || chown "$owner" "$file"
-done <${LIST}
-rm -f ${LIST}`;
+done <${FILE_LIST}
+rm -f ${FILE_LIST}`;
 /** Folders that are made on the way get the owner of the file. */
-const MAKE = `make() {
+const MAKE_FOLDERS = `make() {
   if [ -d "$2" ]; then return 0; fi
   make "$1" "$(dirname "$2")"
   mkdir "$2"
   [ "$1" = - ] || chown "$1" "$2"
 }
-while IFS=' ' read -r mode owner file; do make "$owner" "$(dirname "$file")"; done <${LIST}`;
+while IFS=' ' read -r mode owner file; do make "$owner" "$(dirname "$file")"; done <${FILE_LIST}`;
 
 /** Puts the files in place; returns the script that sets their modes and owners. */
-async function putFiles(client: RunnerClient, files: readonly StepFile[], around: Around): Promise<string> {
+async function putFiles(
+  client: RunnerClient,
+  files: readonly StepFile[],
+  around: StepContext,
+): Promise<string> {
   const places = new Map<string, StepFile>();
   for (const file of files) places.set(await placeOf(client, file), file);
   const list = [...places].map(([to, { mode, owner = "-" }]) => `${mode} ${owner} ${to}\n`).join("");
-  await writeFileIn(client, LIST, Buffer.from(list));
-  await runStep(client, { title: "folders for files", script: MAKE }, around);
+  await writeFileIn(client, FILE_LIST, Buffer.from(list));
+  await runStep(client, { title: "folders for files", script: MAKE_FOLDERS }, around);
   for (const [to, file] of places) await writeFileIn(client, to, await around.request.bytesOf(file));
-  return SET;
+  return SET_MODES;
 }
 
 async function placeOf(client: RunnerClient, file: StepFile): Promise<string> {
@@ -210,7 +214,7 @@ const KEEP = { head: 0, tail: 8 * 1024 };
 async function runStep(
   client: RunnerClient,
   { title, script, env, folder = "/", input }: SystemStep & Pick<ExecRequest, "input">,
-  { network, request }: Around,
+  { network, request }: StepContext,
 ): Promise<void> {
   const last: Buffer[] = [];
   const before = network?.connections().length ?? 0;
@@ -288,17 +292,17 @@ export class Silence implements Disposable {
 /** A compiler prints nothing for minutes; a tool that waits for a registry without an answer never prints anything. */
 export const SILENT_MS = 15 * 60_000;
 
-const LAST = 10;
+const LAST_LINES = 10;
 
 /** An error with the lines that say what went wrong: the first of them, and the last ones printed. */
 export function stepFailed(title: string, said: string, reason: string): HarnessError {
   const all = said.split("\n").filter((line) => line.trim() !== "");
   const [telling, last] = [
     all
-      .slice(0, -LAST)
+      .slice(0, -LAST_LINES)
       .filter((line) => /\berr(?:or)?\b/i.test(line))
       .slice(0, 4),
-    all.slice(-LAST),
+    all.slice(-LAST_LINES),
   ];
   const lines = [...telling, ...last].map((line) => `\n    ${visible(line.slice(0, 300))}`);
   const next = /no space left|ENOSPC/i.test(said)

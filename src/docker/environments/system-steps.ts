@@ -42,7 +42,7 @@ export function systemSteps(wishes: SystemWishes): readonly SystemStep[] {
 }
 
 /** The registries that the tools in a line ask, by the tools' names. */
-const ASKED: readonly (readonly [preset: string, tools: RegExp])[] = [
+const PRESET_TOOLS: readonly (readonly [preset: string, tools: RegExp])[] = [
   ["apt", /\b(?:apt|apt-get|aptitude)\b/],
   ["npm", /\b(?:npm|npx|yarn|pnpm|corepack)\b/],
   ["pip", /\b(?:pip3?|pipx|uvx?|poetry)\b/],
@@ -52,7 +52,7 @@ const ASKED: readonly (readonly [preset: string, tools: RegExp])[] = [
 ];
 
 export const registriesAsked = (lines: readonly { readonly run: string }[]): readonly string[] =>
-  ASKED.filter(([, tools]) => lines.some(({ run }) => tools.test(run))).map(([preset]) => preset);
+  PRESET_TOOLS.filter(([, tools]) => lines.some(({ run }) => tools.test(run))).map(([preset]) => preset);
 
 /** A recipe's own lines call the distribution's tools as they are: what these need in such a container is set up. */
 const BEFORE = `mkdir -p /etc/apt/apt.conf.d /usr/sbin
@@ -64,7 +64,7 @@ dpkg-query -W 2>/dev/null | grep -vxFf /run/before >>ADDED || true
 rm -rf /run/before /etc/apt/apt.conf.d/00harness-layer /usr/sbin/policy-rc.d
 find / -xdev -type f -perm /6000 -exec chmod a-s {} + || true`.replaceAll("ADDED", ADDED_PACKAGES);
 
-const told = (run: string): string =>
+const titleOf = (run: string): string =>
   run
     .replace(/^: '?(.*?)'?$/s, "$1")
     .replace(/\s+/g, " ")
@@ -78,7 +78,7 @@ function ownSteps({ system }: Recipe): readonly SystemStep[] {
     ...system.map(({ run, folder, env, user, files, from }) => ({
       ...(files === undefined ? {} : { files }),
       ...(from === undefined ? {} : { from }),
-      title: told(run),
+      title: titleOf(run),
       script: user === undefined ? `set +eu\n${run}` : asUser(user, run, "HOME" in env),
       folder,
       env,

@@ -16,7 +16,7 @@ import type { TakenPaths } from "./recipe.ts";
  * never started, and the image that gets the files unpacks the archive. The host only passes the bytes on.
  */
 
-export interface Taking {
+export interface TakeOptions {
   readonly engine: Engine;
   /** The id of the stage's image. */
   readonly image: string;
@@ -27,31 +27,31 @@ export interface Taking {
 }
 
 /** On the disk of the layer, because its /run and /tmp are small. */
-const HELD = "/.harness-taken";
+const UNPACKED = "/.harness-taken";
 
 /** Unpacks everything into a temporary folder, copies it from there to its place, and leaves nothing behind. */
 export async function takePaths(
   { paths, to, mode, owner }: TakenPaths,
-  { engine, image, labels, run, signal }: Taking,
+  { engine, image, labels, run, signal }: TakeOptions,
 ): Promise<void> {
   await using source = await unstartedContainer(engine, { image, labels });
   const placing: string[] = [];
-  const named = await namedBy(source.container, paths, signal);
+  const named = await matchedPaths(source.container, paths, signal);
   if (named.length > paths.length && !to.endsWith("/"))
     throw failed("several files go into a folder, with a slash behind it");
   for (const [at, wanted] of named.entries()) {
     signal.throwIfAborted();
     const { name, isFolder, bytes } = await archiveOf(source.container, wanted);
-    const held = `${HELD}/${at}`;
+    const held = `${UNPACKED}/${at}`;
     await run(`rm -rf ${held} && mkdir -p ${held} && tar -x -p --numeric-owner -f - -C ${held}`, bytes);
     const there = quoted(`${held}/${name}`);
     placing.push(isFolder ? contentInto(there, quoted(to)) : fileTo(there, to, path.posix.basename(wanted)));
   }
   const lines = [
-    ...(owner === undefined ? [] : [`chown -hR ${quoted(owner)} ${HELD}/*`]),
-    ...(mode === undefined ? [] : [`find ${HELD} -type f -exec chmod ${mode} {} +`]),
+    ...(owner === undefined ? [] : [`chown -hR ${quoted(owner)} ${UNPACKED}/*`]),
+    ...(mode === undefined ? [] : [`find ${UNPACKED} -type f -exec chmod ${mode} {} +`]),
     ...placing,
-    `rm -rf ${HELD}`,
+    `rm -rf ${UNPACKED}`,
   ];
   for (const script of scriptsOf(lines)) await run(script);
 }
@@ -85,8 +85,8 @@ if [ -d ${at} ]; then cp -a ${file} ${quoted(`${to}/${name}`)}; else cp -a ${fil
 const MOST_TAKEN = 500;
 
 /** A pattern may find nothing if another path of the line is found: patterns are used to name optional files. */
-async function namedBy(
-  container: Read,
+async function matchedPaths(
+  container: ArchiveSource,
   paths: readonly string[],
   signal: AbortSignal,
 ): Promise<readonly string[]> {
@@ -94,7 +94,7 @@ async function namedBy(
   const steps = new Steps();
   // A folder is read as a whole, and only once, whatever is looked for there.
   for (const [folder, there] of Map.groupBy(patterns, (each) => each.folder))
-    await look(container, { folder, patterns: there, steps, signal });
+    await searchFolder(container, { folder, patterns: there, steps, signal });
   const found = new Map(patterns.map((each) => [each.pattern, each.found.toSorted()]));
   const named = paths.flatMap((each) => found.get(each) ?? [each]);
   if (named.length === 0) throw absent(paths.join(" "));
@@ -120,7 +120,7 @@ function patternOf(pattern: string): Pattern {
   return { pattern, folder, fits: names.slice(first).map(fitting), found: [] };
 }
 
-interface Look {
+interface FolderSearch {
   readonly folder: string;
   readonly patterns: readonly Pattern[];
   /** For all searches of one line. */
@@ -136,7 +136,10 @@ const LOOK_MS = 15 * 60_000;
 const ENGINES_OWN = ".dockerenv";
 
 /** As COPY does: a star stays within one name and also finds names with a leading dot; links below are not followed. */
-async function look(container: Read, { folder, patterns, steps, signal }: Look): Promise<void> {
+async function searchFolder(
+  container: ArchiveSource,
+  { folder, patterns, steps, signal }: FolderSearch,
+): Promise<void> {
   const { bytes } = await archiveOf(container, folder);
   const inTime = AbortSignal.timeout(LOOK_MS);
   addAbortSignal(AbortSignal.any([signal, inTime]), bytes);
@@ -152,7 +155,8 @@ async function look(container: Read, { folder, patterns, steps, signal }: Look):
         .split("/")
         .filter((name) => name !== "" && name !== ".");
       const below = folder === "/" ? way : way.slice(1);
-      if (folder !== "/" || below[0] !== ENGINES_OWN) for (const each of patterns) keep(each, below, steps);
+      if (folder !== "/" || below[0] !== ENGINES_OWN)
+        for (const each of patterns) recordMatch(each, below, steps);
     }
   } catch (thrown) {
     signal.throwIfAborted();
@@ -169,7 +173,11 @@ const namesOf = (patterns: readonly Pattern[]): string =>
   visible(patterns.map(({ pattern }) => pattern).join(" "));
 
 /** Records a path that the pattern finds. */
-function keep({ pattern, folder, fits, found }: Pattern, below: readonly string[], steps: Steps): void {
+function recordMatch(
+  { pattern, folder, fits, found }: Pattern,
+  below: readonly string[],
+  steps: Steps,
+): void {
   if (below.length !== fits.length || !fits.every((fit, at) => fit(below[at] ?? "", steps))) return;
   if (below.some((name) => name.includes("\uFFFD"))) throw failed(`${visible(pattern)} finds an odd name`);
   if (found.length === MOST_TAKEN) throw tooMany([pattern]);
@@ -181,7 +189,7 @@ function fitting(name: string): (each: string, steps: Steps) => boolean {
   return (each, steps) => glob?.matches(each, steps) ?? each === name;
 }
 
-interface Read {
+interface ArchiveSource {
   readonly getArchive: (options: { path: string }) => Promise<unknown>;
 }
 
@@ -196,7 +204,7 @@ interface Archive {
 const [FOLDER, LINK] = [0x8000_0000, 0x0800_0000];
 
 /** For a path that is a link, reads the target, as the engine finds it within the image. */
-async function archiveOf(container: Read, wanted: string): Promise<Archive> {
+async function archiveOf(container: ArchiveSource, wanted: string): Promise<Archive> {
   let at = wanted;
   for (let links = 0; ; links += 1) {
     const bytes = (await container.getArchive({ path: at }).catch((thrown: unknown) => {

@@ -82,7 +82,7 @@ const FOLDER_TOOLS: readonly (readonly [folder: RegExp, tool: string])[] = [
   [/(?:^|\/)vendor\/bundle$/, "bundler"],
 ];
 
-const KNOWN = new Set(["npm", "pip", "cargo", "go", "maven"]);
+const KNOWN_TOOLS = new Set(["npm", "pip", "cargo", "go", "maven"]);
 
 /** Before Berry runs anything, it checks what it installed, and how. */
 const YARN: Variables = {
@@ -97,7 +97,7 @@ const PNPM: Variables = {
   pnpm_config_cache_dir: `${CACHE}/pnpm-cache`,
 };
 
-interface Where {
+interface VariableOptions {
   readonly workspace: string;
   readonly granted: boolean;
   /** Minimum age of releases in ms; 0 for none. */
@@ -105,11 +105,11 @@ interface Where {
 }
 
 /** Variables for a box with this recipe. With a `.venv` at the top in `folders`, its Python is found first. */
-export function toolVariables(recipe: Recipe, { workspace, granted, minAge }: Where): Variables {
+export function toolVariables(recipe: Recipe, { workspace, granted, minAge }: VariableOptions): Variables {
   const { yarn, pnpm } = recipe.managers;
   const names = [
     ...Object.keys(recipe.toolchains).map((name) => TOOLCHAIN_TOOLS[name] ?? ""),
-    ...recipe.registries.filter((name) => KNOWN.has(name)),
+    ...recipe.registries.filter((name) => KNOWN_TOOLS.has(name)),
     ...FOLDER_TOOLS.flatMap(([kept, tool]) => (recipe.folders.some((each) => kept.test(each)) ? [tool] : [])),
   ];
   const tools = [...new Set(names)].flatMap((name) => TOOLS[name] ?? []);

@@ -11,9 +11,9 @@ export interface Archive {
 }
 
 /** The smallest working system: what dpkg marks essential or required, and apt to add the rest. */
-const WANTED = ["?essential", "?priority(required)", "apt", "ca-certificates"];
+const BASE_PACKAGES = ["?essential", "?priority(required)", "apt", "ca-certificates"];
 /** In a release that has it, this package spares the larger one that merges /usr on old systems. */
-const MERGED = "usr-is-merged";
+const MERGED_USR = "usr-is-merged";
 
 /**
  * Downloads the packages with this machine's own apt, mirrors and keys, into a folder of ours: nothing is installed,
@@ -31,8 +31,8 @@ export async function downloadSystem(work: string, system: System, request: Buil
   }
   await writeFile(path.join(work, "base.list"), sourcesList);
   await writeFile(config, await configText(work, request, "base.list"));
-  const { code } = await runHost(["apt-cache", "show", MERGED], { ...request, env });
-  const wanted = [...WANTED, ...(code === 0 ? [MERGED] : [])];
+  const { code } = await runHost(["apt-cache", "show", MERGED_USR], { ...request, env });
+  const wanted = [...BASE_PACKAGES, ...(code === 0 ? [MERGED_USR] : [])];
   await apt(["-qq", "-y", "--download-only", "install", ...wanted], { ...request, env });
   const folder = path.join(work, "cache", "archives");
   const debs = (await readdir(folder)).filter((name) => name.endsWith(".deb"));

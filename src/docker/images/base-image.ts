@@ -88,7 +88,7 @@ interface Bootstrap {
   readonly request: BuildRequest;
 }
 
-const FILES = 4096;
+const MAX_FILES = 4096;
 
 /**
  * Makes a base image from packages, without root on this machine and without installing anything on it: the packages
@@ -106,8 +106,8 @@ async function bootstrapBase({ engine, tag, system, work, request }: Bootstrap):
     HostConfig: {
       NetworkMode: "none",
       Ulimits: [
-        { Name: "nofile", Soft: FILES, Hard: FILES },
-        { Name: "nproc", Soft: FILES, Hard: FILES },
+        { Name: "nofile", Soft: MAX_FILES, Hard: MAX_FILES },
+        { Name: "nproc", Soft: MAX_FILES, Hard: MAX_FILES },
       ],
     },
   });

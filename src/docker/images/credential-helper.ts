@@ -33,7 +33,7 @@ export interface HelperQuestion {
 /** A person may have to unlock a keychain meanwhile. */
 const HELPER_MS = 60_000;
 const MAX_BYTES = 64 * 1024;
-const LONGEST_SAID = 200;
+const MAX_MESSAGE_LENGTH = 200;
 
 export async function askCredentialHelper(question: HelperQuestion): Promise<HelperAnswer> {
   const { helper, env, apart } = question;
@@ -41,12 +41,12 @@ export async function askCredentialHelper(question: HelperQuestion): Promise<Hel
   if (!/^[\w][\w.-]{0,100}$/.test(helper)) return failed("a helper of docker's config has no plain name");
   const file = await hostProgram(name, env, apart);
   if (file === null) return failed(`there is no program ${name}, which docker's config names`);
-  const { stdout, ending } = await ran(file, question);
+  const { stdout, ending } = await runHelper(file, question);
   question.signal.throwIfAborted();
   if (ending === "late") return failed(`${name} gave no answer in ${(question.ms ?? HELPER_MS) / 1000} s`);
   if (ending === "long") return failed(`${name} answers with more than ${MAX_BYTES} bytes`);
   if (ending === 0) return answerIn(stdout) ?? failed(`what ${name} answers is no login`);
-  const said = visibleLine(stdout.trim().slice(0, LONGEST_SAID));
+  const said = visibleLine(stdout.trim().slice(0, MAX_MESSAGE_LENGTH));
   // The words of docker's own library for helpers.
   if (/credentials not found in native keychain/i.test(said)) return { kind: "none" };
   return failed(
@@ -65,7 +65,7 @@ interface HelperRan {
  * Runs the helper in a separate process group, which has no terminal to ask on and is killed as a whole when it is
  * late.
  */
-async function ran(
+async function runHelper(
   file: string,
   { server, env, apart, signal, ms = HELPER_MS }: HelperQuestion,
 ): Promise<HelperRan> {

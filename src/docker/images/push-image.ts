@@ -34,7 +34,7 @@ export async function pushImage(engine: Engine, push: Push): Promise<PushedImage
   const name = `${repository}:${tag}`;
   await engine.api.getImage(image).tag({ repo: repository, tag });
   try {
-    return await pushed(engine, push);
+    return await runPush(engine, push);
   } finally {
     await engine.api
       .getImage(name)
@@ -46,12 +46,12 @@ export async function pushImage(engine: Engine, push: Push): Promise<PushedImage
 }
 
 /** The progress of a layer is named by the beginning of its id. */
-const MOVED = /^([0-9a-f]{12,64}) Pushed$/;
+const PUSHED_LAYER = /^([0-9a-f]{12,64}) Pushed$/;
 const DIGEST = /\bdigest: (sha256:[0-9a-f]{64})\b/;
 /** An engine may retry for ever, which is no progress. */
-const WAITS = /^(?:\w+ )?(?:Retrying|Waiting)\b/;
+const RETRY_LINE = /^(?:\w+ )?(?:Retrying|Waiting)\b/;
 
-async function pushed(engine: Engine, push: Push): Promise<PushedImage> {
+async function runPush(engine: Engine, push: Push): Promise<PushedImage> {
   const { repository, tag, login, silenceMs = SILENT_PUSH_MS } = push;
   const silence = new AbortController();
   const timer = setTimeout(() => silence.abort(), silenceMs);
@@ -62,8 +62,8 @@ async function pushed(engine: Engine, push: Push): Promise<PushedImage> {
     const options = { tag, authconfig: authOf(login, repository), abortSignal };
     const answer = (await engine.api.getImage(repository).push(options)) as Readable;
     for await (const { text } of progressOf(answer, abortSignal)) {
-      if (!WAITS.test(text)) timer.refresh();
-      const layer = MOVED.exec(text)?.[1];
+      if (!RETRY_LINE.test(text)) timer.refresh();
+      const layer = PUSHED_LAYER.exec(text)?.[1];
       if (layer !== undefined) moved.add(layer);
       digest = DIGEST.exec(text)?.[1] ?? digest;
       push.onLine(text);
@@ -96,7 +96,7 @@ function authOf(login: RegistryLogin, repository: string): EngineLogin {
   return login.kind === "login" ? { ...nobody, username: login.username, password: login.password } : nobody;
 }
 
-type Word =
+type FailureKind =
   | "not authorised"
   | "refused"
   | "no answer"
@@ -106,7 +106,7 @@ type Word =
   | "failed";
 
 /** What engines say when a registry refuses; the first match counts. */
-const SIGNS: readonly (readonly [RegExp, Word])[] = [
+const SIGNS: readonly (readonly [RegExp, FailureKind])[] = [
   [/server gave HTTP response to HTTPS client/i, "plain http"],
   [/x509:|tls: failed to verify|certificate (?:is|has|signed)/i, "not trusted"],
   [/unauthori[sz]ed|authentication required|no basic auth|incorrect username|\b401\b/i, "not authorised"],
@@ -118,9 +118,10 @@ const SIGNS: readonly (readonly [RegExp, Word])[] = [
   [/\b500\b|internal server error|no space left/i, "a fault of the registry"],
 ];
 
-export const pushWord = (why: string): Word => SIGNS.find(([sign]) => sign.test(why))?.[1] ?? "failed";
+export const failureKindOf = (why: string): FailureKind =>
+  SIGNS.find(([sign]) => sign.test(why))?.[1] ?? "failed";
 
-interface Failed {
+interface PushFailure {
   readonly why: string;
   readonly repository: string;
   readonly login: RegistryLogin;
@@ -129,13 +130,13 @@ interface Failed {
 /** Reports the words of the registry, without the password if they repeat it. */
 export function pushFailure(
   engine: Parameters<typeof isPodman>[0],
-  { why, repository, login }: Failed,
+  { why, repository, login }: PushFailure,
 ): HarnessError {
-  const word = pushWord(why);
+  const word = failureKindOf(why);
   const registry = registryOf(repository);
   const instead = login.kind === "none" && login.instead !== undefined ? ` (${login.instead})` : "";
   const docker = isPodman(engine) ? "podman" : "docker";
-  const next: Readonly<Record<Word, string>> = {
+  const next: Readonly<Record<FailureKind, string>> = {
     "not authorised": `${docker} login ${registry}${instead}, then: ${AGAIN}`,
     refused: `ask who runs the registry for the right to push to ${repository}, or whether it is read alone now, then: ${AGAIN}`,
     "no answer": `see that ${registry} answers, then: ${AGAIN}`,
@@ -160,7 +161,7 @@ function withoutLogin(text: string, login: RegistryLogin): string {
     .reduce((said, each) => said.replaceAll(each, "…"), text);
 }
 
-interface Asked {
+interface PushedReference {
   /** By its digest. */
   readonly image: string;
   readonly repository: string;
@@ -168,7 +169,10 @@ interface Asked {
 }
 
 /** Whether the registry has the image, as far as the engine can tell: if it cannot, the image is pushed again. */
-export const isInRegistry = ({ api }: Engine, { image, repository, login }: Asked): Promise<boolean> =>
+export const isInRegistry = (
+  { api }: Engine,
+  { image, repository, login }: PushedReference,
+): Promise<boolean> =>
   api
     .getImage(image)
     .distribution({ authconfig: authOf(login, repository) })

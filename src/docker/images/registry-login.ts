@@ -68,7 +68,7 @@ export function helperIn(
   config: Fields,
   repository: string,
 ): Pick<HelperQuestion, "helper" | "server"> | undefined {
-  const registry = usual(registryOf(repository));
+  const registry = canonicalRegistry(registryOf(repository));
   const [name, helper = config["credsStore"]] = entryOf(config["credHelpers"], registry) ?? [];
   if (typeof helper !== "string" || helper === "") return undefined;
   // `docker login` leaves an entry without a password under the name that the helper knows.
@@ -79,7 +79,7 @@ export function helperIn(
 
 /** The login in the file itself. */
 export function loginIn(config: Fields, repository: string): RegistryLogin {
-  const [, entry] = entryOf(config["auths"], usual(registryOf(repository))) ?? [];
+  const [, entry] = entryOf(config["auths"], canonicalRegistry(registryOf(repository))) ?? [];
   const { auth, identitytoken: token } = fieldsOf(entry);
   if (typeof token === "string" && token !== "") return { kind: "token", token };
   if (typeof auth !== "string" || auth === "") return { kind: "none" };
@@ -91,8 +91,9 @@ export function loginIn(config: Fields, repository: string): RegistryLogin {
 }
 
 /** Entries may be URLs: https://index.docker.io/v1/. */
-const hostOf = (name: string): string => usual(name.replace(/^https?:\/\//, "").replace(/\/.*$/s, ""));
+const hostOf = (name: string): string =>
+  canonicalRegistry(name.replace(/^https?:\/\//, "").replace(/\/.*$/s, ""));
 
 /** These names all mean the same registry. */
-const usual = (host: string): string =>
+const canonicalRegistry = (host: string): string =>
   host === "index.docker.io" || host === "registry-1.docker.io" ? "docker.io" : host;

@@ -13,13 +13,13 @@ import type { Engine } from "../engine.ts";
 import { SANDBOX_REPOSITORY } from "../images/image-inputs.ts";
 import { thisProcess } from "../../boxes/life/owner.ts";
 import { unstartedContainer } from "../unstarted-container.ts";
-import { changesOfCopy, type MostUnpacked, unpack } from "../../boxes/layers/copy-changes.ts";
+import { changesOfCopy, type UnpackLimits, unpack } from "../../boxes/layers/copy-changes.ts";
 import { removeTree } from "../../boxes/life/workspace-folders.ts";
 import type { Layer } from "../../boxes/layers/layer-record.ts";
 import { notedImage, overlayVolume, requireCopy } from "./layer-volumes.ts";
 import { changesOfUpper } from "../../boxes/layers/upper-changes.ts";
 
-interface Reading {
+interface ReadOptions {
   /** Called only if the layer alone does not tell. */
   readonly engine: () => Promise<Engine>;
   readonly uid: number;
@@ -28,15 +28,18 @@ interface Reading {
 }
 
 /** How a layer that no box works on differs from the current workspace. */
-export async function changesOfLayer(layer: Layer, { engine, uid, mounted }: Reading): Promise<LayerChanges> {
-  if (layer.isolation === "copy") return copied(layer, { engine, uid });
+export async function changesOfLayer(
+  layer: Layer,
+  { engine, uid, mounted }: ReadOptions,
+): Promise<LayerChanges> {
+  if (layer.isolation === "copy") return changesInCopy(layer, { engine, uid });
   const { folder, workspace, made } = layer;
   const upper = path.join(folder, "upper");
   await using stack = new AsyncDisposableStack();
-  const held: { shown?: Promise<ReturnType<typeof shownBy>> } = {};
+  const held: { shown?: Promise<ReturnType<typeof mergedViewOf>> } = {};
   const open = async () => {
     const labels = ownerLabels(uid, await thisProcess());
-    return stack.use(shownBy(await engine(), { folder, labels, mounted }));
+    return stack.use(mergedViewOf(await engine(), { folder, labels, mounted }));
   };
   const shows = async (file: string): Promise<boolean | undefined> =>
     (await (held.shown ??= open())).shows(file);
@@ -44,14 +47,14 @@ export async function changesOfLayer(layer: Layer, { engine, uid, mounted }: Rea
   return { changes: [...changes], incomplete, content: upper, since: made };
 }
 
-async function copied(layer: Layer, reading: Reading): Promise<LayerChanges> {
-  return changesOfCopy(layer, await broughtCopy(layer, reading));
+async function changesInCopy(layer: Layer, reading: ReadOptions): Promise<LayerChanges> {
+  return changesOfCopy(layer, await bringCopy(layer, reading));
 }
 
 /** Brings the tree of a copy into its layer and returns its folder. */
-export async function broughtCopy(
+export async function bringCopy(
   layer: Layer,
-  { engine: find, uid, most }: Reading & { readonly most?: MostUnpacked },
+  { engine: find, uid, most }: ReadOptions & { readonly most?: UnpackLimits },
 ): Promise<string> {
   const engine = await find();
   const labels = ownerLabels(uid, await thisProcess());
@@ -60,20 +63,24 @@ export async function broughtCopy(
   await removeTree(content);
   await mkdir(content, { mode: 0o700 });
   if (layer.volume !== null)
-    await bring({ engine, labels, image: await anyImage(engine, undefined), most }, layer.volume, content);
+    await unpackVolume(
+      { engine, labels, image: await anyImage(engine, undefined), most },
+      layer.volume,
+      content,
+    );
   return content;
 }
 
-interface Copied {
+interface CopySource {
   readonly engine: Engine;
   readonly labels: Readonly<Record<string, string>>;
   /** Any image; nothing of it is run. */
   readonly image: string;
-  readonly most: MostUnpacked | undefined;
+  readonly most: UnpackLimits | undefined;
 }
 
-async function bring(
-  { engine, labels, image, most }: Copied,
+async function unpackVolume(
+  { engine, labels, image, most }: CopySource,
   volume: string,
   content: string,
 ): Promise<void> {
@@ -96,7 +103,7 @@ async function bring(
 /** The place of the layers in a container that never starts. */
 const PLACE = "/layers";
 
-interface Shown extends AsyncDisposable {
+interface MergedView extends AsyncDisposable {
   /** Whether the merged layers have this path. */
   readonly shows: (path: string) => Promise<boolean>;
 }
@@ -109,12 +116,12 @@ interface Layers {
 }
 
 /** Asks the engine, which alone can merge the layers; no program runs. The container is made for the first question. */
-function shownBy(engine: Engine, layers: Layers): Shown {
+function mergedViewOf(engine: Engine, layers: Layers): MergedView {
   const stack = new AsyncDisposableStack();
-  const held: { container?: ReturnType<typeof mounted> } = {};
+  const held: { container?: ReturnType<typeof mountLayers> } = {};
   return {
     shows: async (path) => {
-      const container = await (held.container ??= mounted(engine, { ...layers, stack }));
+      const container = await (held.container ??= mountLayers(engine, { ...layers, stack }));
       if (!path.isWellFormed()) return isListed(container, path);
       try {
         const answer = (await container.infoArchive({ path: `${PLACE}/${path}` })) as NodeJS.ReadableStream;
@@ -154,11 +161,11 @@ async function isListed(container: Container, path: string): Promise<boolean> {
 
 const trimmed = (name: Buffer): Buffer => (name.at(-1) === 0x2f ? name.subarray(0, -1) : name);
 
-interface Wanted extends Layers {
+interface MountedLayers extends Layers {
   readonly stack: AsyncDisposableStack;
 }
 
-async function mounted(engine: Engine, { folder, labels, mounted: there, stack }: Wanted) {
+async function mountLayers(engine: Engine, { folder, labels, mounted: there, stack }: MountedLayers) {
   const name = there ?? (await overlayVolume(engine, folder, { labels, lower: "lower" }));
   if (there === undefined) stack.defer(() => engine.api.getVolume(name).remove());
   const image = await anyImage(engine, await notedImage(folder));

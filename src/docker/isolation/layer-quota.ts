@@ -1,7 +1,7 @@
 import path from "node:path";
 import type { VolumeInspectInfo } from "dockerode";
 import { ownerLabels, ownerOfKept } from "../../boxes/box-labels.ts";
-import { allLayers, type Found } from "../../boxes/layers/layer-record.ts";
+import { allLayers, type FoundLayer } from "../../boxes/layers/layer-record.ts";
 import { liveness } from "../../boxes/life/owner.ts";
 import { removeTree } from "../../boxes/life/workspace-folders.ts";
 import { isBeingRemoved, isMissing } from "../engine-failure.ts";
@@ -24,7 +24,7 @@ const BEGUN_MS = 3_600_000;
 /** Layers that were given up, or never finished being made. */
 export async function layersToRemove(engine: Engine, { uid, stateDir }: Place): Promise<readonly Leftover[]> {
   const found = await allLayers(stateDir);
-  const here = ({ at }: Found): boolean => at === undefined || at === engine.endpoint.host;
+  const here = ({ at }: FoundLayer): boolean => at === undefined || at === engine.endpoint.host;
   // A copy on another engine is removed when that engine is asked next: no other engine knows of it.
   return found
     .filter((each) => isDone(each) && here(each))
@@ -40,14 +40,14 @@ export async function clearGivenUp(engine: Engine, place: Place): Promise<void> 
   await Promise.all(all.map(({ remove }) => remove().catch(() => undefined)));
 }
 
-const isDone = ({ state, changed }: Found): boolean =>
+const isDone = ({ state, changed }: FoundLayer): boolean =>
   state === "given-up" || (state === "begun" && Date.now() - changed > BEGUN_MS);
 
 /** The folder goes last: only it knows of the volume. */
 async function removeLayer(
   engine: Engine,
   uid: number,
-  { folder, volume, engine: kind }: Found,
+  { folder, volume, engine: kind }: FoundLayer,
 ): Promise<void> {
   if (kind !== undefined) return removeTree(folder);
   if (volume !== null) await engine.api.getVolume(volume).remove().catch(unlessGone);

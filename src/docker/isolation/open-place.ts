@@ -18,7 +18,11 @@ const NO_SOURCE =
 const NO_MOUNT = /failed to mount local volume|error while mounting volume|mount(ing)? .*\boverlay\b/i;
 
 /** The error if the engine cannot give a box its workspace, with the way round it; undefined for any other failure. */
-export function unseen(isolation: Isolation, workspace: string, thrown: unknown): HarnessError | undefined {
+export function workspaceUnseen(
+  isolation: Isolation,
+  workspace: string,
+  thrown: unknown,
+): HarnessError | undefined {
   const reason = reasonOf(thrown);
   const failure = (message: string): HarnessError =>
     new HarnessError(EXIT.sandbox, `${message}: ${reason}`, "work on a copy: --isolation copy", thrown);
@@ -83,7 +87,7 @@ async function fill(request: VolumeRequest): Promise<void> {
   );
   await upload(engine, { image, labels, volume: { name: volume, target: TREE } }, archive, size);
   if (layer !== null) await noteBytes(layer.folder, size.bytes);
-  for (const text of told(skipped)) onWarning(text);
+  for (const text of skippedLines(skipped)) onWarning(text);
 }
 
 async function upload(
@@ -122,11 +126,11 @@ async function* counted(
   }
 }
 
-const TOLD = 5;
+const MOST_REPORTED = 5;
 
-const told = (skipped: readonly Skipped[]): readonly string[] => [
-  ...skipped.slice(0, TOLD).map(({ path, why }) => `not in the copy: ${path}: ${why}`),
-  ...(skipped.length > TOLD ? [`not in the copy: ${skipped.length - TOLD} more`] : []),
+const skippedLines = (skipped: readonly Skipped[]): readonly string[] => [
+  ...skipped.slice(0, MOST_REPORTED).map(({ path, why }) => `not in the copy: ${path}: ${why}`),
+  ...(skipped.length > MOST_REPORTED ? [`not in the copy: ${skipped.length - MOST_REPORTED} more`] : []),
 ];
 
 /** Makes what the box will work on; for `bind` that is the workspace itself. */

@@ -51,7 +51,9 @@ export function overlayIn(folder: string, request: VolumeRequest): Place {
 
 /** Mount options are separated by commas, layers by colons; the engine cannot quote either. */
 async function refuseFolder(folder: string): Promise<void> {
-  const why = /[,:\\]/.test(folder) ? "its path holds a comma, a colon or a backslash" : await unfit(folder);
+  const why = /[,:\\]/.test(folder)
+    ? "its path holds a comma, a colon or a backslash"
+    : await unfitReason(folder);
   if (why === undefined) return;
   throw new HarnessError(EXIT.sandbox, `no overlay can be kept in ${folder}: ${why}`, COPY);
 }
@@ -68,7 +70,7 @@ const NO_UPPER: ReadonlyMap<number, string> = new Map([
   [0xf15f, "eCryptfs"],
 ]);
 
-async function unfit(folder: string): Promise<string | undefined> {
+async function unfitReason(folder: string): Promise<string | undefined> {
   if (process.platform !== "linux") return "only Linux has overlays";
   const kind = NO_UPPER.get((await statfs(folder)).type);
   return kind === undefined ? undefined : `its file system is ${kind}`;

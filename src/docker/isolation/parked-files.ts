@@ -59,14 +59,14 @@ export const standingsOf = async (stateDir: string, session: string): Promise<re
   (await standings(stateDir)).filter((each) => each.session === session);
 
 /** Whether the box is still claimed although the process that created it has ended. */
-export async function holds(standing: Standing, now: number): Promise<boolean> {
+export async function isClaimed(standing: Standing, now: number): Promise<boolean> {
   return standing.kind === "parked" ? now < standing.expires : isAlive(standing.owner);
 }
 
 /** Refuses a second process for a session that another process has resumed, even if their locks would be compatible. */
 export async function refuseTaken(stateDir: string, session: string): Promise<void> {
   const taken = (await standingsOf(stateDir, session)).filter(({ kind }) => kind === "taken");
-  if (!(await Promise.all(taken.map((each) => holds(each, 0)))).includes(true)) return;
+  if (!(await Promise.all(taken.map((each) => isClaimed(each, 0)))).includes(true)) return;
   throw new HarnessError(
     EXIT.usage,
     `somebody is going on in the box that waited in ${session}`,
@@ -82,7 +82,7 @@ interface Parking {
 
 /**
  * The file and its name are on disk when this resolves. Earlier files of the session are removed, except the one that
- * says that this process has the box: until the box is frozen, nothing else says so (`letGoTaken`).
+ * says that this process has the box: until the box is frozen, nothing else says so (`releaseTaken`).
  */
 export async function writeParked(
   stateDir: string,
@@ -119,10 +119,10 @@ const takenFile = (stateDir: string, session: string, owner: Owner): string =>
   path.join(parkedIn(stateDir), `${session}.${ownerText(owner)}.taken`);
 
 /** Records that this process no longer has the box of the session. */
-export const letGoTaken = (stateDir: string, session: string, owner: Owner): Promise<void> =>
+export const releaseTaken = (stateDir: string, session: string, owner: Owner): Promise<void> =>
   rm(takenFile(stateDir, session, owner), { force: true });
 
-interface Claimed {
+interface ClaimedBox {
   readonly text: string;
   /** Releases the claim on the box. */
   readonly letGo: () => Promise<void>;
@@ -133,7 +133,7 @@ export async function claimParked(
   stateDir: string,
   { session, file }: Standing,
   owner: Owner,
-): Promise<Claimed | undefined> {
+): Promise<ClaimedBox | undefined> {
   const taken = takenFile(stateDir, session, owner);
   try {
     await rename(file, taken);
@@ -141,7 +141,7 @@ export async function claimParked(
     if (errorCode(thrown) === "ENOENT") return undefined;
     throw thrown;
   }
-  const letGo = (): Promise<void> => letGoTaken(stateDir, session, owner);
+  const letGo = (): Promise<void> => releaseTaken(stateDir, session, owner);
   try {
     await using handle = await open(taken, "r");
     return { text: await handle.readFile("utf8"), letGo };
@@ -157,7 +157,7 @@ export async function forget({ file }: Standing): Promise<void> {
 }
 
 /** The records of a session's box as one text: a look at the box is valid if it is the same before and after. */
-export const sayingOf = async ({ parks }: Pick<BoxRecord, "parks">): Promise<string> =>
+export const recordsOf = async ({ parks }: Pick<BoxRecord, "parks">): Promise<string> =>
   parks === undefined
     ? ""
     : (await standingsOf(parks.stateDir, parks.session).catch(() => []))
@@ -177,11 +177,11 @@ export async function holderOf(
   if (parks === undefined) return undefined;
   const own = await standingsOf(parks.stateDir, parks.session).catch(() => []);
   const meant = own.filter(({ kind }) => kind === "taken" || (kind === "parked" && frozen));
-  const held = await Promise.all(meant.map((each) => holds(each, Date.now())));
+  const held = await Promise.all(meant.map((each) => isClaimed(each, Date.now())));
   return meant.find((_, index) => held[index]);
 }
 
-export interface OfSession {
+export interface SessionRef {
   readonly uid: number;
   readonly stateDir: string;
   readonly session: string;
@@ -191,7 +191,7 @@ export interface OfSession {
  * Removes the frozen box of a session and its record; the layer or copy stays. Resolves to whether there was one: a box
  * that another process has resumed meanwhile belongs to that process.
  */
-export async function discardParked(engine: Engine, of: OfSession): Promise<boolean> {
+export async function discardParked(engine: Engine, of: SessionRef): Promise<boolean> {
   const { stateDir, session } = of;
   const parked = (await standingsOf(stateDir, session)).filter(({ kind }) => kind === "parked");
   if (parked.length === 0) return false;
@@ -202,12 +202,12 @@ export async function discardParked(engine: Engine, of: OfSession): Promise<bool
     await removeLeased(engine, of);
     return true;
   } finally {
-    await letGoTaken(stateDir, session, owner);
+    await releaseTaken(stateDir, session, owner);
   }
 }
 
 /** Removes the boxes that were created with a lease for this session, and their volumes. The labels match no others. */
-export async function removeLeased(engine: Engine, { uid, stateDir, session }: OfSession): Promise<void> {
+export async function removeLeased(engine: Engine, { uid, stateDir, session }: SessionRef): Promise<void> {
   const filters = boxFilter(uid);
   const isMeant = ({ Labels }: { readonly Labels: Readonly<Record<string, string>> }): boolean => {
     const parks = boxOf(Labels)?.parks;

@@ -7,12 +7,12 @@ import { type KeptJob, keptJob } from "../../boxes/jobs.ts";
 import type { HostFile } from "../../boxes/protect/replaced.ts";
 import type { PausedRunner } from "../../boxes/runner/runner-client.ts";
 import { KEY_BYTES } from "../../boxes/runner/runner-frames.ts";
-import type { OfSession } from "./parked-files.ts";
+import type { SessionRef } from "./parked-files.ts";
 
 /** The layers of a frozen box are mounted already and cannot be mounted twice: this volume gives access to them. */
 export async function frozenVolume(
   engine: Engine,
-  { uid, stateDir, session }: OfSession,
+  { uid, stateDir, session }: SessionRef,
 ): Promise<string | undefined> {
   const { Volumes } = await engine.api.listVolumes({ filters: boxFilter(uid) });
   const own = (Volumes ?? []).find(({ Labels }) => {

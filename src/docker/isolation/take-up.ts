@@ -6,12 +6,12 @@ import type { Engine } from "../engine.ts";
 import type { BoxNetwork } from "../network/box-network.ts";
 import { placeOf } from "./open-place.ts";
 import { overlayIn } from "./overlay-place.ts";
-import { claimParked, type OfSession, refuseTaken, removeLeased, type Standing } from "./parked-files.ts";
+import { claimParked, type SessionRef, refuseTaken, removeLeased, type Standing } from "./parked-files.ts";
 import { type ParkedBox, readParked } from "./parked-record.ts";
 import type { VolumeRequest } from "./workspace-place.ts";
 import type { Isolation, Place } from "../../boxes/layers/place.ts";
 
-export interface TakingUp extends OfSession {
+export interface ResumeRequest extends SessionRef {
   readonly engine: Engine;
   readonly owner: Owner;
   readonly isolation: Isolation;
@@ -26,7 +26,7 @@ export interface TakingUp extends OfSession {
   readonly onWarning: (text: string) => void;
 }
 
-export interface TakenUp {
+export interface ResumedBox {
   readonly container: VerifiedContainer;
   readonly plan: BoxPlan;
   readonly place: Place;
@@ -39,7 +39,7 @@ export interface TakenUp {
 export const NOT_THERE = "it was removed";
 
 /** The frozen box as it was, or why it cannot be resumed; then nothing is left of it. */
-export async function takeUp(standing: Standing, taking: TakingUp): Promise<TakenUp | string> {
+export async function takeUp(standing: Standing, taking: ResumeRequest): Promise<ResumedBox | string> {
   const { stateDir, owner, engine } = taking;
   if (standing.kind !== "parked") return NOT_THERE;
   // Before anything is removed: a process that has the box may have thawed it by now.
@@ -56,7 +56,7 @@ export async function takeUp(standing: Standing, taking: TakingUp): Promise<Take
   }
   const { letGo } = claimed;
   try {
-    const done = over ?? (await thawed(readParked(claimed.text), taking));
+    const done = over ?? (await thawBox(readParked(claimed.text), taking));
     if (typeof done !== "string") return { ...done, letGo };
     await removeLeased(engine, taking);
     await letGo();
@@ -69,10 +69,10 @@ export async function takeUp(standing: Standing, taking: TakingUp): Promise<Take
   }
 }
 
-async function thawed(
+async function thawBox(
   parked: ParkedBox | undefined,
-  taking: TakingUp,
-): Promise<Omit<TakenUp, "letGo"> | string> {
+  taking: ResumeRequest,
+): Promise<Omit<ResumedBox, "letGo"> | string> {
   if (parked === undefined) return "what tells of it is damaged";
   if (!(await isThere(parked, taking))) return "the engine has it no more";
   const { engine, door, onWarning } = taking;
@@ -98,7 +98,7 @@ async function thawed(
 
 async function networkOf(
   { network: folder }: ParkedBox,
-  { network: reopen }: TakingUp,
+  { network: reopen }: ResumeRequest,
 ): Promise<BoxNetwork | undefined | string> {
   if (folder === null) return reopen === undefined ? undefined : "it has no network, and one is granted now";
   if (reopen === undefined) return "it has a network, and none is granted now";
@@ -108,7 +108,7 @@ async function networkOf(
 /** Checks the labels too, so that no word in a file makes us touch another container. */
 async function isThere(
   { container }: ParkedBox,
-  { engine, uid, stateDir, session }: TakingUp,
+  { engine, uid, stateDir, session }: ResumeRequest,
 ): Promise<boolean> {
   const boxes = await engine.api.listContainers({ all: true, filters: boxFilter(uid) });
   const found = boxes.find(({ Id }) => Id === container);
@@ -119,7 +119,7 @@ async function isThere(
 /** The plan that would be made now, except for what names the old box. */
 async function planOf(
   { labels, volume, named, network }: ParkedBox,
-  { engine, plan: fresh, environment }: TakingUp,
+  { engine, plan: fresh, environment }: ResumeRequest,
 ): Promise<BoxPlan> {
   const plan = named || fresh.account === undefined ? fresh : await withoutLists(engine, fresh);
   const volumes = [...plan.volumes, ...(environment?.(boxOf(labels)?.session ?? "") ?? [])];
@@ -132,7 +132,7 @@ const volumeOf = (plan: BoxPlan, volume: string | null): Pick<BoxPlan, "workspac
 
 async function placeIn(
   { volume, labels }: ParkedBox,
-  { isolation, place }: TakingUp,
+  { isolation, place }: ResumeRequest,
 ): Promise<Place | undefined> {
   const { layer } = place;
   if (isolation === "bind") return placeOf(isolation, place);

@@ -25,13 +25,13 @@ export async function listBoxes(engine: Engine, uid: number): Promise<readonly L
     const standing = await holderOf(record, container.State === "paused");
     const owner = standing?.kind === "taken" ? standing.owner : record.owner;
     const living = owner === undefined ? null : { pid: owner.pid, alive: await alive(owner) };
-    const parked = standing?.kind !== "parked" ? null : parkedTold(standing);
+    const parked = standing?.kind !== "parked" ? null : parkedInfo(standing);
     return [{ ...described(container, record), owner: living, parked }];
   });
   return (await Promise.all(boxes)).flat().toSorted((a, b) => a.created.localeCompare(b.created));
 }
 
-const parkedTold = ({
+const parkedInfo = ({
   session,
   expires,
 }: Extract<Standing, { kind: "parked" }>): NonNullable<ListedBox["parked"]> => ({

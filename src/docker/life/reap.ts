@@ -17,7 +17,7 @@ import { emptyLayers } from "../environments/environment-mounts.ts";
 import { emptyWork } from "../isolation/layer-volumes.ts";
 import { copiesToRemove, layersToRemove } from "../isolation/layer-quota.ts";
 import { layersIn } from "../../boxes/layers/layer-record.ts";
-import { forget, holderOf, holds, sayingOf, standings } from "../isolation/parked-files.ts";
+import { forget, holderOf, isClaimed, recordsOf, standings } from "../isolation/parked-files.ts";
 import { removeUnthawed } from "./container-processes.ts";
 import { filesIn, locksIn, ownerOf } from "../../boxes/life/lock-files.ts";
 import { liveness } from "../../boxes/life/owner.ts";
@@ -50,7 +50,7 @@ export interface ReapRequest {
 /** A thing without owner labels (the container of one command) is a leftover once it is older than any such thing. */
 const UNOWNED_MS = 3_600_000;
 
-interface Found {
+interface FoundThing {
   readonly id: string;
   readonly record: BoxRecord;
   readonly created: number;
@@ -63,27 +63,27 @@ export async function reap(engine: Engine, { uid, stateDir }: ReapRequest): Prom
   const removal = new Removal<Leftover["kind"]>();
   const { failed, going } = removal;
   const [boxes, volumes, allVolumes] = await list(engine, uid);
-  const isDead = judge();
-  const doomed = await notWaiting(engine, uid, await where(boxes, isDead));
+  const isDead = deadJudge();
+  const doomed = await withoutWaiting(engine, uid, await onlyDead(boxes, isDead));
   const containers = await removal.each(
     "container",
     doomed.map(({ id }) => ({
       id,
-      remove: () => removedOr(engine.api.getContainer(id)),
+      remove: () => removeOrWait(engine.api.getContainer(id)),
     })),
   );
   const stuck = new Set([...going, ...failed.map(({ id }) => id)]);
   const living = namesOf(boxes.filter((box) => !doomed.includes(box) || stuck.has(box.id)));
   const boxless = volumes.filter(({ record }) => !living.has(record.session ?? ""));
-  const orphans = await where(boxless, isDead);
+  const orphans = await onlyDead(boxless, isDead);
   const left = (
-    await where(
+    await onlyDead(
       (await removal.orNone("folder", path.join(stateDir, "boxes"), boxFolders(stateDir))).map(asFound),
       isDead,
     )
   ).filter(({ folder }) => !living.has(folder.id.replace(/\.env$/, "")));
   const networks = networksIn(await folderForMounts(uid, stateDir));
-  const ways = await where(
+  const ways = await onlyDead(
     (await removal.orNone("folder", networks, boxFolders(networks))).map(asFound),
     isDead,
   );
@@ -104,7 +104,7 @@ export async function reap(engine: Engine, { uid, stateDir }: ReapRequest): Prom
     ]),
     locks: await removal.each("lock", [
       ...(await removal.orNone("lock", locksIn(stateDir), staleLocks(stateDir))),
-      ...(await removal.orNone("lock", stateDir, overParkings(stateDir))),
+      ...(await removal.orNone("lock", stateDir, expiredParkings(stateDir))),
     ]),
     kept: left.flatMap(({ id, folder: { kept } }) =>
       kept === undefined ? [] : [{ kind: "folder", id, reason: kept }],
@@ -118,14 +118,18 @@ export async function reap(engine: Engine, { uid, stateDir }: ReapRequest): Prom
  * resumed. Boxes are frozen and resumed while this looks: if the records of a box have changed since before the look, a
  * question that waits keeps the box, whatever state was seen.
  */
-async function notWaiting(engine: Engine, uid: number, dead: readonly Found[]): Promise<readonly Found[]> {
+async function withoutWaiting(
+  engine: Engine,
+  uid: number,
+  dead: readonly FoundThing[],
+): Promise<readonly FoundThing[]> {
   if (!dead.some(({ record }) => record.parks !== undefined)) return dead;
-  const before = await Promise.all(dead.map(({ record }) => sayingOf(record)));
+  const before = await Promise.all(dead.map(({ record }) => recordsOf(record)));
   const [boxes] = await list(engine, uid);
   const frozen = new Set(boxes.flatMap((box) => (box.frozen === true ? [box.id] : [])));
-  const isHeld = async ({ id, record }: Found, index: number): Promise<boolean> =>
+  const isHeld = async ({ id, record }: FoundThing, index: number): Promise<boolean> =>
     (await holderOf(record, frozen.has(id))) !== undefined ||
-    ((await sayingOf(record)) !== before[index] && (await holderOf(record, true)) !== undefined);
+    ((await recordsOf(record)) !== before[index] && (await holderOf(record, true)) !== undefined);
   const held = await Promise.all(dead.map(isHeld));
   return dead.filter((_, index) => held[index] === false);
 }
@@ -133,7 +137,7 @@ async function notWaiting(engine: Engine, uid: number, dead: readonly Found[]): 
 const GOING_MS = 5000;
 
 /** A container that another start is removing may still run: this waits for it briefly before a new box is made. */
-async function removedOr(container: Docker.Container): Promise<void> {
+async function removeOrWait(container: Docker.Container): Promise<void> {
   try {
     await removeUnthawed(container);
   } catch (thrown) {
@@ -145,10 +149,10 @@ async function removedOr(container: Docker.Container): Promise<void> {
 }
 
 /** Records of boxes that may no longer be resumed. */
-async function overParkings(stateDir: string): Promise<readonly Thing[]> {
+async function expiredParkings(stateDir: string): Promise<readonly Thing[]> {
   const now = Date.now();
   const over = (await standings(stateDir)).map(async (each) =>
-    (await holds(each, now)) ? [] : [{ id: path.basename(each.file), remove: () => forget(each) }],
+    (await isClaimed(each, now)) ? [] : [{ id: path.basename(each.file), remove: () => forget(each) }],
   );
   return (await Promise.all(over)).flat();
 }
@@ -162,26 +166,26 @@ async function removeLayers(engine: Engine, uid: number, folder: BoxFolder): Pro
 async function list(
   engine: Engine,
   uid: number,
-): Promise<readonly [readonly Found[], readonly Found[], readonly VolumeInspectInfo[]]> {
+): Promise<readonly [readonly FoundThing[], readonly FoundThing[], readonly VolumeInspectInfo[]]> {
   const [boxes, volumes] = await Promise.all([
     engine.api.listContainers({ all: true, filters: boxFilter(uid) }),
     engine.api.listVolumes({ filters: ownFilter(uid) }),
   ]).catch((thrown: unknown) => {
     throw engineFailure("looking for what earlier runs left", thrown);
   });
-  const own = ({ record }: Found): boolean => record.uid === uid;
+  const own = ({ record }: FoundThing): boolean => record.uid === uid;
   // The engine answers null for an empty list.
   const all = volumes.Volumes ?? [];
   return [boxes.flatMap(foundBox).filter(own), all.flatMap(foundVolume).filter(own), all];
 }
 
-function foundBox({ Id, Labels, Created, State }: ContainerInfo): readonly Found[] {
+function foundBox({ Id, Labels, Created, State }: ContainerInfo): readonly FoundThing[] {
   const record = boxOf(Labels);
   if (record === undefined) return [];
   return [{ id: Id, record, created: Created * 1000, frozen: State === "paused" }];
 }
 
-function foundVolume(volume: VolumeInspectInfo & { readonly CreatedAt?: string }): readonly Found[] {
+function foundVolume(volume: VolumeInspectInfo & { readonly CreatedAt?: string }): readonly FoundThing[] {
   const record = boxOf(volume.Labels);
   return record === undefined
     ? []
@@ -199,13 +203,13 @@ const asFound = (
 
 type Judge = (owner: Owner | undefined, created: number) => Promise<boolean>;
 
-function judge(): Judge {
+function deadJudge(): Judge {
   const alive = liveness();
   return async (owner, created) =>
     owner === undefined ? Date.now() - created > UNOWNED_MS : !(await alive(owner));
 }
 
-async function where<T extends { readonly record: Pick<BoxRecord, "owner">; readonly created: number }>(
+async function onlyDead<T extends { readonly record: Pick<BoxRecord, "owner">; readonly created: number }>(
   things: readonly T[],
   isDead: Judge,
 ): Promise<readonly T[]> {
@@ -214,7 +218,7 @@ async function where<T extends { readonly record: Pick<BoxRecord, "owner">; read
 }
 
 /** The names that tie folders and volumes to these boxes. */
-const namesOf = (boxes: readonly Found[]): ReadonlySet<string> =>
+const namesOf = (boxes: readonly FoundThing[]): ReadonlySet<string> =>
   new Set(boxes.flatMap(({ id, record }) => [id, id.slice(0, 12), record.session ?? id]));
 
 interface Thing {

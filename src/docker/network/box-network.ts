@@ -84,18 +84,18 @@ export async function openNetwork(
   try {
     await mkdir(folder, { mode: 0o755 });
   } catch (thrown) {
-    await removed(above);
+    await removeNetworkFolder(above);
     throw thrown;
   }
   const opened = openIn(folder, request).catch(async (thrown: unknown) => {
-    await removed(above);
+    await removeNetworkFolder(above);
     throw thrown;
   });
   opened.catch(() => undefined);
   return { opened };
 }
 
-const removed = (above: string): Promise<void> =>
+const removeNetworkFolder = (above: string): Promise<void> =>
   removeBoxFolder({ path: above, id: path.basename(above) }).catch(() => undefined);
 
 /** For a box that was frozen with this folder; undefined if the folder is gone. */
@@ -112,15 +112,15 @@ export async function reopenNetwork(
 type Variables = NonNullable<NetworkRequest["variables"]>;
 
 async function openIn(folder: string, request: NetworkRequest): Promise<BoxNetwork> {
-  const opening: { way?: Promise<OpenWay> } = {};
-  const way = (): Promise<OpenWay> => {
-    opening.way ??= openWay(folder, request).catch((thrown: unknown) => {
+  const opening: { way?: Promise<OpenProxy> } = {};
+  const way = (): Promise<OpenProxy> => {
+    opening.way ??= openProxy(folder, request).catch((thrown: unknown) => {
       delete opening.way;
       throw thrown;
     });
     return opening.way;
   };
-  const held: { way?: OpenWay } = request.grants.length > 0 ? { way: await way() } : {};
+  const held: { way?: OpenProxy } = request.grants.length > 0 ? { way: await way() } : {};
   const added = new Set<{ readonly grants: NetworkRequest["grants"]; readonly variables: Variables }>();
   const leave = async (): Promise<void> => {
     await (await opening.way?.catch(() => undefined))?.leave();
@@ -156,11 +156,11 @@ async function openIn(folder: string, request: NetworkRequest): Promise<BoxNetwo
 }
 
 /** The proxy, and the files beside its socket. */
-interface OpenWay extends Pick<BoxNetwork, "connections" | "leave"> {
+interface OpenProxy extends Pick<BoxNetwork, "connections" | "leave"> {
   readonly grant: (more: NetworkRequest["grants"]) => Promise<() => void>;
 }
 
-async function openWay(folder: string, request: NetworkRequest): Promise<OpenWay> {
+async function openProxy(folder: string, request: NetworkRequest): Promise<OpenProxy> {
   const { trust: asked, variables: _, files = {}, ...options } = request;
   const [{ openEgress }, trust] = await Promise.all([import("../egress/egress-proxy.ts"), asked()]);
   const egress = await openEgress({ ...(trust === "" ? {} : { roots: trust }), ...options, folder });

@@ -170,7 +170,7 @@ interface Rule {
 }
 
 /** A rule without the parts that have no meaning: its comment, and zeros in place of missing numbers. */
-const ruled = ({ names = [], action = "", errnoRet, args }: Rule): string =>
+const ruleText = ({ names = [], action = "", errnoRet, args }: Rule): string =>
   JSON.stringify([
     names.toSorted(),
     action,
@@ -187,7 +187,7 @@ function seccompLines(profile: string, found: Fields): readonly string[] {
   const planned = JSON.parse(profile) as Fields;
   const { archMap, syscalls, defaultAction, ...others } = planned;
   const { architectures, syscalls: kept, ...rest } = found;
-  const [wanted, there] = [syscalls, kept].map((rules) => asList(rules).map((one) => ruled(one as Rule)));
+  const [wanted, there] = [syscalls, kept].map((rules) => asList(rules).map((one) => ruleText(one as Rule)));
   const known = asList(archMap).map((one) => one as ArchMap);
   const archs = asList(architectures).map(String);
   const complete = known.some(({ architecture, subArchitectures = [] }) =>

@@ -34,7 +34,7 @@ export async function createOnPodman(engine: Engine, plan: BoxPlan): Promise<Doc
 export const prepareOnPodman = (engine: Engine, { id }: Docker.Container): Promise<unknown> =>
   ask(engine, { path: `/containers/${id}/init`, body: {} });
 
-interface Own {
+interface PodmanReport {
   readonly OCIConfigPath?: unknown;
   readonly OCIRuntime?: unknown;
 }
@@ -47,12 +47,12 @@ export async function inspectOnPodman(
 ): Promise<{ readonly inspected: Inspected; readonly lines: readonly string[] }> {
   const [inspected, own] = await Promise.all([
     container.inspect() as Promise<unknown> as Promise<Inspected>,
-    ask(engine, { path: `/containers/${container.id}/json` }) as Promise<Own>,
+    ask(engine, { path: `/containers/${container.id}/json` }) as Promise<PodmanReport>,
   ]);
   const config = await configAt(own.OCIConfigPath);
   const lines = [
     ...ociDifferences(plan, config),
-    ...wordLines(plan, inspected, own),
+    ...reportLines(plan, inspected, own),
     ...environmentOf(plan, config),
     ...(await cgroupDifferences(plan, inspected.State?.Pid)),
   ];
@@ -76,10 +76,10 @@ async function configAt(file: unknown): Promise<unknown> {
 const KNOWN_RUNTIMES = ["runc", "crun", "runsc"];
 
 /** Checks what only the engine's report tells. */
-function wordLines(
+function reportLines(
   plan: BoxPlan,
   { Image, Config, HostConfig, Mounts, ExecIDs }: Inspected,
-  own: Own,
+  own: PodmanReport,
 ): string[] {
   const [config, host] = [fieldsOf(Config), fieldsOf(HostConfig)];
   const planned = containerSpec(plan);
@@ -129,7 +129,7 @@ async function mostProcesses(): Promise<number> {
   return Math.min(own, MOST_PROCESSES);
 }
 
-interface Asked {
+interface PodmanRequest {
   readonly path: string;
   /** Sent with the request, if there is one. */
   readonly body?: Fields;
@@ -142,7 +142,7 @@ interface Modem {
 /** The oldest version of the interface that has all of this; later versions answer to it. */
 const OWN_API = "/v4.0.0/libpod";
 
-const ask = ({ api }: Engine, { path: at, body }: Asked): Promise<unknown> =>
+const ask = ({ api }: Engine, { path: at, body }: PodmanRequest): Promise<unknown> =>
   new Promise((resolve, reject) => {
     const request = {
       path: `${OWN_API}${at}`,

@@ -3,7 +3,7 @@ import { containerSpec, type BoxPlan } from "../container-spec.ts";
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Values that depend on this machine rather than on the plan. */
-export interface PodmanWords {
+export interface PodmanOptions {
   /** A file that the engine reads the seccomp profile from, because it takes no text. */
   readonly seccompFile: string;
   /**
@@ -20,7 +20,7 @@ export const MOST_PROCESSES = 32_768;
  * The plan in the terms of Podman's own interface. The interface that Podman shares with Docker takes no profile as
  * text, loses read-only and masked paths, and adds settings that were not requested.
  */
-export function podmanSpec(plan: BoxPlan, { seccompFile, nproc }: PodmanWords): Fields {
+export function podmanSpec(plan: BoxPlan, { seccompFile, nproc }: PodmanOptions): Fields {
   const { HostConfig: host, ...config } = containerSpec(plan);
   return {
     image: plan.image.replace(/^sha256:/, ""),
@@ -73,15 +73,15 @@ const pair = (line: string): readonly [string, string] => {
   return [line.slice(0, at), line.slice(at + 1)];
 };
 
-const OWN = { nsmode: "private" };
+const PRIVATE = { nsmode: "private" };
 
 /** With rootless Podman the caller has the same uid inside, because files of the workspace belong to the caller. */
 const namespaces = ({ host }: BoxPlan): Fields => ({
   netns: { nsmode: "none" },
-  ipcns: OWN,
-  pidns: OWN,
-  utsns: OWN,
-  cgroupns: OWN,
+  ipcns: PRIVATE,
+  pidns: PRIVATE,
+  utsns: PRIVATE,
+  cgroupns: PRIVATE,
   ...(host.podman?.rootless === true ? { userns: { nsmode: "keep-id" } } : {}),
 });
 

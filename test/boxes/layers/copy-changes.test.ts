@@ -3,7 +3,7 @@ import { mkdir, readdir } from "node:fs/promises";
 import test from "node:test";
 import {
   changesOfReturned,
-  type MostUnpacked,
+  type UnpackLimits,
   returnedTree,
   returnTree,
   unpack,
@@ -43,7 +43,7 @@ test("before a box has brought anything back a session has changed nothing", asy
 
 test("a tree of a stranger's is taken up to its bounds: of files and folders, and of their bytes", async () => {
   await using place = await scratch({ "tree/a": "1234", "tree/b": "5678" });
-  const into = async (name: string, most: MostUnpacked): Promise<void> => {
+  const into = async (name: string, most: UnpackLimits): Promise<void> => {
     await mkdir(place.at(name));
     await unpack(
       archiveOf(place.at("tree"), "tree", () => undefined),

@@ -8,7 +8,7 @@ import {
   judgeAttack,
   promisesKept,
   readAnswers,
-  type Tried,
+  type AttemptResults,
 } from "../../../src/docker/attack/attack.ts";
 import { ATTACKS } from "../../../src/docker/attack/battery.ts";
 
@@ -22,7 +22,7 @@ const ATTACK: Attack = {
 };
 
 const answer = (name: string, kind: Answer["kind"], why = ""): Answer => ({ name, kind, why });
-const tried = (answers: readonly Answer[], more: Partial<Tried> = {}): Tried => ({
+const tried = (answers: readonly Answer[], more: Partial<AttemptResults> = {}): AttemptResults => ({
   answers,
   cause: null,
   lost: null,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { EXIT } from "../../../src/core/errors.ts";
 import type { Engine } from "../../../src/docker/engine.ts";
-import { pushFailure, pushWord } from "../../../src/docker/images/push-image.ts";
+import { pushFailure, failureKindOf } from "../../../src/docker/images/push-image.ts";
 
 const SAID: readonly (readonly [string, string])[] = [
   ["unauthorized: authentication required", "not authorised"],
@@ -21,7 +21,7 @@ const SAID: readonly (readonly [string, string])[] = [
   ["manifest invalid: manifest invalid", "failed"],
 ];
 
-for (const [said, word] of SAID) test(`${said} is ${word}`, () => assert.equal(pushWord(said), word));
+for (const [said, word] of SAID) test(`${said} is ${word}`, () => assert.equal(failureKindOf(said), word));
 
 const DOCKER = { version: { name: "Docker" } } as unknown as Engine;
 const about = { repository: "registry.example/team/env", why: "unauthorized: who are you" };

@@ -4,7 +4,7 @@ import test from "node:test";
 import { thisProcess } from "../../../src/boxes/life/owner.ts";
 import {
   claimParked,
-  holds,
+  isClaimed,
   refuseTaken,
   standings,
   standingsOf,
@@ -72,7 +72,7 @@ test("time, and a living process, hold a box; a box that runs is held by no ques
   assert.deepEqual([await held(true), await held(false)], ["parked", undefined]);
   const [parked] = await standings(place.path);
   assert.ok(parked?.kind === "parked");
-  assert.equal(await holds(parked, parked.expires), false);
+  assert.equal(await isClaimed(parked, parked.expires), false);
   const claim = await claimParked(place.path, parked, dead);
   assert.equal(await held(true), undefined);
   await claim?.letGo();

@@ -12,7 +12,7 @@ import {
   writeParked,
 } from "../../../src/docker/isolation/parked-files.ts";
 import { parkedText } from "../../../src/docker/isolation/parked-record.ts";
-import { takeUp, type TakingUp } from "../../../src/docker/isolation/take-up.ts";
+import { takeUp, type ResumeRequest } from "../../../src/docker/isolation/take-up.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
 import { scratch, type Scratch } from "../../fixtures/scratch.ts";
 
@@ -49,8 +49,14 @@ async function parked(place: Scratch, expires: number): Promise<Standing> {
   return standing;
 }
 
-const taking = async (place: Scratch, engine: Engine): Promise<TakingUp> =>
-  ({ engine, stateDir: place.path, session: "a", uid: 0, owner: await thisProcess() }) as unknown as TakingUp;
+const taking = async (place: Scratch, engine: Engine): Promise<ResumeRequest> =>
+  ({
+    engine,
+    stateDir: place.path,
+    session: "a",
+    uid: 0,
+    owner: await thisProcess(),
+  }) as unknown as ResumeRequest;
 
 for (const [name, expires] of [
   ["whose time is over", 1],

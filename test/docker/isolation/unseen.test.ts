@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { HarnessError } from "../../../src/core/errors.ts";
 import { engineFailure } from "../../../src/docker/engine-failure.ts";
-import { unseen } from "../../../src/docker/isolation/open-place.ts";
+import { workspaceUnseen } from "../../../src/docker/isolation/open-place.ts";
 
 /** As engines have said it; all but the last two are a workspace that is out of their sight. */
 const SAID = [
@@ -21,7 +21,7 @@ const SAID = [
 
 for (const [isolation, text, expected] of SAID)
   test(`${isolation}: ${text}`, () => {
-    const found = unseen(isolation, "/w", engineFailure("making the box", new Error(text)));
+    const found = workspaceUnseen(isolation, "/w", engineFailure("making the box", new Error(text)));
     assert.equal(found instanceof HarnessError, expected);
     assert.match(found?.remedy ?? "--isolation copy", /--isolation copy/);
   });

@@ -4,7 +4,7 @@ import type { Engine } from "../../../src/docker/engine.ts";
 import { boxLabels, type Owner, ownerLabels } from "../../../src/boxes/box-labels.ts";
 import {
   claimParked,
-  letGoTaken,
+  releaseTaken,
   standingsOf,
   writeParked,
 } from "../../../src/docker/isolation/parked-files.ts";
@@ -190,7 +190,7 @@ test(
     const { engine } = fakeEngine(boxes, [], async (nth) => {
       if (nth !== 1) return;
       await writeParked(place.path, { session: "again", expires, owner }, "");
-      await letGoTaken(place.path, "again", owner);
+      await releaseTaken(place.path, "again", owner);
     });
     const { containers, failed } = await reap(engine, { uid: UID, stateDir: place.path });
     assert.deepEqual([containers, failed], [["killed"], []]);
