@@ -12,7 +12,7 @@ const key = z.string().regex(/^[\u0021-\u007e]{1,500}$/);
 const keyFile = z.partialRecord(z.enum(Object.keys(PROVIDER_SERVERS) as KeyedProvider[]), key);
 
 const MAX_BYTES = 64 * 1024;
-const OTHERS = 0o077;
+const GROUP_AND_OTHERS = 0o077;
 /** Shorter keys are stand-ins such as `none`, and words this short occur everywhere. */
 const SHORTEST_HIDDEN = 8;
 
@@ -62,7 +62,7 @@ function readSecret(file: string): string | undefined {
   try {
     const { mode, size, uid } = opened.stats;
     if (size > MAX_BYTES) throw noKeys(file);
-    if ((mode & OTHERS) !== 0) {
+    if ((mode & GROUP_AND_OTHERS) !== 0) {
       const shown = (mode & 0o777).toString(8).padStart(4, "0");
       const reason = `${file} has mode ${shown}, so others may read or change the keys in it`;
       throw new HarnessError(EXIT.usage, reason, `chmod 600 ${quote([file])}`);

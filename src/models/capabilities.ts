@@ -94,18 +94,18 @@ export function capabilitiesOf(model: string, { user, maxContext, probe, server 
     calls: calls[0],
     thinking: thinking[0],
     cache: cache[0],
-    ...sizeTold(own, server),
+    ...reportedSize(own, server),
     origin: { context: context[1], tools: tools[1], calls: calls[1], thinking: thinking[1], cache: cache[1] },
   };
 }
 
-function sizeTold(own: OwnRow | undefined, server: Reported): Pick<Capabilities, "parameters"> {
+function reportedSize(own: OwnRow | undefined, server: Reported): Pick<Capabilities, "parameters"> {
   const parameters = billions(own?.parameters) ?? server.parameters;
   return parameters === null ? {} : { parameters };
 }
 
 /** Billions of parameters, according to the user's row. */
-export const parametersSaid = (model: string, user: Sources["user"]): number | undefined =>
+export const parametersFromUser = (model: string, user: Sources["user"]): number | undefined =>
   billions(ownRowOf(user, model)?.parameters) ?? undefined;
 
 /** The context window that the user wants for a model: from the row, or from the setting. */

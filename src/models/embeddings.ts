@@ -8,8 +8,8 @@ import { asCount, asFields, asList, parsedJson } from "../core/text/json-values.
 import { WireFailure } from "./model-api.ts";
 import { jsonResponse, ollamaClient } from "./providers/ollama-client.ts";
 import { ollamaLine } from "./providers/ollama-server.ts";
-import { type Asked, failureOf, notA, refusalIn, stranger } from "./providers/api-refusals.ts";
-import { posted, wholeText } from "./providers/api-request.ts";
+import { failureOf, notA, notModelServer, refusalIn, type RequestContext } from "./providers/api-refusals.ts";
+import { postJson, wholeText } from "./providers/api-request.ts";
 import type { OpenAiOptions } from "./providers/openai-api.ts";
 
 interface EmbedLimits {
@@ -65,30 +65,31 @@ export class BatchEmbedder implements Embedder {
   async embed(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]> {
     const vectors: Float32Array[] = [];
     try {
-      for (const batch of batchesOf(texts, this.#limits)) vectors.push(...(await this.#whole(batch, signal)));
+      for (const batch of batchesOf(texts, this.#limits))
+        vectors.push(...(await this.#embedBatch(batch, signal)));
     } catch (thrown) {
       throw thrown instanceof WireFailure ? asError(thrown, this.#remedies) : thrown;
     }
     return vectors;
   }
 
-  async #whole(batch: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]> {
+  async #embedBatch(batch: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]> {
     try {
-      return this.#checked(await this.#patiently(batch, signal), batch.length);
+      return this.#checked(await this.#askWithRetries(batch, signal), batch.length);
     } catch (thrown) {
       if (!(thrown instanceof WireFailure) || thrown.kind !== "too_long") throw thrown;
       const parts = halved(batch);
       if (parts === undefined) throw thrown;
       const vectors: Float32Array[] = [];
-      for (const part of parts) vectors.push(...(await this.#whole(part, signal)));
+      for (const part of parts) vectors.push(...(await this.#embedBatch(part, signal)));
       return vectors;
     }
   }
 
-  async #patiently(batch: readonly string[], signal: AbortSignal): Promise<readonly unknown[]> {
+  async #askWithRetries(batch: readonly string[], signal: AbortSignal): Promise<readonly unknown[]> {
     for (let failures = 1; ; failures += 1) {
       try {
-        return await this.#once(batch, signal);
+        return await this.#askOnce(batch, signal);
       } catch (thrown) {
         if (!(thrown instanceof WireFailure)) throw thrown;
         const ms = delayAfter(failures, thrown, this.#rules, Math.random);
@@ -98,7 +99,7 @@ export class BatchEmbedder implements Embedder {
     }
   }
 
-  async #once(batch: readonly string[], signal: AbortSignal): Promise<readonly unknown[]> {
+  async #askOnce(batch: readonly string[], signal: AbortSignal): Promise<readonly unknown[]> {
     const { timeoutMs } = this.#limits;
     const late = AbortSignal.timeout(timeoutMs);
     try {
@@ -113,13 +114,13 @@ export class BatchEmbedder implements Embedder {
   }
 
   #checked(given: readonly unknown[], count: number): readonly Float32Array[] {
-    if (given.length !== count) throw wrong(`${given.length} vectors came for ${count} texts`);
+    if (given.length !== count) throw garbledVectors(`${given.length} vectors came for ${count} texts`);
     return given.map((value) => {
       const vector = vectorOf(value);
-      if (vector === undefined) throw wrong("a vector holds something that is no number");
+      if (vector === undefined) throw garbledVectors("a vector holds something that is no number");
       this.#length ??= vector.length;
       if (vector.length === 0 || vector.length !== this.#length)
-        throw wrong(`a vector has ${vector.length} numbers, the first one has ${this.#length}`);
+        throw garbledVectors(`a vector has ${vector.length} numbers, the first one has ${this.#length}`);
       return vector;
     });
   }
@@ -167,7 +168,7 @@ function halved(batch: readonly string[]): readonly (readonly string[])[] | unde
   return text.length < SHORTEST_CUT ? undefined : [[text.slice(0, text.length / 2).toWellFormed()]];
 }
 
-const wrong = (reason: string): WireFailure =>
+const garbledVectors = (reason: string): WireFailure =>
   new WireFailure("garbled", reason, { remedy: "check that embed_model is a model for embeddings" });
 
 function asError({ kind, message, remedy }: WireFailure, remedies: Remedies): HarnessError {
@@ -176,7 +177,7 @@ function asError({ kind, message, remedy }: WireFailure, remedies: Remedies): Ha
 }
 
 interface Question {
-  readonly asked: Asked;
+  readonly asked: RequestContext;
   readonly headers: Readonly<Record<string, string>>;
   readonly json: string;
   readonly signal: AbortSignal;
@@ -189,12 +190,12 @@ async function askForList(
   name: string,
   { asked, headers, json, signal }: Question,
 ): Promise<readonly unknown[]> {
-  const response = await posted({ asked, headers, signal, connectMs: CONNECT_MS }, json);
+  const response = await postJson({ asked, headers, signal, connectMs: CONNECT_MS }, json);
   const text = await wholeText(response);
   if (signal.aborted) throw new WireFailure("cancelled", "cancelled");
   const value = parsedJson(text);
   if (value === undefined)
-    throw /^\s*</.test(text) ? stranger(asked, "it answers with a web page") : notA("JSON", text);
+    throw /^\s*</.test(text) ? notModelServer(asked, "it answers with a web page") : notA("JSON", text);
   const refusal = refusalIn(value, 200);
   if (refusal !== undefined) throw failureOf(refusal, asked);
   const list = asFields(value)?.[name];

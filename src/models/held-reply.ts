@@ -1,7 +1,7 @@
 import type { Hold, JsonSchema, ModelRequest, ToolOffer } from "../core/model-provider.ts";
 import { isFields } from "../core/text/json-values.ts";
 import { readArguments } from "./reply.ts";
-import { OfferedTools, notOffered, typed } from "./text-calls/settle.ts";
+import { OfferedTools, notOffered, withSchemaTypes } from "./text-calls/settle.ts";
 import type { WrittenCalls } from "./text-protocol.ts";
 
 /** Replies that the server constrains to a schema: one JSON object, either a call of an offered tool or an answer. */
@@ -83,11 +83,11 @@ function argumentsOf({ schema }: ToolOffer, only: readonly string[] | undefined)
  * Keywords that go into the grammar. Descriptions, defaults and unsupported keywords are dropped; a reference allows
  * any value.
  */
-const KEPT: ReadonlySet<string> = new Set(["type", "enum", "const", "required"]);
+const KEPT_KEYWORDS: ReadonlySet<string> = new Set(["type", "enum", "const", "required"]);
 
 function strict(schema: unknown): Readonly<Record<string, unknown>> {
   if (!isFields(schema)) return {};
-  const kept = Object.fromEntries(Object.entries(schema).filter(([key]) => KEPT.has(key)));
+  const kept = Object.fromEntries(Object.entries(schema).filter(([key]) => KEPT_KEYWORDS.has(key)));
   const { properties, items, additionalProperties } = schema;
   const choices = [schema["anyOf"], schema["oneOf"]].find((each) => Array.isArray(each));
   return {
@@ -161,8 +161,8 @@ export class HeldReply implements WrittenCalls {
 
   end(): ReturnType<WrittenCalls["end"]> {
     if (this.#isPlain) return this.#plain.end();
-    if (this.#answer !== undefined) return this.#answered(this.#answer.text);
-    return this.#called() ?? this.#asPlain(this.#text);
+    if (this.#answer !== undefined) return this.#asAnswer(this.#answer.text);
+    return this.#asCall() ?? this.#asPlain(this.#text);
   }
 
   #asPlain(text: string): ReturnType<WrittenCalls["end"]> {
@@ -171,7 +171,7 @@ export class HeldReply implements WrittenCalls {
   }
 
   /** Calls inside an answer are not run, and such a reply does not count as an answer. */
-  #answered(prose: string): ReturnType<WrittenCalls["end"]> {
+  #asAnswer(prose: string): ReturnType<WrittenCalls["end"]> {
     const { calls, malformed, missed = [] } = this.#asPlain(prose);
     const unrun = calls.map(({ name, args }) => ({
       name,
@@ -182,7 +182,7 @@ export class HeldReply implements WrittenCalls {
     return { calls: [], malformed: [...unrun, ...malformed], missed, prose };
   }
 
-  #called(): ReturnType<WrittenCalls["end"]> | undefined {
+  #asCall(): ReturnType<WrittenCalls["end"]> | undefined {
     const read = readArguments(this.#text);
     if ("wrong" in read) return undefined;
     const { reply = read.args } = read.args;
@@ -193,7 +193,7 @@ export class HeldReply implements WrittenCalls {
     const none = { calls: [], malformed: [], prose: "" };
     if (name === undefined)
       return { ...none, malformed: [notOffered({ name: tool, args, repaired: false }, this.#tools)] };
-    return { ...none, calls: [{ name, args: typed(args, this.#tools.schema(name)) }] };
+    return { ...none, calls: [{ name, args: withSchemaTypes(args, this.#tools.schema(name)) }] };
   }
 }
 

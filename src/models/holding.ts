@@ -1,7 +1,7 @@
 import type { CallForm, ModelRequest } from "../core/model-provider.ts";
 
 /** What is known about a model before the first request. */
-export interface KnownOf {
+export interface KnownModel {
   readonly calls?: CallForm;
   readonly thinking?: boolean;
 }
@@ -16,12 +16,12 @@ export class Holding {
   readonly #held = new Set<string>();
 
   /** Whether to hold this reply, if the server can. */
-  wants({ model, hold }: ModelRequest, known: KnownOf): boolean {
+  wants({ model, hold }: ModelRequest, known: KnownModel): boolean {
     return hold !== undefined && (hold.now === true || known.calls === "held" || this.#held.has(model));
   }
 
   /** Whether every reply is held, not just this one. */
-  stays({ model }: ModelRequest, known: KnownOf): boolean {
+  stays({ model }: ModelRequest, known: KnownModel): boolean {
     return known.calls === "held" || this.#held.has(model);
   }
 

@@ -54,7 +54,7 @@ async function attempt(question: HttpRequest, reuse: boolean): Promise<IncomingM
       url,
       {
         method: json === undefined ? "GET" : "POST",
-        headers: { accept: "application/json", ...described(json), ...headers },
+        headers: { accept: "application/json", ...bodyHeaders(json), ...headers },
         signal,
         ...(reuse ? {} : { agent: false }),
       },
@@ -70,7 +70,7 @@ async function attempt(question: HttpRequest, reuse: boolean): Promise<IncomingM
   });
 }
 
-const described = (json: string | undefined): Readonly<Record<string, string | number>> =>
+const bodyHeaders = (json: string | undefined): Readonly<Record<string, string | number>> =>
   json === undefined ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(json) };
 
 function boundConnecting(sent: ClientRequest, url: string, connectMs: number): NodeJS.Timeout {
@@ -153,7 +153,7 @@ export async function* chunksOf(response: IncomingMessage, most: number): AsyncG
 }
 
 /** Frees the connection of a complete reply for the next request, or destroys it if the reply does not end in time. */
-export function letGo(response: IncomingMessage, lingerMs: number): void {
+export function releaseConnection(response: IncomingMessage, lingerMs: number): void {
   if (response.destroyed || response.readableEnded) return;
   const timer = setTimeout(() => response.destroy(), lingerMs);
   timer.unref();

@@ -15,7 +15,7 @@ import { makeFolder } from "../platform/folders.ts";
 
 /** The checks of a probe: a prompt for the model, and what its reply has to contain. */
 
-interface Seen {
+interface ObservedReply {
   /** Number of calls in the server's own format. */
   readonly native: number;
   readonly calls: readonly { readonly name: string; readonly args: Readonly<Record<string, unknown>> }[];
@@ -25,7 +25,7 @@ interface Seen {
 interface Check {
   readonly name: string;
   readonly prompt: string;
-  readonly passes: (seen: Seen) => boolean;
+  readonly passes: (seen: ObservedReply) => boolean;
 }
 
 const text = { type: "string" } as const;
@@ -44,7 +44,7 @@ const TOOLS: readonly ToolOffer[] = [
 const CODE = 'function f() {\n  return {"a": [1, 2]};\n}';
 
 const isCall = (
-  call: Seen["calls"][number] | undefined,
+  call: ObservedReply["calls"][number] | undefined,
   name: string,
   args: Record<string, string>,
 ): boolean =>
@@ -142,12 +142,12 @@ const TEMPERATURES: readonly number[] = [0, 0.7];
  * Failures that the model may have caused rather than the server. They fail the check; the probe fails only if no reply
  * ever completes.
  */
-const OF_THE_MODEL: ReadonlySet<FailureKind> = new Set(["empty", "garbled", "server"]);
+const MODEL_FAILURES: ReadonlySet<FailureKind> = new Set(["empty", "garbled", "server"]);
 
 /** Asks a model for real native calls; if some do not get through, tries the other forms too. */
 export async function probeCalls(request: ProbeRequest): Promise<ProbeResult> {
   const probe = new Probe(request);
-  const failure = (await probe.natively()) ?? (await probe.otherwise());
+  const failure = (await probe.probeNative()) ?? (await probe.probeOtherForms());
   return failure === undefined ? probe.result() : { kind: "failed", failure };
 }
 
@@ -163,7 +163,7 @@ class Probe {
   }
 
   /** A failure ends the probe: further requests would be useless. */
-  async natively(): Promise<ModelFailure | undefined> {
+  async probeNative(): Promise<ModelFailure | undefined> {
     for (const check of CHECKS) {
       const failure = await this.#run("native", check, check.name);
       if (failure !== undefined) return failure;
@@ -171,7 +171,7 @@ class Probe {
     return undefined;
   }
 
-  async otherwise(): Promise<ModelFailure | undefined> {
+  async probeOtherForms(): Promise<ModelFailure | undefined> {
     const { valid = 0, asked = 0 } = this.#shares.native ?? {};
     if (valid === asked) return undefined;
     for (const form of ["text", "held"] as const)
@@ -198,8 +198,8 @@ class Probe {
       form
     ];
     if (provider === undefined) return undefined;
-    const { valid, asked, failure } = await tried(provider, this.#request, check, form);
-    if (failure !== undefined && !OF_THE_MODEL.has(failure.kind)) return failure;
+    const { valid, asked, failure } = await runCheck(provider, this.#request, check, form);
+    if (failure !== undefined && !MODEL_FAILURES.has(failure.kind)) return failure;
     this.#answered ||= failure === undefined || failure.kind === "empty";
     this.#last = failure;
     if (NEEDED.includes(check)) {
@@ -219,23 +219,23 @@ const shareOf = (share: Share | undefined): number =>
   share === undefined || share.asked === 0 ? 0 : share.valid / share.asked;
 
 /** `failure` is set if no attempt completed, or if further attempts would be useless. */
-interface Tried extends Share {
+interface CheckOutcome extends Share {
   readonly failure?: ModelFailure;
 }
 
 /** Repeats a measured check at every temperature, any other check until it passes. */
-async function tried(
+async function runCheck(
   provider: Provider,
   request: ProbeRequest,
   check: Check,
   form: CallForm,
-): Promise<Tried> {
+): Promise<CheckOutcome> {
   let failure: ModelFailure | undefined;
   let answered = false;
   let valid = 0;
   let count = 0;
   for (const temperature of TEMPERATURES) {
-    const seen = await asked(provider, request, {
+    const seen = await replyOf(provider, request, {
       ...requestFor(request.model, check),
       temperature,
       ...(form === "held" ? { hold: { now: true } } : {}),
@@ -243,7 +243,7 @@ async function tried(
     count += 1;
     if ("kind" in seen) {
       failure = seen;
-      if (!OF_THE_MODEL.has(seen.kind)) return { valid, asked: count, failure };
+      if (!MODEL_FAILURES.has(seen.kind)) return { valid, asked: count, failure };
       continue;
     }
     answered = true;
@@ -254,11 +254,11 @@ async function tried(
   return answered || failure === undefined ? told : { ...told, failure };
 }
 
-async function asked(
+async function replyOf(
   provider: Provider,
   { signal, onWait }: ProbeRequest,
   asks: ModelRequest,
-): Promise<Seen | ModelFailure> {
+): Promise<ObservedReply | ModelFailure> {
   const native = new Set<number>();
   for await (const event of provider.stream(asks, signal)) {
     if (event.type === "call") native.add(event.index);
@@ -295,18 +295,18 @@ export type ProbeSubject = Pick<ProbeRecord, "model" | "server" | "version">;
 
 const MAX_RECORDS = 500;
 
-const word = z.string().max(1000);
+const boundedText = z.string().max(1000);
 const tries = z.number().int().min(0);
 const share = z.object({ valid: tries, asked: tries });
 const record = z.object({
-  model: word,
-  server: word,
-  version: word,
+  model: boundedText,
+  server: boundedText,
+  version: boundedText,
   native: z.boolean(),
   calls: z.enum(CALL_FORMS).exactOptional(),
   shares: z.partialRecord(z.enum(CALL_FORMS), share).exactOptional(),
   checks: z.record(z.string(), z.boolean()),
-  at: word,
+  at: boundedText,
 });
 const file = z.object({ version: z.literal(1), probes: z.array(record) });
 

@@ -22,8 +22,8 @@ function sizeInName(model: string): number | undefined {
 /**
  * `said` is the user's figure and wins; `told` is the server's figure, used if the name gives none. Both in billions.
  */
-export function hasFewParameters(model: string, told?: number, said?: number): boolean {
-  const size = said ?? sizeInName(model) ?? told;
+export function hasFewParameters(model: string, byServer?: number, byUser?: number): boolean {
+  const size = byUser ?? sizeInName(model) ?? byServer;
   return size !== undefined && size <= FEW_BILLIONS;
 }
 

@@ -21,7 +21,7 @@ import {
   WireFailure,
 } from "./model-api.ts";
 import { HeldReply, heldSchema, withForm } from "./held-reply.ts";
-import { Holding, type KnownOf } from "./holding.ts";
+import { Holding, type KnownModel } from "./holding.ts";
 import { Reply } from "./reply.ts";
 import { isEmpty, messageFrom, stopOf } from "./reply-message.ts";
 import { OfferedTools } from "./text-calls/settle.ts";
@@ -62,7 +62,7 @@ export interface ProviderOptions {
   readonly prices?: readonly Price[];
   readonly fallbacks?: Fallbacks;
   /** What is known about a model before a request. */
-  readonly known?: (model: string) => KnownOf;
+  readonly known?: (model: string) => KnownModel;
   /** Reads calls from the text; pass another reader if it knows more about the tools. */
   readonly written?: ReadsWritten;
   readonly random?: () => number;
@@ -87,7 +87,7 @@ async function* stream(
   signal: AbortSignal,
 ): AsyncGenerator<ProviderEvent> {
   for (;;) {
-    for (let held = exchange.held(); held !== null; held = exchange.held()) {
+    for (let held = exchange.waitForOthers(); held !== null; held = exchange.waitForOthers()) {
       if (signal.aborted) break;
       yield held;
       await wait(held.ms, signal);
@@ -140,7 +140,7 @@ interface Setup {
   readonly fallbacks: Fallbacks;
   readonly written: (request: ModelRequest) => WrittenCalls;
   readonly holding: Holding;
-  readonly known: (model: string) => KnownOf;
+  readonly known: (model: string) => KnownModel;
   readonly clock: Clock;
   readonly random: () => number;
 }
@@ -159,7 +159,7 @@ class Exchange {
   #usage: Usage = NO_USAGE;
   #native: boolean;
   #think: boolean | undefined;
-  readonly #known: KnownOf;
+  readonly #known: KnownModel;
   #held: boolean;
   #sent: ModelRequest;
   #attempts = 0;
@@ -167,7 +167,7 @@ class Exchange {
   #unread = 0;
   #wasEmpty = false;
   /** Milliseconds spent waiting because the server had told other runs to wait. */
-  #heldBack = 0;
+  #waitedForOthers = 0;
   /** Why the tools were put into the text as a trial; remembered if the trial helps. */
   #trial: string | null = null;
 
@@ -183,10 +183,10 @@ class Exchange {
   }
 
   /** The wait that results from the server telling another run to wait; null if there is none. */
-  held(): Waiting | null {
+  waitForOthers(): Waiting | null {
     const { pressure, rules, random } = this.#setup;
-    const ms = heldBack(pressure, rules.longestMs - this.#heldBack, random);
-    this.#heldBack += ms;
+    const ms = heldBack(pressure, rules.longestMs - this.#waitedForOthers, random);
+    this.#waitedForOthers += ms;
     return ms === 0 ? null : this.#again("the server has asked other runs to wait", ms);
   }
 
@@ -299,8 +299,8 @@ class Exchange {
     if (reply.stop === "filtered") return this.#failed(filtered());
     const { model } = this.#request;
     if (this.#trial !== null) this.#setup.fallbacks.add(model, this.#trial);
-    this.#noteOn(reply);
-    this.#counted(found.calls.length === 0 && found.malformed.length > 0);
+    this.#learnFrom(reply);
+    this.#countMiss(found.calls.length === 0 && found.malformed.length > 0);
     const { message, malformed } = messageFrom(reply, found, this.#request.messages, this.#setup.random);
     const stop = stopOf(reply, found);
     const notes = [...this.#notes].map(this.#setup.clean);
@@ -313,13 +313,13 @@ class Exchange {
    */
   #afterEmpty({ stop, onlyThought }: Reply): ProviderEvent {
     if (stop === "filtered") return this.#failed(filtered());
-    this.#counted(true);
+    this.#countMiss(true);
     if (this.#wasEmpty)
       return this.#failed(new WireFailure("empty", "the model answered with nothing, twice"));
     this.#wasEmpty = true;
     if (!this.#held && this.#canHold()) {
       this.#held = true;
-      return this.#noted("the reply was empty: asked again, held to a call or an answer");
+      return this.#againWithNote("the reply was empty: asked again, held to a call or an answer");
     }
     const thought = onlyThought && this.#think !== false;
     const inText = this.#native && this.#request.tools.length > 0 && !thought;
@@ -328,23 +328,23 @@ class Exchange {
       this.#think = false;
       this.#held = false;
     }
-    return this.#noted(
+    return this.#againWithNote(
       `the reply was empty: asked again ${inText ? "with the tools in the prompt" : "without thinking"}`,
     );
   }
 
-  #counted(missed: boolean): void {
+  #countMiss(missed: boolean): void {
     const { model } = this.#request;
     if (this.#setup.holding.replied(model, missed, this.#held) && this.#canHold())
       this.#notes.add(`${model} called no tool twice in a row: its replies are held to a schema from now on`);
   }
 
-  #noted(reason: string): ProviderEvent {
+  #againWithNote(reason: string): ProviderEvent {
     this.#notes.add(reason);
     return this.#again(reason, 0);
   }
 
-  #noteOn({ counted, notes }: Reply): void {
+  #learnFrom({ counted, notes }: Reply): void {
     const { estimator } = this.#setup;
     const { model } = this.#request;
     for (const note of notes) this.#notes.add(note);
@@ -363,7 +363,7 @@ class Exchange {
 
   #inText(): ProviderEvent {
     this.#native = false;
-    return this.#noted(`${this.#request.model} ${NO_TOOLS}`);
+    return this.#againWithNote(`${this.#request.model} ${NO_TOOLS}`);
   }
 
   #again(reason: string, ms: number): Waiting {

@@ -3,9 +3,9 @@ import type { AssistantMessage, MalformedCall, Stop } from "../core/model-provid
 import type { Reply } from "./reply.ts";
 import type { ReadCalls } from "./text-protocol.ts";
 
-const SIGNS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const ID_CHARACTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 /** Mistral's templates accept only this length, and all other servers accept it too. */
-const LENGTH = 9;
+const ID_LENGTH = 9;
 
 /** Ids of calls: keeps the server's id unless another call of the conversation has it. */
 export class CallIds {
@@ -27,7 +27,8 @@ export class CallIds {
 
   #fresh(): string {
     let id = "";
-    while (id.length < LENGTH) id += SIGNS[Math.floor(this.#random() * SIGNS.length)] ?? "";
+    while (id.length < ID_LENGTH)
+      id += ID_CHARACTERS[Math.floor(this.#random() * ID_CHARACTERS.length)] ?? "";
     return id;
   }
 }

@@ -4,7 +4,7 @@ import type { ToolCall } from "../core/messages.ts";
 import type { MalformedCall, ProviderEvent, Stop } from "../core/model-provider.ts";
 import { JsonEnds, surveyJson } from "./json-text.ts";
 import type { WireEvent } from "./model-api.ts";
-import { type OfferedTools, typed } from "./text-calls/settle.ts";
+import { type OfferedTools, withSchemaTypes } from "./text-calls/settle.ts";
 import type { ReadCall, ReadCalls, WrittenCalls } from "./text-protocol.ts";
 import type { Limits } from "./timeouts.ts";
 import type { Counted } from "./usage.ts";
@@ -20,7 +20,8 @@ interface Ended {
 const PACE = 512;
 
 /** The reason given to the model for a call that was ended because it repeated itself. */
-const CIRCLED = "it said the same over and over, and was ended. Make the call again, with short arguments.";
+const REPEATED_ITSELF =
+  "it said the same over and over, and was ended. Make the call again, with short arguments.";
 
 /** The content of one attempt, as it arrives. */
 export class Reply {
@@ -62,11 +63,11 @@ export class Reply {
     if (this.#events >= this.#limits.events) this.cut = true;
     switch (event.type) {
       case "text":
-        return this.#said(this.#wholeText.push(this.#bounded(event.text)));
+        return this.#takeText(this.#wholeText.push(this.#bounded(event.text)));
       case "thinking":
-        return this.#thought(this.#wholeThinking.push(this.#bounded(event.text)));
+        return this.#takeThinking(this.#wholeThinking.push(this.#bounded(event.text)));
       case "call":
-        return this.#called(event);
+        return this.#takeCall(event);
       case "usage":
         this.counted = { ...this.counted, ...event };
         return null;
@@ -84,7 +85,7 @@ export class Reply {
   /** The calls, and the held-back rest as events. `raw` is the text that the server could not parse. */
   end(tools: OfferedTools, raw: string | null): Ended {
     const rest = raw?.startsWith(this.#content) === true ? raw.slice(this.#content.length) : (raw ?? "");
-    const thought = this.#thought(this.#wholeThinking.end());
+    const thought = this.#takeThinking(this.#wholeThinking.end());
     const said = this.#shownText(this.#written.push(this.#pending + this.#wholeText.end() + rest));
     const { prose, missed = [], ...written } = this.#written.end();
     const native = this.#native.end(tools);
@@ -99,7 +100,7 @@ export class Reply {
       events: events.filter((event) => event !== null),
       found: {
         calls: [...native.calls, ...written.calls],
-        malformed: this.#circledOr([
+        malformed: this.#withCircleReason([
           ...native.malformed,
           ...written.malformed,
           ...(native.calls.length === 0 ? missed : []),
@@ -108,8 +109,8 @@ export class Reply {
     };
   }
 
-  #circledOr(malformed: ReadCalls["malformed"]): ReadCalls["malformed"] {
-    return this.circled ? malformed.map((call) => ({ ...call, reason: CIRCLED })) : malformed;
+  #withCircleReason(malformed: ReadCalls["malformed"]): ReadCalls["malformed"] {
+    return this.circled ? malformed.map((call) => ({ ...call, reason: REPEATED_ITSELF })) : malformed;
   }
 
   /** For a reply with nothing to show: it contains thoughts. */
@@ -122,8 +123,8 @@ export class Reply {
     this.text = "";
   }
 
-  #said(piece: string): ProviderEvent | null {
-    if (this.#circles?.push(piece) === true) this.#endsCircle();
+  #takeText(piece: string): ProviderEvent | null {
+    if (this.#circles?.push(piece) === true) this.#endRepetition();
     this.#content += piece;
     this.#pending += piece;
     if (this.#pending.length * PACE < this.#content.length) return null;
@@ -132,7 +133,7 @@ export class Reply {
     return this.#shownText(this.#written.push(ready));
   }
 
-  #endsCircle(): void {
+  #endRepetition(): void {
     this.circled = true;
     this.stop = "length";
     this.notes.push("The model said the same over and over: its reply was ended.");
@@ -145,14 +146,14 @@ export class Reply {
     return { type: "text", text };
   }
 
-  #thought(text: string): ProviderEvent | null {
+  #takeThinking(text: string): ProviderEvent | null {
     this.thinking += text;
     return text === "" ? null : { type: "thinking", text };
   }
 
-  #called(part: Extract<WireEvent, { readonly type: "call" }>): ProviderEvent {
+  #takeCall(part: Extract<WireEvent, { readonly type: "call" }>): ProviderEvent {
     const args = this.#bounded(part.args ?? "");
-    if (this.#circles?.push(args) === true) this.#endsCircle();
+    if (this.#circles?.push(args) === true) this.#endRepetition();
     const { id, name: called, ...rest } = part;
     const given = {
       ...rest,
@@ -196,7 +197,7 @@ const isHigh = (code: number): boolean => code >= 0xd800 && code <= 0xdbff;
 
 type CallPart = Extract<WireEvent, { readonly type: "call" }>;
 
-class Made {
+class PartialCall {
   id = "";
   name = "";
   args = "";
@@ -223,14 +224,14 @@ class Made {
 
 /** Calls in the API's own format, assembled from their parts by index. */
 export class NativeCalls {
-  readonly #made: Made[] = [];
-  readonly #byIndex = new Map<number, Made>();
+  readonly #made: PartialCall[] = [];
+  readonly #byIndex = new Map<number, PartialCall>();
 
   /** The call of this part: its place among the reply's calls, and its name so far. */
   take(part: CallPart): { readonly place: number; readonly name: string } {
     let call = this.#byIndex.get(part.index);
     if (call === undefined || call.isOver(part)) {
-      call = new Made(this.#made.length);
+      call = new PartialCall(this.#made.length);
       this.#made.push(call);
       this.#byIndex.set(part.index, call);
     }
@@ -257,7 +258,7 @@ export class NativeCalls {
       }
       const read = readArguments(args);
       if ("wrong" in read) malformed.push({ id, name, reason: read.wrong });
-      else calls.push({ id, name, args: typed(read.args, tools.schema(name)) });
+      else calls.push({ id, name, args: withSchemaTypes(read.args, tools.schema(name)) });
     }
     return { calls, malformed };
   }

@@ -12,7 +12,7 @@ export function inText(request: ModelRequest): ModelRequest {
   const messages: Message[] = [];
   for (const message of withTools(request)) {
     const last = messages.at(-1);
-    const said = saidInText(message, names);
+    const said = messageInText(message, names);
     if (message.role === "tool" && last?.role === "user")
       messages[messages.length - 1] = { role: "user", text: `${last.text}\n${said.text}` };
     else messages.push(said);
@@ -57,9 +57,9 @@ function describe(tools: readonly ToolOffer[]): string {
 }
 
 /** The message without roles and fields for tools; `names` records the tool name of each call's id. */
-function saidInText(message: Message, names: Map<string, string>): Message {
+function messageInText(message: Message, names: Map<string, string>): Message {
   if (message.role === "tool")
-    return { role: "user", text: response(names.get(message.call) ?? "tool", message.text) };
+    return { role: "user", text: toolResponse(names.get(message.call) ?? "tool", message.text) };
   if (message.role !== "assistant" || message.calls.length === 0) return message;
   for (const { id, name } of message.calls) names.set(id, name);
   const parts = [message.text.trimEnd(), ...message.calls.map(writtenCall)];
@@ -67,7 +67,7 @@ function saidInText(message: Message, names: Map<string, string>): Message {
 }
 
 /** The output of a tool cannot close its own block. */
-const response = (name: string, text: string): string =>
+const toolResponse = (name: string, text: string): string =>
   `<tool_response name=${JSON.stringify(name)}>\n${text.replaceAll(/<(?=\/?tool_response)/gi, "<\\")}\n</tool_response>`;
 
 /** A call as it was read; the id is the server's, if it gave one. */

@@ -44,22 +44,22 @@ interface Watch {
 export class Watched<T> {
   readonly #open: (signal: AbortSignal) => AsyncIterable<T>;
   readonly #watch: Watch;
-  readonly #leave = new AbortController();
-  readonly #lastMoment: number;
+  readonly #aborter = new AbortController();
+  readonly #totalDeadline: number;
   #source: AsyncIterator<T> | null = null;
   #resolve: ((step: IteratorResult<T>) => void) | null = null;
   #reject: ((failure: WireFailure) => void) | null = null;
   #failure: WireFailure | null = null;
-  #takeBack: (() => void) | null = null;
+  #cancelTimer: (() => void) | null = null;
   #deadline = 0;
-  #looksAt = 0;
+  #timerAt = 0;
   #begun = false;
   #over = false;
 
   constructor(open: (signal: AbortSignal) => AsyncIterable<T>, watch: Watch) {
     this.#open = open;
     this.#watch = watch;
-    this.#lastMoment = watch.clock.now() + watch.limits.totalMs;
+    this.#totalDeadline = watch.clock.now() + watch.limits.totalMs;
     watch.signal.addEventListener("abort", this.#cancel, { once: true });
   }
 
@@ -70,18 +70,18 @@ export class Watched<T> {
       this.#resolve = resolve;
       this.#reject = reject;
       this.#wait();
-      this.#source ??= this.#open(this.#leave.signal)[Symbol.asyncIterator]();
+      this.#source ??= this.#open(this.#aborter.signal)[Symbol.asyncIterator]();
       this.#source.next().then(this.#step, reject);
     });
   }
 
   end(): void {
     this.#watch.signal.removeEventListener("abort", this.#cancel);
-    this.#takeBack?.();
-    this.#takeBack = null;
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
     if (this.#over) return;
     this.#over = true;
-    this.#leave.abort();
+    this.#aborter.abort();
     this.#source?.return?.().catch(() => {});
   }
 
@@ -96,7 +96,7 @@ export class Watched<T> {
 
   #fail(failure: WireFailure): void {
     this.#failure ??= failure;
-    this.#leave.abort();
+    this.#aborter.abort();
     this.#reject?.(this.#failure);
     this.#reject = null;
   }
@@ -104,28 +104,29 @@ export class Watched<T> {
   #wait(): void {
     const { clock, limits } = this.#watch;
     const now = clock.now();
-    this.#deadline = Math.min(now + (this.#begun ? limits.idleMs : limits.firstMs), this.#lastMoment);
-    if (this.#takeBack === null || this.#looksAt > this.#deadline) this.#lookIn(this.#deadline - now, now);
+    this.#deadline = Math.min(now + (this.#begun ? limits.idleMs : limits.firstMs), this.#totalDeadline);
+    if (this.#cancelTimer === null || this.#timerAt > this.#deadline)
+      this.#setTimer(this.#deadline - now, now);
   }
 
   /** One timer serves many steps: if it fires too early, it is set again. */
-  #lookIn(ms: number, now: number): void {
-    this.#takeBack?.();
-    this.#looksAt = now + ms;
-    this.#takeBack = this.#watch.clock.after(ms, this.#look);
+  #setTimer(ms: number, now: number): void {
+    this.#cancelTimer?.();
+    this.#timerAt = now + ms;
+    this.#cancelTimer = this.#watch.clock.after(ms, this.#onTimer);
   }
 
-  readonly #look = (): void => {
-    this.#takeBack = null;
+  readonly #onTimer = (): void => {
+    this.#cancelTimer = null;
     if (this.#reject === null) return;
     const now = this.#watch.clock.now();
-    if (now < this.#deadline) this.#lookIn(this.#deadline - now, now);
+    if (now < this.#deadline) this.#setTimer(this.#deadline - now, now);
     else this.#fail(this.#tooSlow());
   };
 
   #tooSlow(): WireFailure {
     const { limits } = this.#watch;
-    if (this.#deadline === this.#lastMoment)
+    if (this.#deadline === this.#totalDeadline)
       return new WireFailure("timeout", `the reply took longer than ${formatDuration(limits.totalMs)}`);
     const reason = this.#begun
       ? `nothing came for ${formatDuration(limits.idleMs)}, in the middle of the reply`

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { capabilitiesOf, NOT_REPORTED, parametersSaid } from "../../src/models/capabilities.ts";
+import { capabilitiesOf, NOT_REPORTED, parametersFromUser } from "../../src/models/capabilities.ts";
 import { billions, hasFewParameters, isSmallWindow } from "../../src/models/model-size.ts";
 
 test("a model has few parameters by the size in its name", () => {
@@ -59,7 +59,7 @@ test("the user's word goes before a name and a server's count", () => {
     { prefix: "mine-small", parameters: 3_100_000_000 },
   ];
   assert.deepEqual(
-    ["mine-small-q4", "mine", "other"].map((name) => parametersSaid(name, user)),
+    ["mine-small-q4", "mine", "other"].map((name) => parametersFromUser(name, user)),
     [3.1, 70, undefined],
   );
   const { parameters } = capabilitiesOf("mine-small", {

@@ -8,7 +8,7 @@ import type { AgentEvent, EventBody } from "../../core/events.ts";
 import type { Intent } from "../../core/messages.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import type { Parked, Session, SessionRecord } from "../../core/session.ts";
-import { parametersSaid } from "../../models/capabilities.ts";
+import { parametersFromUser } from "../../models/capabilities.ts";
 import { hasFewParameters } from "../../models/model-size.ts";
 
 /** What a run is asked for, what was done before it, and what its end has to prove. */
@@ -55,7 +55,7 @@ export function modelAsked({ settings, replayed }: Pick<AskedRun, "settings" | "
     name: settings.chat_model,
   };
   const isServed = provider !== "anthropic" && provider !== "scripted";
-  const said = parametersSaid(name, settings.capabilities);
+  const said = parametersFromUser(name, settings.capabilities);
   const isWeak = (told?: number): boolean => isServed && hasFewParameters(name, parameters ?? told, said);
   const byName = isServed && hasFewParameters(name, parameters);
   return { name, isServed, isWeak, fewBy: (told) => (isWeak(told) && !byName ? (said ?? told) : undefined) };

@@ -1,7 +1,7 @@
 import type { ToolCall } from "../../core/messages.ts";
 import { asFields, asList, type Fields } from "../../core/text/json-values.ts";
-import { type Asked, brokenOff, OTHER_JSON, stranger } from "./api-refusals.ts";
-import { type Concession, Concessions, inWhole, opened, withoutField } from "./api-request.ts";
+import { brokenOff, notModelServer, OTHER_JSON, type RequestContext } from "./api-refusals.ts";
+import { type Concession, Concessions, openReply, unstreamed, withoutField } from "./api-request.ts";
 import { replyEvents, valueIn } from "./event-stream.ts";
 import type { Wire, WireEvent, WireRequest } from "../model-api.ts";
 import { conversationOf, fittedId, type Turn, USUAL_ID } from "../request-history.ts";
@@ -43,14 +43,14 @@ export class AnthropicWire implements Wire {
   }
 
   async *send(request: WireRequest, signal: AbortSignal): AsyncGenerator<WireEvent> {
-    const asked = this.#asked(request);
-    const { response, notes } = await opened({
+    const asked = this.#contextOf(request);
+    const { response, notes } = await openReply({
       asked,
       headers: {
         "anthropic-version": VERSION,
         ...(this.#key === "" ? {} : { "x-api-key": this.#key }),
       },
-      body: inWhole(messagesBody(request, this.#replies.of), this.#whole),
+      body: unstreamed(messagesBody(request, this.#replies.of), this.#whole),
       concessions: this.#concessions,
       signal,
       connectMs: request.connectMs,
@@ -66,11 +66,11 @@ export class AnthropicWire implements Wire {
     })) {
       for (const event of events) if (!reader.done) yield* reader.read(valueIn(event, asked));
     }
-    if (!reader.stopped && !reader.done) throw reader.begun ? brokenOff() : stranger(asked, OTHER_JSON);
+    if (!reader.stopped && !reader.done) throw reader.begun ? brokenOff() : notModelServer(asked, OTHER_JSON);
     this.#replies.keep(reader.content ?? []);
   }
 
-  #asked({ model, nativeTools, tools }: WireRequest): Asked {
+  #contextOf({ model, nativeTools, tools }: WireRequest): RequestContext {
     return {
       url: this.#url,
       model,
@@ -106,13 +106,13 @@ export function messagesBody(request: WireRequest, replyOf: ReplyOf): Fields {
     stream: true,
     ...(system === "" ? {} : { system: [{ type: "text", text: system, ...BREAKPOINT }] }),
     ...(tools.length === 0 ? {} : { tools: tools.map(toolOf) }),
-    messages: marked(blocksOf(turns, replyOf)),
-    ...manner(request, thinkingOf(request, maxTokens, isKnown(turns, replyOf))),
+    messages: withBreakpoints(blocksOf(turns, replyOf)),
+    ...samplingOptions(request, thinkingOf(request, maxTokens, isKnown(turns, replyOf))),
   };
 }
 
 /** A model that is thinking accepts no temperature. */
-function manner({ temperature, format }: WireRequest, thinking: Fields | undefined): Fields {
+function samplingOptions({ temperature, format }: WireRequest, thinking: Fields | undefined): Fields {
   const thinks = thinking !== undefined && thinking["type"] !== "disabled";
   return {
     ...(temperature === undefined || thinks ? {} : { temperature }),
@@ -149,14 +149,14 @@ function isKnown(turns: readonly Turn[], replyOf: ReplyOf): boolean {
   return replyOf(called.text, called.calls) !== undefined;
 }
 
-interface Said {
+interface ApiMessage {
   readonly role: "user" | "assistant";
   readonly content: readonly Fields[];
 }
 
 /** Merges results and the user's next text into one message, because roles must alternate. */
-function blocksOf(turns: readonly Turn[], replyOf: ReplyOf): readonly Said[] {
-  const said: Said[] = [];
+function blocksOf(turns: readonly Turn[], replyOf: ReplyOf): readonly ApiMessage[] {
+  const said: ApiMessage[] = [];
   for (const turn of turns) {
     const role = turn.role === "assistant" ? "assistant" : "user";
     const content = contentOf(turn, replyOf);
@@ -177,10 +177,13 @@ function contentOf(turn: Turn, replyOf: ReplyOf): readonly Fields[] {
       // The API refuses a text of only white space.
       ...(text.trim() === "" ? {} : { content: text }),
     }));
-  return replyOf(turn.text, turn.calls) ?? rebuilt(turn);
+  return replyOf(turn.text, turn.calls) ?? blocksFromTurn(turn);
 }
 
-const rebuilt = ({ text, calls }: Extract<Turn, { readonly role: "assistant" }>): readonly Fields[] => [
+const blocksFromTurn = ({
+  text,
+  calls,
+}: Extract<Turn, { readonly role: "assistant" }>): readonly Fields[] => [
   ...(text.trim() === "" ? [] : [{ type: "text", text }]),
   ...calls.map(({ id, name, args }) => ({
     type: "tool_use",
@@ -193,7 +196,7 @@ const rebuilt = ({ text, calls }: Extract<Turn, { readonly role: "assistant" }>)
 /**
  * Sets breakpoints at the ends of the last two user messages: the first of them was the end of the previous request.
  */
-function marked(said: readonly Said[]): readonly Fields[] {
+function withBreakpoints(said: readonly ApiMessage[]): readonly Fields[] {
   const places = said.flatMap(({ role }, index) => (role === "user" ? [index] : []));
   const ends = new Set(places.slice(-2));
   return said.map(({ role, content }, index) => ({
@@ -207,7 +210,7 @@ function marked(said: readonly Said[]): readonly Fields[] {
 const isThought = (block: unknown): boolean =>
   /^(?:redacted_)?thinking$/.test(String(asFields(block)?.["type"]));
 
-const bare = (blocks: unknown): readonly Fields[] =>
+const withoutCacheControl = (blocks: unknown): readonly Fields[] =>
   asList(blocks).map((block) => {
     const fields = asFields(block) ?? {};
     return withoutField(fields, "cache_control") ?? fields;
@@ -220,14 +223,14 @@ const ANTHROPIC_CONCESSIONS: readonly Concession[] = [
     says: /max_tokens: \d+ > \d+/,
     without: (body, text) => {
       const most = Number(/max_tokens: \d+ > (\d+)/.exec(text)?.[1]);
-      return most > 0 && Number(body["max_tokens"]) > most ? limited(body, most) : undefined;
+      return most > 0 && Number(body["max_tokens"]) > most ? withTokenLimit(body, most) : undefined;
     },
   },
   // Something before the thoughts has changed: the history was compacted or comes from elsewhere.
   {
     name: "thoughts",
     says: /\bsignature\b|bound to a different|thinking[^]{0,80}cannot be modified/i,
-    without: thoughtless,
+    without: withoutThoughts,
   },
   { name: "budget", says: /adaptive thinking|thinking[^]{0,40}adaptive/i, without: otherThinking },
   {
@@ -248,11 +251,11 @@ const ANTHROPIC_CONCESSIONS: readonly Concession[] = [
     without: (body) => withoutField(body, "output_config"),
     note: "the server takes no schema for the answer",
   },
-  { name: "cache_control", says: /cache_control/i, without: unmarked },
+  { name: "cache_control", says: /cache_control/i, without: withoutBreakpoints },
 ];
 
 /** Keeps the thinking budget below the reply's limit. */
-function limited(body: Fields, most: number): Fields {
+function withTokenLimit(body: Fields, most: number): Fields {
   const thinking = asFields(body["thinking"]);
   const budget = Number(thinking?.["budget_tokens"]);
   const less = budget >= most ? { thinking: { ...thinking, budget_tokens: Math.floor(most / 2) } } : {};
@@ -268,7 +271,7 @@ function otherThinking(body: Fields): Fields | undefined {
   return budget < 1024 ? undefined : { ...body, thinking: { type: "enabled", budget_tokens: budget } };
 }
 
-function thoughtless(body: Fields): Fields | undefined {
+function withoutThoughts(body: Fields): Fields | undefined {
   const messages = asList(body["messages"]).map((message) => asFields(message) ?? {});
   if (!messages.some(({ content }) => asList(content).some(isThought))) return undefined;
   const without = messages.map((message) => ({
@@ -278,15 +281,15 @@ function thoughtless(body: Fields): Fields | undefined {
   return { ...body, messages: without };
 }
 
-function unmarked(body: Fields): Fields | undefined {
+function withoutBreakpoints(body: Fields): Fields | undefined {
   if (!JSON.stringify(body).includes('"cache_control"')) return undefined;
   return {
     ...body,
-    ...("system" in body ? { system: bare(body["system"]) } : {}),
-    ...("tools" in body ? { tools: bare(body["tools"]) } : {}),
+    ...("system" in body ? { system: withoutCacheControl(body["system"]) } : {}),
+    ...("tools" in body ? { tools: withoutCacheControl(body["tools"]) } : {}),
     messages: asList(body["messages"]).map((message) => {
       const fields = asFields(message) ?? {};
-      return { ...fields, content: bare(fields["content"]) };
+      return { ...fields, content: withoutCacheControl(fields["content"]) };
     }),
   };
 }

@@ -81,7 +81,7 @@ export class MessageReader {
   }
 
   /** Content that is kept but reported in no event needs a bound of its own. */
-  #keeps(characters: number): void {
+  #countKept(characters: number): void {
     this.#kept += characters;
     if (this.#kept > MAX_KEPT_LENGTH)
       throw endless("the server's reply has no end: it was ended at its bound");
@@ -90,7 +90,7 @@ export class MessageReader {
   #begin(index: unknown, block: Fields, events: WireEvent[]): void {
     const kept = keptBlock(block);
     if (kept !== undefined) {
-      this.#keeps(JSON.stringify(kept).length);
+      this.#countKept(JSON.stringify(kept).length);
       this.#blocks.set(index, kept);
     }
     const [text, thinking] = [asText(kept?.["text"]), asText(kept?.["thinking"])];
@@ -121,7 +121,7 @@ export class MessageReader {
     }
     const signature = asText(delta["signature"]);
     if (signature !== undefined) {
-      this.#keeps(signature.length);
+      this.#countKept(signature.length);
       block["signature"] = joined(block["signature"], signature);
     }
     const call = this.#calls.get(index);

@@ -19,7 +19,7 @@ export interface Refusal {
 }
 
 /** The parts of a request that a failure has to name. */
-export interface Asked {
+export interface RequestContext {
   readonly url: string;
   readonly model: string;
   /** Removed from every text. */
@@ -110,7 +110,7 @@ interface Row {
   readonly says?: RegExp;
   readonly kind: FailureKind;
   readonly passing?: true;
-  readonly remedy: (asked: Asked) => string;
+  readonly remedy: (asked: RequestContext) => string;
 }
 
 const CREDIT =
@@ -169,10 +169,10 @@ const ROWS: readonly Row[] = [
   { status: [408, 409, 425], kind: "server", passing: true, remedy: () => SERVER_LOG },
 ];
 
-const LAST: Row = { kind: "server", remedy: () => SERVER_LOG };
+const FALLBACK_ROW: Row = { kind: "server", remedy: () => SERVER_LOG };
 
 /** The failure that a refusal stands for. */
-export function failureOf(refusal: Refusal, asked: Asked): WireFailure {
+export function failureOf(refusal: Refusal, asked: RequestContext): WireFailure {
   const raw = refusal.raw ?? UNREAD.exec(refusal.text)?.[1];
   if (raw !== undefined)
     return new WireFailure("garbled", "the server cannot read the model's reply", {
@@ -194,15 +194,15 @@ export function failureOf(refusal: Refusal, asked: Asked): WireFailure {
   const row = ROWS.find(
     ({ status, says }) => (status?.includes(refusal.status) ?? true) && (says?.test(words) ?? true),
   );
-  return new WireFailure((row ?? LAST).kind, reasonOf(refusal, asked), {
-    remedy: (row ?? LAST).remedy(asked),
+  return new WireFailure((row ?? FALLBACK_ROW).kind, reasonOf(refusal, asked), {
+    remedy: (row ?? FALLBACK_ROW).remedy(asked),
     passing: row === undefined ? refusal.status >= 500 : row.passing === true,
     busy: isBusy(refusal.status),
     retryAfterMs,
   });
 }
 
-function reasonOf({ status, late, text }: Refusal, { key }: Asked): string {
+function reasonOf({ status, late, text }: Refusal, { key }: RequestContext): string {
   const said = (key === "" ? text : text.replaceAll(key, "[key]")).replaceAll(/\s+/g, " ").trim();
   const short = clipped(said, MAX_REASON);
   const origin = late ? "the server failed" : `HTTP ${status}`;
@@ -215,7 +215,7 @@ const LOG_AND_VERSION = "check the server's log and its version";
 export const OTHER_JSON = "it answers with JSON of another kind";
 
 /** The address belongs to something that is not a model server. */
-export const stranger = ({ url }: Asked, what: string): WireFailure =>
+export const notModelServer = ({ url }: RequestContext, what: string): WireFailure =>
   new WireFailure("unreachable", `${originOf(url)} is no model server: ${what}`, {
     remedy: "check the address: harness config set base_url URL",
   });

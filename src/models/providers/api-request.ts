@@ -6,26 +6,26 @@ import { type Fields, parsedJson } from "../../core/text/json-values.ts";
 import { NoConnection, redirectOrigin, send, textWithin } from "../http-request.ts";
 import { endless, MAX_BODY_LENGTH, WireFailure } from "../model-api.ts";
 import {
-  type Asked,
   brokenOff,
   failureOf,
+  notModelServer,
   originOf,
   type Refusal,
   refusalIn,
-  stranger,
+  type RequestContext,
 } from "./api-refusals.ts";
 
 /** One request to an API like OpenAI's or Anthropic's. */
 
 interface ApiRequest {
-  readonly asked: Asked;
+  readonly asked: RequestContext;
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
   /** Limits the connection only; after that only the signal limits the time. */
   readonly connectMs: number;
 }
 
-interface Opened {
+interface OpenedReply {
   readonly response: IncomingMessage;
   /** Notes on fields that had to be left out. */
   readonly notes: readonly string[];
@@ -35,9 +35,9 @@ interface Opened {
  * Sends a request and repeats it without each field that the server refuses; throws a `WireFailure` if that does not
  * help.
  */
-export async function opened(
+export async function openReply(
   request: ApiRequest & { readonly body: Fields; readonly concessions: Concessions },
-): Promise<Opened> {
+): Promise<OpenedReply> {
   const { asked, concessions } = request;
   for (;;) {
     const { body, notes } = concessions.applied(asked.model, request.body);
@@ -48,15 +48,15 @@ export async function opened(
 }
 
 /** One POST of a JSON text that has no optional fields; throws a refusal as a `WireFailure`. */
-export async function posted(request: ApiRequest, json: string): Promise<IncomingMessage> {
+export async function postJson(request: ApiRequest, json: string): Promise<IncomingMessage> {
   const answered = await post(request, json);
   if ("response" in answered) return answered.response;
   throw failureOf(answered.refusal, request.asked);
 }
 
-type Answered = { readonly response: IncomingMessage } | { readonly refusal: Refusal };
+type PostResult = { readonly response: IncomingMessage } | { readonly refusal: Refusal };
 
-async function post({ asked, headers, signal, connectMs }: ApiRequest, json: string): Promise<Answered> {
+async function post({ asked, headers, signal, connectMs }: ApiRequest, json: string): Promise<PostResult> {
   const { url } = asked;
   const accepting = { accept: "text/event-stream, application/json", ...headers };
   let response: IncomingMessage;
@@ -89,12 +89,12 @@ export async function wholeText(response: IncomingMessage): Promise<string> {
 }
 
 /** The server's refusal; undefined if it answered. Throws if it is not a model server. */
-async function refusalTo(response: IncomingMessage, asked: Asked): Promise<Refusal | undefined> {
+async function refusalTo(response: IncomingMessage, asked: RequestContext): Promise<Refusal | undefined> {
   const status = response.statusCode ?? 0;
   if (status >= 200 && status < 300) return undefined;
   if (status < 400) {
     response.destroy();
-    throw stranger(asked, `it redirects to ${redirectOrigin(response, asked.url)}`);
+    throw notModelServer(asked, `it redirects to ${redirectOrigin(response, asked.url)}`);
   }
   const { text, broken } = await textWithin(response, MAX_REFUSAL_LENGTH);
   if (broken !== undefined && text === "") throw brokenOff(reasonOf(broken));
@@ -103,7 +103,7 @@ async function refusalTo(response: IncomingMessage, asked: Asked): Promise<Refus
   const page = isPage(response, text);
   // A page means something only if a proxy sends it on behalf of the server behind it.
   if (page && status < 500 && status !== 401 && status !== 429)
-    throw stranger(asked, `it answers with a web page (HTTP ${status})`);
+    throw notModelServer(asked, `it answers with a web page (HTTP ${status})`);
   return {
     status,
     late: false,
@@ -128,7 +128,7 @@ function retryAfter({ headers }: IncomingMessage): number | null {
     : askedToWait(headers["retry-after"], Date.now(), headers.date);
 }
 
-interface Mishap {
+interface NetworkFault {
   readonly code: RegExp;
   readonly reason: string;
   readonly remedy: string;
@@ -139,7 +139,7 @@ const START = "start the server, or name another: harness config set base_url UR
 const ADDRESS = "harness config set base_url URL";
 
 /** By the system's code; OpenSSL's codes name what is wrong with a certificate. */
-const MISHAPS: readonly Mishap[] = [
+const NETWORK_FAULTS: readonly NetworkFault[] = [
   { code: /^ECONNREFUSED$/, reason: "nobody listens there", remedy: START },
   { code: /^ENOTFOUND$/, reason: "the host is not known", remedy: ADDRESS },
   { code: /^EAI_AGAIN$/, reason: "names cannot be resolved", remedy: "check the network", passing: true },
@@ -196,7 +196,7 @@ function networkFailure(
     return new WireFailure("unauthorised", "the key holds characters that cannot be sent", {
       remedy: "set the key again, without line breaks or quotes",
     });
-  const mishap = MISHAPS.find((row) => row.code.test(code));
+  const mishap = NETWORK_FAULTS.find((row) => row.code.test(code));
   const reason = mishap?.reason ?? reasonOf(thrown);
   return new WireFailure("unreachable", `${originOf(url)}: ${reason}${code === "" ? "" : ` (${code})`}`, {
     remedy: mishap?.remedy ?? START,
@@ -214,7 +214,7 @@ export interface Concession {
   readonly note?: string;
 }
 
-interface Conceded {
+interface ReducedRequest {
   readonly body: Fields;
   readonly notes: readonly string[];
 }
@@ -222,17 +222,17 @@ interface Conceded {
 /** Which fields of a table each model refuses. Learnt from refusals, kept for the life of the wire. */
 export class Concessions {
   readonly #table: readonly Concession[];
-  readonly #made = new Map<string, Map<Concession, string>>();
+  readonly #learnt = new Map<string, Map<Concession, string>>();
 
   constructor(table: readonly Concession[]) {
     this.#table = table;
   }
 
   /** The request without everything that `model` is known to refuse. */
-  applied(model: string, whole: Fields): Conceded {
+  applied(model: string, whole: Fields): ReducedRequest {
     let body = whole;
     const notes: string[] = [];
-    for (const [concession, text] of this.#made.get(model) ?? []) {
+    for (const [concession, text] of this.#learnt.get(model) ?? []) {
       const less = concession.without(body, text);
       if (less === undefined) continue;
       body = less;
@@ -245,18 +245,18 @@ export class Concessions {
   learn(model: string, body: Fields, { status, code, text }: Refusal): boolean {
     if (![400, 404, 422, 500, 501].includes(status)) return false;
     const words = `${code} ${text}`.slice(0, 4000);
-    const made = this.#made.get(model) ?? new Map<Concession, string>();
+    const made = this.#learnt.get(model) ?? new Map<Concession, string>();
     const found = this.#table.find(
       (row) => !made.has(row) && row.says.test(words) && row.without(body, words) !== undefined,
     );
     if (found === undefined) return false;
-    this.#made.set(model, made.set(found, words));
+    this.#learnt.set(model, made.set(found, words));
     return true;
   }
 }
 
 /** The body that requests an unstreamed reply, if wanted. */
-export function inWhole(body: Fields, wanted: boolean): Fields {
+export function unstreamed(body: Fields, wanted: boolean): Fields {
   return wanted ? { ...(withoutField(body, "stream_options") ?? body), stream: false } : body;
 }
 

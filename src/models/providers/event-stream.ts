@@ -1,17 +1,25 @@
 import type { IncomingMessage } from "node:http";
 import { reasonOf } from "../../core/errors.ts";
 import { asFields, parsedJson } from "../../core/text/json-values.ts";
-import { chunksOf, letGo } from "../http-request.ts";
+import { chunksOf, releaseConnection } from "../http-request.ts";
 import { endless, MAX_LINE_LENGTH, MAX_STREAM_LENGTH, WireFailure } from "../model-api.ts";
-import { type Asked, brokenOff, failureOf, notA, refusalIn, shown, stranger } from "./api-refusals.ts";
+import {
+  brokenOff,
+  failureOf,
+  notA,
+  notModelServer,
+  refusalIn,
+  type RequestContext,
+  shown,
+} from "./api-refusals.ts";
 import { wholeText } from "./api-request.ts";
 
 /** How long the connection of a complete reply stays open before it is closed. */
 const DRAIN_MS = 1000;
 
-interface Reply {
+interface ReplySource {
   readonly response: IncomingMessage;
-  readonly asked: Asked;
+  readonly asked: RequestContext;
   readonly signal: AbortSignal;
   /** Whether the server is done: anything that still arrives is discarded. */
   readonly done: () => boolean;
@@ -23,11 +31,11 @@ interface Reply {
  * The events of an answer as they arrive, until it is done. A whole JSON answer, from a server that does not stream or
  * that fails with HTTP 200, is one event. Throws if there is no event at all, or if the connection breaks.
  */
-export async function* replyEvents(reply: Reply): AsyncGenerator<readonly SseEvent[], void> {
+export async function* replyEvents(reply: ReplySource): AsyncGenerator<readonly SseEvent[], void> {
   const { response, asked, signal, done, complete } = reply;
   const type = response.headers["content-type"] ?? "";
   try {
-    if (/\bhtml\b/i.test(type)) throw stranger(asked, "it answers with a web page");
+    if (/\bhtml\b/i.test(type)) throw notModelServer(asked, "it answers with a web page");
     if (/\bjson\b/i.test(type)) yield wholeJson(await wholeText(response));
     else yield* streamed(reply);
   } catch (thrown) {
@@ -35,18 +43,18 @@ export async function* replyEvents(reply: Reply): AsyncGenerator<readonly SseEve
     if (thrown instanceof WireFailure) throw thrown;
     if (!complete()) throw brokenOff(reasonOf(thrown));
   } finally {
-    if (done() && !signal.aborted) letGo(response, DRAIN_MS);
+    if (done() && !signal.aborted) releaseConnection(response, DRAIN_MS);
     else response.destroy();
   }
 }
 
-async function* streamed({ response, asked, done }: Reply): AsyncGenerator<readonly SseEvent[], void> {
+async function* streamed({ response, asked, done }: ReplySource): AsyncGenerator<readonly SseEvent[], void> {
   const reader = new SseReader();
   let any = false;
   const strange = (): WireFailure =>
     any
       ? notA("event", reader.stray)
-      : stranger(asked, `it answers with text of another kind: ${shown(reader.stray)}`);
+      : notModelServer(asked, `it answers with text of another kind: ${shown(reader.stray)}`);
   for await (const chunk of chunksOf(response, MAX_STREAM_LENGTH)) {
     const events = reader.push(chunk);
     any ||= events.length > 0;
@@ -61,7 +69,7 @@ async function* streamed({ response, asked, done }: Reply): AsyncGenerator<reado
 }
 
 /** The parsed data of an event. Throws if the event is an error or is not JSON. */
-export function valueIn({ event, data }: SseEvent, asked: Asked): unknown {
+export function valueIn({ event, data }: SseEvent, asked: RequestContext): unknown {
   const value = parsedJson(data);
   const bare = event === "error" && asFields(value)?.["error"] === undefined;
   const refusal = refusalIn(bare ? { error: value ?? data } : value, 200);
@@ -86,7 +94,7 @@ export interface SseEvent {
 /** The standard says to ignore unknown fields. */
 const FIELD = /^[A-Za-z][\w-]{0,30}$/;
 /** Overhead of a line beside its text: empty lines are kept too. */
-const OF_A_LINE = 64;
+const LINE_OVERHEAD = 64;
 const BRACE = 0x7b;
 const SPACE = 0x20;
 
@@ -171,7 +179,7 @@ export class SseReader {
 
   #add(data: string): void {
     this.#data.push(data);
-    this.#size += data.length + OF_A_LINE;
+    this.#size += data.length + LINE_OVERHEAD;
   }
 }
 

@@ -14,9 +14,9 @@ export function ollamaAddress(
   env: Readonly<Record<string, string | undefined>>,
   baseUrl: string | null,
 ): string {
-  if (baseUrl !== null) return parsed(baseUrl.trim()) ?? nonsense("base_url", baseUrl);
+  if (baseUrl !== null) return parsed(baseUrl.trim()) ?? invalidAddress("base_url", baseUrl);
   const host = env["OLLAMA_HOST"] ?? "";
-  return parsed(unquoted(host)) ?? nonsense("OLLAMA_HOST", host);
+  return parsed(unquoted(host)) ?? invalidAddress("OLLAMA_HOST", host);
 }
 
 /** The address is on this machine, so a server can be started there. */
@@ -72,7 +72,7 @@ const apiRoot = (path: string): string => (/^\/(?:v1|api)\/*$/.test(path) ? "" :
 const guessedNumber = (hostname: string, written: string): boolean =>
   /^[\d.]+$/.test(hostname) && hostname !== dialled(written);
 
-function nonsense(origin: string, value: string): never {
+function invalidAddress(origin: string, value: string): never {
   const shown = value.includes("@") ? "the value (not shown, it may hold a password)" : JSON.stringify(value);
   throw new HarnessError(
     EXIT.usage,

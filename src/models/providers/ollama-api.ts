@@ -42,7 +42,7 @@ export class OllamaWire implements Wire {
       const facts = await this.#session.modelInForce(request.model, signal);
       const [lines, used] = await this.#open(request, facts, signal);
       begun = true;
-      for (const text of leftOut(request, used)) yield { type: "note", text };
+      for (const text of notesOnOmissions(request, used)) yield { type: "note", text };
       yield* replyOf(lines, new ReplyReader(used), signal);
     } catch (thrown) {
       throw failureIn(thrown, asked, begun, signal);
@@ -113,7 +113,7 @@ const KEEP_ALIVE = "30m";
 
 function chatBody(request: WireRequest, facts: ModelInForce): ChatBody {
   const { model, messages, maxTokens, temperature } = request;
-  const think = thinkFor(request, facts.thinks);
+  const think = thinkSetting(request, facts.thinks);
   return {
     model,
     messages: asOllama(messages),
@@ -144,7 +144,7 @@ function formatOf({ held, format, tools }: WireRequest): { readonly format?: obj
 }
 
 /** Notes for the user about parts of the request that are not in the body. */
-function leftOut(request: WireRequest, facts: ModelInForce): readonly string[] {
+function notesOnOmissions(request: WireRequest, facts: ModelInForce): readonly string[] {
   const notes: string[] = [];
   if (request.format !== undefined && request.tools.length > 0)
     notes.push("the form of the answer was not asked for: with it no tool would be called");
@@ -156,7 +156,7 @@ function leftOut(request: WireRequest, facts: ModelInForce): readonly string[] {
 const sendsTools = ({ nativeTools, tools }: WireRequest): boolean => nativeTools && tools.length > 0;
 
 /** Set explicitly whenever the model can think: the default differs between server versions. */
-function thinkFor({ model, think }: WireRequest, thinks: boolean | null): boolean | "low" | undefined {
+function thinkSetting({ model, think }: WireRequest, thinks: boolean | null): boolean | "low" | undefined {
   if (thinks === false) return undefined;
   const wanted = think ?? (thinks === true ? true : undefined);
   // gpt-oss cannot switch thinking off, only keep it short.
@@ -218,7 +218,7 @@ const chatLine = z.object({
 type ChatLine = z.infer<typeof chatLine>;
 
 /** This version counts only the part of a prompt that it had not cached from the previous one. */
-const MISCOUNTS = /^0\.30\.0(?:$|-)/;
+const MISCOUNTING_VERSION = /^0\.30\.0(?:$|-)/;
 
 class ReplyReader {
   readonly #facts: Pick<ModelInForce, "window" | "version">;
@@ -256,7 +256,7 @@ class ReplyReader {
       });
     this.done = true;
     const { window, version } = this.#facts;
-    const prompt = MISCOUNTS.test(version ?? "") ? null : line.prompt_eval_count;
+    const prompt = MISCOUNTING_VERSION.test(version ?? "") ? null : line.prompt_eval_count;
     yield { type: "usage", ...known("prompt", prompt), ...known("completion", line.eval_count) };
     if ((prompt ?? 0) >= window.tokens)
       yield {

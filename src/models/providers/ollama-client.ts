@@ -5,9 +5,9 @@ import {
   type Answer,
   askJson,
   errorWords,
-  letGo,
   linesOf,
   redirectOrigin,
+  releaseConnection,
   send,
   textWithin,
 } from "../http-request.ts";
@@ -147,7 +147,7 @@ async function* closing(lines: AsyncIterable<unknown>, progress: Progress): Asyn
     yield* lines;
   } finally {
     const { response, done } = progress;
-    if (response !== undefined && done) letGo(response, LINGER_MS);
+    if (response !== undefined && done) releaseConnection(response, LINGER_MS);
     else response?.destroy();
   }
 }

@@ -7,7 +7,7 @@ import { Refused } from "./ollama-client.ts";
 import { ollamaLine } from "./ollama-server.ts";
 
 /** The server and model of a request, for remedies. */
-export interface Asked {
+export interface RequestContext {
   readonly baseUrl: string;
   readonly model: string;
   /** The request contained a schema for the reply. */
@@ -28,12 +28,12 @@ interface Row {
   readonly statuses: readonly number[] | null;
   readonly words: RegExp;
   readonly kind: FailureKind;
-  readonly remedy: (asked: Asked) => string;
+  readonly remedy: (asked: RequestContext) => string;
   readonly passing?: true;
   readonly refusesTools?: true;
 }
 
-const none = (): string => "";
+const noRemedy = (): string => "";
 const otherModel = (): string => "harness config set chat_model NAME";
 const update = (): string => "update Ollama: https://ollama.com/download";
 const ANY = /(?:)/;
@@ -89,8 +89,8 @@ const ROWS: readonly Row[] = [
     kind: "unreachable",
     remedy: () => "harness config set base_url http://HOST:11434",
   },
-  { statuses: [429], words: ANY, kind: "rate_limited", remedy: none, passing: true },
-  { statuses: [503], words: /busy|maximum pending/i, kind: "rate_limited", remedy: none, passing: true },
+  { statuses: [429], words: ANY, kind: "rate_limited", remedy: noRemedy, passing: true },
+  { statuses: [503], words: /busy|maximum pending/i, kind: "rate_limited", remedy: noRemedy, passing: true },
   {
     statuses: [499, 500, 502, 503, 504],
     words: ANY,
@@ -113,7 +113,7 @@ const NO_SCHEMA = /\bformat\b|schema|grammar|structured output/i;
 export const refusesThinking = ({ status, words }: Refusal): boolean =>
   status === 400 && /does not support thinking/i.test(words);
 
-export function failureOf(refusal: Refusal, asked: Asked): WireFailure {
+export function failureOf(refusal: Refusal, asked: RequestContext): WireFailure {
   const words = unwrapped(refusal.words);
   const { kind, remedy, passing, refusesTools } = rowFor(refusal.status, words);
   const raw = unreadIn(words);
@@ -142,7 +142,12 @@ const rowFor = (status: number, words: string): Row =>
   OTHERWISE;
 
 /** Turns anything thrown on the way into the failure that it stands for. */
-export function failureIn(thrown: unknown, asked: Asked, begun: boolean, signal: AbortSignal): WireFailure {
+export function failureIn(
+  thrown: unknown,
+  asked: RequestContext,
+  begun: boolean,
+  signal: AbortSignal,
+): WireFailure {
   if (signal.aborted) return new WireFailure("cancelled", "cancelled");
   if (thrown instanceof WireFailure) return thrown;
   if (thrown instanceof Refused) return failureOf(thrown, asked);

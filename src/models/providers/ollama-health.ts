@@ -33,9 +33,9 @@ const OTHER_MODEL = "harness config set chat_model NAME";
 export async function ollamaHealth(request: OllamaHealthRequest): Promise<readonly Health[]> {
   const status = await ollamaStatus(request);
   const server = await serverHealth(status, request);
-  if (status.kind === "model-missing") return [server, missingModel(await othersOf(request), request)];
+  if (status.kind === "model-missing") return [server, missingModel(await modelsOfServer(request), request)];
   if (status.kind !== "ready") return [server];
-  const named = modelHealth(status, isChatting(status) ? [] : await othersOf(request));
+  const named = modelHealth(status, isChatting(status) ? [] : await modelsOfServer(request));
   return [server, named, contextHealth(status, request)];
 }
 
@@ -76,7 +76,7 @@ async function startLine({ baseUrl, env }: OllamaHealthRequest): Promise<string>
 }
 
 /** The server's models, for proposing one instead of the configured model. */
-async function othersOf(request: OllamaHealthRequest): Promise<readonly ServerModel[]> {
+async function modelsOfServer(request: OllamaHealthRequest): Promise<readonly ServerModel[]> {
   const found = await ollamaModels(request);
   return found.kind === "models" ? found.models : [];
 }

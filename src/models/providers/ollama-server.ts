@@ -86,7 +86,7 @@ const PRINTS_TOOLS = /\{\{-?\s*\.Function(?:\.Parameters)?\s*-?\}\}/;
  * see; yet the server reports "tools". Such a model gets its tools in the prompt instead. If the server has its own
  * renderer for the model, it does not use the template.
  */
-function usable({ capabilities, template, renderer }: ShowAnswer): readonly string[] | null {
+function usableCapabilities({ capabilities, template, renderer }: ShowAnswer): readonly string[] | null {
   const broken = renderer === null && template !== null && PRINTS_TOOLS.test(template);
   return broken && capabilities !== null ? capabilities.filter((name) => name !== "tools") : capabilities;
 }
@@ -124,7 +124,7 @@ function callFor({ baseUrl, signal, timeoutMs }: Omit<StatusRequest, "model">): 
 async function listingOf(call: Call): Promise<OllamaListing> {
   const hello = await call((client) => client.version());
   const version = read(versionAnswer, hello)?.version;
-  if (version === undefined) return stranger(hello);
+  if (version === undefined) return unidentified(hello);
   if (isOlder(version)) return { kind: "too-old", version };
   const tags = await call((client) => client.list());
   const list = read(tagsAnswer, tags);
@@ -153,7 +153,7 @@ async function modelStatus(
     version,
     model: found.name,
     context: { trained: trainedContext(shown.model_info), loaded },
-    capabilities: usable(shown),
+    capabilities: usableCapabilities(shown),
     size: found.size,
     parameters: parametersIn(shown),
   };
@@ -165,7 +165,7 @@ const named =
     fullName(name) === fullName(wanted);
 
 /** What the address belongs to if it gave no version. A 5xx is usually a proxy whose server is down. */
-function stranger(answer: Answer): NoServer {
+function unidentified(answer: Answer): NoServer {
   const gone = answer.kind === "unreachable" || (answer.kind === "refused" && answer.status >= 500);
   return { kind: gone ? "down" : "not-ollama", reason: why(answer) };
 }

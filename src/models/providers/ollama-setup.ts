@@ -57,11 +57,11 @@ export async function startInstalledOllama(request: ServeRequest): Promise<Serve
  * are in the workspace or lead into it by a link.
  */
 export async function findOllama(env: Env, workspace?: string): Promise<string | undefined> {
-  const fence = workspace === undefined ? undefined : `${await real(workspace)}${path.sep}`;
+  const fence = workspace === undefined ? undefined : `${await resolvedPath(workspace)}${path.sep}`;
   for (const folder of (env["PATH"] ?? "").split(path.delimiter).filter((entry) => path.isAbsolute(entry))) {
     const program = path.join(folder, "ollama");
     if (!(await isProgram(program))) continue;
-    const places = [path.join(await real(folder), "ollama"), await real(program)];
+    const places = [path.join(await resolvedPath(folder), "ollama"), await resolvedPath(program)];
     if (fence === undefined || !places.some((place) => place.startsWith(fence))) return program;
   }
   return undefined;
@@ -140,7 +140,7 @@ async function isProgram(file: string): Promise<boolean> {
   }
 }
 
-async function real(file: string): Promise<string> {
+async function resolvedPath(file: string): Promise<string> {
   try {
     return await realpath(file);
   } catch {

@@ -1,7 +1,7 @@
 import type { JsonSchema, Stop } from "../../core/model-provider.ts";
 import { asCount, asFields, asList, asText, type Fields } from "../../core/text/json-values.ts";
-import { type Asked, brokenOff, OTHER_JSON, stranger } from "./api-refusals.ts";
-import { type Concession, Concessions, inWhole, opened, withoutField } from "./api-request.ts";
+import { brokenOff, notModelServer, OTHER_JSON, type RequestContext } from "./api-refusals.ts";
+import { type Concession, Concessions, openReply, unstreamed, withoutField } from "./api-request.ts";
 import type { Wire, WireEvent, WireRequest } from "../model-api.ts";
 import {
   type Conversation,
@@ -44,11 +44,11 @@ export class OpenAiWire implements Wire {
   }
 
   async *send(request: WireRequest, signal: AbortSignal): AsyncGenerator<WireEvent> {
-    const asked = this.#asked(request);
-    const { response, notes } = await opened({
+    const asked = this.#contextOf(request);
+    const { response, notes } = await openReply({
       asked,
       headers: this.#key === "" ? {} : { authorization: `Bearer ${this.#key}` },
-      body: inWhole(chatBody(request, this.#dialect), this.#whole),
+      body: unstreamed(chatBody(request, this.#dialect), this.#whole),
       concessions: this.#concessions,
       signal,
       connectMs: request.connectMs,
@@ -68,10 +68,10 @@ export class OpenAiWire implements Wire {
         if (!done) yield* reader.read(valueIn(event, asked));
       }
     }
-    if (!reader.stopped && !done) throw reader.begun ? brokenOff() : stranger(asked, OTHER_JSON);
+    if (!reader.stopped && !done) throw reader.begun ? brokenOff() : notModelServer(asked, OTHER_JSON);
   }
 
-  #asked({ model, nativeTools, tools, held }: WireRequest): Asked {
+  #contextOf({ model, nativeTools, tools, held }: WireRequest): RequestContext {
     return {
       url: this.#url,
       model,
@@ -157,14 +157,14 @@ function chatMessages({ system, turns }: Conversation, model: string, dialect: D
   return [...head, ...turns.flatMap((turn) => turnOf(turn, own, marked.has(turn)))];
 }
 
-interface Manner {
+interface TurnOptions {
   readonly claude: boolean;
   readonly shape: IdShape;
   /** Whether a turn with calls is sent back together with its thoughts. */
   readonly thoughts: boolean;
 }
 
-function turnOf(turn: Turn, { claude, shape, thoughts }: Manner, mark: boolean): readonly Fields[] {
+function turnOf(turn: Turn, { claude, shape, thoughts }: TurnOptions, mark: boolean): readonly Fields[] {
   if (turn.role === "user") return [{ role: "user", content: contentOf(turn.text, mark) }];
   if (turn.role === "results")
     return turn.results.map(({ call, text }, index) => ({
@@ -234,18 +234,18 @@ const OPENAI_CONCESSIONS: readonly Concession[] = [
     without: (body: Fields) => withoutField(body, field),
     note: "the server does not let thinking be chosen",
   })),
-  { name: "cache_control", says: /cache_control/i, without: unmarked },
-  { name: "reasoning_content", says: /reasoning_content/i, without: thoughtless },
+  { name: "cache_control", says: /cache_control/i, without: withoutBreakpoints },
+  { name: "reasoning_content", says: /reasoning_content/i, without: withoutThoughts },
   {
     name: "response_format",
     says: /response_format|json_schema|structured output|custom grammar|guided|grammar constraint/i,
-    without: (body) => (holds(body) ? undefined : withoutField(body, "response_format")),
+    without: (body) => (hasHeldSchema(body) ? undefined : withoutField(body, "response_format")),
     note: "the server takes no schema for the answer",
   },
 ];
 
 /** A schema of a held reply is dropped by the caller, not here. */
-const holds = (body: Fields): boolean =>
+const hasHeldSchema = (body: Fields): boolean =>
   asFields(asFields(body["response_format"])?.["json_schema"])?.["name"] === HELD;
 
 function renamed(body: Fields, from: string, to: string): Fields | undefined {
@@ -253,19 +253,19 @@ function renamed(body: Fields, from: string, to: string): Fields | undefined {
   return Object.fromEntries(Object.entries(body).map(([key, value]) => [key === from ? to : key, value]));
 }
 
-function unmarked(body: Fields): Fields | undefined {
-  return changed(body, (message) => {
+function withoutBreakpoints(body: Fields): Fields | undefined {
+  return withMessagesChanged(body, (message) => {
     const parts = asList(message["content"]).map(asFields);
     const marked = parts.length === 1 && parts[0]?.["cache_control"] !== undefined;
     return marked ? { ...message, content: parts[0]?.["text"] } : message;
   });
 }
 
-function thoughtless(body: Fields): Fields | undefined {
-  return changed(body, (message) => withoutField(message, "reasoning_content") ?? message);
+function withoutThoughts(body: Fields): Fields | undefined {
+  return withMessagesChanged(body, (message) => withoutField(message, "reasoning_content") ?? message);
 }
 
-function changed(body: Fields, change: (message: Fields) => Fields): Fields | undefined {
+function withMessagesChanged(body: Fields, change: (message: Fields) => Fields): Fields | undefined {
   const before = asList(body["messages"]);
   const after = before.map((message) => change(asFields(message) ?? {}));
   return after.some((message, index) => message !== before[index]) ? { ...body, messages: after } : undefined;

@@ -49,8 +49,8 @@ export function mismatch(expected: Expectation, request: WireRequest): string | 
     const wanted = expected[place];
     if (wanted === undefined) continue;
     const text = textAt(place, request.messages);
-    const failed = [wanted].flat().find((demand) => !holds(demand, text));
-    if (failed !== undefined) return `${PLACES[place]} ${told(failed)}; there is: ${shown(text)}`;
+    const failed = [wanted].flat().find((demand) => !fulfils(demand, text));
+    if (failed !== undefined) return `${PLACES[place]} ${describeDemand(failed)}; there is: ${shown(text)}`;
   }
   const { tools, think } = expected;
   const offered = request.nativeTools ? request.tools.map(({ name }) => name) : [];
@@ -69,30 +69,30 @@ const PLACES = {
   any: "some message",
 } as const;
 
-const texts = (kept: readonly Message[]): string => kept.map(({ text }) => text).join("\n");
+const joinedTexts = (kept: readonly Message[]): string => kept.map(({ text }) => text).join("\n");
 
 function textAt(place: keyof typeof PLACES, messages: readonly Message[]): string {
   switch (place) {
     case "any":
-      return texts(messages);
+      return joinedTexts(messages);
     case "system":
-      return texts(messages.filter(({ role }) => role === "system"));
+      return joinedTexts(messages.filter(({ role }) => role === "system"));
     case "user":
       return messages.findLast(({ role }) => role === "user")?.text ?? "";
     case "tool": {
       const since = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1);
       const results = since.filter(({ role }) => role === "tool");
-      return texts(results.length > 0 ? results : since);
+      return joinedTexts(results.length > 0 ? results : since);
     }
   }
 }
 
-function holds(demand: Demand, text: string): boolean {
+function fulfils(demand: Demand, text: string): boolean {
   if (typeof demand === "string") return text.includes(demand);
   return "not" in demand ? !text.includes(demand.not) : demand.matches.test(text);
 }
 
-function told(demand: Demand): string {
+function describeDemand(demand: Demand): string {
   if (typeof demand === "string") return `should hold ${JSON.stringify(demand)}`;
   return "not" in demand
     ? `should not hold ${JSON.stringify(demand.not)}`

@@ -7,18 +7,19 @@ import { type FORMS, mismatch, type Part, type Scenario, type Step } from "./sce
 
 type PartOf<Kind extends Part["kind"]> = Extract<Part, { readonly kind: Kind }>;
 
-const MEND = { remedy: "Mend the scenario, or what the run does." };
+const MISMATCH_REMEDY = { remedy: "Mend the scenario, or what the run does." };
 const TURN = 256;
-const UNLESS_SAID = { context: 131_072, tools: true, thinking: true, cache: true } as const;
+const DEFAULT_CAPABILITIES = { context: 131_072, tools: true, thinking: true, cache: true } as const;
 
 export function scriptedCapabilities({ capabilities }: Scenario): Capabilities {
-  const from = (key: keyof typeof UNLESS_SAID) => (capabilities[key] === undefined ? "table" : "user");
+  const from = (key: keyof typeof DEFAULT_CAPABILITIES) =>
+    capabilities[key] === undefined ? "table" : "user";
   return {
-    context: capabilities.context ?? UNLESS_SAID.context,
-    tools: capabilities.tools ?? UNLESS_SAID.tools,
-    calls: (capabilities.tools ?? UNLESS_SAID.tools) ? "native" : "text",
-    thinking: capabilities.thinking ?? UNLESS_SAID.thinking,
-    cache: capabilities.cache ?? UNLESS_SAID.cache,
+    context: capabilities.context ?? DEFAULT_CAPABILITIES.context,
+    tools: capabilities.tools ?? DEFAULT_CAPABILITIES.tools,
+    calls: (capabilities.tools ?? DEFAULT_CAPABILITIES.tools) ? "native" : "text",
+    thinking: capabilities.thinking ?? DEFAULT_CAPABILITIES.thinking,
+    cache: capabilities.cache ?? DEFAULT_CAPABILITIES.cache,
     origin: {
       context: from("context"),
       tools: from("tools"),
@@ -46,16 +47,20 @@ export class ScriptedWire implements Wire {
     this.#requests += 1;
     const next = this.#steps.next(request);
     if (next === undefined)
-      throw new WireFailure("server", `${file} has no step for request ${this.#requests}`, MEND);
+      throw new WireFailure("server", `${file} has no step for request ${this.#requests}`, MISMATCH_REMEDY);
     const { line, expect, reply } = next;
     const wrong = mismatch(expect, request);
     if (wrong !== undefined)
-      throw new WireFailure("server", `${file}:${line}: request ${this.#requests}: ${wrong}`, MEND);
+      throw new WireFailure(
+        "server",
+        `${file}:${line}: request ${this.#requests}: ${wrong}`,
+        MISMATCH_REMEDY,
+      );
     let calls = 0;
     let stopped = false;
     for (const part of reply) {
       if (part.kind === "delay") await sleep(part.delay, undefined, { signal });
-      else yield* inTurns(eventsOf(filled(part, this.#requests), calls, request), signal);
+      else yield* inTurns(eventsOf(withRequestNumber(part, this.#requests), calls, request), signal);
       if (part.kind === "call") calls += 1;
       stopped ||= part.kind === "stop";
     }
@@ -104,7 +109,7 @@ function* forOne(steps: Scenario["steps"], name: Step["to"]): Generator<Step> {
 }
 
 /** Replaces the mark in a part's texts with the number of the request. */
-function filled<T extends Exclude<Part, { readonly kind: "delay" }>>(part: T, request: number): T {
+function withRequestNumber<T extends Exclude<Part, { readonly kind: "delay" }>>(part: T, request: number): T {
   const json = JSON.stringify(part);
   return json.includes("{{request}}")
     ? (JSON.parse(json.replaceAll("{{request}}", String(request))) as T)
@@ -124,7 +129,7 @@ function* eventsOf(
       for (let time = 0; time < part.times; time += 1) yield { type: "thinking", text: part.thinking };
       return;
     case "call":
-      yield nativeTools ? nativeCall(part, index) : { type: "text", text: `\n${inProtocol(part)}` };
+      yield nativeTools ? nativeCall(part, index) : { type: "text", text: `\n${asPromptedCall(part)}` };
       return;
     case "written":
       yield { type: "text", text: `\n${WRITTEN[part.form]({ name: part.written, args: part.args })}` };
@@ -152,18 +157,18 @@ const nativeCall = ({ call, args, id }: PartOf<"call">, index: number): WireEven
 });
 
 /** The form used by a model that finds its tools in the prompt. */
-const inProtocol = ({ call, args }: PartOf<"call">): string =>
+const asPromptedCall = ({ call, args }: PartOf<"call">): string =>
   typeof args === "string"
     ? `<tool_call>\n{"name": ${JSON.stringify(call)}, "arguments": ${args}}\n</tool_call>`
     : writtenCall({ name: call, args });
 
 type Written = Pick<ToolCall, "name" | "args">;
-const bare = ({ name, args }: Written): string => JSON.stringify({ name, arguments: args });
+const bareCall = ({ name, args }: Written): string => JSON.stringify({ name, arguments: args });
 
 const WRITTEN: Readonly<Record<(typeof FORMS)[number], (call: Written) => string>> = {
   tag: writtenCall,
-  fence: (call) => `\`\`\`json\n${bare(call)}\n\`\`\``,
-  bare,
+  fence: (call) => `\`\`\`json\n${bareCall(call)}\n\`\`\``,
+  bare: bareCall,
 };
 
 function counted({ usage }: PartOf<"usage">) {

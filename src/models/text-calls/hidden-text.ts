@@ -96,7 +96,7 @@ const EXAMPLE =
   /\b(?:examples?|formats?|such as|for instance|like (?:so|this)|looks? like|sample|syntax|would (?:be|look|write|send|have|call|run|use)|if you (?:want|like|need|wish|prefer)|(?:you|user|client|model|assistant|it|they|he|she) (?:wrote|writes|sent|sends|emits|emitted|produced|produces|answered|logged)|instead of|template|illustrat\w+|hypothetical\w*|the (?:log|transcript|fixture) (?:shows?|says|contains))\b|\be\.g\./i;
 const REFUSED =
   /\b(?:do not|don['’]t|never|won['’]t|will not|should not|shouldn['’]t|cannot|can['’]t|must not|would not) (?:ever )?(?:run|call|send|execute|use|write|emit)\b/i;
-const ASKED = /\b(?:would like to (?:run|call|do)|may I|shall I|should I|want me to)\b/i;
+const ASKS_PERMISSION = /\b(?:would like to (?:run|call|do)|may I|shall I|should I|want me to)\b/i;
 const INTENT = /^(?:I['’]ll|I will|Let me|Let['’]s|I am going|I['’]m going|First|Now|Next)\b/i;
 const SHOWING = /\b(?:show|give|illustrate|demonstrate|explain|here is|here's|write|quote)\b/i;
 
@@ -111,10 +111,10 @@ export function announcedAsShown(text: string, at: number, weak: boolean): boole
   const line = lineBefore(text, at);
   const sentence = line.split(/(?<=[.!?])\s+(?=[A-Z])/).at(-1) ?? line;
   if (REFUSED.test(sentence)) return true;
-  if (weak) return EXAMPLE.test(line) || ASKED.test(sentence) || isReport(sentence);
+  if (weak) return EXAMPLE.test(line) || ASKS_PERMISSION.test(sentence) || isReport(sentence);
   if (!/:\s*\**$|^#{1,6} |^\*\*[^*]+\*\*$/.test(line)) return false;
   if (INTENT.test(sentence) && !SHOWING.test(sentence)) return false;
-  return EXAMPLE.test(sentence) || ASKED.test(sentence);
+  return EXAMPLE.test(sentence) || ASKS_PERMISSION.test(sentence);
 }
 
 const isReport = (sentence: string): boolean => REPORTED.test(sentence) && !NEXT_STEP.test(sentence);
@@ -130,22 +130,22 @@ export const LOOK_AFTER = 240;
 const GOES_ON = /^(?:[,.;:)\]}'"`”’»|]|[a-z][a-z'’]*[\s,.])/;
 const COMMENTED =
   /^(?:This|That|These|Those|The above|Above|It)\b[^.!?]{0,100}\b(?:example|format|syntax|how|would|sample|what|wrote|only|just|illustrat\w+)\b/;
-const ASKS =
+const ASKS_CONFIRMATION =
   /\b(?:shall I|should I|may I|is (?:that|this) (?:ok|okay|all right|alright|fine)|do you want|ok to)\b[^.!]*\?/i;
 
 /** Whether the text after a call continues the same sentence, or comments on the call. */
 export function commentedAsShown(after: string): boolean {
   const text = after.trimStart().slice(0, LOOK_AFTER);
-  return GOES_ON.test(text) || COMMENTED.test(text) || ASKS.test(text);
+  return GOES_ON.test(text) || COMMENTED.test(text) || ASKS_CONFIRMATION.test(text);
 }
 
-const BACK = 160;
+const LOOK_BEFORE = 160;
 
 /** Whether a call may begin here: at the start of a line, after another item, or after the end of a sentence. */
 export function mayBegin(text: string, at: number, edge: number): boolean {
-  const before = text.slice(Math.max(edge, at - BACK), at).trimEnd();
-  if (before === "") return at - edge < BACK;
-  if (at - before.length > edge && before.length === BACK) return endsSentence(before);
+  const before = text.slice(Math.max(edge, at - LOOK_BEFORE), at).trimEnd();
+  if (before === "") return at - edge < LOOK_BEFORE;
+  if (at - before.length > edge && before.length === LOOK_BEFORE) return endsSentence(before);
   return endsSentence(before);
 }
 
@@ -159,7 +159,7 @@ const endsSentence = (before: string): boolean =>
 
 /** Nothing begins inside JSON or code that spans lines. */
 export function insideCode(text: string, at: number, from: number): boolean {
-  const before = text.slice(Math.max(from, at - BACK), at).trimEnd();
+  const before = text.slice(Math.max(from, at - LOOK_BEFORE), at).trimEnd();
   return /[[{(,=]$|["'\]]\s*:$/.test(before);
 }
 

@@ -47,14 +47,14 @@ class Parameters {
   readonly #name: string;
   readonly #dsml: boolean;
   readonly #args = new Map<string, unknown>();
-  readonly #lone: Ahead;
-  readonly #closer: Ahead;
+  readonly #lone: NextMatch;
+  readonly #closer: NextMatch;
   #repaired = false;
 
   constructor(text: string, name: string, dsml: boolean) {
     this.#text = text;
-    this.#lone = new Ahead(text, LONE_NEXT);
-    this.#closer = new Ahead(text, PARAMETER_END);
+    this.#lone = new NextMatch(text, LONE_NEXT);
+    this.#closer = new NextMatch(text, PARAMETER_END);
     this.#name = name;
     this.#dsml = dsml;
   }
@@ -136,7 +136,7 @@ function literal(written: string): unknown {
 }
 
 /** The next match of a pattern, searched for only once no matter how often it is requested. */
-class Ahead {
+class NextMatch {
   readonly #text: string;
   readonly #pattern: RegExp;
   #hit: RegExpExecArray | null = null;

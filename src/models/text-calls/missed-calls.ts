@@ -14,7 +14,7 @@ export const MAY_MISS = /[{[`~]/;
 
 const NAME = /^[A-Za-z_][\w.-]{1,63}$/;
 /** One capitalised word is more likely a person's name, unless an offered tool contains that word. */
-const OF_A_PERSON = /^[A-Z][a-z]+$/;
+const PERSON_NAME = /^[A-Z][a-z]+$/;
 
 /** Treats every possible tool name as offered, to find everything in a reply that is shaped as a call. */
 export class AnyNames extends OfferedTools {
@@ -28,7 +28,7 @@ export class AnyNames extends OfferedTools {
   override resolve(written: string): string | undefined {
     const known = super.resolve(written);
     if (known !== undefined || !NAME.test(written)) return known;
-    return OF_A_PERSON.test(written) && this.#offered.nearest(written).length === 0 ? undefined : written;
+    return PERSON_NAME.test(written) && this.#offered.nearest(written).length === 0 ? undefined : written;
   }
 
   override near(): undefined {

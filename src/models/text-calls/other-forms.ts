@@ -19,7 +19,7 @@ interface Form {
 const NAME = "[`\"']?([A-Za-z_][\\w.-]{1,63})[`\"']?";
 const FIELDS = "(?:args?|arguments|parameters|params|input|inputs|tool[ _]input|action[ _]input)";
 
-/** For texts normalized by `inOneSpace`; neighbouring parts of a pattern never match the same characters. */
+/** For the result of `normalizedLines`; neighbouring parts of a pattern never match the same characters. */
 const FORMS: readonly Form[] = [
   // Thought, Action, Action Input: the form of ReAct.
   {
@@ -55,15 +55,15 @@ const FINISHES = /^(?:none|finish|final[ _]?answer|n\/?a)$/i;
 const ARGUMENTS = new Set(
   "path file file_path filename command cmd content pattern query old new patch".split(" "),
 );
-/** Keys that hold a tool's name; `OF_TOOLS` are those that rarely hold anything else. */
+/** Keys that hold a tool's name; `TOOL_KEYS` are those that rarely hold anything else. */
 const NAME_KEYS = ["tool", "tool_name", "action", "function"];
-const OF_TOOLS: ReadonlySet<string> = new Set(["tool", "tool_name"]);
+const TOOL_KEYS: ReadonlySet<string> = new Set(["tool", "tool_name"]);
 
 /** The call that the whole reply was meant as; undefined for all other replies. */
 export function inOtherForm(prose: string, tools: OfferedTools): WrittenMiss | undefined {
   const text = prose.trim();
   if (text === "" || text.length > MAX_LENGTH || tools.names.length === 0) return undefined;
-  const plain = inOneSpace(text);
+  const plain = normalizedLines(text);
   const inner = FENCED.exec(plain)?.[2]?.trim() ?? plain;
   const name = nameIn(inner, tools) ?? flatName(inner, tools);
   if (name === undefined) return undefined;
@@ -74,7 +74,7 @@ export function inOtherForm(prose: string, tools: OfferedTools): WrittenMiss | u
 }
 
 /** The lines that are not blank, with single spaces between words. */
-const inOneSpace = (text: string): string =>
+const normalizedLines = (text: string): string =>
   text
     .split("\n")
     .flatMap((line) => line.trim().replaceAll(/\s+/g, " ") || [])
@@ -92,11 +92,11 @@ function isMeant(name: string, kind: Form["name"], tools: OfferedTools): boolean
   if (kind === "any") return true;
   const offered = tools.resolve(name);
   if (kind === "near") return offered !== undefined || tools.nearest(name).length > 0;
-  return offered !== undefined && (kind === "offered" || isSure(offered));
+  return offered !== undefined && (kind === "offered" || isToolLikeName(offered));
 }
 
 /** A name that is unlikely to be an ordinary word of an answer. */
-const isSure = (name: string): boolean => name.includes("_") || name === "bash";
+const isToolLikeName = (name: string): boolean => name.includes("_") || name === "bash";
 
 /** {"tool": "read_file", "path": …}: the arguments are next to the name. */
 function flatName(text: string, tools: OfferedTools): string | undefined {
@@ -108,8 +108,8 @@ function flatName(text: string, tools: OfferedTools): string | undefined {
     const name = value[key];
     if (typeof name !== "string") return undefined;
     const offered = tools.resolve(name);
-    const isNear = OF_TOOLS.has(key) && tools.nearest(name).length > 0;
-    return (offered !== undefined && isSure(offered)) || isNear ? name : undefined;
+    const isNear = TOOL_KEYS.has(key) && tools.nearest(name).length > 0;
+    return (offered !== undefined && isToolLikeName(offered)) || isNear ? name : undefined;
   } catch {
     return undefined;
   }

@@ -264,36 +264,36 @@ const ARGS = [
   "action_input",
   "kwargs",
 ] as const;
-const BESIDE = new Set(["id", "type", "tool_call_id", "call_id", "index", "tool_use_id"]);
+const EXTRA_KEYS = new Set(["id", "type", "tool_call_id", "call_id", "index", "tool_use_id"]);
 const ENVELOPES = ["function", "tool_call", "function_call", "tool_calls", "call"] as const;
 const TYPES = new Set(["function", "tool_call", "tool_use", "function_call", "call", "tool"]);
 /** Every key that may come first in a call. */
-export const CALL_KEYS: ReadonlySet<string> = new Set([...NAMES, ...ARGS, ...BESIDE, ...ENVELOPES]);
+export const CALL_KEYS: ReadonlySet<string> = new Set([...NAMES, ...ARGS, ...EXTRA_KEYS, ...ENVELOPES]);
 export const ARGUMENT_KEYS: ReadonlySet<string> = new Set(ARGS);
 
 /** The calls in a value, or why there are none: the value is something else, or a call that cannot be run. */
 type Shape = { readonly found: readonly Found[] } | { readonly found: undefined; readonly reason: string };
 
 const FOREIGN = 'a call is {"name": …, "arguments": {…}} and nothing else';
-const other = (reason: string = FOREIGN): Shape => ({ found: undefined, reason });
+const notACall = (reason: string = FOREIGN): Shape => ({ found: undefined, reason });
 
 /** The calls that a value describes: one object, a list of them, or an envelope around them. */
 export function callsIn(value: unknown, repaired: boolean, depth = 0): Shape {
-  if (depth > 4) return other();
+  if (depth > 4) return notACall();
   if (Array.isArray(value)) {
     const found: Found[] = [];
     for (const each of value) {
-      const shape = isFields(each) ? callsIn(each, repaired, depth + 1) : other();
+      const shape = isFields(each) ? callsIn(each, repaired, depth + 1) : notACall();
       if (shape.found === undefined) return shape;
       found.push(...shape.found);
     }
     return { found };
   }
-  if (!isFields(value)) return other();
+  if (!isFields(value)) return notACall();
   const envelope = ENVELOPES.find((key) => typeof value[key] === "object" && value[key] !== null);
   if (envelope === undefined) return callOf(value, repaired);
-  const clean = Object.keys(value).every((key) => key === envelope || BESIDE.has(key));
-  return clean ? callsIn(value[envelope], repaired, depth + 1) : other();
+  const clean = Object.keys(value).every((key) => key === envelope || EXTRA_KEYS.has(key));
+  return clean ? callsIn(value[envelope], repaired, depth + 1) : notACall();
 }
 
 function callOf(value: Readonly<Record<string, unknown>>, repaired: boolean): Shape {
@@ -302,9 +302,9 @@ function callOf(value: Readonly<Record<string, unknown>>, repaired: boolean): Sh
   const bodies = ARGS.filter((key) => key in value);
   const [first] = names;
   const name = first === undefined ? undefined : value[first];
-  if (typeof name !== "string" || name === "") return other("the call has no name");
-  if (keys.length > names.length + bodies.length + beside(value)) return other();
-  if (names.some((key) => value[key] !== name)) return other("the call has two names");
+  if (typeof name !== "string" || name === "") return notACall("the call has no name");
+  if (keys.length > names.length + bodies.length + extraKeyCount(value)) return notACall();
+  if (names.some((key) => value[key] !== name)) return notACall("the call has two names");
   const [body] = bodies;
   if (body === undefined) return { found: [{ name, args: undefined, repaired }] };
   const args = parsed(value[body]);
@@ -312,14 +312,14 @@ function callOf(value: Readonly<Record<string, unknown>>, repaired: boolean): Sh
     return {
       found: [{ name, args: {}, repaired, broken: "the call has two sets of arguments that differ" }],
     };
-  if (isSchema(args.value)) return other("this is the definition of a tool");
+  if (isSchema(args.value)) return notACall("this is the definition of a tool");
   return { found: [{ name, args: args.value, repaired: repaired || args.repaired }] };
 }
 
-const beside = (value: Readonly<Record<string, unknown>>): number => {
+const extraKeyCount = (value: Readonly<Record<string, unknown>>): number => {
   const { type } = value;
   if (typeof type === "string" && !TYPES.has(type)) return 0;
-  return Object.keys(value).filter((key) => BESIDE.has(key)).length;
+  return Object.keys(value).filter((key) => EXTRA_KEYS.has(key)).length;
 };
 
 /** The definition of a tool is not a call of it. */

@@ -113,7 +113,7 @@ export function settle(list: readonly Item[], text: string, tools: OfferedTools)
       for (const found of item.found) {
         const judged = judgeCall(found, tools);
         if (judged === undefined) continue;
-        const key = JSON.stringify(judged, sorted);
+        const key = JSON.stringify(judged, withSortedKeys);
         if (seen.has(key)) continue;
         seen.add(key);
         if ("reason" in judged) malformed.push(judged);
@@ -124,7 +124,7 @@ export function settle(list: readonly Item[], text: string, tools: OfferedTools)
 }
 
 /** Calls that differ only in the order of keys are the same call. */
-const sorted = (_key: string, value: unknown): unknown =>
+const withSortedKeys = (_key: string, value: unknown): unknown =>
   isFields(value)
     ? Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)))
     : value;
@@ -147,7 +147,7 @@ function judgeCall(
       reason: `${CUT} (a quote, a bracket or a tag is missing, and what changes things is not guessed)`,
     };
   const schema = tools.schema(name);
-  return { name, args: schema === undefined ? args : typed(args, schema) };
+  return { name, args: schema === undefined ? args : withSchemaTypes(args, schema) };
 }
 
 /** A readable call that names no offered tool. */
@@ -165,7 +165,7 @@ export function notOffered({ name, args }: Found, tools: OfferedTools): WrittenM
 const NUMBER = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /** Converts arguments to the types of the schema; values that fit no type stay as written. */
-export function typed(
+export function withSchemaTypes(
   args: Readonly<Record<string, unknown>>,
   schema: unknown,
 ): Readonly<Record<string, unknown>> {
@@ -192,7 +192,7 @@ function typedValue(value: unknown, schema: unknown): unknown {
 function typedMembers(value: unknown, schema: Readonly<Record<string, unknown>>): unknown {
   if (Array.isArray(value) && schema["items"] !== undefined)
     return value.map((each) => typedValue(each, schema["items"]));
-  return isFields(value) ? typed(value, schema) : value;
+  return isFields(value) ? withSchemaTypes(value, schema) : value;
 }
 
 function typesOf(schema: Readonly<Record<string, unknown>>): ReadonlySet<string> {
@@ -240,7 +240,7 @@ export class OfferedTools {
 
   constructor(tools: readonly OfferedTool[]) {
     for (const tool of tools) {
-      const { name, schema } = described(tool);
+      const { name, schema } = nameAndSchema(tool);
       if (name === "" || this.#schemas.has(name)) continue;
       this.#schemas.set(name, schema);
       const key = fold(name);
@@ -266,7 +266,7 @@ export class OfferedTools {
   near(written: string): string | undefined {
     if (written.length > MAX_LENGTH || written.length < 3) return undefined;
     const bare = fold(written.replace(PREFIX, "").replace(SUFFIX, ""));
-    return this.names.find((name) => within(bare, fold(name), name.length > 5 ? 2 : 1));
+    return this.names.find((name) => isWithinEdits(bare, fold(name), name.length > 5 ? 2 : 1));
   }
 
   /** Offered names that may be meant: the correct spelling if there is one, else names that share a word. */
@@ -298,7 +298,7 @@ export class OfferedTools {
   }
 }
 
-function described(tool: OfferedTool): { name: string; schema: unknown } {
+function nameAndSchema(tool: OfferedTool): { name: string; schema: unknown } {
   if (typeof tool === "string") return { name: tool, schema: undefined };
   const inner = isFields(tool.function) ? tool.function : undefined;
   const name = tool.name ?? inner?.name;
@@ -321,17 +321,18 @@ const wordsOf = (name: string): readonly string[] =>
 const fold = (name: string): string => name.replaceAll(/[-_\s]/g, "").toLowerCase();
 
 /** Whether at most `most` letters are added, removed, changed, or swapped with their neighbour. */
-function within(one: string, other: string, most: number): boolean {
+function isWithinEdits(one: string, other: string, most: number): boolean {
   if (one === other) return true;
   if (most === 0 || Math.abs(one.length - other.length) > most) return false;
   let at = 0;
   while (one[at] === other[at]) at += 1;
   const [a, b] = [one.slice(at), other.slice(at)];
-  const swapped = a.length > 1 && a[0] === b[1] && a[1] === b[0] && within(a.slice(2), b.slice(2), most - 1);
+  const swapped =
+    a.length > 1 && a[0] === b[1] && a[1] === b[0] && isWithinEdits(a.slice(2), b.slice(2), most - 1);
   return (
     swapped ||
-    within(a.slice(1), b.slice(1), most - 1) ||
-    within(a.slice(1), b, most - 1) ||
-    within(a, b.slice(1), most - 1)
+    isWithinEdits(a.slice(1), b.slice(1), most - 1) ||
+    isWithinEdits(a.slice(1), b, most - 1) ||
+    isWithinEdits(a, b.slice(1), most - 1)
   );
 }

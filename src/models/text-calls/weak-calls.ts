@@ -9,7 +9,7 @@ const ARGUMENTS = new RegExp(`["']?(?:${[...ARGUMENT_KEYS].join("|")})["']?\\s*:
 const AFTER_NAME = /:\s*["'][\w.:-]*(?:["']\s*(?:,\s*["']?\w*["']?\s*)?)?$/;
 const PEEK = 600;
 
-const isMeant = (tools: OfferedTools, name: string): boolean =>
+const isOffered = (tools: OfferedTools, name: string): boolean =>
   tools.resolve(name) !== undefined || tools.near(name) !== undefined;
 
 /** Calls without any token: JSON, or a list of Python calls. Anything that names no offered tool is text. */
@@ -18,7 +18,7 @@ export function readBare(text: string, start: number, tools: OfferedTools): Outc
   PYTHON_LIST.lastIndex = start;
   const name = PYTHON_LIST.exec(text)?.[1];
   if (name === undefined) return readBareJson(text, start, tools);
-  if (!isMeant(tools, name)) return { kind: "text", end: start + 1 };
+  if (!isOffered(tools, name)) return { kind: "text", end: start + 1 };
   return readPythonList(text, start);
 }
 
@@ -43,7 +43,7 @@ function mayBeCall(text: string, object: number, tools: OfferedTools): boolean {
   const key = first?.[1];
   if (key === undefined) return text.length - object <= PEEK;
   if (!CALL_KEYS.has(key)) return false;
-  return key !== "name" || first?.[2] === undefined || isMeant(tools, first[2]);
+  return key !== "name" || first?.[2] === undefined || isOffered(tools, first[2]);
 }
 
 /** A list of lists is not a call, and nothing inside it is one. */
@@ -54,7 +54,7 @@ function nested(text: string, start: number): Outcome {
 
 /** A name alone is not a call, and arguments have to be an object. */
 const isCall = (found: Found, tools: OfferedTools): boolean =>
-  isMeant(tools, found.name) && found.args !== undefined && !Array.isArray(found.args);
+  isOffered(tools, found.name) && found.args !== undefined && !Array.isArray(found.args);
 
 interface Unread {
   readonly at: number;
@@ -65,7 +65,7 @@ interface Unread {
 function readBroken(text: string, start: number, read: Unread, tools: OfferedTools): Outcome {
   const head = text.slice(start, Math.min(read.cut ? text.length : read.at, start + PEEK));
   const name = nameIn(head);
-  const twice = read.twice && name !== "" && isMeant(tools, name);
+  const twice = read.twice && name !== "" && isOffered(tools, name);
   if (!twice && !isMeantAsCall(head, name, read.cut, tools))
     return { kind: "text", end: Math.max(start + 1, Math.min(read.at, text.length)) };
   const reason = read.twice ? "a key is given twice" : read.cut ? CUT : GARBLED;
@@ -79,7 +79,7 @@ function readBroken(text: string, start: number, read: Unread, tools: OfferedToo
 
 /** An offered name with arguments, or a beginning that can still become nothing else. */
 function isMeantAsCall(head: string, name: string, cut: boolean, tools: OfferedTools): boolean {
-  if (name !== "" && isMeant(tools, name)) return ARGUMENTS.test(head) || (cut && AFTER_NAME.test(head));
+  if (name !== "" && isOffered(tools, name)) return ARGUMENTS.test(head) || (cut && AFTER_NAME.test(head));
   if (!cut) return false;
   return name === "" ? beginsWithArguments(head) : AFTER_NAME.test(head) && tools.begins(name);
 }
@@ -131,7 +131,7 @@ const MENTION = /([A-Za-z_]\w*)\s*\(/g;
 function readStatement(text: string, at: number, tools: OfferedTools): Outcome {
   if (text[at] === "{" || text[at] === "[") return readBare(text, at, tools);
   const read = readPythonCall(text, at);
-  if (read.kind === "calls" && read.found.every((each) => isMeant(tools, each.name))) return read;
+  if (read.kind === "calls" && read.found.every((each) => isOffered(tools, each.name))) return read;
   const end = text.indexOf("```", at);
   const rest = text.slice(at, end === -1 ? text.length : end);
   const name = [...rest.slice(0, 4000).matchAll(MENTION)].find(

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createServer as createSecureServer } from "node:https";
 import { type AddressInfo, createServer as createPlainServer, type Server } from "node:net";
 import test from "node:test";
-import { opened } from "../../../src/models/providers/api-request.ts";
+import { openReply } from "../../../src/models/providers/api-request.ts";
 import { Concessions } from "../../../src/models/providers/api-request.ts";
 import { WireFailure } from "../../../src/models/model-api.ts";
 import { type Served, startLoopback } from "../../fakes/loopback.ts";
@@ -11,7 +11,7 @@ import { SELF_SIGNED } from "./self-signed.ts";
 const KEY = "sk-secret-1234";
 
 function ask(url: string, signal = new AbortController().signal, connectMs = 1000): Promise<unknown> {
-  return opened({
+  return openReply({
     asked: { url, model: "m", key: KEY, keyName: "OPENAI_API_KEY", tools: false },
     headers: { authorization: `Bearer ${KEY}`, "x-api-key": KEY },
     body: { model: "m" },

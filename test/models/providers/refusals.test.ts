@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { BODIES } from "./refusal-bodies.ts";
-import { type Asked, failureOf, refusalIn } from "../../../src/models/providers/api-refusals.ts";
+import { failureOf, refusalIn, type RequestContext } from "../../../src/models/providers/api-refusals.ts";
 
-const ASKED: Asked = {
+const ASKED: RequestContext = {
   url: "http://127.0.0.1:1/v1/chat/completions",
   model: "m",
   key: "sk-secret-1234",

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { anyCharacter, fc } from "../../fixtures/property.ts";
 import { readLiteral } from "../../../src/models/text-calls/literals.ts";
-import { OfferedTools, typed } from "../../../src/models/text-calls/settle.ts";
+import { OfferedTools, withSchemaTypes } from "../../../src/models/text-calls/settle.ts";
 test("JSON is read as JSON, whatever is in its strings", () => {
   fc.assert(
     fc.property(
@@ -67,12 +67,12 @@ test("values take the type that the schema names, and no other", () => {
       l: { type: "array", items: { type: "number" } },
     },
   };
-  assert.deepEqual(typed({ n: "12", s: "12", b: "None", l: "['1', 2]", x: "3" }, schema), {
+  assert.deepEqual(withSchemaTypes({ n: "12", s: "12", b: "None", l: "['1', 2]", x: "3" }, schema), {
     n: 12,
     s: "12",
     b: null,
     l: [1, 2],
     x: "3",
   });
-  assert.deepEqual(typed({ n: "1.5", b: "yes", l: "[1" }, schema), { n: "1.5", b: "yes", l: "[1" });
+  assert.deepEqual(withSchemaTypes({ n: "1.5", b: "yes", l: "[1" }, schema), { n: "1.5", b: "yes", l: "[1" });
 });
