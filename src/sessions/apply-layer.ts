@@ -5,17 +5,17 @@ import type { LayerChanges } from "../core/layer-port.ts";
 import type { CheckpointStore } from "./checkpoints/checkpoint-store.ts";
 import { type Entry, isBelow, sameEntry, type Tree } from "./checkpoints/entry.ts";
 import { ContentReader } from "./checkpoints/file-content.ts";
-import { goesFirst } from "./checkpoints/restore.ts";
-import { isPassedOver, standingAt, withPassedOver } from "./checkpoints/sight.ts";
+import { mustGoFirst } from "./checkpoints/restore.ts";
+import { isSkipped, presentEntry, withSkipped } from "./checkpoints/sight.ts";
 import { filtered, overlaid } from "./checkpoints/tree-merge.ts";
-import { carryOut, dropJournal, lookAt, writeJournal } from "./checkpoints/undo-changes.ts";
+import { carryOut, dropJournal, lookAtWorkspace, writeJournal } from "./checkpoints/undo-changes.ts";
 import { type Op, type Plan, planOf } from "./checkpoints/undo-plan.ts";
 import { baseOf, saveBase } from "./layer-base.ts";
 
 /** What applying would do to the present workspace. */
 export interface Prepared extends Plan {
   /** All changes of the layer, requested or not. */
-  readonly made: readonly Made[];
+  readonly made: readonly LayerChange[];
   /** Requested paths that the workspace already has in the layer's form. */
   readonly there: readonly string[];
   readonly now: Tree;
@@ -23,7 +23,7 @@ export interface Prepared extends Plan {
   readonly partial?: ReadonlySet<string>;
 }
 
-interface Wanted {
+interface ApplyRequest {
   readonly session: string;
   readonly layer: LayerChanges;
   /** Left out: all paths. A folder stands for everything in it. */
@@ -31,12 +31,12 @@ interface Wanted {
 }
 
 /** From here to the end of `move`, nobody else may write to the workspace or the layer. */
-export async function prepareApply(store: CheckpointStore, wanted: Wanted): Promise<Prepared> {
+export async function prepareApply(store: CheckpointStore, wanted: ApplyRequest): Promise<Prepared> {
   const reader = new ContentReader(store.packs);
-  const made = madeIn(store, reader, wanted);
-  const chosen = made.filter(({ path }) => isWanted(path, wanted.only));
+  const made = layerChanges(store, reader, wanted);
+  const chosen = made.filter(({ path }) => isRequested(path, wanted.only));
   const paths = chosen.map(({ path }) => path);
-  const now = withPassedOver(await lookAt(store), paths, { reader, root: store.workspace });
+  const now = withSkipped(await lookAtWorkspace(store), paths, { reader, root: store.workspace });
   store.packs.flush();
   const sure = chosen.filter(({ unsure }) => !unsure);
   // An undo takes the run's change out of the present state; this puts it in, so the span is reversed.
@@ -52,10 +52,10 @@ export async function prepareApply(store: CheckpointStore, wanted: Wanted): Prom
 }
 
 /** The folders above a requested path come along as they are in the layer. */
-const isWanted = (path: string, only: readonly string[] | undefined): boolean =>
+const isRequested = (path: string, only: readonly string[] | undefined): boolean =>
   only === undefined || only.some((each) => each === path || isBelow(path, each) || isBelow(each, path));
 
-interface Applied {
+interface ApplyOutcome {
   /** The workspace has everything that is in the layer. */
   readonly whole: boolean;
 }
@@ -65,10 +65,10 @@ export async function move(
   store: CheckpointStore,
   { session, steps }: { readonly session: string; readonly steps: Steps },
   { made, now, there, ops, partial }: Prepared,
-): Promise<Applied> {
+): Promise<ApplyOutcome> {
   store.packs.flush();
   if (ops.length > 0) {
-    refuseMoved(store, ops);
+    refuseIfChanged(store, ops);
     const before = store.save(session, withoutPassedOver(now));
     const step = steps.begin({ kind: "call", call: "apply", turn: null, before, target: null });
     const aside = `.harness-apply-${randomUUID()}`;
@@ -80,15 +80,15 @@ export async function move(
     store.remember();
   }
   const whole = ops.filter(({ path }) => partial?.has(path) !== true);
-  return settle(store, session, { made, done: new Set([...there, ...whole.map(({ path }) => path)]) });
+  return recordApplied(store, session, { made, done: new Set([...there, ...whole.map(({ path }) => path)]) });
 }
 
 /** Moved changes no longer count as changes of the layer, whatever happens to them in the workspace. */
-function settle(
+function recordApplied(
   store: CheckpointStore,
   session: string,
-  { made, done }: { readonly made: readonly Made[]; readonly done: ReadonlySet<string> },
-): Applied {
+  { made, done }: { readonly made: readonly LayerChange[]; readonly done: ReadonlySet<string> },
+): ApplyOutcome {
   const known = baseOf(store, session);
   const moved = made.flatMap(({ path, after }) => (done.has(path) ? [[path, after] as const] : []));
   // Without a base, later changes are recognized by their time.
@@ -96,13 +96,13 @@ function settle(
   return { whole: made.every(({ path }) => done.has(path)) };
 }
 
-function refuseMoved(store: CheckpointStore, ops: readonly Op[]): void {
+function refuseIfChanged(store: CheckpointStore, ops: readonly Op[]): void {
   const reader = new ContentReader(store.packs);
-  const going = ops.filter(goesFirst).map(({ path }) => path);
+  const going = ops.filter(mustGoFirst).map(({ path }) => path);
   const still = ({ path, from }: Op): boolean =>
-    isPassedOver(path)
-      ? sameEntry(standingAt(reader, store.workspace, path)?.entry, from ?? undefined)
-      : store.isAsSeen([path], going);
+    isSkipped(path)
+      ? sameEntry(presentEntry(reader, store.workspace, path)?.entry, from ?? undefined)
+      : store.areUnchanged([path], going);
   const moved = ops.find((op) => !still(op));
   if (moved === undefined) return;
   throw new HarnessError(
@@ -112,10 +112,10 @@ function refuseMoved(store: CheckpointStore, ops: readonly Op[]): void {
   );
 }
 
-const withoutPassedOver = (tree: Tree): Tree => filtered(tree, (path) => !isPassedOver(path));
+const withoutPassedOver = (tree: Tree): Tree => filtered(tree, (path) => !isSkipped(path));
 
 /** A session's change to a path in its layer, relative to the path's state when the session began. */
-interface Made {
+interface LayerChange {
   readonly path: string;
   readonly base: Entry | undefined;
   readonly after: Entry | undefined;
@@ -127,26 +127,26 @@ interface Made {
 const COARSE_MS = 20;
 
 /** By path, with contents stored. A path that is as it was when the session began is not a change. */
-function madeIn(
+function layerChanges(
   store: CheckpointStore,
   reader: ContentReader,
   { session, layer }: { readonly session: string; readonly layer: LayerChanges },
-): readonly Made[] {
+): readonly LayerChange[] {
   const base = baseOf(store, session);
   // A folder that became a file occurs twice; its present state comes last.
-  const made = new Map<string, Made>();
+  const made = new Map<string, LayerChange>();
   for (const { path, what } of layer.changes) {
-    const after = what === "deleted" ? undefined : standingAt(reader, layer.content, path)?.entry;
+    const after = what === "deleted" ? undefined : presentEntry(reader, layer.content, path)?.entry;
     made.set(path, { path, after, ...before(path) });
   }
   store.packs.flush();
   return [...made.values()].filter((each) => each.unsure || !sameEntry(each.base, each.after));
 
-  function before(path: string): Pick<Made, "base" | "unsure"> {
+  function before(path: string): Pick<LayerChange, "base" | "unsure"> {
     const known = base?.get(path);
     if (known !== undefined) return { base: known, unsure: false };
-    if (base !== undefined && !isPassedOver(path)) return { base: undefined, unsure: false };
-    const now = standingAt(reader, store.workspace, path);
+    if (base !== undefined && !isSkipped(path)) return { base: undefined, unsure: false };
+    const now = presentEntry(reader, store.workspace, path);
     return now === undefined || now.changed < layer.since - COARSE_MS
       ? { base: now?.entry, unsure: false }
       : { base: undefined, unsure: true };

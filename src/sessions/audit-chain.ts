@@ -16,7 +16,7 @@ interface Link {
   readonly hash: string;
 }
 
-export function linked(values: Readonly<Record<string, unknown>>, prev: string): Link {
+export function linkOf(values: Readonly<Record<string, unknown>>, prev: string): Link {
   const body = JSON.stringify({ ...values, prev });
   const own = sha256(body);
   return { text: `${body.slice(0, -1)},"hash":"${own}"}`, hash: own };

@@ -13,7 +13,7 @@ const place = z.string().refine((value) => path.isAbsolute(value));
  * `{"kind":"decision","ts":ISO time,"session":ID,"command":text,"mode":…,"workspace":absolute,"folder"?:absolute,"decision":…}`;
  * other keys of the line are ignored. Without `session`, the session is the one named by the file.
  */
-const judgedForm = z.object({
+const judgementForm = z.object({
   kind: z.literal("decision"),
   ts: z.string().refine((value) => !Number.isNaN(Date.parse(value))),
   session: z.string().optional(),
@@ -25,7 +25,7 @@ const judgedForm = z.object({
   decision: z.enum(VERDICTS),
 });
 
-export type JudgedThen = z.infer<typeof judgedForm> & { readonly session: string };
+export type PastJudgement = z.infer<typeof judgementForm> & { readonly session: string };
 
 /** What a reading left out, and why. */
 export interface Counts {
@@ -41,11 +41,11 @@ export interface Counts {
 export const noCounts = (): Counts => ({ sessions: 0, skipped: 0, unreadable: 0, torn: 0 });
 
 /** All judged commands of all sessions in the state folder, file by file. Updates `counts` along the way. */
-export async function* judgedCommands(state: string, counts: Counts): AsyncGenerator<JudgedThen> {
+export async function* pastJudgements(state: string, counts: Counts): AsyncGenerator<PastJudgement> {
   const folder = path.join(state, "audit");
   for (const name of await namesIn(folder)) {
     counts.sessions += 1;
-    yield* judgedIn(path.join(folder, name), counts);
+    yield* judgementsIn(path.join(folder, name), counts);
   }
 }
 
@@ -65,7 +65,7 @@ async function namesIn(folder: string): Promise<readonly string[]> {
 const unreadable = (file: string, thrown: unknown): HarnessError =>
   new HarnessError(EXIT.usage, `${file}: cannot be read: ${reasonOf(thrown)}`, `ls -ld ${file}`, thrown);
 
-async function* judgedIn(file: string, counts: Counts): AsyncGenerator<JudgedThen> {
+async function* judgementsIn(file: string, counts: Counts): AsyncGenerator<PastJudgement> {
   await using handle = await open(file).catch((thrown: unknown) => {
     throw unreadable(file, thrown);
   });
@@ -76,14 +76,14 @@ async function* judgedIn(file: string, counts: Counts): AsyncGenerator<JudgedThe
     const value = parsedJson(line);
     broken = value === undefined;
     if (value === undefined) continue;
-    const judged = judgedFrom(value, path.basename(file, ".jsonl"));
+    const judged = judgementFrom(value, path.basename(file, ".jsonl"));
     if (judged === undefined) counts.skipped += 1;
     else yield judged;
   }
   if (broken) counts.torn += 1;
 }
 
-function judgedFrom(value: unknown, file: string): JudgedThen | undefined {
-  const { data } = judgedForm.safeParse(value);
+function judgementFrom(value: unknown, file: string): PastJudgement | undefined {
+  const { data } = judgementForm.safeParse(value);
   return data === undefined ? undefined : { ...data, session: data.session ?? file };
 }

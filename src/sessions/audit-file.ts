@@ -11,7 +11,7 @@ import {
   headOf,
   keepHead,
   linesOf,
-  linked,
+  linkOf,
   NONE,
   sha256,
 } from "./audit-chain.ts";
@@ -44,7 +44,7 @@ export class AuditFile implements Audit {
     if (entries.length === 0) return;
     this.#db.atomically(() => {
       const head = headOf(this.#db, this.#session);
-      keepHead(this.#db, this.#session, this.#grown(head, entries));
+      keepHead(this.#db, this.#session, this.#append(head, entries));
     });
   };
 
@@ -52,7 +52,7 @@ export class AuditFile implements Audit {
     // Nobody can write between the two reads.
     const [head, bytes] = this.#db.atomically(() => [
       headOf(this.#db, this.#session),
-      this.#told(() => this.#read()),
+      this.#reportingFailure(() => this.#read()),
     ]);
     return { file: this.#file, ...verified(bytes, this.#session, head) };
   };
@@ -66,14 +66,14 @@ export class AuditFile implements Audit {
     }
   }
 
-  #grown(head: Head, entries: readonly AuditEntry[]): Head {
-    return this.#told(() => {
+  #append(head: Head, entries: readonly AuditEntry[]): Head {
+    return this.#reportingFailure(() => {
       const fd = openAppending(this.#file);
       try {
         const { size } = fstatSync(fd);
         const known = size === head.bytes && size > 0;
-        const joint = known ? jointTo(head) : jointFor(this.#read(), head);
-        const { text, ...grown } = this.#continued(joint, entries);
+        const joint = known ? continuationOf(head) : checkedContinuation(this.#read(), head);
+        const { text, ...grown } = this.#linesAfter(joint, entries);
         const bytes = Buffer.from(text);
         for (let at = 0; at < bytes.length;) at += writeSync(fd, bytes, at);
         return { ...grown, bytes: size + bytes.length };
@@ -83,13 +83,16 @@ export class AuditFile implements Audit {
     });
   }
 
-  #continued(joint: Joint, entries: readonly AuditEntry[]): Omit<Head, "bytes"> & { readonly text: string } {
+  #linesAfter(
+    joint: Continuation,
+    entries: readonly AuditEntry[],
+  ): Omit<Head, "bytes"> & { readonly text: string } {
     const stamp = { ts: new Date(this.#now()).toISOString(), session: this.#session };
     let { lines, hash } = joint;
     let text = joint.close;
     for (const { kind, ...rest } of [...joint.entries, ...entries]) {
       const closing = kind === "closed" ? { lines, head: hash } : {};
-      const link = linked({ kind, ...stamp, ...maskedEntry(rest), ...closing, ...stamp }, hash);
+      const link = linkOf({ kind, ...stamp, ...maskedEntry(rest), ...closing, ...stamp }, hash);
       text += `${link.text}\n`;
       lines += 1;
       hash = link.hash;
@@ -97,7 +100,7 @@ export class AuditFile implements Audit {
     return { lines, hash, text };
   }
 
-  #told<T>(work: () => T): T {
+  #reportingFailure<T>(work: () => T): T {
     try {
       return work();
     } catch (thrown) {
@@ -151,7 +154,7 @@ function cut(text: string): string {
 }
 
 /** Where writing continues, and what has to be recorded first. */
-interface Joint {
+interface Continuation {
   readonly lines: number;
   readonly hash: string;
   /** Ends a torn line. */
@@ -160,7 +163,7 @@ interface Joint {
 }
 
 /** For a file whose length matches the database. */
-const jointTo = ({ lines, hash }: Head): Joint => ({ lines, hash, close: "", entries: [] });
+const continuationOf = ({ lines, hash }: Head): Continuation => ({ lines, hash, close: "", entries: [] });
 
 const HEADER: AuditEntry = { kind: "header", format: 1 };
 
@@ -169,7 +172,7 @@ const HEADER: AuditEntry = { kind: "header", format: 1 };
  * altered it. The content stays. The next line is preceded by one that records what was expected and what was found;
  * `verify` then decides whether this was a kill or something worse.
  */
-function jointFor(bytes: Buffer, expected: Head): Joint {
+function checkedContinuation(bytes: Buffer, expected: Head): Continuation {
   const { lines, torn } = linesOf(bytes);
   const header = lines.length === 0 ? [HEADER] : [];
   if (lines.length === 0 && expected.lines === 0) return { lines: 0, hash: NONE, close: "", entries: header };

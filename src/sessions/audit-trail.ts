@@ -37,18 +37,18 @@ export class AuditTrail {
   #entries(event: AgentEvent): readonly AuditEntry[] {
     switch (event.type) {
       case "run.started":
-        return [this.#started(event)];
+        return [this.#startEntry(event)];
       case "call.proposed":
         this.#calls.set(keyOf(event), { tool: event.tool, args: event.args, decided: undefined });
         return [];
       case "call.decided":
-        return this.#decided(event);
+        return this.#decisionEntries(event);
       case "call.ended":
-        return this.#ended(event);
+        return this.#endEntries(event);
       case "call.edited":
-        return [{ ...plain(event), proposed: this.#calls.get(keyOf(event))?.args }];
+        return [{ ...withoutStamp(event), proposed: this.#calls.get(keyOf(event))?.args }];
       case "hook":
-        return [this.#hooked(event)];
+        return [this.#hookEntry(event)];
       case "box.ready":
       case "call.parked":
       case "approval":
@@ -61,15 +61,15 @@ export class AuditTrail {
       case "compaction":
       case "rolled_back":
       case "files.undone":
-        return [plain(event)];
+        return [withoutStamp(event)];
       case "check.ended": {
         const { text: said, ...own } = event;
-        return [{ ...plain(own), text_sha256: sha256(said) }];
+        return [{ ...withoutStamp(own), text_sha256: sha256(said) }];
       }
       case "model.failed":
-        return [{ ...plain(event), failure: event.kind }];
+        return [{ ...withoutStamp(event), failure: event.kind }];
       case "run.finished":
-        return [...besides(event), finished(event), { kind: "closed" }];
+        return [...sideEffects(event), withoutAnswer(event), { kind: "closed" }];
       case "intent":
       case "turn.started":
       case "text":
@@ -84,14 +84,14 @@ export class AuditTrail {
     }
   }
 
-  #started(event: Of<"run.started">): AuditEntry {
+  #startEntry(event: Of<"run.started">): AuditEntry {
     const { mode, workspace } = event;
     this.#place = { mode, workspace };
-    return { ...plain(event), ...this.#about };
+    return { ...withoutStamp(event), ...this.#about };
   }
 
   /** Each command gets a line that `policy replay` can judge again, with exactly the judged text. */
-  #decided(event: Of<"call.decided">): readonly AuditEntry[] {
+  #decisionEntries(event: Of<"call.decided">): readonly AuditEntry[] {
     const { call, decision, contained, rules, runs, by, judged } = event;
     const { tool, args } = this.#calls.get(keyOf(event)) ?? { tool: "", args: {} };
     this.#calls.set(keyOf(event), { tool, args, decided: event });
@@ -106,10 +106,10 @@ export class AuditTrail {
   }
 
   /** If a hook replaced the arguments, the line holds both; the line of the decision is about the new ones. */
-  #hooked(event: Of<"hook">): AuditEntry {
+  #hookEntry(event: Of<"hook">): AuditEntry {
     const { event: on, ...own } = event;
     const proposed = event.args === undefined ? undefined : this.#argsOf(event);
-    return { ...plain(own), on, ...(proposed === undefined ? {} : { proposed }) };
+    return { ...withoutStamp(own), on, ...(proposed === undefined ? {} : { proposed }) };
   }
 
   #argsOf({ call, agent }: Of<"hook">): unknown {
@@ -119,7 +119,7 @@ export class AuditTrail {
   }
 
   /** The session stores the text itself; the hash ties it to this line. */
-  #ended(event: Of<"call.ended">): readonly AuditEntry[] {
+  #endEntries(event: Of<"call.ended">): readonly AuditEntry[] {
     const { call, kind: how, cause, text, ms, exit_code = null } = event;
     const { tool = "", decided } = this.#calls.get(keyOf(event)) ?? {};
     this.#calls.delete(keyOf(event));
@@ -137,13 +137,17 @@ const keyOf = ({ agent = "", call }: { readonly agent?: string; readonly call: s
   JSON.stringify([agent, call]);
 
 /** Without run, number and agent, which are added to every line. */
-function plain(event: Pick<AgentEvent, "type" | "run" | "seq" | "agent">): AuditEntry {
+function withoutStamp(event: Pick<AgentEvent, "type" | "run" | "seq" | "agent">): AuditEntry {
   const { type: kind, run: _, seq: __, agent: ___, ...own } = event;
   return { ...own, kind };
 }
 
 /** Other changes to the workspace beside the calls, one line each. */
-function besides({ quarantined = [], commits = [], staged = [] }: Of<"run.finished">): readonly AuditEntry[] {
+function sideEffects({
+  quarantined = [],
+  commits = [],
+  staged = [],
+}: Of<"run.finished">): readonly AuditEntry[] {
   return [
     ...quarantined.map((moved) => ({ kind: "quarantined", ...moved })),
     ...commits.map((commit) => ({ kind: "committed", ...commit })),
@@ -152,7 +156,7 @@ function besides({ quarantined = [], commits = [], staged = [] }: Of<"run.finish
 }
 
 /** Without the answer, which the session stores. */
-function finished(event: Of<"run.finished">): AuditEntry {
-  const { answer: _, ...own } = plain(event);
+function withoutAnswer(event: Of<"run.finished">): AuditEntry {
+  const { answer: _, ...own } = withoutStamp(event);
   return own;
 }

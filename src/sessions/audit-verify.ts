@@ -13,7 +13,7 @@ const closedForm = z.object({ lines: z.number(), head: z.string() });
 type Line = z.infer<typeof lineForm>;
 type Expected = z.infer<typeof recoveredForm>["expected"];
 
-interface Walked {
+interface CheckedLine {
   /** The line's number in the file, from 1. */
   readonly number: number;
   readonly hash: string;
@@ -50,7 +50,7 @@ export function verified(bytes: Buffer, session: string, head: Head): Omit<Audit
 class Walk {
   readonly notes: string[] = [];
   readonly #session: string;
-  readonly #walked: Walked[] = [];
+  readonly #checked: CheckedLine[] = [];
   #number = 0;
   /** Torn lines in a row: one for each writer that was killed before completing a line. */
   #torn: readonly Buffer[] = [];
@@ -66,22 +66,22 @@ class Walk {
     const isTorn = this.#torn.length > 0;
     if (hash === undefined) {
       // No kill leaves an empty line: a line feed only ends a line.
-      if (bytes.length === 0) throw this.#foreign(this.#number);
-      if (isTorn && !beginsAsRecovered(bytes)) throw this.#foreign(this.#number - 1);
+      if (bytes.length === 0) throw this.#foreignLine(this.#number);
+      if (isTorn && !beginsAsRecovered(bytes)) throw this.#foreignLine(this.#number - 1);
       this.#torn = [...this.#torn, bytes];
       return;
     }
     const line = this.#read(bytes);
-    if (isTorn && line.kind !== "recovered") throw this.#foreign(this.#number - 1);
-    if (line.prev !== (this.#walked.at(-1)?.hash ?? NONE))
+    if (isTorn && line.kind !== "recovered") throw this.#foreignLine(this.#number - 1);
+    if (line.prev !== (this.#checked.at(-1)?.hash ?? NONE))
       throw new Broken(this.#number, "the line before it is not the one that was there when it was written");
-    const expected = this.#know(line);
-    this.#walked.push({ number: this.#number, hash, ts: line.ts, expected });
+    const expected = this.#checkLine(line);
+    this.#checked.push({ number: this.#number, hash, ts: line.ts, expected });
   }
 
   /** Compares the end of the file with what the database knows. */
   end(head: Head): void {
-    const unknown = this.#reaches(head.lines, head.hash);
+    const unknown = this.#linesBehind(head.lines, head.hash);
     if (unknown > 0)
       this.notes.push(`its last lines (${unknown}) came with a kill: the database does not know them`);
     if (this.#torn.length > 0) this.notes.push("its last line is torn: the run was killed");
@@ -91,13 +91,13 @@ class Walk {
 
   #read(bytes: Buffer): Line {
     const { data } = lineForm.safeParse(parsedJson(bytes.toString("utf8")));
-    if (data === undefined) throw this.#foreign(this.#number);
+    if (data === undefined) throw this.#foreignLine(this.#number);
     if (data.session !== this.#session)
       throw new Broken(this.#number, `it is of another session: ${data.session}`);
     return data;
   }
 
-  #know(line: Line): Expected | undefined {
+  #checkLine(line: Line): Expected | undefined {
     if ((line.kind === "header") !== (this.#number === 1))
       throw new Broken(this.#number, "a file begins with its header, and has one");
     if (line.kind === "closed") this.#close(line);
@@ -112,7 +112,7 @@ class Walk {
 
   #close(line: Line): void {
     const { data } = closedForm.safeParse(line);
-    if (data?.lines !== this.#number - 1 || data.head !== this.#walked.at(-1)?.hash)
+    if (data?.lines !== this.#number - 1 || data.head !== this.#checked.at(-1)?.hash)
       throw new Broken(this.#number, "it closes a run of other lines than stand before it");
     this.#open = undefined;
   }
@@ -120,11 +120,11 @@ class Walk {
   /** The line that was expected has to exist, and after it only lines of writes that were cut short. */
   #recover(line: Line): Expected {
     const { data } = recoveredForm.safeParse(line);
-    if (data === undefined) throw this.#foreign(this.#number);
-    if (data.torn !== hashOfTorn(this.#torn)) throw this.#foreign(this.#number - 1);
+    if (data === undefined) throw this.#foreignLine(this.#number);
+    if (data.torn !== hashOfTorn(this.#torn)) throw this.#foreignLine(this.#number - 1);
     this.#torn = [];
     this.notes.push(`line ${this.#number} goes on after a kill`);
-    this.#reaches(data.expected.lines, data.expected.hash);
+    this.#linesBehind(data.expected.lines, data.expected.hash);
     return data.expected;
   }
 
@@ -133,14 +133,14 @@ class Walk {
    * database, or to several writes killed in a row; then each of those but the first begins with a line that continues
    * from the same place.
    */
-  #reaches(lines: number, hash: string): number {
-    const at = this.#walked.findLastIndex(({ number }) => number === lines);
-    const last = this.#walked.at(-1)?.number ?? 0;
+  #linesBehind(lines: number, hash: string): number {
+    const at = this.#checked.findLastIndex(({ number }) => number === lines);
+    const last = this.#checked.at(-1)?.number ?? 0;
     const missing = lines - last === 1 ? "1 line is" : `${lines - last} lines are`;
     if (lines > last) throw new Broken(last + 1, `${missing} missing from here on`);
-    if (lines > 0 && this.#walked[at]?.hash !== hash)
+    if (lines > 0 && this.#checked[at]?.hash !== hash)
       throw new Broken(lines, "it is not the line that the database knows");
-    const unknown = this.#walked.slice(at + 1);
+    const unknown = this.#checked.slice(at + 1);
     const isAdded = unknown.some(
       ({ ts, expected }, nth) =>
         nth > 0 && ts !== unknown[nth - 1]?.ts && (expected?.lines !== lines || expected.hash !== hash),
@@ -150,7 +150,7 @@ class Walk {
     return unknown.length;
   }
 
-  #foreign(line: number): Broken {
+  #foreignLine(line: number): Broken {
     return new Broken(line, "it is not as it was written");
   }
 }

@@ -19,16 +19,16 @@ export class Database implements Disposable {
 
   /** The statement determines what a row contains; the caller names its type. */
   all(sql: string, ...values: readonly SQLInputValue[]): readonly unknown[] {
-    return this.#told(() => this.#connection.all(sql, ...values));
+    return this.#reportingFailure(() => this.#connection.all(sql, ...values));
   }
 
   get(sql: string, ...values: readonly SQLInputValue[]): unknown {
-    return this.#told(() => this.#connection.get(sql, ...values));
+    return this.#reportingFailure(() => this.#connection.get(sql, ...values));
   }
 
   /** Returns the number of changed rows. */
   run(sql: string, ...values: readonly SQLInputValue[]): number {
-    return this.#told(() => this.#connection.run(sql, ...values).changes);
+    return this.#reportingFailure(() => this.#connection.run(sql, ...values).changes);
   }
 
   /** Returns the number of inserted rows: 0 if "OR IGNORE" applies to a row that violates uniqueness. */
@@ -43,7 +43,7 @@ export class Database implements Disposable {
 
   /** Runs all of `work` or nothing; no other process writes meanwhile. */
   atomically<T>(work: () => T): T {
-    return this.#told(() => this.#connection.atomically(work));
+    return this.#reportingFailure(() => this.#connection.atomically(work));
   }
 
   [Symbol.dispose](): void {
@@ -51,7 +51,7 @@ export class Database implements Disposable {
     this.#lock[Symbol.dispose]();
   }
 
-  #told<T>(work: () => T): T {
+  #reportingFailure<T>(work: () => T): T {
     try {
       return work();
     } catch (thrown) {

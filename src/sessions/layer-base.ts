@@ -37,11 +37,15 @@ export async function noteBase(
   if (earlier !== undefined && held === undefined) return;
   const now = await store.look();
   store.remember();
-  saveBase(store, session, earlier === undefined || held === undefined ? now : both(earlier, now, held));
+  saveBase(
+    store,
+    session,
+    earlier === undefined || held === undefined ? now : combinedBase(earlier, now, held),
+  );
 }
 
 /** A folder in the layer may hide what is below it, so everything in such a folder keeps its first known state. */
-function both(earlier: Tree, now: Tree, held: ReadonlySet<string>): Tree {
+function combinedBase(earlier: Tree, now: Tree, held: ReadonlySet<string>): Tree {
   const isOld = (path: string): boolean => path === "" || held.has(path.split("/", 1)[0] ?? "");
   return merged(
     filtered(earlier, isOld),

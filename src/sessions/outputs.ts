@@ -66,9 +66,9 @@ export class StoredOutputs implements Outputs {
 export function pageOf(text: string, offset: number, limit: number): OutputPage {
   const total = text.length;
   const asked = clamp(offset, total);
-  const begin = parts(text, asked) ? asked - 1 : asked;
+  const begin = splitsPair(text, asked) ? asked - 1 : asked;
   const wanted = Math.max(begin, clamp(asked + Math.max(0, Math.trunc(limit) || 0), total));
-  const end = parts(text, wanted) ? (wanted - 1 > begin ? wanted - 1 : wanted + 1) : wanted;
+  const end = splitsPair(text, wanted) ? (wanted - 1 > begin ? wanted - 1 : wanted + 1) : wanted;
   const last = wanted === begin ? begin : end;
   return { text: text.slice(begin, last), offset: begin, end: last, total };
 }
@@ -76,7 +76,7 @@ export function pageOf(text: string, offset: number, limit: number): OutputPage 
 const clamp = (count: number, total: number): number => Math.min(total, Math.max(0, Math.trunc(count) || 0));
 
 /** Whether a cut here would split a surrogate pair. */
-const parts = (text: string, at: number): boolean =>
+const splitsPair = (text: string, at: number): boolean =>
   at > 0 && at < text.length && isHigh(text.charCodeAt(at - 1)) && isLow(text.charCodeAt(at));
 
 const isHigh = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00;
@@ -141,7 +141,7 @@ const hashOf = (content: Buffer): string => createHash("sha256").update(content)
 export const QUOTA_BYTES = 2 * 1024 ** 3;
 
 /** The part of the quota that remains after a removal, so that not every further output has to remove another one. */
-const LEFT = 0.9;
+const REMAINING_SHARE = 0.9;
 
 /**
  * Removes outputs until the rest fits, starting with the session whose last change is oldest. Outputs of the session in
@@ -158,7 +158,7 @@ function keepWithin(db: Database, files: ContentFiles, quota: number, inUse: str
     inUse,
   ) as readonly { hash: string; bytes: number }[];
   for (const file of oldestFirst) {
-    if (bytes <= quota * LEFT) return;
+    if (bytes <= quota * REMAINING_SHARE) return;
     files.drop(file.hash);
     db.run("DELETE FROM output_files WHERE hash = ?", file.hash);
     bytes -= file.bytes;

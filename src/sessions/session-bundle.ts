@@ -125,7 +125,7 @@ export interface OpenedBundle {
  */
 export function openBundle(bytes: Buffer, file: string): OpenedBundle {
   const members = new Reader(bytes, file).members();
-  const told = members.get(MANIFEST) ?? refuse(file, `its first member is not ${MANIFEST}`);
+  const told = members.get(MANIFEST) ?? refuseBundle(file, `its first member is not ${MANIFEST}`);
   const manifest = manifestIn(told, members.get(SEAL), file);
   const parts = Object.fromEntries(
     PARTS.map((name) => [name, partOf(name, members, manifest, file)]),
@@ -141,7 +141,7 @@ export function openBundle(bytes: Buffer, file: string): OpenedBundle {
 
 function manifestIn(told: Buffer, seal: Buffer | undefined, file: string): BundleManifest {
   if (told.length > MAX_MANIFEST_BYTES)
-    refuse(file, `its ${MANIFEST} is larger than ${MAX_MANIFEST_BYTES / 2 ** 20} MiB`);
+    refuseBundle(file, `its ${MANIFEST} is larger than ${MAX_MANIFEST_BYTES / 2 ** 20} MiB`);
   const value = parsedJson(told.toString("utf8"));
   const said = z.looseObject({ format: z.literal(FORMAT), version: z.number() }).safeParse(value);
   if (said.success && said.data.version !== BUNDLE_VERSION)
@@ -150,9 +150,9 @@ function manifestIn(told: Buffer, seal: Buffer | undefined, file: string): Bundl
       `${file} is a bundle of version ${said.data.version}; this harness reads version ${BUNDLE_VERSION}`,
       "harness --version   (open it with the version that wrote it)",
     );
-  if (seal?.toString("latin1") !== `${sha256(told)}\n`) throw changed(file, MANIFEST);
+  if (seal?.toString("latin1") !== `${sha256(told)}\n`) throw changedError(file, MANIFEST);
   const { data } = manifestForm.safeParse(value);
-  return data ?? refuse(file, `its ${MANIFEST} does not say what one says`);
+  return data ?? refuseBundle(file, `its ${MANIFEST} does not say what one says`);
 }
 
 function partOf(
@@ -161,20 +161,20 @@ function partOf(
   { parts }: BundleManifest,
   file: string,
 ): Buffer {
-  const content = members.get(name) ?? refuse(file, `it has no ${name}`);
+  const content = members.get(name) ?? refuseBundle(file, `it has no ${name}`);
   const said = parts.find((part) => part.name === name);
-  if (said?.sha256 !== sha256(content) || said.bytes !== content.length) throw changed(file, name);
+  if (said?.sha256 !== sha256(content) || said.bytes !== content.length) throw changedError(file, name);
   return content;
 }
 
-const changed = (file: string, part: string): HarnessError =>
+const changedError = (file: string, part: string): HarnessError =>
   new HarnessError(
     EXIT.failed,
     `${file}: its part ${part} is not as it was written`,
     "get the file again, and compare its sha256 with the one that the export told",
   );
 
-function refuse(file: string, why: string): never {
+function refuseBundle(file: string, why: string): never {
   throw new HarnessError(
     EXIT.usage,
     `${file} is no bundle of a session: ${why}`,
@@ -232,7 +232,7 @@ class Reader {
     const rest = this.#bytes.subarray(this.#at);
     if (rest.length !== 2 * BLOCK || rest.some((byte) => byte !== 0)) {
       const next = nameIn(rest);
-      refuse(this.#file, next === "" ? "it does not end as one does" : this.#about(next, found));
+      refuseBundle(this.#file, next === "" ? "it does not end as one does" : this.#about(next, found));
     }
     return found;
   }
@@ -240,13 +240,13 @@ class Reader {
   #member(wanted: string, found: ReadonlyMap<string, Buffer>): Buffer {
     const header = this.#take(BLOCK, wanted);
     const name = nameIn(header);
-    if (name !== wanted) refuse(this.#file, this.#about(name, found));
+    if (name !== wanted) refuseBundle(this.#file, this.#about(name, found));
     const size = Number.parseInt(header.toString("latin1", 124, 135), 8);
     if (!(size >= 0) || !header.equals(headerOf(wanted, size)))
-      refuse(this.#file, `${wanted} is no plain file in it, or its header was changed`);
+      refuseBundle(this.#file, `${wanted} is no plain file in it, or its header was changed`);
     const content = this.#take(size, wanted);
     if (this.#take(padding(size).length, wanted).some((byte) => byte !== 0))
-      refuse(this.#file, `there is something behind ${wanted} that is no part`);
+      refuseBundle(this.#file, `there is something behind ${wanted} that is no part`);
     return content;
   }
 
@@ -260,7 +260,7 @@ class Reader {
   }
 
   #take(length: number, of: string): Buffer {
-    if (length > this.#bytes.length - this.#at) refuse(this.#file, `it ends in the middle of ${of}`);
+    if (length > this.#bytes.length - this.#at) refuseBundle(this.#file, `it ends in the middle of ${of}`);
     const taken = this.#bytes.subarray(this.#at, this.#at + length);
     this.#at += length;
     return taken;

@@ -145,10 +145,10 @@ const CHANCE_LENGTH = 5;
 
 export function newId(now: number): string {
   const chance = randomInt(DIGITS.length ** CHANCE_LENGTH);
-  return written(Math.floor(now / 1000), TIME_LENGTH) + written(chance, CHANCE_LENGTH);
+  return inDigits(Math.floor(now / 1000), TIME_LENGTH) + inDigits(chance, CHANCE_LENGTH);
 }
 
-function written(number: number, length: number): string {
+function inDigits(number: number, length: number): string {
   const digits = Array.from({ length }, (_, place) => Math.floor(number / DIGITS.length ** place));
   return digits
     .map((digit) => DIGITS[digit % DIGITS.length])
@@ -176,7 +176,7 @@ function listed(db: Database, { workspace, query = "", limit }: SessionFilter): 
   const found: SessionInfo[] = [];
   for (const row of rows) {
     if (found.length >= (limit ?? Infinity)) break;
-    if (contains(row.title, query) || says(db, row.id, query)) found.push({ ...row });
+    if (contains(row.title, query) || mentions(db, row.id, query)) found.push({ ...row });
   }
   return found;
 }
@@ -184,7 +184,7 @@ function listed(db: Database, { workspace, query = "", limit }: SessionFilter): 
 const NEWEST_FIRST = "ORDER BY changed DESC, id DESC";
 
 /** A JSON text contains the query in its escaped form; only likely hits are parsed. */
-function says(db: Database, session: string, query: string): boolean {
+function mentions(db: Database, session: string, query: string): boolean {
   const written = JSON.stringify(query).slice(1, -1);
   return (db.all("SELECT body FROM messages WHERE session = ?", session) as readonly { body: string }[]).some(
     ({ body }) => contains(body, written) && contains(textIn(body), query),

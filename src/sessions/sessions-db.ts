@@ -20,14 +20,14 @@ interface Opening {
   readonly patienceMs?: number;
 }
 
-interface Look {
+interface Inspection {
   readonly sqlite: DatabaseSync;
   readonly standing: Standing | "damaged";
   readonly reason: string;
 }
 
 /** The lock that each state of the database requires. */
-const NEEDS: Readonly<Record<Look["standing"], LockLevel>> = {
+const NEEDS: Readonly<Record<Inspection["standing"], LockLevel>> = {
   current: "shared",
   behind: "reserved",
   empty: "reserved",
@@ -59,9 +59,9 @@ export function openDatabase(opening: Opening): Database {
 function opened(opening: Opening, lock: DatabaseLock): DatabaseSync {
   for (let level: LockLevel = "shared"; ;) {
     lock.take(level);
-    const look = lookAt(opening);
+    const look = inspect(opening);
     if (suffices(level, NEEDS[look.standing])) {
-      const sqlite = made(look, opening);
+      const sqlite = madeReady(look, opening);
       if (level !== "shared") lock.take("shared");
       return sqlite;
     }
@@ -70,9 +70,9 @@ function opened(opening: Opening, lock: DatabaseLock): DatabaseSync {
   }
 }
 
-function made({ sqlite, standing, reason }: Look, opening: Opening): DatabaseSync {
+function madeReady({ sqlite, standing, reason }: Inspection, opening: Opening): DatabaseSync {
   if (standing === "current") return sqlite;
-  if (standing === "empty" || standing === "behind") return bringUp(sqlite, opening);
+  if (standing === "empty" || standing === "behind") return migrated(sqlite, opening);
   const { file, warn, now } = opening;
   const aside = setAside(file, now());
   // Closed only after the move: the last one to close a database removes the files beside it.
@@ -81,10 +81,10 @@ function made({ sqlite, standing, reason }: Look, opening: Opening): DatabaseSyn
   warn(
     `the session database was damaged (${reason}); it is kept as ${aside}, and a new one was begun. What can be read of it: sqlite3 ${aside} .recover`,
   );
-  return bringUp(lookAt(opening).sqlite, opening);
+  return migrated(inspect(opening).sqlite, opening);
 }
 
-function bringUp(sqlite: DatabaseSync, { steps = STEPS, now }: Opening): DatabaseSync {
+function migrated(sqlite: DatabaseSync, { steps = STEPS, now }: Opening): DatabaseSync {
   try {
     // Has an effect only before the first table is created: lets freed space return to the disk.
     sqlite.exec("PRAGMA auto_vacuum = INCREMENTAL");
@@ -97,7 +97,7 @@ function bringUp(sqlite: DatabaseSync, { steps = STEPS, now }: Opening): Databas
   }
 }
 
-function lookAt({ file, steps = STEPS, patienceMs = PATIENCE_MS }: Opening): Look {
+function inspect({ file, steps = STEPS, patienceMs = PATIENCE_MS }: Opening): Inspection {
   const sqlite = new DatabaseSync(privateFile(file), {
     enableForeignKeyConstraints: true,
     timeout: patienceMs,
@@ -121,19 +121,19 @@ function lookAt({ file, steps = STEPS, patienceMs = PATIENCE_MS }: Opening): Loo
 }
 
 /** SQLite's files beside a database hold data that is not in it yet, so they move along with it. */
-const WITH_IT = ["-wal", "-shm", "-journal", ""];
+const FILE_SUFFIXES = ["-wal", "-shm", "-journal", ""];
 
 /** Moves a database to an unused name. The main file goes last: until then nobody creates a new one. */
 function setAside(file: string, now: number): string {
   const free = freeName(`${file}.damaged-${stampOf(now)}`);
-  for (const suffix of WITH_IT) if (exists(file + suffix)) renameSync(file + suffix, free + suffix);
+  for (const suffix of FILE_SUFFIXES) if (exists(file + suffix)) renameSync(file + suffix, free + suffix);
   return free;
 }
 
 function freeName(wanted: string): string {
   for (let turn = 1; ; turn += 1) {
     const name = turn === 1 ? wanted : `${wanted}-${turn}`;
-    if (WITH_IT.every((suffix) => !exists(name + suffix))) return name;
+    if (FILE_SUFFIXES.every((suffix) => !exists(name + suffix))) return name;
   }
 }
 
@@ -190,9 +190,9 @@ function standingOf(sqlite: DatabaseSync, steps: readonly string[], file: string
   if (!tables.some(({ name }) => name === "migrations")) return "foreign";
   const done = sqlite.prepare("SELECT number, hash FROM migrations ORDER BY number").all();
   if (done.length > steps.length)
-    throw newer(file, `it has step ${done.length}, this one knows ${steps.length}`);
+    throw newerVersionError(file, `it has step ${done.length}, this one knows ${steps.length}`);
   const odd = done.findIndex(({ number, hash }, at) => number !== at + 1 || hash !== hashOf(steps[at] ?? ""));
-  if (odd !== -1) throw newer(file, `its step ${odd + 1} is another one`);
+  if (odd !== -1) throw newerVersionError(file, `its step ${odd + 1} is another one`);
   return done.length < steps.length ? "behind" : "current";
 }
 
@@ -217,7 +217,7 @@ function migrate(sqlite: DatabaseSync, steps: readonly string[], now: number): v
 
 const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex");
 
-const newer = (file: string, how: string): HarnessError =>
+const newerVersionError = (file: string, how: string): HarnessError =>
   new HarnessError(
     EXIT.usage,
     `sessions in ${file} were made by a newer harness: ${how}; nothing was touched`,

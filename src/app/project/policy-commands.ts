@@ -13,7 +13,7 @@ import { hintFor, stepFor } from "../../policy/ruling.ts";
 import { networkStep } from "../../policy/wanted-grants.ts";
 import { shellText } from "../../policy/shell/quote.ts";
 import type { ChangedVerdict } from "../../render/lists/replay-lines.ts";
-import type { Counts, JudgedThen } from "../../sessions/audit-decisions.ts";
+import type { Counts, PastJudgement } from "../../sessions/audit-decisions.ts";
 import type { Host } from "../host.ts";
 import { type Reach, workspacePolicy } from "./policy-context.ts";
 
@@ -377,12 +377,12 @@ export async function judgedAgain(
   since: number,
   context: CommandContext,
 ): Promise<PastVerdicts> {
-  const { judgedCommands, noCounts } = await import("../../sessions/audit-decisions.ts");
+  const { pastJudgements, noCounts } = await import("../../sessions/audit-decisions.ts");
   const counts = noCounts();
   const policy = new CommandPolicy();
   const total = { judged: 0 };
   async function* changed(): AsyncGenerator<ChangedVerdict> {
-    for await (const then of judgedCommands(places.state, counts)) {
+    for await (const then of pastJudgements(places.state, counts)) {
       if (Date.parse(then.ts) < since) continue;
       total.judged += 1;
       const change = changeOf(then, policy, context);
@@ -394,7 +394,7 @@ export async function judgedAgain(
 
 /** Undefined if the verdict is the same. */
 function changeOf(
-  then: JudgedThen,
+  then: PastJudgement,
   policy: CommandPolicy,
   judging: CommandContext,
 ): ChangedVerdict | undefined {

@@ -49,7 +49,7 @@ export function filesOf(changes: readonly EntryChange[], packs: Packs): readonly
       gone.set(key, [...(gone.get(key) ?? []), change]);
     }
   const renamed = new Set<EntryChange>();
-  const files = inOrder(changes).map((change): FileDiff => {
+  const files = byPath(changes).map((change): FileDiff => {
     const { from, to } = change;
     const source = from === undefined && to?.kind === "file" ? gone.get(keyOf(to))?.shift() : undefined;
     if (source === undefined) return fileOf(change, packs);
@@ -63,7 +63,7 @@ export function filesOf(changes: readonly EntryChange[], packs: Packs): readonly
 
 const SAME: LineDiff = { added: 0, removed: 0, hunks: [] };
 
-const inOrder = (changes: readonly EntryChange[]): readonly EntryChange[] =>
+const byPath = (changes: readonly EntryChange[]): readonly EntryChange[] =>
   changes.toSorted((a, b) => (a.path < b.path ? -1 : 1));
 
 const keyOf = ({ pieces }: FileEntry): string => pieces.join(" ");

@@ -5,7 +5,7 @@ import { checkpointsIn, QUOTA_BYTES, storeFolder, type StorePlace } from "./stor
 import { hasJournal } from "./undo-changes.ts";
 
 /** The part of the quota that remains after a removal, so that not every further run has to remove something. */
-const LEFT = 0.9;
+const REMAINING_SHARE = 0.9;
 
 interface Kept {
   readonly folder: string;
@@ -25,7 +25,7 @@ export function keepWithin(
   if (bytes <= quota) return;
   const others = sessionsIn(all).filter((kept) => kept.folder !== own.folder || kept.session !== session);
   for (const kept of others.toSorted((a, b) => a.newest - b.newest)) {
-    if (bytes <= quota * LEFT) return;
+    if (bytes <= quota * REMAINING_SHARE) return;
     if (kept.folder === own.folder) dropFrom(own, kept.session);
     else forgetSession({ stateDir, workspace: workspaceOf(kept.folder) }, kept.session);
     bytes = sizeOf(all);

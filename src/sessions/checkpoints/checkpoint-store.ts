@@ -3,8 +3,8 @@ import path from "node:path";
 import { setImmediate as breath } from "node:timers/promises";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
 import { DatabaseLock } from "../db-lock.ts";
-import { type Entry, hostPath, isLeftOut, keyOf, liesAt, tooLong, type Tree } from "./entry.ts";
-import { type EntryCursor, type EntryList, EntryWriter, type Seen } from "./entry-list.ts";
+import { type Entry, hostPath, isReallyAt, isSkippedName, keyOf, tooLong, type Tree } from "./entry.ts";
+import { type EntryCursor, type EntryList, EntryWriter, type SeenEntry } from "./entry-list.ts";
 import { ContentReader } from "./file-content.ts";
 import { type SavedTree, TreeFiles } from "./file-tree.ts";
 import { type Names, NO_NAMES, sortedNames } from "./folder-names.ts";
@@ -12,12 +12,12 @@ import { Packs } from "./packs.ts";
 import {
   entryAt,
   type EntryReader,
-  isAsSeen,
-  isSpeltAs,
+  isSameUnderOtherCase,
+  isUnchanged,
   readSight,
-  seen,
+  seenEntry,
   statsAt,
-  unlooked,
+  unreadEntry,
   writeSight,
 } from "./sight.ts";
 import { QUOTA_BYTES, storeFolder, type StorePlace } from "./store-place.ts";
@@ -34,7 +34,7 @@ export class CheckpointStore implements Disposable {
   readonly #place: StorePlace;
   readonly #lock: DatabaseLock;
   readonly #reader: ContentReader;
-  #sight: EntryList | undefined;
+  #lastSeen: EntryList | undefined;
   #last: { readonly session: string; readonly saved: SavedTree } | undefined;
 
   constructor(place: StorePlace, limit = QUOTA_BYTES) {
@@ -58,19 +58,19 @@ export class CheckpointStore implements Disposable {
   /** The present state of the workspace, with all contents stored; unchanged files are not read. */
   async look(signal?: AbortSignal): Promise<Tree> {
     const { workspace, stateDir } = this.#place;
-    this.#sight ??= readSight(this.#sightFile());
+    this.#lastSeen ??= readSight(this.#sightFile());
     try {
       const request = {
         root: workspace,
         reader: this.#reader,
         packs: this.packs,
-        before: this.#sight,
+        before: this.#lastSeen,
         except: stateDir,
         signal,
       };
       const sight = await new Scan(request).whole();
       this.packs.flush();
-      this.#sight = sight;
+      this.#lastSeen = sight;
       return sight;
     } catch (thrown) {
       this.packs.discard();
@@ -81,20 +81,21 @@ export class CheckpointStore implements Disposable {
   /**
    * Whether these paths are still as the last look found them; `going` are removed before others of them are created.
    */
-  isAsSeen(paths: readonly string[], going: readonly string[] = []): boolean {
+  areUnchanged(paths: readonly string[], going: readonly string[] = []): boolean {
     const { workspace } = this.#place;
-    const known = (at: string): Seen | undefined => this.#sight?.seen(at);
+    const known = (at: string): SeenEntry | undefined => this.#lastSeen?.seen(at);
     const leaving = new Map(going.map((at) => [at, known(at)] as const).filter(isSeen));
     return paths.every(
       (at) =>
-        isAsSeen(workspace, at, known(at)) || (known(at) === undefined && isSpeltAs(workspace, at, leaving)),
+        isUnchanged(workspace, at, known(at)) ||
+        (known(at) === undefined && isSameUnderOtherCase(workspace, at, leaving)),
     );
   }
 
   /** What the last look found at the path; undefined if the path has changed since. */
-  asSeen(at: string): Entry | undefined {
-    const known = this.#sight?.seen(at);
-    return isAsSeen(this.workspace, at, known) ? known?.entry : undefined;
+  entryIfUnchanged(at: string): Entry | undefined {
+    const known = this.#lastSeen?.seen(at);
+    return isUnchanged(this.workspace, at, known) ? known?.entry : undefined;
   }
 
   get workspace(): string {
@@ -115,7 +116,7 @@ export class CheckpointStore implements Disposable {
 
   /** Stores what was seen, so that the next run need not read everything again. */
   remember(): void {
-    if (this.#sight !== undefined) writeSight(this.#sightFile(), this.#sight);
+    if (this.#lastSeen !== undefined) writeSight(this.#sightFile(), this.#lastSeen);
   }
 
   /** Runs `work` with exclusive use of the store; false if the store is in use. */
@@ -148,7 +149,7 @@ export class CheckpointStore implements Disposable {
 /** A collection by another process does not take longer. */
 const LOCK_PATIENCE_MS = 3000;
 
-const isSeen = (pair: readonly [string, Seen | undefined]): pair is readonly [string, Seen] =>
+const isSeen = (pair: readonly [string, SeenEntry | undefined]): pair is readonly [string, SeenEntry] =>
   pair[1] !== undefined;
 
 interface ScanRequest {
@@ -165,7 +166,7 @@ interface ScanRequest {
 const SLICE_MS = 8;
 
 /** A folder's names that remain to be looked at. */
-interface Folder {
+interface OpenFolder {
   readonly path: string;
   readonly names: Names;
 }
@@ -178,13 +179,13 @@ class Scan {
   readonly #request: ScanRequest;
   readonly #found = new EntryWriter();
   readonly #before: EntryCursor;
-  readonly #folders: Folder[] = [];
+  readonly #folders: OpenFolder[] = [];
   readonly #now = Date.now();
   readonly #how: EntryReader;
 
   constructor(request: ScanRequest) {
     const { root, reader, before } = request;
-    refuseOtherName(root);
+    refuseIndirectPath(root);
     this.#request = request;
     this.#before = before.cursor();
     const top = lstatSync(root);
@@ -203,7 +204,7 @@ class Scan {
         continue;
       }
       const path = folder.path === "" ? name : `${folder.path}/${name}`;
-      const stats = isLeftOut(name) ? undefined : statsAt(root, path);
+      const stats = isSkippedName(name) ? undefined : statsAt(root, path);
       if (stats === undefined) continue;
       this.#look(path, stats);
       if (performance.now() - slice < SLICE_MS) continue;
@@ -224,9 +225,9 @@ class Scan {
       this.#found.copy(before);
       return;
     }
-    const found = seen(entryAt(path, stats, this.#how), stats, this.#now);
-    const names = stats.isDirectory() && `${root}/${path}` !== except ? this.#listed(path, stats) : NO_NAMES;
-    if (typeof names === "string") this.#notLooked(key, known, found, names);
+    const found = seenEntry(entryAt(path, stats, this.#how), stats, this.#now);
+    const names = stats.isDirectory() && `${root}/${path}` !== except ? this.#namesOf(path, stats) : NO_NAMES;
+    if (typeof names === "string") this.#addUnread(key, known, found, names);
     else {
       this.#found.add(key, found.entry, found);
       if (names !== NO_NAMES) this.#folders.push({ path, names });
@@ -242,7 +243,7 @@ class Scan {
     return before.kind !== "file" || before.pieces.every((piece) => this.#request.packs.holds(piece));
   }
 
-  #listed(folder: string, { size }: Stats): Names | "deep" | "unreadable" {
+  #namesOf(folder: string, { size }: Stats): Names | "deep" | "unreadable" {
     const { root } = this.#request;
     try {
       return tooLong(root, folder) ? "deep" : sortedNames(hostPath(root, folder), size);
@@ -253,10 +254,10 @@ class Scan {
   }
 
   /** Everything below a folder that cannot be read counts as unchanged. */
-  #notLooked(key: Buffer, known: boolean, found: Seen, why: "deep" | "unreadable"): void {
+  #addUnread(key: Buffer, known: boolean, found: SeenEntry, why: "deep" | "unreadable"): void {
     const before = this.#before;
     const earlier = known ? before.entry : undefined;
-    const there = why === "deep" || earlier?.kind !== "folder" ? unlooked(found, why) : found;
+    const there = why === "deep" || earlier?.kind !== "folder" ? unreadEntry(found, why) : found;
     this.#found.add(key, there.entry, there);
     if (known) before.next();
     for (; before.isBelow(key); before.next()) this.#found.copy(before);
@@ -264,10 +265,10 @@ class Scan {
 }
 
 /** Opened files are checked by their real path, so the workspace has to be given by its real path. */
-function refuseOtherName(root: string): void {
+function refuseIndirectPath(root: string): void {
   const descriptor = openSync(root, "r");
   try {
-    if (liesAt(descriptor, hostPath(root, ""))) return;
+    if (isReallyAt(descriptor, hostPath(root, ""))) return;
   } finally {
     closeSync(descriptor);
   }

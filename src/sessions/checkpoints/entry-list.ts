@@ -27,7 +27,7 @@ const STATS = 40;
 const PIECE = 32;
 
 /** What was found at a path, and the stats that identify it without reading it again. */
-export interface Seen {
+export interface SeenEntry {
   readonly entry: Entry;
   readonly stats: Pick<Stats, "dev" | "ino" | "size" | "mtimeMs" | "ctimeMs">;
   /** Any later change must have changed the times. */
@@ -51,7 +51,7 @@ export class EntryList implements Tree {
   readonly size: number;
   readonly #blocks: readonly Block[];
   /** Decoded blocks: a caller that requests one path usually requests its neighbours too. */
-  readonly #decoded = new Map<number, ReadonlyMap<string, Seen | Entry | undefined>>();
+  readonly #decoded = new Map<number, ReadonlyMap<string, SeenEntry | Entry | undefined>>();
 
   constructor(blocks: readonly Block[]) {
     this.#blocks = blocks;
@@ -67,7 +67,7 @@ export class EntryList implements Tree {
     return this.get(path) !== undefined;
   }
 
-  seen(path: string): Seen | undefined {
+  seen(path: string): SeenEntry | undefined {
     const found = this.#found(path);
     return found !== undefined && "entry" in found ? found : undefined;
   }
@@ -98,7 +98,7 @@ export class EntryList implements Tree {
     }
   }
 
-  #found(path: string): Seen | Entry | undefined {
+  #found(path: string): SeenEntry | Entry | undefined {
     const key = keyOf(path);
     let [low, high] = [0, this.#blocks.length];
     while (low < high) {
@@ -109,10 +109,10 @@ export class EntryList implements Tree {
     return low === 0 ? undefined : this.#block(low - 1).get(path);
   }
 
-  #block(at: number): ReadonlyMap<string, Seen | Entry | undefined> {
+  #block(at: number): ReadonlyMap<string, SeenEntry | Entry | undefined> {
     const known = this.#decoded.get(at);
     if (known !== undefined) return known;
-    const made = new Map<string, Seen | Entry | undefined>();
+    const made = new Map<string, SeenEntry | Entry | undefined>();
     const block = this.#blocks[at];
     const cursor = new EntryCursor(block === undefined ? [] : [block]);
     while (cursor.next()) made.set(cursor.path, cursor.seen ?? cursor.entry);
@@ -210,7 +210,7 @@ export class EntryCursor {
     return this.key[length] === 0 && this.key.compare(folder, 0, length, 0, length) === 0;
   }
 
-  get seen(): Seen | undefined {
+  get seen(): SeenEntry | undefined {
     const { entry } = this;
     const raw = this.#raw;
     const flags = raw[this.#record + 9] ?? 0;
@@ -354,7 +354,7 @@ export class EntryWriter {
   readonly #last = Buffer.allocUnsafeSlow(MAX_KEY);
   #lastLength = 0;
 
-  add(key: Buffer, entry: Entry | undefined, seen?: Seen): void {
+  add(key: Buffer, entry: Entry | undefined, seen?: SeenEntry): void {
     this.#copied = undefined;
     const length = bodyLength(entry, seen);
     const shared = this.#begin(key, key.length, length);
@@ -432,7 +432,7 @@ export class EntryWriter {
   }
 }
 
-function flagsOf(entry: Entry | undefined, seen: Seen | undefined): number {
+function flagsOf(entry: Entry | undefined, seen: SeenEntry | undefined): number {
   const folder = entry?.kind === "unkept" && entry.folder ? UNKEPT_FOLDER : 0;
   const owned = entry?.owner === undefined ? 0 : OWNED;
   return folder | owned | (seen === undefined ? 0 : SEEN) | (seen?.settled === true ? SETTLED : 0);
@@ -450,7 +450,7 @@ function textIn(entry: Entry | undefined): Buffer | undefined {
 const isSized = (entry: Entry | undefined): entry is FileEntry | UnkeptEntry =>
   entry?.kind === "file" || entry?.kind === "unkept";
 
-function bodyLength(entry: Entry | undefined, seen: Seen | undefined): number {
+function bodyLength(entry: Entry | undefined, seen: SeenEntry | undefined): number {
   const owner = entry?.owner === undefined ? 0 : 1 + entry.owner.length;
   const pieces = entry?.kind === "file" ? entry.pieces.length * PIECE : 0;
   const own = (isSized(entry) ? 8 : 0) + pieces + (textIn(entry)?.length ?? 0);
@@ -458,7 +458,7 @@ function bodyLength(entry: Entry | undefined, seen: Seen | undefined): number {
 }
 
 /** Returns the position after the body. */
-function writeBody(raw: Buffer, from: number, entry: Entry | undefined, seen: Seen | undefined): number {
+function writeBody(raw: Buffer, from: number, entry: Entry | undefined, seen: SeenEntry | undefined): number {
   let at = from;
   if (seen !== undefined) {
     const { dev, ino, size, mtimeMs, ctimeMs } = seen.stats;

@@ -8,39 +8,39 @@ import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
 export type Entry = FileEntry | LinkEntry | FolderEntry | OddEntry | UnkeptEntry;
 
 /** The lower twelve bits: includes setuid, setgid and sticky. */
-interface Moded {
+interface WithMode {
   readonly mode: number;
 }
 
 /** `uid:gid`, if it differs from that of the workspace's own folder. */
-interface Owned {
+interface WithOwner {
   readonly owner?: string;
 }
 
-export interface FileEntry extends Moded, Owned {
+export interface FileEntry extends WithMode, WithOwner {
   readonly kind: "file";
   readonly size: number;
   /** The hashes of its content's pieces, which the packs hold. */
   readonly pieces: readonly string[];
 }
 
-interface LinkEntry extends Owned {
+interface LinkEntry extends WithOwner {
   readonly kind: "link";
   readonly target: string;
 }
 
-export interface FolderEntry extends Moded, Owned {
+export interface FolderEntry extends WithMode, WithOwner {
   readonly kind: "folder";
 }
 
 /** A FIFO, a socket or a device: never opened, never recreated. */
-interface OddEntry extends Moded, Owned {
+interface OddEntry extends WithMode, WithOwner {
   readonly kind: "odd";
   readonly what: "fifo" | "socket" | "device";
 }
 
 /** A file whose content is not kept, or a folder that could not be read. */
-export interface UnkeptEntry extends Moded, Owned {
+export interface UnkeptEntry extends WithMode, WithOwner {
   readonly kind: "unkept";
   readonly why: "large" | "unreadable" | "deep";
   readonly folder: boolean;
@@ -59,10 +59,10 @@ export interface Tree extends Iterable<readonly [path: string, entry: Entry]> {
 /** Ignores owners: a box cannot change them. */
 export function sameEntry(a: Entry | undefined, b: Entry | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
-  return a === b || alike(a, b);
+  return a === b || isSameKindAndContent(a, b);
 }
 
-function alike(a: Entry, b: Entry): boolean {
+function isSameKindAndContent(a: Entry, b: Entry): boolean {
   switch (a.kind) {
     case "file":
       return b.kind === "file" && a.mode === b.mode && sameContent(a, b);
@@ -94,9 +94,9 @@ export const isBelow = (path: string, folder: string): boolean =>
 export const depthOf = (path: string): number => (path === "" ? 0 : path.split("/").length);
 
 /** Never kept or restored: git's own folder, which boxes write only through the commit door, and harness's settings. */
-const LEFT_OUT: ReadonlySet<string> = new Set([".git", ".harness"]);
+const SKIPPED_NAMES: ReadonlySet<string> = new Set([".git", ".harness"]);
 
-export const isLeftOut = (name: string): boolean => LEFT_OUT.has(name.toLowerCase());
+export const isSkippedName = (name: string): boolean => SKIPPED_NAMES.has(name.toLowerCase());
 
 /** The path's bytes with 0 in place of each slash: in byte order a folder precedes its content, which is contiguous. */
 export function keyOf(path: string): Buffer {
@@ -130,12 +130,12 @@ export const tooLong = (root: string, path: string): boolean =>
  * Whether the opened file really lies at the given path, without links on the way: a folder may have been replaced
  * between two looks.
  */
-export function liesAt(descriptor: number, whole: string | Buffer): boolean {
+export function isReallyAt(descriptor: number, whole: string | Buffer): boolean {
   const wanted = typeof whole === "string" ? Buffer.from(whole) : whole;
-  return reallyAt(descriptor, wanted).equals(wanted);
+  return realPathOf(descriptor, wanted).equals(wanted);
 }
 
-function reallyAt(descriptor: number, wanted: Buffer): Buffer {
+function realPathOf(descriptor: number, wanted: Buffer): Buffer {
   if (process.platform === "linux")
     return readlinkSync(`/proc/self/fd/${descriptor}`, { encoding: "buffer" });
   const slash = wanted.lastIndexOf(SLASH);

@@ -2,7 +2,7 @@ import { closeSync, fstatSync, readSync, type Stats } from "node:fs";
 import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
 import { errorCode } from "../../core/errors.ts";
 import { openRegularSync } from "../../platform/safe-files.ts";
-import { type FileEntry, liesAt } from "./entry.ts";
+import { type FileEntry, isReallyAt } from "./entry.ts";
 import type { Packs } from "./packs.ts";
 
 /** Files are stored in pieces of this size, so that a large growing file is not stored again as a whole. */
@@ -31,7 +31,7 @@ export class ContentReader {
     const descriptor = opened(whole);
     if (descriptor === undefined) return undefined;
     try {
-      if (!liesAt(descriptor, whole)) return undefined;
+      if (!isReallyAt(descriptor, whole)) return undefined;
       for (let tried = 1; ; tried += 1) {
         const before = fstatSync(descriptor);
         if (!before.isFile()) return undefined;

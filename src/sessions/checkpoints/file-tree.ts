@@ -179,14 +179,14 @@ function storedOf(tree: EntryList, last: SavedTree | undefined): Stored {
 }
 
 /** Up to this many changed paths are kept beside a tree before both are merged into a new tree. */
-const MAX_BESIDE = 5000;
+const MAX_CHANGED = 5000;
 
 /** Moves from tree to tree while holding only one in memory. */
 export class TreeWalk {
   readonly #files: TreeFiles;
   #id: string | undefined;
   #tree: EntryList = new EntryList([]);
-  #beside = new Map<string, Entry | undefined>();
+  #changed = new Map<string, Entry | undefined>();
 
   constructor(files: TreeFiles) {
     this.#files = files;
@@ -204,7 +204,7 @@ export class TreeWalk {
       const before = this.#whole();
       this.#tree = this.#files.load(id);
       if (here !== undefined) yield* changesBetween(before, this.#tree);
-    } else if (delta.size > MAX_BESIDE) {
+    } else if (delta.size > MAX_CHANGED) {
       const before = this.#whole();
       this.#tree = merged(before, delta);
       yield* changesBetween(before, this.#tree);
@@ -213,16 +213,16 @@ export class TreeWalk {
 
   *#through(delta: EntryList): Generator<EntryChange> {
     for (const [path, to] of delta.records()) {
-      const from = this.#beside.has(path) ? this.#beside.get(path) : this.#tree.get(path);
-      this.#beside.set(path, to);
+      const from = this.#changed.has(path) ? this.#changed.get(path) : this.#tree.get(path);
+      this.#changed.set(path, to);
       yield { path, from, to };
     }
-    if (this.#beside.size > MAX_BESIDE) this.#tree = this.#whole();
+    if (this.#changed.size > MAX_CHANGED) this.#tree = this.#whole();
   }
 
   #whole(): EntryList {
-    const whole = this.#beside.size === 0 ? this.#tree : merged(this.#tree, listOf(this.#beside));
-    this.#beside = new Map();
+    const whole = this.#changed.size === 0 ? this.#tree : merged(this.#tree, listOf(this.#changed));
+    this.#changed = new Map();
     return whole;
   }
 }

@@ -32,8 +32,8 @@ export function mergeLines(base: string, ours: string, theirs: string): string |
   const out: string[] = [];
   let at = 0;
   for (let [mine, other] = [left[0], right[0]]; mine !== undefined || other !== undefined;) {
-    if (mine !== undefined && other !== undefined && meet(mine, other)) {
-      if (!same(mine, other, a, b)) return undefined;
+    if (mine !== undefined && other !== undefined && conflict(mine, other)) {
+      if (!isSameChange(mine, other, a, b)) return undefined;
       right.shift();
     }
     const ahead = mine !== undefined && (other === undefined || comesFirst(mine, other));
@@ -47,12 +47,12 @@ export function mergeLines(base: string, ours: string, theirs: string): string |
 }
 
 /** Two insertions at the same place conflict too: nobody knows which comes first. */
-const meet = (a: Change, b: Change): boolean =>
+const conflict = (a: Change, b: Change): boolean =>
   (a.from < b.to && b.from < a.to) || (a.from === b.from && a.from === a.to && b.from === b.to);
 
 const comesFirst = (a: Change, b: Change): boolean => a.from < b.from || (a.from === b.from && a.to <= b.to);
 
-function same(a: Change, b: Change, ours: readonly string[], theirs: readonly string[]): boolean {
+function isSameChange(a: Change, b: Change, ours: readonly string[], theirs: readonly string[]): boolean {
   const mine = ours.slice(a.newFrom, a.newTo);
   return (
     a.from === b.from &&

@@ -292,13 +292,13 @@ class Places {
     this.#makeRoom(this.count + all);
     records.copy(this.#records, this.count * RECORD);
     this.#packs.fill(pack, this.count, this.count + all);
-    for (let left = all; left > 0; left -= 1) this.#enter(this.count++);
+    for (let left = all; left > 0; left -= 1) this.#index(this.count++);
   }
 
   cutTo(count: number): void {
     if (count === this.count) return;
     this.count = count;
-    this.#enterAll();
+    this.#indexAll();
   }
 
   #makeRoom(count: number): void {
@@ -312,15 +312,15 @@ class Places {
     }
     if (count * 2 <= this.#slots.length) return;
     this.#slots = new Uint32Array(2 ** Math.ceil(Math.log2(count * 3)));
-    this.#enterAll();
+    this.#indexAll();
   }
 
-  #enterAll(): void {
+  #indexAll(): void {
     this.#slots.fill(0);
-    for (let at = 0; at < this.count; at += 1) this.#enter(at);
+    for (let at = 0; at < this.count; at += 1) this.#index(at);
   }
 
-  #enter(index: number): void {
+  #index(index: number): void {
     this.#slots[this.#slotOf(this.#records.subarray(index * RECORD, index * RECORD + HASH))] = index + 1;
   }
 

@@ -26,43 +26,43 @@ const MOMENT_MS = 50;
  * running. A failure to store is reported once; the work continues.
  */
 export class RunCheckpoints implements Checkpoints, AsyncDisposable {
-  readonly #with: Recording;
+  readonly #recording: Recording;
   #store: CheckpointStore | undefined;
-  #turnOf: Promise<unknown> = Promise.resolve();
+  #queue: Promise<unknown> = Promise.resolve();
   #tree: string | undefined;
-  #taken = 0;
-  #underWay = 0;
+  #takenAt = 0;
+  #openSteps = 0;
   #lastStep: { readonly step: number; readonly before: string } | undefined;
   #lasting = false;
   #failed = false;
   /** Aborted at disposal: failures are not reported after that. */
   readonly #ended = new AbortController();
   /** Aborts the look that `prepare` began: neither the end of the run nor a cancelled call waits for it. */
-  readonly #early = new AbortController();
+  readonly #earlyLook = new AbortController();
 
   constructor(given: Recording) {
-    this.#with = given;
+    this.#recording = given;
   }
 
   prepare(): void {
     // A failure here will happen again, and be reported, when it matters.
-    const { signal } = this.#early;
-    void this.#inTurn(() => this.#opened().look(signal)).catch(() => undefined);
+    const { signal } = this.#earlyLook;
+    void this.#oneAtATime(() => this.#opened().look(signal)).catch(() => undefined);
   }
 
   async around<T>(writing: Writing, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const step = await this.#cutBy(signal, () =>
-      this.#inTurn(() => this.#guarded(() => this.#before(writing, signal), signal)),
+    const step = await this.#abortingEarlyLook(signal, () =>
+      this.#oneAtATime(() => this.#reportingOnce(() => this.#before(writing, signal), signal)),
     );
     try {
       return await work();
     } finally {
-      if (step !== undefined) await this.#inTurn(() => this.#guarded(() => this.#after(step)));
+      if (step !== undefined) await this.#oneAtATime(() => this.#reportingOnce(() => this.#after(step)));
     }
   }
 
-  async #cutBy<T>(signal: AbortSignal | undefined, look: () => Promise<T>): Promise<T> {
-    const cut = (): void => this.#early.abort();
+  async #abortingEarlyLook<T>(signal: AbortSignal | undefined, look: () => Promise<T>): Promise<T> {
+    const cut = (): void => this.#earlyLook.abort();
     if (signal?.aborted === true) cut();
     signal?.addEventListener("abort", cut, { once: true });
     try {
@@ -74,31 +74,31 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
 
   /** Compares with what the last step found: anything that differs since counts as changed. */
   unchanged(paths: readonly string[]): Promise<ReadonlySet<string>> {
-    return this.#told(new Set<string>(), () => this.#unchanged(paths));
+    return this.#orUnknown(new Set<string>(), () => this.#unchanged(paths));
   }
 
   #unchanged(paths: readonly string[]): ReadonlySet<string> {
-    const before = this.#began();
+    const before = this.#treeAtStart();
     if (before === undefined || paths.length === 0) return new Set();
     const store = this.#opened();
     return new Set(
       paths.filter((at) => {
         const was = before.get(at);
-        return was !== undefined && sameEntry(was, store.asSeen(at));
+        return was !== undefined && sameEntry(was, store.entryIfUnchanged(at));
       }),
     );
   }
 
   before(path: string): Promise<string | undefined> {
-    return this.#told(undefined, () => {
-      const entry = this.#began()?.get(path);
+    return this.#orUnknown(undefined, () => {
+      const entry = this.#treeAtStart()?.get(path);
       return entry?.kind === "file" ? textOf(this.#opened().packs, entry) : undefined;
     });
   }
 
   /** Stored data may be damaged or out of reach: then the answer is "unknown", but nothing fails. */
-  #told<T>(unknown: T, look: () => T): Promise<T> {
-    return this.#inTurn(() => {
+  #orUnknown<T>(unknown: T, look: () => T): Promise<T> {
+    return this.#oneAtATime(() => {
       try {
         return Promise.resolve(this.#failed ? unknown : look());
       } catch {
@@ -108,8 +108,8 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
   }
 
   /** The workspace at the start of the run. */
-  #began(): Tree | undefined {
-    const { steps, since } = this.#with;
+  #treeAtStart(): Tree | undefined {
+    const { steps, since } = this.#recording;
     const first = steps.all().find(({ step, kind }) => kind === "call" && step > (since ?? step));
     const id = first?.before ?? null;
     if (this.#tree === undefined || id === null) return undefined;
@@ -119,27 +119,27 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
   /** Reports nothing more: the run has already ended. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#ended.abort();
-    this.#early.abort();
-    await this.#inTurn(() => this.#guarded(() => this.#end()));
+    this.#earlyLook.abort();
+    await this.#oneAtATime(() => this.#reportingOnce(() => this.#end()));
     this.#store?.[Symbol.dispose]();
   }
 
   async #before({ call, turn, lasting }: Writing, signal?: AbortSignal): Promise<number> {
-    const { steps } = this.#with;
-    const own = this.#underWay > 0 || this.#lasting || performance.now() - this.#taken < MOMENT_MS;
-    if (this.#tree === undefined) await this.#first(signal);
+    const { steps } = this.#recording;
+    const own = this.#openSteps > 0 || this.#lasting || performance.now() - this.#takenAt < MOMENT_MS;
+    if (this.#tree === undefined) await this.#takeFirst(signal);
     else if (!own) await this.#take(signal);
     signal?.throwIfAborted();
     const before = this.#tree ?? "";
     const step = steps.begin({ kind: "call", call, turn, before, target: null });
-    this.#underWay += 1;
+    this.#openSteps += 1;
     this.#lasting ||= lasting;
     return step;
   }
 
   /** Steps that another process left open end where this run begins. */
-  async #first(signal?: AbortSignal): Promise<void> {
-    const { steps, notice } = this.#with;
+  async #takeFirst(signal?: AbortSignal): Promise<void> {
+    const { steps, notice } = this.#recording;
     const calls = steps.all().filter(({ kind }) => kind === "call");
     const after = await this.#take(signal);
     const open = new Set(calls.flatMap((call) => (call.after === null ? [call.step] : [])));
@@ -150,49 +150,49 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
   }
 
   async #after(step: number): Promise<void> {
-    this.#underWay -= 1;
+    this.#openSteps -= 1;
     const before = this.#tree ?? "";
     const after = await this.#take();
-    this.#with.steps.end(step, { before, after });
+    this.#recording.steps.end(step, { before, after });
     this.#lastStep = { step, before };
   }
 
   async #end(): Promise<void> {
     if (this.#lasting && this.#lastStep !== undefined) {
       const { step, before } = this.#lastStep;
-      this.#with.steps.end(step, { before, after: await this.#take() });
+      this.#recording.steps.end(step, { before, after: await this.#take() });
     }
     if (this.#tree === undefined) return;
     this.#opened().remember();
-    this.#with.makeRoom?.(this.#opened());
+    this.#recording.makeRoom?.(this.#opened());
   }
 
   async #take(signal?: AbortSignal): Promise<string> {
-    this.#tree = await this.#opened().take(this.#with.session, signal);
-    this.#taken = performance.now();
+    this.#tree = await this.#opened().take(this.#recording.session, signal);
+    this.#takenAt = performance.now();
     return this.#tree;
   }
 
   #opened(): CheckpointStore {
-    this.#store ??= this.#with.open();
+    this.#store ??= this.#recording.open();
     return this.#store;
   }
 
   /** Runs one scan at a time: scans read and write the same things. */
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#turnOf.then(work);
-    this.#turnOf = done.catch(() => undefined);
+  #oneAtATime<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#queue.then(work);
+    this.#queue = done.catch(() => undefined);
     return done;
   }
 
-  async #guarded<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T | undefined> {
+  async #reportingOnce<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T | undefined> {
     if (this.#failed) return undefined;
     try {
       return await work();
     } catch (thrown) {
       if (signal?.aborted === true && thrown === signal.reason) return undefined;
       this.#failed = true;
-      const { steps, notice } = this.#with;
+      const { steps, notice } = this.#recording;
       try {
         steps.begin({ kind: "lost", call: null, turn: null, before: null, target: null });
       } catch {

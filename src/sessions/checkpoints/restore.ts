@@ -19,7 +19,7 @@ import { bytesOfText } from "../../core/text/bytes.ts";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
 import { lastName } from "../../core/text/file-paths.ts";
 import { writeWhole } from "../../platform/safe-files.ts";
-import { depthOf, type Entry, type FileEntry, hostPath, liesAt, parentOf, sameContent } from "./entry.ts";
+import { depthOf, type Entry, type FileEntry, hostPath, isReallyAt, parentOf, sameContent } from "./entry.ts";
 import type { Packs } from "./packs.ts";
 import type { Op } from "./undo-plan.ts";
 
@@ -38,32 +38,32 @@ export function restore(ops: readonly Op[], site: Site): void {
   const depths = new Map(ops.map((op) => [op, depthOf(op.path)]));
   const deepestFirst = ops.toSorted((a, b) => (depths.get(b) ?? 0) - (depths.get(a) ?? 0));
   const topFirst = deepestFirst.toReversed();
-  for (const { path } of topFirst.filter(({ from }) => isFolder(from))) openUp(path, site);
-  for (const op of deepestFirst.filter(goesFirst)) remove(op, site);
+  for (const { path } of topFirst.filter(({ from }) => isFolder(from))) makeAccessible(path, site);
+  for (const op of deepestFirst.filter(mustGoFirst)) removeEntry(op, site);
   for (const op of topFirst) if (isFolder(op.to)) makeFolder(op, site);
-  for (const op of topFirst) if (op.to !== null && !isFolder(op.to)) put(op, site);
+  for (const op of topFirst) if (op.to !== null && !isFolder(op.to)) putEntry(op, site);
   for (const { path, to } of deepestFirst) if (to?.kind === "folder") setMode(path, to.mode, site);
 }
 
 const isFolder = (entry: Entry | null): boolean => entry?.kind === "folder";
 
 /** The present entry has to be removed before the new one can be created. */
-export const goesFirst = ({ from, to }: Op): boolean =>
+export const mustGoFirst = ({ from, to }: Op): boolean =>
   from !== null && (to === null || isFolder(from) !== isFolder(to));
 
-const ALL = 0o700;
+const OWNER_RIGHTS = 0o700;
 
 /** Makes the folder's content changeable; the final mode is set at the end. */
-function openUp(path: string, site: Site): void {
+function makeAccessible(path: string, site: Site): void {
   const there = statsAt(path, site);
-  if (there?.isDirectory() === true && (there.mode & ALL) !== ALL)
-    setMode(path, (there.mode & 0o7777) | ALL, site);
+  if (there?.isDirectory() === true && (there.mode & OWNER_RIGHTS) !== OWNER_RIGHTS)
+    setMode(path, (there.mode & 0o7777) | OWNER_RIGHTS, site);
 }
 
 function statsAt(path: string, { root }: Site): Stats | undefined {
   if (path === "") return lstatSync(root);
   try {
-    return onGround(root, path, (at) => lstatSync(at, { throwIfNoEntry: false }));
+    return inHeldFolder(root, path, (at) => lstatSync(at, { throwIfNoEntry: false }));
   } catch (thrown) {
     if (errorCode(thrown) === "ENOENT" || errorCode(thrown) === "ENOTDIR") return undefined;
     throw thrown;
@@ -71,11 +71,11 @@ function statsAt(path: string, { root }: Site): Stats | undefined {
 }
 
 /** A folder stays if it still contains something that is not ours to remove. */
-function remove({ path, from, to }: Op, site: Site): void {
+function removeEntry({ path, from, to }: Op, site: Site): void {
   const there = statsAt(path, site);
   if (there === undefined || there.isDirectory() !== isFolder(from)) return;
   try {
-    onGround(site.root, path, (at) => (isFolder(from) ? rmdirSync(at) : unlinkSync(at)));
+    inHeldFolder(site.root, path, (at) => (isFolder(from) ? rmdirSync(at) : unlinkSync(at)));
   } catch (thrown) {
     const filled = errorCode(thrown) === "ENOTEMPTY" || errorCode(thrown) === "EEXIST";
     if (filled && to === null) return;
@@ -88,27 +88,27 @@ function makeFolder({ path, from, to }: Op, site: Site): void {
   if (path === "") return;
   const there = statsAt(path, site)?.isDirectory() === true;
   if (there && isFolder(from)) return;
-  onGround(site.root, path, (at) => {
-    if (!there) mkdirSync(at, { mode: ALL });
-    give(to?.owner, (uid, gid) => lchownSync(at, uid, gid), site);
+  inHeldFolder(site.root, path, (at) => {
+    if (!there) mkdirSync(at, { mode: OWNER_RIGHTS });
+    setOwner(to?.owner, (uid, gid) => lchownSync(at, uid, gid), site);
   });
 }
 
 function setMode(path: string, mode: number, { root }: Site): void {
   if (path === "") return chmodSync(root, mode);
-  onGround(root, path, (at) => {
+  inHeldFolder(root, path, (at) => {
     const there = lstatSync(at, { throwIfNoEntry: false });
     if (there === undefined || there.isSymbolicLink() || (there.mode & 0o7777) === mode) return;
     chmodSync(at, mode);
   });
 }
 
-function put({ path, from, to }: Op, site: Site): void {
+function putEntry({ path, from, to }: Op, site: Site): void {
   if (to?.kind === "file" && from?.kind === "file" && sameContent(from, to)) {
     setMode(path, to.mode, site);
     return;
   }
-  using ground = new Ground(site.root, parentOf(path));
+  using ground = new HeldFolder(site.root, parentOf(path));
   const aside = ground.at(site.aside);
   try {
     unlinkSync(aside);
@@ -117,7 +117,7 @@ function put({ path, from, to }: Op, site: Site): void {
   }
   if (to?.kind === "link") {
     symlinkSync(bytesOfText(to.target), aside);
-    give(to.owner, (uid, gid) => lchownSync(aside, uid, gid), site);
+    setOwner(to.owner, (uid, gid) => lchownSync(aside, uid, gid), site);
   } else if (to?.kind === "file") writeFile(aside, to, site);
   renameSync(aside, ground.at(lastName(path)));
 }
@@ -128,7 +128,7 @@ function writeFile(aside: string | Buffer, entry: FileEntry, site: Site): void {
   const descriptor = openSync(aside, NEW, 0o600);
   try {
     for (const piece of entry.pieces) writeWhole(descriptor, contentOf(piece, site));
-    give(entry.owner, (uid, gid) => fchownSync(descriptor, uid, gid), site);
+    setOwner(entry.owner, (uid, gid) => fchownSync(descriptor, uid, gid), site);
     fchmodSync(descriptor, entry.mode);
   } catch (thrown) {
     unlinkSync(aside);
@@ -149,7 +149,11 @@ function contentOf(piece: string, { packs }: Site): Buffer {
 }
 
 /** Only root can change owners; a file without a recorded owner gets the workspace's. */
-function give(owner: string | undefined, chown: (uid: number, gid: number) => void, { root }: Site): void {
+function setOwner(
+  owner: string | undefined,
+  chown: (uid: number, gid: number) => void,
+  { root }: Site,
+): void {
   if (process.geteuid?.() !== 0) return;
   const top = lstatSync(root);
   const [uid = top.uid, gid = top.gid] = owner?.split(":").map(Number) ?? [];
@@ -159,14 +163,14 @@ function give(owner: string | undefined, chown: (uid: number, gid: number) => vo
 const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
 /** The folder of a path, held open: all work happens in this folder, even if something else takes its place. */
-export class Ground implements Disposable {
+export class HeldFolder implements Disposable {
   readonly #descriptor: number;
   readonly #at: string | Buffer;
 
   constructor(root: string, folder: string) {
     const whole = hostPath(root, folder);
     this.#descriptor = openSync(whole, FOLDER);
-    if (!liesAt(this.#descriptor, whole)) {
+    if (!isReallyAt(this.#descriptor, whole)) {
       closeSync(this.#descriptor);
       throw new HarnessError(EXIT.failed, `${folder}: a link was put on the way to it`, "harness undo");
     }
@@ -189,7 +193,7 @@ export class Ground implements Disposable {
 }
 
 /** Acts on a path without following a link, whether on the way or at its end. */
-function onGround<T>(root: string, path: string, work: (at: string | Buffer) => T): T {
-  using ground = new Ground(root, parentOf(path));
+function inHeldFolder<T>(root: string, path: string, work: (at: string | Buffer) => T): T {
+  using ground = new HeldFolder(root, parentOf(path));
   return work(ground.at(lastName(path)));
 }

@@ -2,8 +2,16 @@ import { lstatSync, readFileSync, readlinkSync, type Stats } from "node:fs";
 import { zstdDecompressSync } from "node:zlib";
 import { textOfBytes } from "../../core/text/bytes.ts";
 import { replaceFileSync } from "../../platform/safe-files.ts";
-import { type Entry, hostPath, isLeftOut, keyOf, parentOf, type Tree, type UnkeptEntry } from "./entry.ts";
-import { EntryList, EntryWriter, type Seen } from "./entry-list.ts";
+import {
+  type Entry,
+  hostPath,
+  isSkippedName,
+  keyOf,
+  parentOf,
+  type Tree,
+  type UnkeptEntry,
+} from "./entry.ts";
+import { EntryList, EntryWriter, type SeenEntry } from "./entry-list.ts";
 import { type ContentReader, MAX_BYTES, sameTimes } from "./file-content.ts";
 import { readList, writeList } from "./file-tree.ts";
 import { overlaid } from "./tree-merge.ts";
@@ -12,7 +20,7 @@ import { overlaid } from "./tree-merge.ts";
 const COARSE_MS = 100;
 const COARSER_MS = 2100;
 
-export function seen(entry: Entry, stats: Stats, now: number): Seen {
+export function seenEntry(entry: Entry, stats: Stats, now: number): SeenEntry {
   const { dev, ino, size, mtimeMs, ctimeMs } = stats;
   const coarse = ctimeMs % 1000 === 0 ? COARSER_MS : COARSE_MS;
   const unsure = entry.kind === "unkept" && entry.why === "unreadable";
@@ -20,7 +28,7 @@ export function seen(entry: Entry, stats: Stats, now: number): Seen {
 }
 
 /** Compares times to the microsecond: later changes differ by more than that. */
-const sameStats = (known: Seen, stats: Stats): boolean =>
+const hasSameStats = (known: SeenEntry, stats: Stats): boolean =>
   sameTimes(known.stats, stats) && kindMatches(known.entry, stats);
 
 function kindMatches(entry: Entry, stats: Stats): boolean {
@@ -30,17 +38,21 @@ function kindMatches(entry: Entry, stats: Stats): boolean {
 }
 
 /** Whether a path is as it was last seen; if nothing was seen there, whether it is still absent. */
-export function isAsSeen(root: string, path: string, known: Seen | undefined): boolean {
+export function isUnchanged(root: string, path: string, known: SeenEntry | undefined): boolean {
   const stats = statsAt(root, path);
   if (stats === undefined || known === undefined) return stats === undefined && known === undefined;
-  return sameStats(known, stats);
+  return hasSameStats(known, stats);
 }
 
 /**
  * Whether the present entry is one of these under another spelling: on a file system that ignores letter case, a name
  * that is to be created already exists as the one to be removed.
  */
-export function isSpeltAs(root: string, path: string, others: ReadonlyMap<string, Seen>): boolean {
+export function isSameUnderOtherCase(
+  root: string,
+  path: string,
+  others: ReadonlyMap<string, SeenEntry>,
+): boolean {
   const stats = statsAt(root, path);
   if (stats === undefined) return false;
   const folded = path.toLowerCase();
@@ -85,7 +97,7 @@ const ownerOf = ({ uid, gid }: Stats, usual: string): { readonly owner?: string 
   `${uid}:${gid}` === usual ? {} : { owner: `${uid}:${gid}` };
 
 /** Marks a folder that could not be read; earlier knowledge of its content does not apply either. */
-export function unlooked({ entry, stats }: Seen, why: UnkeptEntry["why"]): Seen {
+export function unreadEntry({ entry, stats }: SeenEntry, why: UnkeptEntry["why"]): SeenEntry {
   if (entry.kind !== "folder") return { entry, stats, settled: false };
   const stamp = [stats.dev, stats.ino].join(" ");
   return { entry: { ...entry, kind: "unkept", why, folder: true, size: 0, stamp }, stats, settled: false };
@@ -112,7 +124,7 @@ export function readSight(file: string): EntryList {
   try {
     const bytes = readFileSync(file);
     if (bytes.subarray(0, MARK.length).equals(Buffer.from(MARK))) return readList(bytes).list;
-    const pairs = JSON.parse(zstdDecompressSync(bytes).toString()) as readonly [string, Seen][];
+    const pairs = JSON.parse(zstdDecompressSync(bytes).toString()) as readonly [string, SeenEntry][];
     const writer = new EntryWriter();
     const keyed = pairs.map(([path, seen]) => ({ key: keyOf(path), seen }));
     for (const { key, seen } of keyed.toSorted((a, b) => Buffer.compare(a.key, b.key)))
@@ -136,7 +148,7 @@ export function writeSight(file: string, sight: EntryList): void {
  * The entry at one path, with its content stored; owners do not matter. `changed`: time of its last change in
  * milliseconds.
  */
-export function standingAt(
+export function presentEntry(
   reader: ContentReader,
   root: string,
   path: string,
@@ -149,21 +161,21 @@ export function standingAt(
 }
 
 /** Paths that a look at a workspace skips: git's own, and harness's settings. */
-export const isPassedOver = (path: string): boolean => path.split("/").some(isLeftOut);
+export const isSkipped = (path: string): boolean => path.split("/").some(isSkippedName);
 
 /** The tree together with these skipped paths and their skipped parent folders. */
-export function withPassedOver(
+export function withSkipped(
   tree: Tree,
   paths: readonly string[],
   { reader, root }: { readonly reader: ContentReader; readonly root: string },
 ): Tree {
   const wanted = new Set<string>();
   for (const path of paths)
-    for (let each = path; each !== "" && isPassedOver(each); each = parentOf(each)) wanted.add(each);
+    for (let each = path; each !== "" && isSkipped(each); each = parentOf(each)) wanted.add(each);
   if (wanted.size === 0) return tree;
   const found = new Map<string, Entry>();
   for (const path of wanted) {
-    const standing = standingAt(reader, root, path);
+    const standing = presentEntry(reader, root, path);
     if (standing !== undefined) found.set(path, standing.entry);
   }
   return overlaid(tree, found);

@@ -8,8 +8,8 @@ import type { CheckpointStore } from "./checkpoint-store.ts";
 import { parentOf, sameEntry, type Tree } from "./entry.ts";
 import { ContentReader } from "./file-content.ts";
 import type { Packs } from "./packs.ts";
-import { goesFirst, Ground, restore } from "./restore.ts";
-import { withPassedOver } from "./sight.ts";
+import { HeldFolder, mustGoFirst, restore } from "./restore.ts";
+import { withSkipped } from "./sight.ts";
 import { type Spans, spansOf, standingOf, wholeSteps } from "./spans.ts";
 import { type Op, type Plan, planOf } from "./undo-plan.ts";
 
@@ -36,14 +36,14 @@ export interface Undone extends Plan {
  */
 export async function undo(store: CheckpointStore, request: UndoRequest): Promise<Undone> {
   const { session, steps, target, redo, dryRun, skip } = request;
-  const now = await lookAt(store);
+  const now = await lookAtWorkspace(store);
   const before = store.save(session, now);
   const { spans, notes } = wantedSpans(store, request, before);
   const plan = planOf(spans, now, store.packs);
   const stuck = plan.refused.length > 0 && !skip;
   if (dryRun || stuck || plan.ops.length === 0) return { ...plan, done: false, notes };
   store.packs.flush();
-  if (!store.isAsSeen(pathsOf(plan.ops), pathsOf(plan.ops.filter(goesFirst))))
+  if (!store.areUnchanged(pathsOf(plan.ops), pathsOf(plan.ops.filter(mustGoFirst))))
     throw new HarnessError(EXIT.failed, "the workspace is being changed by somebody else", "harness undo");
   const kind = redo ? "redo" : "undo";
   const step = steps.begin({ kind, call: null, turn: null, before, target: redo ? null : target });
@@ -62,7 +62,7 @@ export async function undo(store: CheckpointStore, request: UndoRequest): Promis
 
 const pathsOf = (ops: readonly Op[]): readonly string[] => ops.map(({ path }) => path);
 
-export async function lookAt(store: CheckpointStore): Promise<Tree> {
+export async function lookAtWorkspace(store: CheckpointStore): Promise<Tree> {
   if (lstatSync(store.workspace, { throwIfNoEntry: false })?.isDirectory() === true) return store.look();
   throw new HarnessError(
     EXIT.usage,
@@ -119,11 +119,11 @@ export async function finishUndo(
   if (journal === undefined) return undefined;
   const paths = journal.ops.map(({ path }) => path);
   const place = { reader: new ContentReader(store.packs), root: store.workspace };
-  const now = withPassedOver(await lookAt(store), paths, place);
-  const open = journal.ops.filter((op) => isOurs(op, now) && isKept(op, store.packs));
+  const now = withSkipped(await lookAtWorkspace(store), paths, place);
+  const open = journal.ops.filter((op) => isOnTheWay(op, now) && isKept(op, store.packs));
   carryOut(store, journal, open);
   for (const folder of new Set(journal.ops.map(({ path }) => parentOf(path))))
-    tidy(store, folder, journal.aside);
+    removeAside(store, folder, journal.aside);
   const after = await store.take(journal.session);
   if (journal.whole) stepsOf(journal.session)?.end(journal.step, { before: journal.before, after });
   dropJournal(store.folder);
@@ -137,16 +137,16 @@ const isKept = ({ to }: Op, packs: Packs): boolean =>
   to?.kind !== "file" || to.pieces.every((piece) => packs.isWhole(piece));
 
 /** The path is in its old state, its new state, or on the way between them. */
-function isOurs(op: Op, now: Tree): boolean {
+function isOnTheWay(op: Op, now: Tree): boolean {
   const there = now.get(op.path);
-  if (there === undefined) return op.from === null || op.to === null || goesFirst(op);
+  if (there === undefined) return op.from === null || op.to === null || mustGoFirst(op);
   if (there.kind === "folder" && (op.from?.kind === "folder" || op.to?.kind === "folder")) return true;
   return sameEntry(there, op.from ?? undefined) || sameEntry(there, op.to ?? undefined);
 }
 
-function tidy(store: CheckpointStore, folder: string, aside: string): void {
+function removeAside(store: CheckpointStore, folder: string, aside: string): void {
   try {
-    using ground = new Ground(store.workspace, folder);
+    using ground = new HeldFolder(store.workspace, folder);
     unlinkSync(ground.at(aside));
   } catch {
     // As a rule there is no such file.

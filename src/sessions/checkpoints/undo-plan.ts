@@ -42,35 +42,35 @@ export function planOf(spans: Spans, now: Tree, packs: Packs): Plan {
   const merged: string[] = [];
   const refused: Refusal[] = [];
   for (const [path, each] of spans) {
-    const resolved = resolve(each, now.get(path), packs);
+    const resolved = resolvedTarget(each, now.get(path), packs);
     if (resolved.kind === "refused") refused.push({ path, reason: resolved.reason });
     else if (!sameEntry(resolved.target, now.get(path))) {
       wanted.set(path, resolved.target);
       if (resolved.merged) merged.push(path);
     }
   }
-  const left = keepFilled(wanted, now);
-  refused.push(...inTheWay(wanted, now), ...withoutGround(wanted, now));
+  const left = keepFilledFolders(wanted, now);
+  refused.push(...blockedByFolders(wanted, now), ...createParents(wanted, now));
   for (const { path } of refused) wanted.delete(path);
   const ops = [...wanted].map(([path, to]) => ({ path, from: now.get(path) ?? null, to: to ?? null }));
-  return { ops: inOrder([...ops, ...passages(wanted, now)]), merged, refused: inOrder(refused), left };
+  return { ops: byPath([...ops, ...foldersToOpen(wanted, now)]), merged, refused: byPath(refused), left };
 }
 
-const inOrder = <T extends { readonly path: string }>(list: readonly T[]): readonly T[] =>
+const byPath = <T extends { readonly path: string }>(list: readonly T[]): readonly T[] =>
   list.toSorted((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
 
 type Wanted = Map<string, Entry | undefined>;
 
 /** The expected later entry at a path. */
-const later = (path: string, wanted: Wanted, now: Tree): Entry | undefined =>
+const expectedAt = (path: string, wanted: Wanted, now: Tree): Entry | undefined =>
   wanted.has(path) ? wanted.get(path) : now.get(path);
 
 /** Keeps folders that were to be removed but will still contain something. */
-function keepFilled(wanted: Wanted, now: Tree): readonly string[] {
+function keepFilledFolders(wanted: Wanted, now: Tree): readonly string[] {
   const going = [...wanted].filter(([path, to]) => to === undefined && now.get(path)?.kind === "folder");
   if (going.length === 0) return [];
   const filled = new Set<string>();
-  for (const path of now.keys()) if (later(path, wanted, now) !== undefined) filled.add(parentOf(path));
+  for (const path of now.keys()) if (expectedAt(path, wanted, now) !== undefined) filled.add(parentOf(path));
   for (const [path, to] of wanted) if (to !== undefined) filled.add(parentOf(path));
   const left: string[] = [];
   for (const [path] of going.toSorted(([a], [b]) => depthOf(b) - depthOf(a)))
@@ -83,14 +83,14 @@ function keepFilled(wanted: Wanted, now: Tree): readonly string[] {
 }
 
 /** A file or link cannot replace a folder that holds something else. */
-function inTheWay(wanted: Wanted, now: Tree): readonly Refusal[] {
+function blockedByFolders(wanted: Wanted, now: Tree): readonly Refusal[] {
   const replaced = [...wanted].filter(
     ([path, to]) => to !== undefined && to.kind !== "folder" && now.get(path)?.kind === "folder",
   );
   return replaced.flatMap(([path]) => {
     const stays = firstIn(
       now.keys(),
-      (each) => isBelow(each, path) && later(each, wanted, now) !== undefined,
+      (each) => isBelow(each, path) && expectedAt(each, wanted, now) !== undefined,
     );
     return stays === undefined ? [] : [{ path, reason: `a folder stands there, and ${stays} is in it` }];
   });
@@ -102,12 +102,12 @@ function firstIn<T>(all: Iterable<T>, isWanted: (one: T) => boolean): T | undefi
 }
 
 /** Every path needs folders above it. A missing folder is created again. */
-function withoutGround(wanted: Wanted, now: Tree): readonly Refusal[] {
+function createParents(wanted: Wanted, now: Tree): readonly Refusal[] {
   const refused: Refusal[] = [];
   const coming = [...wanted].filter(([, to]) => to !== undefined).map(([path]) => path);
   for (const path of coming)
     for (let folder = parentOf(path); folder !== ""; folder = parentOf(folder)) {
-      const there = later(folder, wanted, now);
+      const there = expectedAt(folder, wanted, now);
       if (there === undefined) wanted.set(folder, { kind: "folder", mode: 0o755 });
       else if (there.kind !== "folder") {
         refused.push({ path, reason: `${folder} is no folder any more` });
@@ -120,7 +120,7 @@ function withoutGround(wanted: Wanted, now: Tree): readonly Refusal[] {
 const ENTER = 0o700;
 
 /** Folders in which something changes but whose mode does not allow it. */
-function passages(wanted: Wanted, now: Tree): readonly Op[] {
+function foldersToOpen(wanted: Wanted, now: Tree): readonly Op[] {
   const folders = new Set([...wanted.keys()].map(parentOf));
   return [...folders].flatMap((path) => {
     const there = now.get(path);
@@ -135,44 +135,48 @@ type Resolved =
   | { readonly kind: "refused"; readonly reason: string };
 
 /** Takes the spans back from the present entry, last one first. Later changes by somebody else stay. */
-function resolve(spans: readonly Span[], current: Entry | undefined, packs: Packs): Resolved {
+function resolvedTarget(spans: readonly Span[], current: Entry | undefined, packs: Packs): Resolved {
   let target = current;
   let merged = false;
   for (const span of spans.toReversed()) {
-    const next = takenBack(span, target, packs);
+    const next = spanTakenBack(span, target, packs);
     if (next.kind === "refused") return next;
     ({ target } = next);
     merged ||= next.merged;
   }
-  return TARGET(target, merged);
+  return targetOf(target, merged);
 }
 
-const REFUSED = (reason: string): Resolved => ({ kind: "refused", reason });
-const TARGET = (target: Entry | undefined, merged = false): Resolved => ({ kind: "target", target, merged });
+const refusedBecause = (reason: string): Resolved => ({ kind: "refused", reason });
+const targetOf = (target: Entry | undefined, merged = false): Resolved => ({
+  kind: "target",
+  target,
+  merged,
+});
 
-function takenBack({ from, to }: Span, now: Entry | undefined, packs: Packs): Resolved {
-  if (sameEntry(now, from)) return TARGET(now);
+function spanTakenBack({ from, to }: Span, now: Entry | undefined, packs: Packs): Resolved {
+  if (sameEntry(now, from)) return targetOf(now);
   if (sameEntry(now, to)) return restorable(from, packs);
-  if (now === undefined) return REFUSED("it was deleted since");
-  if (to === undefined) return REFUSED("something was put there since");
-  if (now.kind === "folder" && to.kind === "folder") return folderSince(from, now);
+  if (now === undefined) return refusedBecause("it was deleted since");
+  if (to === undefined) return refusedBecause("something was put there since");
+  if (now.kind === "folder" && to.kind === "folder") return folderTarget(from, now);
   if (from?.kind === "file" && to.kind === "file" && now.kind === "file")
-    return mergedFile({ from, to, now }, packs);
-  return REFUSED("it was changed since");
+    return mergedTarget({ from, to, now }, packs);
+  return refusedBecause("it was changed since");
 }
 
 /** The folder's mode was changed since and stays; a folder that the run made is still removed if it is empty. */
-function folderSince(from: Entry | undefined, now: FolderEntry): Resolved {
-  if (from === undefined) return TARGET(from);
-  return from.kind === "folder" ? TARGET(now) : REFUSED("it was changed since");
+function folderTarget(from: Entry | undefined, now: FolderEntry): Resolved {
+  if (from === undefined) return targetOf(from);
+  return from.kind === "folder" ? targetOf(now) : refusedBecause("it was changed since");
 }
 
 function restorable(from: Entry | undefined, packs: Packs): Resolved {
-  if (from?.kind === "unkept") return REFUSED(WHY_UNKEPT[from.why]);
-  if (from?.kind === "odd") return REFUSED(`a ${from.what} is not made again`);
+  if (from?.kind === "unkept") return refusedBecause(WHY_UNKEPT[from.why]);
+  if (from?.kind === "odd") return refusedBecause(`a ${from.what} is not made again`);
   if (from?.kind === "file" && !from.pieces.every((piece) => packs.isWhole(piece)))
-    return REFUSED("what it held is no longer kept");
-  return TARGET(from);
+    return refusedBecause("what it held is no longer kept");
+  return targetOf(from);
 }
 
 const WHY_UNKEPT = {
@@ -181,22 +185,22 @@ const WHY_UNKEPT = {
   deep: "what it held was not kept: its path is too long",
 } as const;
 
-interface Three {
+interface ThreeWay {
   readonly from: FileEntry;
   readonly to: FileEntry;
   readonly now: FileEntry;
 }
 
 /** Merges mode and content independently. */
-function mergedFile({ from, to, now }: Three, packs: Packs): Resolved {
+function mergedTarget({ from, to, now }: ThreeWay, packs: Packs): Resolved {
   const mode = now.mode === to.mode ? from.mode : now.mode;
   if (sameContent(now, to)) return restorable({ ...from, mode }, packs);
-  if (sameContent(from, to) || sameContent(now, from)) return TARGET({ ...now, mode }, true);
+  if (sameContent(from, to) || sameContent(now, from)) return targetOf({ ...now, mode }, true);
   const texts = [to, now, from].map((entry) => textOf(packs, entry));
   const [base, ours, theirs] = texts;
   if (base === undefined || ours === undefined || theirs === undefined)
-    return REFUSED("it was changed since, and is not a text");
+    return refusedBecause("it was changed since, and is not a text");
   const text = mergeLines(base, ours, theirs);
-  if (text === undefined) return REFUSED("the same lines were changed since");
-  return TARGET({ ...now, mode, ...putText(packs, text) }, true);
+  if (text === undefined) return refusedBecause("the same lines were changed since");
+  return targetOf({ ...now, mode, ...putText(packs, text) }, true);
 }

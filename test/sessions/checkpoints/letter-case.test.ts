@@ -13,8 +13,8 @@ test("a name that is to come may be there as the one that goes, spelt differentl
   writeFileSync(kept.place.at("work/sub/file.txt"), "of somebody else");
   const going = ["README.md", "sub/FILE.TXT"];
   assert.deepEqual(
-    ["Readme.md", "other", "sub/file.txt", "gone"].map((path) => store.isAsSeen([path], going)),
+    ["Readme.md", "other", "sub/file.txt", "gone"].map((path) => store.areUnchanged([path], going)),
     [true, false, false, true],
   );
-  assert.equal(store.isAsSeen(["Readme.md"]), false, "it does not go, and what is there would be lost");
+  assert.equal(store.areUnchanged(["Readme.md"]), false, "it does not go, and what is there would be lost");
 });
