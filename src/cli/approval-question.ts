@@ -7,7 +7,7 @@ import {
   asksFor,
   approvalPages,
   moreQuestion,
-  type Offered,
+  type OfferedAnswers,
   quotedRows,
 } from "../render/tty/approval.ts";
 import { widthOfStream, wrapped } from "../render/tty/columns.ts";
@@ -55,7 +55,7 @@ export const yesOrNo = (asks: string): Omit<QuestionStep, "shown" | "prompt"> =>
 });
 
 /** Only what was on the screen can be approved. */
-export const choicesOf = ({ grants, edits, whole }: Offered): ReadonlyMap<string, Choice> =>
+export const choicesOf = ({ grants, edits, whole }: OfferedAnswers): ReadonlyMap<string, Choice> =>
   new Map<string, Choice>([
     ["t", "tell"],
     ...(whole ? [...YES, ...LASTING] : []),

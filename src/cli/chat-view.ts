@@ -12,7 +12,7 @@ import { systemClock } from "../render/tty/paced-writer.ts";
 import { mark } from "../render/tty/line-marks.ts";
 import { type Output, styleText } from "../render/tty/output.ts";
 import { RunLines } from "../render/tty/run-lines.ts";
-import { commitRows, movedRows, partedNext } from "../render/tty/run-summary.ts";
+import { commitRows, movedRows, splitNext } from "../render/tty/run-summary.ts";
 
 /** Shows a request: the answer on stdout, everything else on stderr, which may be the same screen. */
 export class ChatView {
@@ -149,7 +149,7 @@ export function closing({ status, reason, tool_calls }: Finished, stream: Output
 
 /** The remedy gets a line of its own. */
 function failedLines(reason: string, stream: Output): string {
-  const { said, next } = partedNext(reason);
+  const { said, next } = splitNext(reason);
   const shown = lines(`${mark("failed", stream)} `, said, stream, "red");
   return next === "" ? shown : `${shown}  next: ${next}\n`;
 }

@@ -6,12 +6,12 @@ import { type Changes, type ExecResult, isUnstarted, type KeptOutput } from "../
 type Finished = Extract<AgentEvent, { readonly type: "run.finished" }>;
 
 /** Side effects beside the command itself. */
-type Told = Required<
+type SideEffects = Required<
   Pick<Finished, "quarantined" | "quarantined_total" | "commits" | "commits_total" | "staged">
 >;
 
 /** The object that `sandbox exec --json` prints; scripts rely on it. */
-export interface ExecJson extends Partial<Told> {
+export interface ExecJson extends Partial<SideEffects> {
   readonly exit_code: number;
   readonly cause: ExecResult["cause"];
   readonly stdout: string;
@@ -28,7 +28,7 @@ export interface ExecJson extends Partial<Told> {
   readonly reason?: string;
 }
 
-export function execJson(result: ExecResult, changes: Changes, told?: Told): ExecJson {
+export function execJson(result: ExecResult, changes: Changes, told?: SideEffects): ExecJson {
   return {
     exit_code: result.exit_code,
     cause: result.cause,

@@ -19,7 +19,7 @@ export interface Renderer {
 export const RENDERERS = ["tty", "plain", "quiet", "jsonl"] as const;
 export type RendererName = (typeof RENDERERS)[number];
 
-interface Wanted {
+interface RendererChoice {
   readonly json: boolean;
   readonly quiet: boolean;
 }
@@ -28,13 +28,13 @@ interface Wanted {
  * The only place that chooses the renderer of a run. The output itself knows what the screen can do: `plain`,
  * `redraws`, colours.
  */
-export function rendererFor({ json, quiet }: Wanted, screen: Pick<Output, "plain">): RendererName {
+export function rendererFor({ json, quiet }: RendererChoice, screen: Pick<Output, "plain">): RendererName {
   if (json) return "jsonl";
   if (quiet) return "quiet";
   return screen.plain ? "plain" : "tty";
 }
 
-interface Parts {
+interface RendererParts {
   /** The stream of the answer; JSON lines go there too. */
   readonly stdout: Output;
   readonly stderr: Output;
@@ -46,18 +46,21 @@ interface Parts {
   readonly isUnchosen?: boolean;
 }
 
-export function rendererNamed(name: RendererName, parts: Parts): Renderer {
+export function rendererNamed(name: RendererName, parts: RendererParts): Renderer {
   switch (name) {
     case "jsonl":
       return new JsonLines(parts.stdout, parts.clock, parts.clean);
     case "quiet":
     case "plain":
     case "tty":
-      return asLines(parts, name === "quiet");
+      return linesRenderer(parts, name === "quiet");
   }
 }
 
-function asLines({ stderr, clock, clean, changes, isUnchosen = false }: Parts, quiet: boolean): Renderer {
+function linesRenderer(
+  { stderr, clock, clean, changes, isUnchosen = false }: RendererParts,
+  quiet: boolean,
+): Renderer {
   stderr.neverBlocks();
   const began = clock.now();
   const lines = new RunLines(stderr, { quiet, answerIsSeen: false, clock });

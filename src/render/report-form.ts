@@ -95,9 +95,9 @@ export interface TurnReport {
   readonly steps: readonly Step[];
 }
 
-export type Step = Said | CallReport | Remark;
+export type Step = ReplyReport | CallReport | Remark;
 
-interface Said {
+interface ReplyReport {
   readonly kind: "said";
   readonly at: number;
   readonly agent: string | null;

@@ -67,14 +67,14 @@ const partsIn = (prompt: PromptParts): readonly string[] =>
   PARTS.flatMap((part) => (prompt[part] === 0 ? [] : [`${part} ${formatCount(prompt[part])}`]));
 
 /** The requests whose prompt is known; older versions did not record it. */
-const known = (requests: readonly RequestReport[]): readonly RequestReport[] =>
+const withKnownPrompt = (requests: readonly RequestReport[]): readonly RequestReport[] =>
   requests.filter(({ prompt }) => prompt !== null);
 
 const MOST = 100;
 
 /** A text table: a head, then for each request a row and a row of its parts; empty if nothing is known. */
 export function requestRows(requests: readonly RequestReport[]): readonly string[] {
-  const all = known(requests);
+  const all = withKnownPrompt(requests);
   if (all.length === 0) return [];
   const shown = all.slice(0, MOST);
   const rows = [
@@ -102,7 +102,7 @@ export function requestRows(requests: readonly RequestReport[]): readonly string
 
 /** The same as bars, scaled to the largest request; undefined if nothing is known. */
 export function requestsCard(requests: readonly RequestReport[]): Html | undefined {
-  const all = known(requests);
+  const all = withKnownPrompt(requests);
   if (all.length === 0) return undefined;
   const largest = Math.max(1, ...all.map(({ prompt }) => (prompt === null ? 0 : sizeOf(prompt))));
   return markup`<section class="card">

@@ -7,7 +7,7 @@ import { visibleLine } from "../../core/text/visible.ts";
 import { type ChangedPath, handoffOf } from "../../policy/handoff-paths.ts";
 import { fileDiffs } from "../../render/tty/file-diffs.ts";
 import { stderr } from "../../render/tty/output.ts";
-import type { AppliedTold } from "../../render/lists/undo-lines.ts";
+import type { ShownApply } from "../../render/lists/undo-lines.ts";
 import { move, prepareApply, type Prepared } from "../../sessions/apply-layer.ts";
 import type { CheckpointStore } from "../../sessions/checkpoints/checkpoint-store.ts";
 import type { Entry } from "../../sessions/checkpoints/entry.ts";
@@ -40,7 +40,7 @@ export function applySession(
   sessions: SessionStore,
   session: Session,
   { only, accept, dryRun, interactive, prompter, say, onlyWhole, signal }: ApplyOptions,
-): Promise<AppliedTold> {
+): Promise<ShownApply> {
   return withLayer(host, sessions, session, { say, moves: !dryRun }, async ({ layer, store, giveUp }) => {
     if (layer.incomplete) say("a part of what the session changed cannot be read, and stays where it is");
     const wanted = { session: session.id, layer, ...(only === undefined ? {} : { only }) };

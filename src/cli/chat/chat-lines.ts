@@ -1,7 +1,7 @@
 import { describeFailure, renderFailure } from "../../app/stderr-messages.ts";
 import type { ChatController } from "../../app/run/chat-controller.ts";
 import { visible } from "../../core/text/visible.ts";
-import { belowItself, widthOfStream } from "../../render/tty/columns.ts";
+import { widthOfStream, wrappedRow } from "../../render/tty/columns.ts";
 import { isStyled, type Output, styleText } from "../../render/tty/output.ts";
 import { answerTo, COMMANDS, slashOf } from "../slash/chat-commands.ts";
 import { movedAndCommitted, closing, HandoffNotes, requestsIn } from "../chat-view.ts";
@@ -31,7 +31,7 @@ function fittedLines(text: string, stream: Output): string {
   const width = widthOfStream(stream) - 1;
   return text
     .split("\n")
-    .flatMap((line) => (line.length <= width || isStyled(line) ? line : belowItself(line, width)))
+    .flatMap((line) => (line.length <= width || isStyled(line) ? line : wrappedRow(line, width)))
     .join("\n");
 }
 

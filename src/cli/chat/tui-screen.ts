@@ -8,7 +8,13 @@ import { wordsOf } from "../../render/tty/run-lines.ts";
 import { answerRowsOn, blockRows, plainRows } from "../../render/tui/block-rows.ts";
 import { Canvas } from "../../render/tui/canvas.ts";
 import { frameOf, hintRows, MARK_WIDTH } from "../../render/tui/chat-frame.ts";
-import { type ChatState, NEW_CHAT, reduced, taken, withBlock } from "../../render/tui/chat-state.ts";
+import {
+  afterEvent,
+  type ChatState,
+  NEW_CHAT,
+  withBlock,
+  withoutFinished,
+} from "../../render/tui/chat-state.ts";
 import {
   type EditorState,
   filled,
@@ -94,7 +100,7 @@ export class TuiScreen implements ChatScreen {
   readonly take = (event: AgentEvent): void => {
     if (this.#closed) return;
     const before = this.#state;
-    this.#state = reduced(before, event);
+    this.#state = afterEvent(before, event);
     const call = "call" in event ? before.calls.find((each) => each.call === event.call) : undefined;
     const callWords = call === undefined ? "" : wordsOf(call);
     this.#activities.take(event, { now: systemClock.now(), callWords });
@@ -167,7 +173,7 @@ export class TuiScreen implements ChatScreen {
   }
 
   resume(): void {
-    this.#canvas.lose();
+    this.#canvas.abandon();
     this.#keys.grab();
     this.#draw();
   }
@@ -273,7 +279,7 @@ export class TuiScreen implements ChatScreen {
     if (this.#open !== undefined) return urgent;
     const { finished } = this.#state;
     const blocks = finished.slice(0, BLOCKS_A_FRAME);
-    this.#state = { ...taken(this.#state), finished: finished.slice(BLOCKS_A_FRAME) };
+    this.#state = { ...withoutFinished(this.#state), finished: finished.slice(BLOCKS_A_FRAME) };
     return [...urgent, ...blocks.flatMap((block) => blockRows(block, stdout, ANSWER))];
   }
 

@@ -16,14 +16,14 @@ type Ended = Pick<
   "status" | "exit_code" | "reason" | "session" | "turns" | "verified"
 >;
 
-interface Showing {
+interface DisplayOptions {
   readonly quiet: boolean;
   /** Number of candidates. */
   readonly count: number;
   readonly clock: Clock;
 }
 
-interface Going {
+interface RunningCandidate {
   readonly since: number;
   readonly turn: number;
   readonly call: string;
@@ -32,14 +32,14 @@ interface Going {
 /** Shows several candidates: a line for each that has ended and, on a terminal, the activity of the others. */
 export class AttemptLines {
   readonly #stream: Output;
-  readonly #showing: Showing;
+  readonly #options: DisplayOptions;
   readonly #live: LiveStatus;
-  readonly #going = new Map<number, Going>();
+  readonly #running = new Map<number, RunningCandidate>();
   #begun = false;
 
-  constructor(stream: Output, showing: Showing) {
+  constructor(stream: Output, showing: DisplayOptions) {
     this.#stream = stream;
-    this.#showing = showing;
+    this.#options = showing;
     const status = (now: number) => this.#status(now);
     this.#live = new LiveStatus(stream, showing.clock, showing.quiet ? undefined : status);
   }
@@ -48,18 +48,18 @@ export class AttemptLines {
     const { candidate, agent } = event;
     if (candidate === undefined || agent !== undefined) return;
     if (event.type === "run.started") this.#start(event, candidate);
-    const going = this.#going.get(candidate);
+    const going = this.#running.get(candidate);
     if (going === undefined) return;
-    if (event.type === "turn.started") this.#going.set(candidate, { ...going, turn: event.turn, call: "" });
+    if (event.type === "turn.started") this.#running.set(candidate, { ...going, turn: event.turn, call: "" });
     if (event.type === "call.proposed")
-      this.#going.set(candidate, { ...going, call: `${event.tool} ${targetOf(event.args)}` });
+      this.#running.set(candidate, { ...going, call: `${event.tool} ${targetOf(event.args)}` });
   }
 
   ended(candidate: number, green: boolean, ended: Ended): void {
-    const { since = this.#showing.clock.now() } = this.#going.get(candidate) ?? {};
-    this.#going.delete(candidate);
-    if (this.#showing.quiet) return;
-    const ms = this.#showing.clock.now() - since;
+    const { since = this.#options.clock.now() } = this.#running.get(candidate) ?? {};
+    this.#running.delete(candidate);
+    if (this.#options.quiet) return;
+    const ms = this.#options.clock.now() - since;
     this.#write(this.#lineOf(candidate, { ...ended, green, ms }));
   }
 
@@ -69,10 +69,10 @@ export class AttemptLines {
   }
 
   #start(event: Extract<AgentEvent, { readonly type: "run.started" }>, candidate: number): void {
-    this.#going.set(candidate, { since: this.#showing.clock.now(), turn: 0, call: "" });
-    if (this.#begun || this.#showing.quiet) return;
+    this.#running.set(candidate, { since: this.#options.clock.now(), turn: 0, call: "" });
+    if (this.#begun || this.#options.quiet) return;
     this.#begun = true;
-    const words = [`${this.#showing.count} candidates`, ...startedWords(event)]
+    const words = [`${this.#options.count} candidates`, ...startedWords(event)]
       .map(visibleLine)
       .join(mark("between", this.#stream));
     const rows = wrapped(words, widthOfStream(this.#stream));
@@ -89,7 +89,7 @@ export class AttemptLines {
         : (["red", "failed"] as const);
     const marked = mark(name, this.#stream);
     const cost = `${counted(turns, "turn")}, ${formatDuration(ms)}`;
-    const words = `${candidate} of ${this.#showing.count}  ${session}  ${cost}  ${howEnded(ended, green)}`;
+    const words = `${candidate} of ${this.#options.count}  ${session}  ${cost}  ${outcomeOf(ended, green)}`;
     const line = fitted(words, widthOfStream(this.#stream) - marked.length - 1);
     return `${styleText(colour, marked, { stream: this.#stream })} ${line}`;
   }
@@ -99,17 +99,17 @@ export class AttemptLines {
   }
 
   #status(now: number): Status | undefined {
-    if (this.#going.size === 0) return undefined;
-    const each = [...this.#going].map(([nth, { since, turn, call }]) => {
-      const doing = this.#going.size === 1 && call !== "" ? `: ${visibleLine(call)}` : "";
-      return `${nth} of ${this.#showing.count}, turn ${turn}${doing} (${seconds(now - since)})`;
+    if (this.#running.size === 0) return undefined;
+    const each = [...this.#running].map(([nth, { since, turn, call }]) => {
+      const doing = this.#running.size === 1 && call !== "" ? `: ${visibleLine(call)}` : "";
+      return `${nth} of ${this.#options.count}, turn ${turn}${doing} (${seconds(now - since)})`;
     });
     return { text: each.join(" · "), alarming: false };
   }
 }
 
 /** In one line: the result of the check, or how the candidate ended. */
-function howEnded({ status, exit_code, reason, verified }: Ended, green: boolean): string {
+function outcomeOf({ status, exit_code, reason, verified }: Ended, green: boolean): string {
   const [first = ""] = reason.split("\n", 1);
   if (green) return verified ? `passed ${verified.command}` : "done, without a check";
   if (exit_code === 0)

@@ -3,7 +3,7 @@ import { formatSize } from "../../core/text/bounds.ts";
 import { alignedRows } from "../tty/columns.ts";
 import { type Output, styleText } from "../tty/output.ts";
 
-interface Seen {
+interface TableContext {
   readonly now: number;
   /** Bytes in use by id, where known. */
   readonly memory: ReadonlyMap<string, number>;
@@ -12,13 +12,13 @@ interface Seen {
 const HEAD = ["ID", "MODE", "ISOLATION", "STATE", "AGE", "MEMORY", "OWNER", "WORKSPACE"];
 
 /** One line per box. The workspace comes last because only its length varies without limit. */
-export function boxTable(boxes: readonly ListedBox[], seen: Seen, stream: Output): string {
+export function boxTable(boxes: readonly ListedBox[], seen: TableContext, stream: Output): string {
   const rows = [HEAD, ...boxes.map((box) => cells(box, seen))];
   const [head = "", ...lines] = alignedRows(rows);
   return [styleText("bold", head, { stream }), ...lines, ""].join("\n");
 }
 
-const cells = (box: ListedBox, { now, memory }: Seen): readonly string[] => [
+const cells = (box: ListedBox, { now, memory }: TableContext): readonly string[] => [
   box.id.slice(0, 12),
   box.mode ?? "-",
   oneLine(box.isolation ?? "-"),

@@ -6,7 +6,7 @@ import { alignedRows } from "../tty/columns.ts";
 import { ageOf } from "./boxes-lines.ts";
 import { type Output, styleText } from "../tty/output.ts";
 
-interface Taken {
+interface RecipeLine {
   readonly what: string;
   readonly from: string;
 }
@@ -14,8 +14,8 @@ interface Taken {
 interface ShownRecipe {
   readonly kind: string;
   readonly file: string;
-  readonly taken: readonly Taken[];
-  readonly notTaken: readonly Taken[];
+  readonly taken: readonly RecipeLine[];
+  readonly notTaken: readonly RecipeLine[];
   readonly ignored: readonly string[];
 }
 
@@ -63,7 +63,7 @@ export function stepLine({ at, of, title }: Step, stream: Output): string {
   return `${styleText("dim", `${at}/${of}`, { stream })} ${visibleLine(title)}\n`;
 }
 
-interface Built {
+interface ShownBuild {
   readonly id: string;
   readonly versions: readonly string[];
   readonly seconds: number;
@@ -71,23 +71,23 @@ interface Built {
   readonly installed: Installed | null;
 }
 
-const NAMED = 5;
+const MAX_NAMED = 5;
 
-interface Pushed {
+interface ShownPush {
   readonly how: "kept" | "pushed";
   readonly image: string;
   readonly moved: number;
 }
 
-function pushedLine({ how, image, moved }: Pushed): string {
+function pushedLine({ how, image, moved }: ShownPush): string {
   const layers = moved === 1 ? "1 layer was sent" : `${moved} layers were sent`;
   return how === "kept" ? `  in the registry: ${image}` : `  pushed: ${image} (${layers})`;
 }
 
 export function builtLines(
-  record: Built,
+  record: ShownBuild,
   how: "kept" | "built",
-  { lost, pushed }: { readonly lost: readonly string[]; readonly pushed: Pushed | null },
+  { lost, pushed }: { readonly lost: readonly string[]; readonly pushed: ShownPush | null },
 ): string {
   return [
     how === "kept" ? `${record.id}  all of it is in place` : `${record.id}  built in ${record.seconds} s`,
@@ -96,19 +96,21 @@ export function builtLines(
     ...(pushed === null ? [] : [visibleLine(pushedLine(pushed))]),
     ...(lost.length === 0
       ? []
-      : [`  not kept, as it is in none of the environment's folders: ${firstOf(lost, NAMED, visibleLine)}`]),
+      : [
+          `  not kept, as it is in none of the environment's folders: ${firstOf(lost, MAX_NAMED, visibleLine)}`,
+        ]),
     "",
   ].join("\n");
 }
 
-const countLines = ({ installed }: Pick<Built, "installed">): readonly string[] =>
+const countLines = ({ installed }: Pick<ShownBuild, "installed">): readonly string[] =>
   installed === null || installed.total === 0
     ? []
     : [
         `  ${installedWords(installed)}: ${visibleLine(byEcosystem(installed.packages))}; harness env show lists them`,
       ];
 
-const LISTED = 100;
+const MAX_LISTED = 100;
 
 /** When it was built, its present state, and its contents. */
 export function standingLines(
@@ -124,9 +126,9 @@ export function standingLines(
     ...(note === undefined ? [] : [visibleLine(note)]),
     ...(installed === null ? [] : [installedWords(installed)]),
     ...packages
-      .slice(0, LISTED)
+      .slice(0, MAX_LISTED)
       .map(({ ecosystem, name, version }) => `  ${visibleLine(`${ecosystem} ${name} ${version}`)}`),
-    ...(packages.length > LISTED ? [`  and ${packages.length - LISTED} more: --json`] : []),
+    ...(packages.length > MAX_LISTED ? [`  and ${packages.length - MAX_LISTED} more: --json`] : []),
     "",
   ].join("\n");
 }

@@ -48,7 +48,7 @@ export function explanation(explained: Explained, stream: Output): string {
   const { decision, verdicts, effects, remedy } = explained;
   const telling = { explained, hints: new Set<string>(), stream };
   const told = partsOf(explained).flatMap((part) => partLines(part, telling));
-  const beside = decision.rules.filter((_, at) => isBeside(verdicts[at], decision));
+  const beside = decision.rules.filter((_, at) => isAllowedPart(verdicts[at], decision));
   return [
     verdictLine(decision, stream),
     "",
@@ -98,7 +98,7 @@ function partsOf({ decision, verdicts }: Explained): readonly Part[] {
   const parts: Part[] = [];
   for (const [at, rule] of decision.rules.entries()) {
     const verdict = verdicts[at] ?? decision.decision;
-    if (isBeside(verdict, decision)) continue;
+    if (isAllowedPart(verdict, decision)) continue;
     const last = parts.at(-1);
     const [from, to] = last?.span ?? [];
     if (last?.verdict === verdict && from === rule.span[0] && to === rule.span[1]) last.rules.push(rule);
@@ -108,17 +108,17 @@ function partsOf({ decision, verdicts }: Explained): readonly Part[] {
 }
 
 /** Rules that allow a part, if the whole is not allowed. */
-const isBeside = (verdict: Verdict | undefined, { decision }: Decision): boolean =>
+const isAllowedPart = (verdict: Verdict | undefined, { decision }: Decision): boolean =>
   verdict === "allow" && decision !== "allow";
 
-interface Telling {
+interface RuleContext {
   readonly explained: Explained;
   /** Hints already shown; each is shown once. */
   readonly hints: Set<string>;
   readonly stream: Output;
 }
 
-function partLines({ span, verdict, rules }: Part, telling: Telling): readonly string[] {
+function partLines({ span, verdict, rules }: Part, telling: RuleContext): readonly string[] {
   const { explained, stream } = telling;
   const beside = verdict === explained.decision.decision ? "" : ` (${verdict})`;
   return [
@@ -131,7 +131,7 @@ function partLines({ span, verdict, rules }: Part, telling: Telling): readonly s
   ];
 }
 
-function hintLines({ id }: MatchedRule, { explained, hints }: Telling): readonly string[] {
+function hintLines({ id }: MatchedRule, { explained, hints }: RuleContext): readonly string[] {
   const hint = explained.hintFor(id);
   if (hint === undefined || hints.has(hint)) return [];
   hints.add(hint);
@@ -198,7 +198,7 @@ function markedLine(text: string, span: Span, width: number): MarkedLine {
   const near = first === 0 && widthOf(cells.slice(0, to)) < width;
   const start = whole || near ? 0 : startOf(cells, from, width);
   const left = start + first === 0 ? "" : CUT;
-  const end = whole ? cells.length : forth(cells, start, width - left.length - CUT.length);
+  const end = whole ? cells.length : cellAfter(cells, start, width - left.length - CUT.length);
   const right = first + end === text.length ? "" : CUT;
   const marked = widthOf(cells.slice(from, Math.min(to, end)));
   return {
@@ -216,17 +216,17 @@ function markedLine(text: string, span: Span, width: number): MarkedLine {
 
 /** Where the shown part starts: some columns before the span, more if little follows it. */
 const startOf = (cells: readonly Cell[], from: number, width: number): number =>
-  Math.min(back(cells, from, BEFORE), back(cells, cells.length, width - CUT.length - 1));
+  Math.min(cellBefore(cells, from, BEFORE), cellBefore(cells, cells.length, width - CUT.length - 1));
 
 /** The cell this many columns earlier. */
-function back(cells: readonly Cell[], from: number, columns: number): number {
+function cellBefore(cells: readonly Cell[], from: number, columns: number): number {
   let at = from;
   for (let left = columns; at > 0 && left > 0; at -= 1) left -= cells[at - 1]?.columns ?? 0;
   return at;
 }
 
 /** The cell after the last one that fits in this many columns. */
-function forth(cells: readonly Cell[], from: number, columns: number): number {
+function cellAfter(cells: readonly Cell[], from: number, columns: number): number {
   let at = from;
   for (let left = columns; at < cells.length; at += 1) {
     left -= cells[at]?.columns ?? 0;

@@ -25,7 +25,7 @@ export function changedVerdict(changed: ChangedVerdict, stream: Output): string 
   ].join("\n");
 }
 
-interface Ended {
+interface CallEnd {
   readonly kind: string;
   readonly exit_code: number | null;
 }
@@ -33,8 +33,8 @@ interface Ended {
 interface ShownRerun {
   readonly command: string;
   readonly outcome: "same" | "differs" | "not run";
-  readonly then: Ended | null;
-  readonly now: Ended | null;
+  readonly then: CallEnd | null;
+  readonly now: CallEnd | null;
   readonly difference: {
     readonly line: number;
     readonly then: string | undefined;
@@ -53,8 +53,8 @@ export function rerunLines(rerun: ShownRerun, stream: Output): string {
     `${styleText(COLOURS[outcome], outcome.padEnd(8), { stream })} ${fitted(command, width - 9)}`,
   ];
   if (reason !== "") lines.push(`    ${visibleLine(reason)}`);
-  if (outcome === "differs" && words(then) !== words(now))
-    lines.push(`    then ${words(then)}, now ${words(now)}`);
+  if (outcome === "differs" && endWords(then) !== endWords(now))
+    lines.push(`    then ${endWords(then)}, now ${endWords(now)}`);
   if (difference !== null)
     lines.push(
       `    line ${difference.line} then: ${fitted(difference.then ?? "(no such line)", width - 24)}`,
@@ -80,7 +80,7 @@ export function replayedEnd({ request, outcome, then, now, reason }: ShownEnd, s
   return `${styleText(COLOURS[outcome], outcome.padEnd(8), { stream })} end of request ${request}: ${ends}\n${why}`;
 }
 
-const words = (ended: Ended | null): string =>
+const endWords = (ended: CallEnd | null): string =>
   ended === null ? "nothing" : `${ended.kind}${ended.exit_code === null ? "" : ` (exit ${ended.exit_code})`}`;
 
 interface ShownManifest {

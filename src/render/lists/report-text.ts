@@ -49,7 +49,7 @@ export function reportText(report: Report, stream: Output): string {
   for (const [at, run] of runs.entries()) runText(run, `run ${at + 1} of ${runs.length}`, page);
   if (runs.length === 0) page.line("no run of it was kept");
   page.heading("audit");
-  page.line(page.said(auditWords(report)));
+  page.line(page.coloured(auditWords(report)));
   if (report.bundle !== undefined) bundleText(report.bundle, page);
   return page.text;
 }
@@ -95,7 +95,7 @@ function refusalsText({ refusals }: RunReport, page: Page): void {
   for (const { tool, target, decision, rule, reason } of refusals) {
     page.line(`  ${fitted(`${tool}  ${target}`, page.width - 2)}`);
     const who = decision === "deny" ? "denied" : "asked, and not let run";
-    page.line(`    ${page.said({ tone: "bad", text: `${who}: ${reason} (${rule})` })}`);
+    page.line(`    ${page.coloured({ tone: "bad", text: `${who}: ${reason} (${rule})` })}`);
   }
 }
 
@@ -150,7 +150,7 @@ function endText(run: RunReport, page: Page): void {
   page.heading("came to");
   const reason = end === null || end.reason === "" ? "" : `: ${end.reason}`;
   const exit = end === null ? "" : ` (exit ${end.exit_code})`;
-  page.line(`  ${page.said({ ...statusWords(run), text: `${statusWords(run).text}${exit}${reason}` })}`);
+  page.line(`  ${page.coloured({ ...statusWords(run), text: `${statusWords(run).text}${exit}${reason}` })}`);
   if (end === null) return;
   const { cost } = end.usage;
   const words = [
@@ -208,7 +208,7 @@ function callText(call: CallReport, page: Page, indent: string): string {
   const room =
     page.width - indent.length - words.reduce((sum, { text }) => sum + text.length + 2, time.length);
   const what = fitted(`${call.tool} ${targetOf(call.args)}`.trim(), Math.max(24, room));
-  return `${indent}${what}  ${words.map((word) => page.said(word)).join("  ")}${page.dim(time)}`;
+  return `${indent}${what}  ${words.map((word) => page.coloured(word)).join("  ")}${page.dim(time)}`;
 }
 
 const COLOURS = { good: "green", bad: "red", held: "yellow", plain: "dim" } as const satisfies Record<
@@ -253,7 +253,7 @@ class Page {
     return this.dim(texts.join(this.mark("between")));
   }
 
-  said({ tone, text }: Worded): string {
+  coloured({ tone, text }: Worded): string {
     return styleText(COLOURS[tone], visibleLine(text), { stream: this.#stream });
   }
 }

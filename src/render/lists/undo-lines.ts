@@ -8,7 +8,7 @@ interface Side {
   readonly kind: string;
 }
 
-interface UndoTold {
+interface ShownUndo {
   readonly session: string;
   /** The step to which the undo goes back; 0: the beginning. */
   readonly target: number;
@@ -27,7 +27,7 @@ interface UndonePath {
 }
 
 /** Leaves out folders that only had their permissions changed temporarily. */
-export const undonePaths = ({ ops, merged }: Pick<UndoTold, "ops" | "merged">): readonly UndonePath[] =>
+export const undonePaths = ({ ops, merged }: Pick<ShownUndo, "ops" | "merged">): readonly UndonePath[] =>
   ops
     .filter(({ from, to }) => from !== to)
     .map(({ path, from, to }) => ({ path, action: actionOf(from, to, merged.includes(path)) }));
@@ -41,7 +41,7 @@ function actionOf(from: Side | null, to: Side | null, merged: boolean): UndonePa
 const name = (path: string): string => (path === "" ? "." : visibleLine(path.toWellFormed()));
 
 /** What was (or would be) undone, what was not and why, and what to type next. */
-export function undoText(told: UndoTold, stream: Output): string {
+export function undoText(told: ShownUndo, stream: Output): string {
   const { session, target, redo, dryRun, done, refused, left } = told;
   const bold = (text: string): string => styleText("bold", text, { stream });
   const shown = undonePaths(told);
@@ -83,7 +83,7 @@ interface AppliedSide {
   readonly kind: string;
 }
 
-export interface AppliedTold {
+export interface ShownApply {
   readonly session: string;
   readonly ops: readonly {
     readonly path: string;
@@ -107,7 +107,7 @@ interface AppliedPath {
 }
 
 /** Leaves out folders that only have their permissions changed temporarily. */
-export const appliedPaths = ({ ops, merged }: Pick<AppliedTold, "ops" | "merged">): readonly AppliedPath[] =>
+export const appliedPaths = ({ ops, merged }: Pick<ShownApply, "ops" | "merged">): readonly AppliedPath[] =>
   ops
     .filter(({ from, to }) => from !== to)
     .map(({ path, from, to }) => ({ path, action: applyActionOf(from, to, merged.includes(path)) }));
@@ -125,7 +125,7 @@ function applyActionOf(
 const appliedName = (path: string): string => visibleLine(path.toWellFormed());
 
 /** What was (or would be) moved into the workspace, what was not and why, and what to type next. */
-export function appliedText(told: AppliedTold, stream: Output): string {
+export function appliedText(told: ShownApply, stream: Output): string {
   const { session, done, whole, refused, left, handoff, blocked } = told;
   const red = (text: string): string => styleText("red", text, { stream });
   const shown = appliedPaths(told);
@@ -147,7 +147,7 @@ export function appliedText(told: AppliedTold, stream: Output): string {
   ].join("\n");
 }
 
-interface End extends Pick<AppliedTold, "session" | "done" | "whole" | "blocked"> {
+interface End extends Pick<ShownApply, "session" | "done" | "whole" | "blocked"> {
   readonly count: number;
   readonly refused: number;
 }

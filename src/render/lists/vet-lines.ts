@@ -54,14 +54,14 @@ const NOTHING = {
   ran: "Nothing was found, neither in its files nor in what its commands did.",
 } as const;
 
-const headLines = (text: string, verdict: Verdict, { stream, width }: Where): readonly string[] =>
+const headLines = (text: string, verdict: Verdict, { stream, width }: TextArea): readonly string[] =>
   wrappedKeeping(text, width).map((line) => styleText(["bold", COLOURS[verdict]], line, { stream }));
 
-const dimLines = (text: string, { stream, width }: Where): readonly string[] =>
+const dimLines = (text: string, { stream, width }: TextArea): readonly string[] =>
   wrapped(text, width).map((line) => styleText("dim", line, { stream }));
 
 /** Puts as many facts on a line as fit. */
-function factLines(facts: readonly string[], at: Where): readonly string[] {
+function factLines(facts: readonly string[], at: TextArea): readonly string[] {
   const lines: string[] = [];
   for (const fact of facts) {
     const longer = lines.length === 0 ? fact : `${lines.at(-1)}${mark("between", at.stream)}${fact}`;
@@ -76,7 +76,7 @@ const wrappedKeeping = (text: string, width: number): readonly string[] =>
   widthOf(cellsOf(text)) <= width ? [text] : wrapped(text, width);
 
 /** The text with its source dimmed behind it, or on a line of its own if both do not fit. */
-function withAside(text: string, aside: string, { stream, width }: Where): readonly string[] {
+function withAside(text: string, aside: string, { stream, width }: TextArea): readonly string[] {
   const lines = wrapped(text, width - INDENT).map((line) => `  ${line}`);
   const last = lines.at(-1) ?? "";
   if (widthOf(cellsOf(`${last}  ${aside}`)) <= width)
@@ -87,7 +87,7 @@ function withAside(text: string, aside: string, { stream, width }: Where): reado
   ];
 }
 
-interface Where {
+interface TextArea {
   readonly stream: Output;
   readonly width: number;
 }
@@ -95,7 +95,7 @@ interface Where {
 function findingLines(
   weight: Weight,
   findings: readonly Finding[],
-  { stream, width, steps }: Where & { readonly steps: readonly VetStep[] },
+  { stream, width, steps }: TextArea & { readonly steps: readonly VetStep[] },
 ): readonly string[] {
   const own = findings.filter((finding) => finding.weight === weight);
   if (own.length === 0) return [];
@@ -120,7 +120,7 @@ function findingLines(
 
 const INDENT = 4;
 
-function stepLines(steps: readonly VetStep[], at: Where): readonly string[] {
+function stepLines(steps: readonly VetStep[], at: TextArea): readonly string[] {
   if (steps.length === 0) return [];
   const head = styleText("bold", "Commands", { stream: at.stream });
   return [
@@ -134,7 +134,7 @@ function stepLines(steps: readonly VetStep[], at: Where): readonly string[] {
   ];
 }
 
-const unseenLines = (unseen: readonly string[], where: Where): readonly string[] =>
+const unseenLines = (unseen: readonly string[], where: TextArea): readonly string[] =>
   listLines("Not seen", unseen, where);
 
 /** What is new in the second report; only that decides. */
@@ -164,7 +164,7 @@ export function comparisonText(told: VetComparison, stream: Output): string {
     .join("\n\n");
 }
 
-function listLines(head: string, texts: readonly string[], { stream, width }: Where): readonly string[] {
+function listLines(head: string, texts: readonly string[], { stream, width }: TextArea): readonly string[] {
   if (texts.length === 0) return [];
   return [
     styleText("bold", head, { stream }),

@@ -129,22 +129,22 @@ function inlineText(text: string, whole: boolean, stream: Output): Inline {
     if (mark === -1) return { shown: shown + rest, rest: "" };
     shown += rest.slice(0, mark);
     rest = rest.slice(mark);
-    const set = setText(rest, stream);
+    const set = styledText(rest, stream);
     const held = set === undefined ? mayClose(rest) : set.length === rest.length;
     if (held && !whole) return { shown, rest };
-    const { words, length } = set ?? literal(rest);
+    const { words, length } = set ?? unstyledMark(rest);
     shown += words;
     rest = rest.slice(length);
   }
 }
 
-interface SetText {
+interface StyledText {
   readonly words: string;
   /** Length of the source text that it replaces. */
   readonly length: number;
 }
 
-function setText(text: string, stream: Output): SetText | undefined {
+function styledText(text: string, stream: Output): StyledText | undefined {
   const code = CODE.exec(text);
   if (code?.[2] !== undefined && code[2] !== "")
     return { words: styleText("cyan", code[2], { stream }), length: code[0].length };
@@ -159,7 +159,7 @@ function setText(text: string, stream: Output): SetText | undefined {
 /** A single star, or two before a blank, are ordinary text. */
 const mayClose = (text: string): boolean => text.startsWith("`") || /^\*(?:$|\*(?:$|\S))/.test(text);
 
-function literal(text: string): SetText {
+function unstyledMark(text: string): StyledText {
   const words = /^(?:`+|\*+)/.exec(text)?.[0] ?? "";
   return { words, length: words.length };
 }

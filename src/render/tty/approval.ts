@@ -9,7 +9,7 @@ const INDENT = "    ";
 /** Most columns of the quoted part beside a rule's reason. */
 const QUOTED = 60;
 
-type Shown = Pick<
+type ShownQuestion = Pick<
   Question,
   | "tool"
   | "text"
@@ -31,7 +31,7 @@ const HEIGHT = 24;
 /** Fewest rows of a page. */
 const MIN_PAGE = 5;
 /** Rows for a page's own question and for the text above it. */
-const BESIDE = 4;
+const OTHER_ROWS = 4;
 
 interface ApprovalPages {
   /** Shown one after the other before the question is asked. */
@@ -41,7 +41,7 @@ interface ApprovalPages {
 }
 
 /** A question to a person, screen by screen: everything that would run, why it is asked about, and what it can do. */
-export function approvalPages(question: Shown, stream: Output, beside = BESIDE): ApprovalPages {
+export function approvalPages(question: ShownQuestion, stream: Output, beside = OTHER_ROWS): ApprovalPages {
   const rows = questionRows(question, stream);
   const height = Math.max(MIN_PAGE, (stream.rows || HEIGHT) - beside);
   const whole = rows.length <= MAX_ROWS;
@@ -64,7 +64,7 @@ const tooLong = (count: number, stream: Output): string =>
 export const moreQuestion = (page: number, count: number, stream: Output): string =>
   `${styleText("bold", `page ${page} of ${count}`, { stream })}: Enter shows the next, n refuses `;
 
-export interface Offered {
+export interface OfferedAnswers {
   readonly grants: boolean;
   readonly edits: boolean;
   /** The person has seen all of it on the screen. */
@@ -76,7 +76,7 @@ export function answersTo({
   grants,
   edits,
   whole,
-}: Offered): readonly (readonly [key: string, does: string])[] {
+}: OfferedAnswers): readonly (readonly [key: string, does: string])[] {
   const yes = grants
     ? ([
         ["y", "runs it as it is"],
@@ -97,10 +97,10 @@ export function answersTo({
   ];
 }
 
-export const asksFor = ({ whole }: Offered): string => (whole ? "run it?" : "refuse it?");
+export const asksFor = ({ whole }: OfferedAnswers): string => (whole ? "run it?" : "refuse it?");
 
 /** The available answers, followed by the question. */
-export function answersText(offered: Offered, stream: Output): string {
+export function answersText(offered: OfferedAnswers, stream: Output): string {
   const lasts = (key: string): boolean => offered.grants && (key === "g" || key === "s");
   const [first = "", ...all] = answersTo(offered).map(
     ([key, does]) => `${key} ${does}${lasts(key) ? "," : ";"}`,
@@ -111,7 +111,7 @@ export function answersText(offered: Offered, stream: Output): string {
 }
 
 /** Everything that is shown to a person before the answers. */
-export function questionRows(question: Shown, stream: Output): readonly string[] {
+export function questionRows(question: ShownQuestion, stream: Output): readonly string[] {
   const { tool, mode, writes, decision, folder, shown, effects = [], grants = [], network } = question;
   const what = writes && shown !== undefined ? "wants to write" : "wants to run";
   const width = widthOfStream(stream);
@@ -121,7 +121,7 @@ export function questionRows(question: Shown, stream: Output): readonly string[]
     ...where,
     ...textRows(question, stream),
     ...shownRows(question, stream),
-    ...asksOf(question).flatMap((rule) => ruleRows(rule, question, stream)),
+    ...askingRules(question).flatMap((rule) => ruleRows(rule, question, stream)),
     ...effectRows(effects, width),
     ...wrapped(decision.contained ? CONTAINED : NOT_CONTAINED, width),
     ...(grants.length > 0
@@ -154,13 +154,13 @@ const grantedWith = (grants: readonly string[]): string =>
   );
 
 /** Rules that allow are not a reason to ask; their effects are listed with all others. */
-const asksOf = ({ asks, decision }: Shown): readonly MatchedRule[] => asks ?? decision.rules;
+const askingRules = ({ asks, decision }: ShownQuestion): readonly MatchedRule[] => asks ?? decision.rules;
 
-function textRows(question: Shown, stream: Output): readonly string[] {
+function textRows(question: ShownQuestion, stream: Output): readonly string[] {
   const gutter = mark("quoted", stream);
   const width = widthOfStream(stream) - gutter.length;
   const { text } = question;
-  const inside = insideOf(text, asksOf(question));
+  const inside = isInRule(text, askingRules(question));
   const rows: string[] = [];
   let start = 0;
   for (const line of text.split("\n")) {
@@ -181,7 +181,7 @@ function textRows(question: Shown, stream: Output): readonly string[] {
 }
 
 /** What would be written, or the input of a tool. */
-function shownRows({ shown = "", writes }: Shown, stream: Output): readonly string[] {
+function shownRows({ shown = "", writes }: ShownQuestion, stream: Output): readonly string[] {
   if (shown === "") return [];
   return shown
     .split("\n")
@@ -207,12 +207,16 @@ function marksBelow(row: readonly Cell[], inside: (index: number) => boolean): s
 }
 
 /** Whether a rule concerns only a part of the text; marking the whole text would say nothing. */
-function insideOf(text: string, rules: readonly MatchedRule[]): (at: number) => boolean {
+function isInRule(text: string, rules: readonly MatchedRule[]): (at: number) => boolean {
   const spans = rules.map(({ span }) => span).filter(([from, to]) => from > 0 || to < text.trimEnd().length);
   return (at) => spans.some(([from, to]) => at >= from && at < to);
 }
 
-function ruleRows({ id, reason, span }: MatchedRule, { text }: Shown, stream: Output): readonly string[] {
+function ruleRows(
+  { id, reason, span }: MatchedRule,
+  { text }: ShownQuestion,
+  stream: Output,
+): readonly string[] {
   const width = widthOfStream(stream);
   const part = text.slice(...span);
   const quoted =

@@ -36,10 +36,10 @@ export function callLine(call: ShownCall, ended: Ended, stream: Output, indent =
   const marked = mark(name, stream);
   const tool = fitted(call.tool, MAX_TOOL_NAME);
   const ending = endingOf(call, ended);
-  const beside = besideOf(call, ended);
+  const beside = suffixOf(call, ended);
   const width = widthOfStream(stream);
   const room = width - columns(`${indent}${marked} ${tool} ${beside}`);
-  const { target, below } = parted(call.target, ending, room);
+  const { target, below } = dividedLine(call.target, ending, room);
   const first = [
     `${indent}${styleText(colour, marked, { stream })}`,
     styleText("bold", tool, { stream }),
@@ -58,7 +58,7 @@ const BELOW = "    ";
 const columns = (text: string): number => widthOf(cellsOf(text));
 
 /** Divides a line between target and result; the target may take up to half of it. */
-function parted(
+function dividedLine(
   whole: string,
   ending: string,
   room: number,
@@ -70,7 +70,7 @@ function parted(
 }
 
 /** Who allowed the call if the policy asked, and how long it took if it ran. */
-function besideOf({ decided }: ShownCall, { kind, ms }: Ended): string {
+function suffixOf({ decided }: ShownCall, { kind, ms }: Ended): string {
   const by = decided?.runs === true && decided.by !== "nobody" ? BY[decided.by] : "";
   const time = kind === "denied" || kind === "invalid" ? "" : formatDuration(ms);
   return [by, time].map((word) => (word === "" ? "" : `  ${word}`)).join("");
@@ -114,14 +114,14 @@ function denialOf(decided: Decided | undefined): string | undefined {
 }
 
 /** Arguments that describe a call, the most telling first. */
-const TELLING = ["command", "job", "task", "pattern", "query", "prompt", "title", "path", "id"];
+const DESCRIBING_KEYS = ["command", "job", "task", "pattern", "query", "prompt", "title", "path", "id"];
 const PATCHED = /^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ (?:b\/)?)(\S.*)$/gm;
 
 /** The target of a call, raw and uncut, so it must not be written to a terminal as it is. */
 export function targetOf(args: Readonly<Record<string, unknown>>): string {
   const patch = args["patch"];
   if (typeof patch === "string") return [...patch.matchAll(PATCHED)].map(([, name]) => name).join(", ");
-  const told = TELLING.map((key) => args[key]).filter((value) => typeof value === "string");
+  const told = DESCRIBING_KEYS.map((key) => args[key]).filter((value) => typeof value === "string");
   const values = told.length > 0 ? told : Object.values(args).filter((value) => typeof value === "string");
   return values.slice(0, 2).join("  ");
 }

@@ -90,22 +90,22 @@ export function fitted(text: string, width: number): string {
       ? text
       : `${text.slice(0, MAX_MEASURED / 2)}${CUT}${text.slice(-MAX_MEASURED / 2)}`;
   const cells = cellsOf(visible(short).replaceAll("\n", "\u240A").replaceAll("\t", " "));
-  if (widthOf(cells) <= width) return shown(cells);
-  const head = taken(cells, Math.ceil((width - 1) / 2));
-  const tail = taken(cells.toReversed(), width - 1 - widthOf(head)).toReversed();
+  if (widthOf(cells) <= width) return textOf(cells);
+  const head = fittingCells(cells, Math.ceil((width - 1) / 2));
+  const tail = fittingCells(cells.toReversed(), width - 1 - widthOf(head)).toReversed();
   // A cell without columns belongs to the character before it: the second half of a flag, an accent.
   const begins = tail.findIndex(({ columns }) => columns > 0);
   const whole = begins === -1 ? [] : tail.slice(begins);
-  return `${shown(head)}${CUT}${shown(whole)}`;
+  return `${textOf(head)}${CUT}${textOf(whole)}`;
 }
 
-function taken(cells: readonly Cell[], width: number): readonly Cell[] {
+function fittingCells(cells: readonly Cell[], width: number): readonly Cell[] {
   let left = width;
   const end = cells.findIndex(({ columns }) => (left -= columns) < 0);
   return end === -1 ? cells : cells.slice(0, end);
 }
 
-const shown = (cells: readonly Cell[]): string => cells.map((cell) => cell.shown).join("");
+const textOf = (cells: readonly Cell[]): string => cells.map((cell) => cell.shown).join("");
 
 /** Wraps a text into lines of at most `width` columns, at blanks if possible. Each word is measured once. */
 export function wrapped(text: string, width: number): readonly string[] {
@@ -115,11 +115,11 @@ export function wrapped(text: string, width: number): readonly string[] {
   for (const word of withoutEmojiParts(visible(text)).split(/\s+/u))
     for (const piece of rowsOf(cellsOf(word), width)) {
       const own = widthOf(piece);
-      if (line === "") [line, columns] = [shown(piece), own];
-      else if (columns + 1 + own <= width) [line, columns] = [`${line} ${shown(piece)}`, columns + 1 + own];
+      if (line === "") [line, columns] = [textOf(piece), own];
+      else if (columns + 1 + own <= width) [line, columns] = [`${line} ${textOf(piece)}`, columns + 1 + own];
       else {
         lines.push(line);
-        [line, columns] = [shown(piece), own];
+        [line, columns] = [textOf(piece), own];
       }
     }
   return line === "" ? lines : [...lines, line];
@@ -132,7 +132,7 @@ const MAX_LABEL = 24;
  * Wraps a row that is too long; further lines are indented to the text after the row's label (which ends with two
  * blanks), or as far as the row itself.
  */
-export function belowItself(row: string, width: number): readonly string[] {
+export function wrappedRow(row: string, width: number): readonly string[] {
   const label = /^ *(?:\S+(?: \S+){0,3} {2,})?/.exec(row)?.[0] ?? "";
   const head = label.length <= Math.min(MAX_LABEL, width / 2) ? label : "";
   return wrapped(row.slice(head.length), width - head.length).map(

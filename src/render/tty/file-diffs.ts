@@ -18,9 +18,11 @@ export function pipedPatch(files: readonly FileDiff[]): {
   readonly left: readonly string[];
 } {
   const lines = files.flatMap((file) =>
-    fits(file) ? patchLines(file) : linesOf(file).map((line) => (line.startsWith("# ") ? line : `# ${line}`)),
+    isTamePatch(file)
+      ? patchLines(file)
+      : linesOf(file).map((line) => (line.startsWith("# ") ? line : `# ${line}`)),
   );
-  const left = files.filter((file) => !fits(file) && !isFolder(file)).map(({ path }) => path);
+  const left = files.filter((file) => !isTamePatch(file) && !isFolder(file)).map(({ path }) => path);
   return { text: lines.map((line) => `${line}\n`).join(""), left };
 }
 
@@ -49,7 +51,7 @@ const isTame = ({ lines }: FileDiff): boolean =>
   lines === null ||
   lines.hunks.every((hunk) => hunk.lines.every((line) => line.isWellFormed() && tameLine(line) === line));
 
-const fits = (file: FileDiff): boolean => isPatch(file) && isTame(file);
+const isTamePatch = (file: FileDiff): boolean => isPatch(file) && isTame(file);
 
 const patchLines = (file: FileDiff): readonly string[] => [...headOf(file), ...hunksOf(file, (line) => line)];
 
@@ -70,7 +72,7 @@ function headOf(file: FileDiff): readonly string[] {
 
 function bodyOf(file: FileDiff): readonly string[] {
   const { before, after, change, lines } = file;
-  const said = remarks(before, after, change);
+  const said = commentsOn(before, after, change);
   if (lines !== null) return [...said, ...hunksOf(file, visible)];
   const [a, b] = sidesOf(file);
   return [...said, `Binary files ${a} and ${b} differ`];
@@ -93,7 +95,7 @@ function hunksOf(file: FileDiff, print: (line: string) => string): readonly stri
 }
 
 /** A description of changes that git's diff format cannot express. */
-function remarks(
+function commentsOn(
   before: FileSide | null,
   after: FileSide | null,
   change: FileDiff["change"],

@@ -9,7 +9,7 @@ import { styleText as styledByNode } from "node:util";
 import { visible, visibleStream, withoutEmojiParts } from "../../core/text/visible.ts";
 
 /** Created on first use: many commands style nothing, and loading node:crypto takes a tenth of the start. */
-class Key {
+class RandomMark {
   #text: string | undefined;
 
   mark(what: string): string {
@@ -28,7 +28,7 @@ class Key {
   }
 }
 
-const key = new Key();
+const key = new RandomMark();
 
 /** Cursor moves and modes that our own lines use. */
 const MOVES = {
@@ -74,12 +74,12 @@ const FRAMES =
   /\r\n|[\r\n]|\u001B\[(?:(?:\d{1,3}(?:;\d{1,3}){0,9})?m|\d{0,4}(?:;\d{0,4})?[ABCDEFGH]|[0-2]?[JK]|\?(?:25|2026)[hl])/;
 
 /** Text written by a library: only the allowed sequences keep their effect. */
-function only(allowed: RegExp, text: string): string {
+function onlyAllowed(allowed: RegExp, text: string): string {
   const parts = text.split(new RegExp(`(${allowed.source})`));
   return parts.map((part, at) => (at % 2 === 1 ? part : visible(part))).join("");
 }
 
-type Heard = "resize" | "reader-left" | "error" | "drain";
+type OutputEvent = "resize" | "reader-left" | "error" | "drain";
 
 export interface ProgramOutput {
   readonly write: (bytes: Uint8Array) => Promise<void> | void;
@@ -224,7 +224,7 @@ export class Output {
     return open === "" ? undefined : [keyedCodes(open), keyedCodes(close)];
   }
 
-  on(event: Heard, listener: () => void): () => void {
+  on(event: OutputEvent, listener: () => void): () => void {
     this.#stream.on(event, listener);
     return () => void this.#stream.removeListener(event, listener);
   }
@@ -272,7 +272,7 @@ export class Output {
     const filtered = new Writable({
       decodeStrings: false,
       write: (chunk: string | Buffer, _encoding, done) => {
-        this.#raw(this.#fitting(only(allowed, String(chunk))));
+        this.#raw(this.#fitting(onlyAllowed(allowed, String(chunk))));
         done();
       },
     });
@@ -289,7 +289,7 @@ export class Output {
     const write = (chunk: string | Uint8Array, ...more: readonly unknown[]): boolean => {
       const text = typeof chunk === "string" ? chunk : Buffer.from(chunk).toString();
       const done = more.find((each) => typeof each === "function") as (() => void) | undefined;
-      return this.#put(this.#fitting(only(COLOURS, text)), done);
+      return this.#put(this.#fitting(onlyAllowed(COLOURS, text)), done);
     };
     Object.assign(this.#stream, { write });
   }
@@ -318,7 +318,7 @@ const SCREEN_RESET =
 export const stdout = new Output(process.stdout);
 export const stderr = new Output(process.stderr);
 
-interface Wishes {
+interface PlainConditions {
   /** From `--plain` or the setting. */
   readonly plain: boolean;
   readonly isTTY: boolean;
@@ -326,7 +326,7 @@ interface Wishes {
 }
 
 /** A terminal that cannot move its cursor needs plain output. A pipe has no cursor. */
-export const isPlainWanted = ({ plain, isTTY, env }: Wishes): boolean =>
+export const isPlainWanted = ({ plain, isTTY, env }: PlainConditions): boolean =>
   plain || (isTTY && env["TERM"] === "dumb");
 
 /** Makes both streams plain, before anything is shown, so that all output has the same form. */

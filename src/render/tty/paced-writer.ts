@@ -28,7 +28,7 @@ interface Bounds {
 }
 
 /** Options for one text: its own bound within the shared room. */
-interface Wish {
+interface WriteOptions {
   readonly room?: number;
   readonly needed?: boolean;
 }
@@ -44,7 +44,7 @@ export class PacedWriter {
   readonly #bounds: Bounds;
   #held: string[] = [];
   #size = 0;
-  #leftOut = 0;
+  #dropped = 0;
   #frame = Number.NEGATIVE_INFINITY;
   #writes = 0;
   #paused = 0;
@@ -63,12 +63,12 @@ export class PacedWriter {
   }
 
   /** `needed`: the text is kept even if there is no room. */
-  write(text: string, { room = this.#bounds.room, needed = false }: Wish = {}): void {
+  write(text: string, { room = this.#bounds.room, needed = false }: WriteOptions = {}): void {
     if (text === "") return;
-    if (!this.waits && this.#inFrame() < AT_ONCE) return this.#put(text);
-    if (!needed && this.#size + text.length > room) this.#leftOut += 1;
+    if (!this.waits && this.#writesInFrame() < AT_ONCE) return this.#put(text);
+    if (!needed && this.#size + text.length > room) this.#dropped += 1;
     else {
-      this.#tellLeftOut();
+      this.#reportDropped();
       this.#held.push(text);
       this.#size += text.length;
     }
@@ -92,7 +92,7 @@ export class PacedWriter {
     this.#flush();
   }
 
-  #inFrame(): number {
+  #writesInFrame(): number {
     const now = this.#clock.now();
     if (now - this.#frame >= FRAME_MS) {
       this.#frame = now;
@@ -108,21 +108,21 @@ export class PacedWriter {
   #flush(): void {
     this.#stopFrame?.();
     this.#stopFrame = undefined;
-    this.#tellLeftOut();
+    this.#reportDropped();
     const text = this.#held.join("");
     this.#held = [];
     this.#size = 0;
     if (text !== "") this.#put(text);
   }
 
-  #tellLeftOut(): void {
-    if (this.#leftOut === 0) return;
-    this.#held.push(this.#bounds.leftOut(this.#leftOut));
-    this.#leftOut = 0;
+  #reportDropped(): void {
+    if (this.#dropped === 0) return;
+    this.#held.push(this.#bounds.leftOut(this.#dropped));
+    this.#dropped = 0;
   }
 
   #put(text: string): void {
-    this.#inFrame();
+    this.#writesInFrame();
     this.#writes += 1;
     if (this.#stream.write(text)) return;
     this.#stopWaiting = this.#stream.on("drain", () => {

@@ -17,7 +17,7 @@ export interface Advance {
   readonly steady?: boolean;
 }
 
-interface ProgressWish {
+interface ProgressOptions {
   readonly what: string;
   readonly quiet: boolean;
   /** The caller reports the end in its own words. */
@@ -40,25 +40,25 @@ const MOST_NOW = 60;
  */
 export class ProgressLine {
   readonly #stream: Output;
-  readonly #wish: ProgressWish;
+  readonly #options: ProgressOptions;
   readonly #clock: Clock;
   readonly #live: LiveStatus;
   readonly #began: number;
   #pace = new Pace();
   #at: Advance = {};
-  #saysStart: (() => void) | undefined;
-  #startIsSaid = false;
+  #cancelStartLine: (() => void) | undefined;
+  #startIsWritten = false;
   #ended = false;
 
-  constructor(stream: Output, wish: ProgressWish) {
+  constructor(stream: Output, wish: ProgressOptions) {
     this.#stream = stream;
-    this.#wish = wish;
+    this.#options = wish;
     this.#clock = wish.clock ?? systemClock;
     this.#began = this.#clock.now();
     this.#live = new LiveStatus(stream, this.#clock, wish.quiet ? undefined : (now) => this.#status(now));
     if (wish.quiet) return;
     if (stream.redraws) this.#live.start();
-    else this.#saysStart = this.#clock.every(WORTH_A_LINE_MS, () => this.#start());
+    else this.#cancelStartLine = this.#clock.every(WORTH_A_LINE_MS, () => this.#start());
   }
 
   readonly take = (advance: Advance): void => {
@@ -91,13 +91,15 @@ export class ProgressLine {
   }
 
   end(): void {
-    this.#saysStart?.();
+    this.#cancelStartLine?.();
     this.#live.stop();
-    if (!this.#startIsSaid || this.#ended || this.#wish.endIsTold === true) return;
+    if (!this.#startIsWritten || this.#ended || this.#options.endIsTold === true) return;
     this.#ended = true;
     const { done, total } = this.#at;
     const far = done === undefined || total === undefined ? "" : ` (${this.#counted(done, total)})`;
-    this.#stream.write(`${this.#wish.what}: ended after ${seconds(this.#clock.now() - this.#began)}${far}\n`);
+    this.#stream.write(
+      `${this.#options.what}: ended after ${seconds(this.#clock.now() - this.#began)}${far}\n`,
+    );
   }
 
   [Symbol.dispose](): void {
@@ -105,13 +107,13 @@ export class ProgressLine {
   }
 
   #start(): void {
-    this.#saysStart?.();
-    this.#startIsSaid = true;
-    this.#stream.write(`${this.#wish.what} …\n`);
+    this.#cancelStartLine?.();
+    this.#startIsWritten = true;
+    this.#stream.write(`${this.#options.what} …\n`);
   }
 
   #status(now: number): Status {
-    const { what } = this.#wish;
+    const { what } = this.#options;
     const { done, total, now: doing = "" } = this.#at;
     const right = now - this.#began < LONG_MS ? [] : [seconds(now - this.#began)];
     if (done === undefined || total === undefined)
@@ -122,7 +124,7 @@ export class ProgressLine {
       text: `${what}${bar} ${Math.floor(share * 100)} %`,
       beside: [
         ` ${this.#counted(done, total)}`,
-        ...this.#rest(total - done),
+        ...this.#speedAndTimeLeft(total - done),
         ...(doing === "" ? [] : [`  ${fitted(doing, MOST_NOW)}`]),
       ],
       alarming: false,
@@ -136,7 +138,7 @@ export class ProgressLine {
     return `${done} of ${total} ${unit}`;
   }
 
-  #rest(left: number): readonly string[] {
+  #speedAndTimeLeft(left: number): readonly string[] {
     const { steady = true, unit } = this.#at;
     const rate = this.#pace.perSecond;
     if (!steady || rate === null || left <= 0) return [];
@@ -156,14 +158,14 @@ function progressBar(share: number): string {
 const STRETCH_MS = 1500;
 const ALIKE = 2;
 
-interface Mark {
+interface Sample {
   readonly done: number;
   readonly at: number;
 }
 
 /** The speed of work. Ignores everything done before the first look or before the speed was steady. */
 export class Pace {
-  #mark: Mark | undefined;
+  #mark: Sample | undefined;
   #rates: readonly number[] = [];
 
   /** `at`: milliseconds of any monotonic clock. */

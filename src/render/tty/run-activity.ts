@@ -12,14 +12,14 @@ class RunCounts {
   #tokens = 0;
   #cost: number | null = 0;
   /** The run has started and not ended. */
-  goes = false;
+  isRunning = false;
 
   take(event: AgentEvent): void {
     if (event.type === "run.started" && event.agent === undefined) {
       this.#most = event.max_turns;
-      this.goes = true;
+      this.isRunning = true;
     }
-    if (event.type === "run.finished") this.goes = false;
+    if (event.type === "run.finished") this.isRunning = false;
     if (event.type === "turn.started" && event.agent === undefined) this.#turn = event.turn;
     if (event.type !== "model.finished" && event.type !== "model.aside") return;
     const { prompt_tokens, completion_tokens, cost } = event.usage;
@@ -32,7 +32,7 @@ class RunCounts {
     if (this.#turn === 0) return [];
     const most = this.#most === undefined ? "" : ` of ${this.#most}`;
     const turn = `turn ${this.#turn}${most}`;
-    const tokens = this.#tokens === 0 ? "" : ` · ${short(this.#tokens)} tokens`;
+    const tokens = this.#tokens === 0 ? "" : ` · ${shortCount(this.#tokens)} tokens`;
     const cost = this.#cost === null || this.#cost === 0 ? "" : ` · cost ${costText(this.#cost)}`;
     return [turn + tokens + cost, turn + tokens, turn, turn.replace(" of ", "/")];
   }
@@ -41,7 +41,7 @@ class RunCounts {
 const costText = (cost: number): string => cost.toLocaleString("en-US", { maximumSignificantDigits: 2 });
 
 /** 940, 12.4k, 1.2M. */
-function short(count: number): string {
+function shortCount(count: number): string {
   if (count < 1000) return String(count);
   return count < 999_950 ? `${(count / 1000).toFixed(1)}k` : `${(count / 1_000_000).toFixed(1)}M`;
 }
@@ -60,7 +60,7 @@ const STUCK_MS = 60_000;
 
 /** Tracks from events what a run is waiting for. The activity that started last is shown. */
 export class Activities {
-  readonly #going = new Map<string, Activity>();
+  readonly #running = new Map<string, Activity>();
   readonly #answerIsSeen: boolean;
   /** One per agent, because each has its own conversation. */
   readonly #paces = new Map<string, ModelPace>();
@@ -90,14 +90,14 @@ export class Activities {
       case "model.waiting":
         return this.#begin(model, { kind: "model", words: "waiting for", since: now + event.ms });
       case "compaction":
-        this.#going.delete(model);
+        this.#running.delete(model);
         if (event.status === "started")
           this.#begin(model, { kind: "summary", words: "summarising older turns", since: now });
         return;
       case "model.finished":
       case "model.failed":
       case "rolled_back":
-        this.#going.delete(model);
+        this.#running.delete(model);
         return;
       case "check.started":
         return this.#begin("check", {
@@ -106,34 +106,34 @@ export class Activities {
           since: now,
         });
       case "check.ended":
-        this.#going.delete("check");
+        this.#running.delete("check");
         return;
       case "call.decided":
         if (event.runs)
           this.#begin(callKey(event), { kind: "call", words: `running ${callWords}`, since: now });
         return;
       case "call.ended":
-        this.#going.delete(callKey(event));
+        this.#running.delete(callKey(event));
         return;
       case "run.finished":
-        this.#going.clear();
+        this.#running.clear();
         return;
       default:
     }
   }
 
   status(now: number): Status | undefined {
-    const [key, last] = [...this.#going].at(-1) ?? ["", undefined];
+    const [key, last] = [...this.#running].at(-1) ?? ["", undefined];
     const right = this.#answerIsSeen ? [] : this.#counts.words();
     // A status that comes and goes is distracting; the chat has its own status below.
     if (last === undefined)
-      return this.#answerIsSeen || !this.#counts.goes ? undefined : { text: "", alarming: false, right };
+      return this.#answerIsSeen || !this.#counts.isRunning ? undefined : { text: "", alarming: false, right };
     const { kind, since, words } = last;
     if (now < since)
       return { text: `asking ${this.#model} again in ${seconds(since - now)}`, alarming: false, right };
     if (this.#answerIsSeen && (now - since < SHORT_MS || words === "answering")) return undefined;
     if (kind === "model") return { ...this.#ofModel(last, now, this.#paces.get(key)), right };
-    const others = [...this.#going.values()].filter((one) => one.kind === "call").length - 1;
+    const others = [...this.#running.values()].filter((one) => one.kind === "call").length - 1;
     const beside = kind === "call" && others > 0 ? ` (and ${others} more)` : "";
     return { text: `${words}${beside}${time(now - since)}`, alarming: false, right };
   }
@@ -175,13 +175,13 @@ export class Activities {
   }
 
   #begin(key: string, activity: Omit<Activity, "heard">): void {
-    this.#going.delete(key);
-    this.#going.set(key, { ...activity, heard: activity.since });
+    this.#running.delete(key);
+    this.#running.set(key, { ...activity, heard: activity.since });
   }
 
   #heard(key: string, words: string, now: number): void {
-    const activity = this.#going.get(key);
-    if (activity !== undefined) this.#going.set(key, { ...activity, heard: now, words });
+    const activity = this.#running.get(key);
+    if (activity !== undefined) this.#running.set(key, { ...activity, heard: now, words });
   }
 }
 

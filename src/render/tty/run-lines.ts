@@ -14,7 +14,7 @@ import { type Output, styleText } from "./output.ts";
 import type { Clock } from "./paced-writer.ts";
 import { Activities, callKey } from "./run-activity.ts";
 
-interface Showing {
+interface DisplayOptions {
   /** Show errors only. */
   readonly quiet: boolean;
   /** The chat streams the model's answer on the same terminal; it receives each event after this class. */
@@ -27,7 +27,7 @@ const INDENT = "    ";
 /** Shows a run as lines: each call and its result and, on a terminal, a live line with what the run is waiting for. */
 export class RunLines {
   readonly #stream: Output;
-  readonly #showing: Showing;
+  readonly #options: DisplayOptions;
   readonly #activities: Activities;
   readonly #live: LiveStatus;
   readonly #calls = new Map<string, ShownCall>();
@@ -39,9 +39,9 @@ export class RunLines {
   #agent: string | undefined;
   #paused = 0;
 
-  constructor(stream: Output, showing: Showing) {
+  constructor(stream: Output, showing: DisplayOptions) {
     this.#stream = stream;
-    this.#showing = showing;
+    this.#options = showing;
     const activities = new Activities(showing.answerIsSeen);
     this.#activities = activities;
     const status = (now: number) => activities.status(now);
@@ -88,7 +88,7 @@ export class RunLines {
 
   #textOf(event: AgentEvent): string {
     const indent = event.agent === undefined ? "" : INDENT;
-    if (this.#showing.quiet)
+    if (this.#options.quiet)
       return event.type === "model.failed" ? eventLine(event, this.#stream, indent) : "";
     if (event.type === "call.ended") {
       const call = this.#calls.get(callKey(event)) ?? { tool: "?", target: "", decided: undefined };
@@ -103,13 +103,13 @@ export class RunLines {
       return planLines(event.steps, before, this.#stream);
     }
     if (event.type === "model.finished")
-      return event.calls === 0 ? "" : saidLines(event.text, this.#stream, indent);
+      return event.calls === 0 ? "" : replyLines(event.text, this.#stream, indent);
     return eventLine(event, this.#stream, indent);
   }
 
   /** Events that the chat shows in its own way. */
   #isSeen({ type, agent }: AgentEvent): boolean {
-    if (!this.#showing.answerIsSeen) return false;
+    if (!this.#options.answerIsSeen) return false;
     return (
       type === "run.started" || type === "rolled_back" || (type === "model.finished" && agent === undefined)
     );
@@ -130,7 +130,7 @@ export class RunLines {
   #follow(event: AgentEvent): void {
     const call = "call" in event && event.type !== "hook" ? this.#calls.get(callKey(event)) : undefined;
     const callWords = call === undefined ? "" : wordsOf(call);
-    this.#activities.take(event, { now: this.#showing.clock.now(), callWords });
+    this.#activities.take(event, { now: this.#options.clock.now(), callWords });
   }
 }
 
@@ -164,7 +164,7 @@ export function eventLine(event: AgentEvent, stream: Output, indent = ""): strin
         .map((row) => `${indent}${row}`)
         .join("\n");
     case "approval":
-      return dim(`${indent}${saidWords(event)}`);
+      return dim(`${indent}${approvalWords(event)}`);
     case "task":
       return taskLine(event, stream, indent);
     case "check.ended":
@@ -232,7 +232,7 @@ function checkLine(event: Of<"check.ended">, stream: Output, indent: string): st
 const MAX_CHECK_LINES = 6;
 
 /** The first lines of what the model says beside its calls. */
-function saidLines(text: string, stream: Output, indent = ""): string {
+function replyLines(text: string, stream: Output, indent = ""): string {
   const all = lines(text.trim(), stream, indent);
   const more = all.length - MAX_SAID;
   return [...all.slice(0, MAX_SAID), ...(more > 0 ? [`${indent}… ${more} more lines`] : [])].join("\n");
@@ -297,7 +297,7 @@ function missedWords({ kind, tool, nearest }: Of<"call.missed">): string {
   }
 }
 
-const saidWords = ({ said, by, text, edited }: Of<"approval">): string =>
+const approvalWords = ({ said, by, text, edited }: Of<"approval">): string =>
   visibleLine(
     edited === undefined
       ? `${by} said ${said === "deny" ? "no" : `yes (${said})`} to: ${text}`
@@ -306,7 +306,7 @@ const saidWords = ({ said, by, text, edited }: Of<"approval">): string =>
 
 const tokens = (count: number | null): string => (count === null ? "?" : formatCount(count));
 
-interface Telling {
+interface LineStyles {
   readonly dim: (text: string) => string;
   readonly told: (name: "warning", text: string) => string;
 }
@@ -314,7 +314,7 @@ interface Telling {
 function compactionLine(
   { status, before, after, reason }: Of<"compaction">,
   stream: Output,
-  { dim, told }: Telling,
+  { dim, told }: LineStyles,
 ): string {
   const sizes = `about ${tokens(before)} -> ${tokens(after)} tokens`;
   switch (status) {

@@ -13,7 +13,7 @@ import { type Output, styleText } from "./output.ts";
 
 type Finished = Extract<AgentEvent, { readonly type: "run.finished" }>;
 
-interface About {
+interface SummaryContext {
   /** Duration of the whole run. */
   readonly ms: number;
   /** Only refusals, and the outcome unless it is good and has nothing to tell. */
@@ -32,11 +32,11 @@ const LABEL = 10;
 const MAX_PATHS = 12;
 
 /** The last lines of a run: what changed, what was refused, what it cost, how it ended, what to type next. */
-export function runSummary(event: Finished, about: About, stream: Output): string {
+export function runSummary(event: Finished, about: SummaryContext, stream: Output): string {
   const { ms, quiet, changes } = about;
   const width = widthOfStream(stream) - LABEL;
   const refused = event.denials.flatMap((denial) => refusedRows(denial, width));
-  const { said, next } = partedNext(event.reason);
+  const { said, next } = splitNext(event.reason);
   const status = statusRows({ ...event, reason: said }, width, stream);
   const looks = handoffRows(event, { width, quiet, stream });
   const moved = movedRows(event);
@@ -90,7 +90,7 @@ function changedRows({ changes, tool_calls }: Finished, width: number, stream: O
   const all = counts.added + counts.modified + counts.deleted;
   const more = all - Math.min(paths.length, MAX_PATHS);
   return [
-    ...wrapped(all === 0 ? "no file" : inWords(counts), width),
+    ...wrapped(all === 0 ? "no file" : countsInWords(counts), width),
     ...paths.slice(0, MAX_PATHS).map((path) => fitted(path, width)),
     ...(more > 0 ? [`${more} more: harness diff`] : []),
     ...(ignored > 0 ? [`and ${counted(ignored, "ignored file")}`] : []),
@@ -98,7 +98,7 @@ function changedRows({ changes, tool_calls }: Finished, width: number, stream: O
   ];
 }
 
-const inWords = (counts: ReturnType<typeof countsOf>): string =>
+const countsInWords = (counts: ReturnType<typeof countsOf>): string =>
   Object.entries(counts)
     .flatMap(([word, count]) => (count === 0 ? [] : [`${count} ${word}`]))
     .join(", ");
@@ -221,7 +221,7 @@ const STATUS_WORDS: Readonly<Record<RunStatus, string>> = {
 };
 
 /** Splits a reason into its statement and the next step; the latter is empty if there is none. */
-export function partedNext(reason: string): { readonly said: string; readonly next: string } {
+export function splitNext(reason: string): { readonly said: string; readonly next: string } {
   const at = reason.lastIndexOf(NEXT);
   return at < 0
     ? { said: reason, next: "" }
@@ -243,11 +243,11 @@ function statusRows(
   );
 }
 
-const FURTHER = { here: "undo", waiting: "apply" } as const;
+const NEXT_COMMANDS = { here: "undo", waiting: "apply" } as const;
 
 function nextRows(
   { status, session, changes }: Finished,
-  { changes: where, isUnchosen = false }: About,
+  { changes: where, isUnchosen = false }: SummaryContext,
 ): readonly string[] {
   const changed =
     changes !== null && changes.added.length + changes.modified.length + changes.deleted.length > 0;
@@ -260,7 +260,7 @@ function nextRows(
   return [
     first[status] ?? "",
     ...(changed && where !== "gone"
-      ? [`harness diff ${session}`, `harness ${FURTHER[where]} ${session}`]
+      ? [`harness diff ${session}`, `harness ${NEXT_COMMANDS[where]} ${session}`]
       : []),
     where === "gone" ? `harness run "…"` : `harness run --continue "…"`,
     `harness sessions show ${session}`,

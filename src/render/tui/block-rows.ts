@@ -50,7 +50,7 @@ export function blockRows(block: Block, stream: Output, answerRows: AnswerRows):
   const width = widthOfStream(stream);
   switch (block.kind) {
     case "said":
-      return ["", ...saidRows(block.text, stream)];
+      return ["", ...messageRows(block.text, stream)];
     case "answer": {
       const rows = answerRows(block.text.replace(/^\s*\n/, "").trimEnd(), width - 1);
       return ["", ...rows];
@@ -74,7 +74,7 @@ const linesIn = (text: string): readonly string[] => (text === "" ? [] : text.re
 const MAX_SAID = 12;
 
 /** The person's message, distinct from the answer. */
-function saidRows(text: string, stream: Output): readonly string[] {
+function messageRows(text: string, stream: Output): readonly string[] {
   const room = widthOfStream(stream) - 3;
   const rows = plainRows(text, room);
   const more = rows.length - MAX_SAID;
@@ -130,13 +130,13 @@ function bodyRows(call: EndedCall, stream: Output): readonly string[] {
   const { tool, ended } = call;
   if (ended.kind === "denied" || ended.kind === "invalid") return [];
   const diff = ended.kind === "ok" ? changedLines(call) : [];
-  if (diff.length > 0) return quoted(diff, { most: MAX_DIFF, from: "start" }, stream);
+  if (diff.length > 0) return quotedRows(diff, { most: MAX_DIFF, from: "start" }, stream);
   if (ended.kind === "ok" && tool !== "bash" && tool !== "task") return [];
   const most = ended.kind === "ok" ? LAST.ok : LAST.other;
   const said = outputLines(ended.text);
   // The line above already shows this.
   if (said.length === 1 && ended.reason !== undefined && said[0]?.includes(ended.reason) === true) return [];
-  return quoted(said, { most, from: "end" }, stream);
+  return quotedRows(said, { most, from: "end" }, stream);
 }
 
 const outputLines = (text: string): readonly string[] => {
@@ -150,22 +150,22 @@ interface Part {
 }
 
 /** One row per line; what does not fit is in the complete output. */
-function quoted(lines: readonly string[], { most, from }: Part, stream: Output): readonly string[] {
+function quotedRows(lines: readonly string[], { most, from }: Part, stream: Output): readonly string[] {
   const width = widthOfStream(stream) - BAR.length - 1;
   const kept = from === "end" ? lines.slice(-most) : lines.slice(0, most);
   const more = lines.length - kept.length;
-  const rows = kept.map((line) => styleText("dim", BAR, { stream }) + painted(line, width, stream, from));
+  const rows = kept.map((line) => styleText("dim", BAR, { stream }) + paintedRow(line, width, stream, from));
   const rest = `${BAR}… ${counted(more, "more line")} (Ctrl-O shows all)`;
   const note = more > 0 ? [styleText("dim", fitted(rest, width + BAR.length), { stream })] : [];
   return from === "end" ? [...note, ...rows] : [...rows, ...note];
 }
 
-function painted(line: string, width: number, stream: Output, from: Part["from"]): string {
+function paintedRow(line: string, width: number, stream: Output, from: Part["from"]): string {
   const shown = fitted(line, width);
-  return from === "start" ? diffPainted(line, shown, stream) : styleText("dim", shown, { stream });
+  return from === "start" ? paintedDiffRow(line, shown, stream) : styleText("dim", shown, { stream });
 }
 
-function diffPainted(line: string, shown: string, stream: Output): string {
+function paintedDiffRow(line: string, shown: string, stream: Output): string {
   if (line.startsWith("+")) return styleText("green", shown, { stream });
   if (line.startsWith("-")) return styleText("red", shown, { stream });
   return line.startsWith("@@") ? styleText("cyan", shown, { stream }) : shown;
@@ -226,7 +226,8 @@ function wholeRows(call: EndedCall, stream: Output): readonly string[] {
   const head = `${visibleLine(call.tool)}  ${fitted(call.target, Math.max(10, width - call.tool.length - 12))}`;
   const paint = (line: string, at: number): readonly string[] =>
     plainRows(visible(line), width - BAR.length - 1).map(
-      (row) => styleText("dim", BAR, { stream }) + (at < diff.length ? diffPainted(line, row, stream) : row),
+      (row) =>
+        styleText("dim", BAR, { stream }) + (at < diff.length ? paintedDiffRow(line, row, stream) : row),
     );
   return [
     "",

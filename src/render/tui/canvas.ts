@@ -14,7 +14,7 @@ interface Item {
   readonly text: string;
 }
 
-interface Shown extends Frame {
+interface ChatView extends Frame {
   readonly items: readonly Item[];
 }
 
@@ -68,12 +68,12 @@ export class Canvas {
   }
 
   /** For use after others have written: the old frame stays where it is, and the next one is drawn below. */
-  lose(): void {
+  abandon(): void {
     const instance = this.#instance;
     if (instance === undefined) return;
     this.#instance = undefined;
     this.#items = [];
-    Object.assign(this.#stream ?? {}, { write: swallowed });
+    Object.assign(this.#stream ?? {}, { write: discardWrite });
     instance.unmount();
     this.#stream?.destroy();
   }
@@ -106,14 +106,14 @@ export class Canvas {
 }
 
 /** Discards what a lost frame still writes. */
-function swallowed(...given: readonly unknown[]): boolean {
+function discardWrite(...given: readonly unknown[]): boolean {
   const done = given.find((each) => typeof each === "function") as (() => void) | undefined;
   if (done !== undefined) setImmediate(done);
   return true;
 }
 
 /** The finished rows above, and the frame. */
-function Chat({ items, rows, cursor }: Shown): ReactElement {
+function Chat({ items, rows, cursor }: ChatView): ReactElement {
   const { setCursorPosition } = useCursor();
   setCursorPosition(cursor === undefined ? undefined : { ...cursor });
   return createElement(

@@ -40,10 +40,10 @@ export interface FrameView {
   readonly answerable: boolean;
   /** Shown below the input. */
   readonly hints: readonly string[];
-  readonly foot: Foot;
+  readonly foot: FooterFacts;
 }
 
-interface Foot {
+interface FooterFacts {
   readonly model: string;
   readonly mode: string;
   readonly window: number | undefined;
@@ -229,10 +229,10 @@ function footRows({ state, foot, asking }: FrameView, width: number, stream: Out
       ? []
       : [
           window === undefined
-            ? `${short(context)} in context`
-            : `${Math.min(999, Math.round((100 * context) / window))} % of ${short(window)}`,
+            ? `${shortCount(context)} in context`
+            : `${Math.min(999, Math.round((100 * context) / window))} % of ${shortCount(window)}`,
         ]),
-    ...(spent.tokens === 0 ? [] : [`${short(spent.tokens)} tokens`]),
+    ...(spent.tokens === 0 ? [] : [`${shortCount(spent.tokens)} tokens`]),
     ...(spent.cost === null || spent.cost === 0 ? [] : [`cost ${spent.cost.toPrecision(2)}`]),
     hasBox ? "box open" : "no box yet",
   ];
@@ -245,7 +245,7 @@ function footRows({ state, foot, asking }: FrameView, width: number, stream: Out
   return [styleText("dim", `  ${row}`, { stream })];
 }
 
-const short = (count: number): string =>
+const shortCount = (count: number): string =>
   count < 1000
     ? String(count)
     : count < 100_000

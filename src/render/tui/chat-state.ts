@@ -78,7 +78,7 @@ export const NEW_CHAT: ChatState = {
 const MAX_OUTPUTS = 50;
 
 /** The state of the display after an event. */
-export function reduced(state: ChatState, event: AgentEvent): ChatState {
+export function afterEvent(state: ChatState, event: AgentEvent): ChatState {
   const isMain = event.agent === undefined;
   switch (event.type) {
     case "text":
@@ -88,9 +88,9 @@ export function reduced(state: ChatState, event: AgentEvent): ChatState {
       return isMain && event.tokens !== undefined ? { ...next, context: event.tokens } : next;
     }
     case "model.finished":
-      return counted(isMain ? withoutAnswer(state) : state, event);
+      return withUsage(isMain ? withoutAnswer(state) : state, event);
     case "model.aside":
-      return counted(state, event);
+      return withUsage(state, event);
     case "call.proposed":
       return withCall(isMain ? withoutAnswer(state) : state, event);
     case "call.decided":
@@ -112,12 +112,12 @@ export function reduced(state: ChatState, event: AgentEvent): ChatState {
     case "run.finished":
       return finishedRun(state, event);
     default:
-      return othersOf(state, event);
+      return withOtherEvent(state, event);
   }
 }
 
 /** Shown by a line of their own, as in a run. */
-const TOLD: ReadonlySet<AgentEvent["type"]> = new Set([
+const SHOWN_AS_LINES: ReadonlySet<AgentEvent["type"]> = new Set([
   "intent",
   "model.waiting",
   "model.failed",
@@ -130,8 +130,8 @@ const TOLD: ReadonlySet<AgentEvent["type"]> = new Set([
   "compaction",
 ]);
 
-function othersOf(state: ChatState, event: AgentEvent): ChatState {
-  if (!TOLD.has(event.type)) return event.type === "rolled_back" ? withoutAnswer(state) : state;
+function withOtherEvent(state: ChatState, event: AgentEvent): ChatState {
+  if (!SHOWN_AS_LINES.has(event.type)) return event.type === "rolled_back" ? withoutAnswer(state) : state;
   const ends = event.type === "model.waiting" || event.type === "model.failed";
   return withBlock(ends && event.agent === undefined ? withoutAnswer(state) : state, {
     kind: "event",
@@ -145,7 +145,7 @@ export const withBlock = (state: ChatState, block: Block): ChatState => ({
 });
 
 /** Drops the finished blocks, which have been shown. */
-export const taken = (state: ChatState): ChatState =>
+export const withoutFinished = (state: ChatState): ChatState =>
   state.finished.length === 0 ? state : { ...state, finished: [] };
 
 /** Reads each piece once, however long the reply is. */
@@ -164,7 +164,7 @@ function withText(state: ChatState, text: string): ChatState {
       if (body !== "") paragraphs.push(body);
       body = "";
     } else {
-      fence = fenceBehind(fence, line);
+      fence = fenceAfter(fence, line);
       body += `${line}\n`;
     }
     line = "";
@@ -184,7 +184,7 @@ function withText(state: ChatState, text: string): ChatState {
 const FENCE = /^ {0,12}(`{3,20}|~{3,20})([^`]{0,200})$/;
 
 /** The open fence after this line. */
-function fenceBehind(open: string | undefined, line: string): string | undefined {
+function fenceAfter(open: string | undefined, line: string): string | undefined {
   const [, mark, words = ""] = FENCE.exec(line.slice(0, 240)) ?? [];
   if (mark === undefined) return open;
   if (open === undefined) return mark;
@@ -199,7 +199,10 @@ function withoutAnswer(state: ChatState): ChatState {
   return { ...withBlock(state, { kind: "answer", text, first: !begun }), answer: NO_ANSWER };
 }
 
-function counted(state: ChatState, { usage, ...event }: Of<"model.finished"> | Of<"model.aside">): ChatState {
+function withUsage(
+  state: ChatState,
+  { usage, ...event }: Of<"model.finished"> | Of<"model.aside">,
+): ChatState {
   const { prompt_tokens: prompt, completion_tokens: completion, cost } = usage;
   const { spent } = state;
   const sum = {

@@ -44,7 +44,7 @@ interface Search {
   readonly before: EditorState;
 }
 
-export type Did =
+export type KeyEffect =
   | { readonly kind: "nothing" }
   | { readonly kind: "submit"; readonly text: string }
   /** Tab; `filled` inserts the chosen completion. */
@@ -59,7 +59,7 @@ export type Did =
 
 export interface Pressed {
   readonly state: EditorState;
-  readonly did: Did;
+  readonly did: KeyEffect;
 }
 
 /** Most texts that Up brings back. */
@@ -85,7 +85,10 @@ export function newEditor(width: number, history: readonly string[] = []): Edito
   };
 }
 
-export const resized = (state: EditorState, width: number): EditorState => ({ ...other(state), width });
+export const resized = (state: EditorState, width: number): EditorState => ({
+  ...withOtherKey(state),
+  width,
+});
 
 /** Replaces the text between `from` and the cursor. */
 export const filled = (state: EditorState, from: number, text: string): EditorState =>
@@ -97,17 +100,17 @@ export function withText(state: EditorState, text: string): EditorState {
   return edited({ ...state, pastes }, { from: 0, to: state.text.length, by });
 }
 
-const NOTHING: Did = { kind: "nothing" };
-const quiet = (state: EditorState): Pressed => ({ state, did: NOTHING });
+const NO_EFFECT: KeyEffect = { kind: "nothing" };
+const onlyState = (state: EditorState): Pressed => ({ state, did: NO_EFFECT });
 
 export function press(state: EditorState, key: Key): Pressed {
   if (state.search !== undefined) return searching(state, state.search, key);
-  if (key.kind === "text") return quiet(inserted(state, inert(key.text), "typed"));
-  if (key.kind === "paste") return quiet(pasted(state, key.text));
-  return KEYS.get(key.name)?.(state) ?? quiet(state);
+  if (key.kind === "text") return onlyState(inserted(state, inert(key.text), "typed"));
+  if (key.kind === "paste") return onlyState(pasted(state, key.text));
+  return KEYS.get(key.name)?.(state) ?? onlyState(state);
 }
 
-const other = (state: EditorState): EditorState => ({ ...state, last: "other" });
+const withOtherKey = (state: EditorState): EditorState => ({ ...state, last: "other" });
 
 interface Edit {
   readonly from: number;
@@ -142,7 +145,7 @@ function pasted(state: EditorState, paste: string): EditorState {
   return inserted({ ...state, pastes }, text);
 }
 
-const moved = (state: EditorState, cursor: number): EditorState => ({ ...other(state), cursor });
+const moved = (state: EditorState, cursor: number): EditorState => ({ ...withOtherKey(state), cursor });
 
 /** Cuts from the cursor to `to`, in either direction; consecutive cuts come back as one text. */
 function killed(state: EditorState, to: number): EditorState {
@@ -160,7 +163,7 @@ function killed(state: EditorState, to: number): EditorState {
   return { ...next, killed: cut === "" ? state.killed : kept };
 }
 
-const erased = (state: EditorState, to: number): EditorState =>
+const withErased = (state: EditorState, to: number): EditorState =>
   edited(state, { from: Math.min(state.cursor, to), to: Math.max(state.cursor, to), by: "" });
 
 const lineStart = ({ text, cursor }: EditorState): number =>
@@ -204,12 +207,12 @@ function wordEnd({ text, cursor }: EditorState): number {
 
 function undone(state: EditorState): EditorState {
   const before = state.undo.at(-1);
-  if (before === undefined) return other(state);
-  return { ...other(state), ...before, undo: state.undo.slice(0, -1) };
+  if (before === undefined) return withOtherKey(state);
+  return { ...withOtherKey(state), ...before, undo: state.undo.slice(0, -1) };
 }
 
 /** One row up or down; beyond the first and the last row, the history follows. */
-function climbed(state: EditorState, by: -1 | 1): EditorState {
+function movedByRow(state: EditorState, by: -1 | 1): EditorState {
   const goal = state.last === "climbed" ? state.goal : columnAt(state, state.width);
   const cursor = rowBeside(state, state.width, by, goal);
   if (cursor !== undefined) return { ...state, cursor, goal, last: "climbed" };
@@ -225,7 +228,7 @@ function recalled(state: EditorState, at: number): EditorState | undefined {
     known === undefined
       ? folded(state.history[at] ?? "", state.pastes)
       : { text: known, pastes: state.pastes };
-  return { ...other(state), text, pastes, left, at, cursor: text.length, undo: [] };
+  return { ...withOtherKey(state), text, pastes, left, at, cursor: text.length, undo: [] };
 }
 
 /** A backslash at the end of a line continues the text on the next line. */
@@ -235,13 +238,13 @@ function entered(state: EditorState): Pressed {
   const { text, cursor } = state;
   const line = text.slice(lineStart(state), cursor);
   if (cursor === lineEnd(state) && GOES_ON.test(line))
-    return quiet(edited(state, { from: cursor - 1, to: cursor, by: "\n" }));
+    return onlyState(edited(state, { from: cursor - 1, to: cursor, by: "\n" }));
   return submitted(state);
 }
 
 function submitted(state: EditorState): Pressed {
   const text = expanded(state.text, state.pastes);
-  if (text.trim() === "") return quiet(other(state));
+  if (text.trim() === "") return onlyState(withOtherKey(state));
   const { width, killed, aside } = state;
   // A cut token would mean nothing without its paste.
   const kept = { killed: expanded(killed, state.pastes), aside };
@@ -256,7 +259,7 @@ function remembered(history: readonly string[], text: string): readonly string[]
   return /^\s/.test(text) || text === history.at(-1) ? history : [...history, text];
 }
 
-function interrupted(state: EditorState): Pressed {
+function clearedByInterrupt(state: EditorState): Pressed {
   const empty = state.text === "";
   const cleared = edited(state, { from: 0, to: state.text.length, by: "" });
   return {
@@ -273,39 +276,41 @@ function putAside(state: EditorState): EditorState {
     return { ...cleared, aside, at: state.history.length, left: new Map() };
   }
   const back = state.aside.at(-1);
-  return back === undefined ? other(state) : withText({ ...state, aside: state.aside.slice(0, -1) }, back);
+  return back === undefined
+    ? withOtherKey(state)
+    : withText({ ...state, aside: state.aside.slice(0, -1) }, back);
 }
 
 const searchFrom = (state: EditorState): EditorState => ({
-  ...other(state),
+  ...withOtherKey(state),
   search: { query: "", found: undefined, before: state },
 });
 
 function searching(state: EditorState, search: Search, key: Key): Pressed {
   if (key.kind === "text" || key.kind === "paste")
-    return quiet(looked(state, search, search.query + inert(key.text).replaceAll("\n", " ")));
+    return onlyState(searchedBack(state, search, search.query + inert(key.text).replaceAll("\n", " ")));
   switch (key.name) {
     case "ctrl+r":
-      return quiet(looked(state, search, search.query, (search.found ?? state.history.length) - 1));
+      return onlyState(searchedBack(state, search, search.query, (search.found ?? state.history.length) - 1));
     case "ctrl+s":
-      return quiet(lookedOn(state, search));
+      return onlyState(searchedForward(state, search));
     case "backspace":
-      return quiet(
-        looked(state, search, search.query.slice(0, boundaryBefore(search.query, search.query.length))),
+      return onlyState(
+        searchedBack(state, search, search.query.slice(0, boundaryBefore(search.query, search.query.length))),
       );
     case "escape":
     case "ctrl+g":
     case "ctrl+c":
-      return quiet(other(search.before));
+      return onlyState(withOtherKey(search.before));
     default: {
       const taken = { ...state, search: undefined };
-      return key.name === "enter" ? quiet(taken) : press(taken, key);
+      return key.name === "enter" ? onlyState(taken) : press(taken, key);
     }
   }
 }
 
 /** The newest entry that contains the query, at index `from` or older; if there is none, the shown text stays. */
-function looked(
+function searchedBack(
   state: EditorState,
   search: Search,
   query: string,
@@ -324,13 +329,13 @@ function looked(
 }
 
 /** Finds the next newer match. */
-function lookedOn(state: EditorState, search: Search): EditorState {
+function searchedForward(state: EditorState, search: Search): EditorState {
   const wanted = search.query.toLowerCase();
   const from = (search.found ?? state.history.length) + 1;
   const younger = state.history.findIndex(
     (each, at) => at >= from && wanted !== "" && each.toLowerCase().includes(wanted),
   );
-  return younger === -1 ? state : looked(state, search, search.query, younger);
+  return younger === -1 ? state : searchedBack(state, search, search.query, younger);
 }
 
 /** Entries passed during a search do not count as edited. */
@@ -338,25 +343,25 @@ const beforeSearch = ({ before }: Search) => ({ text: before.text, at: before.at
 
 type Action = (state: EditorState) => Pressed;
 
-const plain =
+const stateAction =
   (change: (state: EditorState) => EditorState): Action =>
   (state) =>
-    quiet(change(state));
+    onlyState(change(state));
 
-const newLine = plain((state) => inserted(state, "\n"));
-const toStart = plain((state) => moved(state, lineStart(state)));
-const toEnd = plain((state) => moved(state, lineEnd(state)));
-const left = plain((state) => moved(state, boundaryBefore(state.text, state.cursor)));
-const right = plain((state) => moved(state, boundaryAfter(state.text, state.cursor)));
-const wordLeft = plain((state) => moved(state, wordStart(state)));
-const wordRight = plain((state) => moved(state, wordEnd(state)));
-const up = plain((state) => climbed(state, -1));
-const down = plain((state) => climbed(state, 1));
-const backspace = plain((state) => erased(state, boundaryBefore(state.text, state.cursor)));
-const erase = plain((state) => erased(state, boundaryAfter(state.text, state.cursor)));
-const cutWord = plain((state) => killed(state, wordStart(state)));
-const cutNextWord = plain((state) => killed(state, wordEnd(state)));
-const undo = plain(undone);
+const newLine = stateAction((state) => inserted(state, "\n"));
+const toStart = stateAction((state) => moved(state, lineStart(state)));
+const toEnd = stateAction((state) => moved(state, lineEnd(state)));
+const left = stateAction((state) => moved(state, boundaryBefore(state.text, state.cursor)));
+const right = stateAction((state) => moved(state, boundaryAfter(state.text, state.cursor)));
+const wordLeft = stateAction((state) => moved(state, wordStart(state)));
+const wordRight = stateAction((state) => moved(state, wordEnd(state)));
+const up = stateAction((state) => movedByRow(state, -1));
+const down = stateAction((state) => movedByRow(state, 1));
+const backspace = stateAction((state) => withErased(state, boundaryBefore(state.text, state.cursor)));
+const erase = stateAction((state) => withErased(state, boundaryAfter(state.text, state.cursor)));
+const cutWord = stateAction((state) => killed(state, wordStart(state)));
+const cutNextWord = stateAction((state) => killed(state, wordEnd(state)));
+const undo = stateAction(undone);
 
 const KEYS: ReadonlyMap<string, Action> = new Map<string, Action>([
   ["enter", entered],
@@ -364,9 +369,9 @@ const KEYS: ReadonlyMap<string, Action> = new Map<string, Action>([
   ["shift+enter", newLine],
   ["ctrl+enter", newLine],
   ["ctrl+j", newLine],
-  ["space", plain((state) => inserted(state, " ", "typed"))],
-  ["shift+space", plain((state) => inserted(state, " ", "typed"))],
-  ["tab", (state) => ({ state: other(state), did: { kind: "complete" } })],
+  ["space", stateAction((state) => inserted(state, " ", "typed"))],
+  ["shift+space", stateAction((state) => inserted(state, " ", "typed"))],
+  ["tab", (state) => ({ state: withOtherKey(state), did: { kind: "complete" } })],
   ["backspace", backspace],
   ["shift+backspace", backspace],
   ["delete", erase],
@@ -382,30 +387,33 @@ const KEYS: ReadonlyMap<string, Action> = new Map<string, Action>([
   ["ctrl+a", toStart],
   ["end", toEnd],
   ["ctrl+e", toEnd],
-  ["ctrl+home", plain((state) => moved(state, 0))],
-  ["ctrl+end", plain((state) => moved(state, state.text.length))],
+  ["ctrl+home", stateAction((state) => moved(state, 0))],
+  ["ctrl+end", stateAction((state) => moved(state, state.text.length))],
   ["alt+b", wordLeft],
   ["alt+left", wordLeft],
   ["ctrl+left", wordLeft],
   ["alt+f", wordRight],
   ["alt+right", wordRight],
   ["ctrl+right", wordRight],
-  ["ctrl+w", plain((state) => killed(state, wordStart(state, isInk)))],
+  ["ctrl+w", stateAction((state) => killed(state, wordStart(state, isInk)))],
   ["alt+backspace", cutWord],
   ["ctrl+backspace", cutWord],
   ["alt+d", cutNextWord],
   ["alt+delete", cutNextWord],
   ["ctrl+delete", cutNextWord],
-  ["ctrl+k", plain((state) => killed(state, cutEnd(state)))],
-  ["ctrl+u", plain((state) => killed(state, cutStart(state)))],
-  ["ctrl+y", plain((state) => inserted(state, state.killed))],
+  ["ctrl+k", stateAction((state) => killed(state, cutEnd(state)))],
+  ["ctrl+u", stateAction((state) => killed(state, cutStart(state)))],
+  ["ctrl+y", stateAction((state) => inserted(state, state.killed))],
   ["ctrl+_", undo],
   ["ctrl+/", undo],
-  ["ctrl+r", plain(searchFrom)],
-  ["ctrl+s", plain(putAside)],
-  ["ctrl+d", (state) => (state.text === "" ? { state: other(state), did: { kind: "leave" } } : erase(state))],
-  ["ctrl+c", interrupted],
-  ["ctrl+l", (state) => ({ state: other(state), did: { kind: "redraw" } })],
-  ["ctrl+z", (state) => ({ state: other(state), did: { kind: "suspend" } })],
-  ["escape", (state) => ({ state: other(state), did: { kind: "escape" } })],
+  ["ctrl+r", stateAction(searchFrom)],
+  ["ctrl+s", stateAction(putAside)],
+  [
+    "ctrl+d",
+    (state) => (state.text === "" ? { state: withOtherKey(state), did: { kind: "leave" } } : erase(state)),
+  ],
+  ["ctrl+c", clearedByInterrupt],
+  ["ctrl+l", (state) => ({ state: withOtherKey(state), did: { kind: "redraw" } })],
+  ["ctrl+z", (state) => ({ state: withOtherKey(state), did: { kind: "suspend" } })],
+  ["escape", (state) => ({ state: withOtherKey(state), did: { kind: "escape" } })],
 ]);

@@ -7,7 +7,7 @@ import { type Span, span, type SpanStyle } from "./span-rows.ts";
  */
 export function inlineSpans(line: string, open = false): readonly Span[] {
   const tokens = tokensOf(line, open);
-  pair(tokens, open);
+  pairMarks(tokens, open);
   return styled(tokens);
 }
 
@@ -135,7 +135,7 @@ const styleOf = (sign: string, size: number): SpanStyle =>
   sign === "~" ? "strike" : size === 2 ? "bold" : "italic";
 
 /** Each opener is pushed and popped once; there is no search for an opener that does not exist. */
-function pair(tokens: readonly Token[], open: boolean): void {
+function pairMarks(tokens: readonly Token[], open: boolean): void {
   const stack: Opener[] = [];
   const waiting = new Map<string, number>();
   const count = (sign: string, size: number, by: number): void => {

@@ -2,7 +2,7 @@ import { visiblePieces } from "../../core/text/visible.ts";
 import { type ColouredLine, colouredLine } from "./code-colours.ts";
 import { inlineSpans } from "./markdown-inline.ts";
 import { isTableRule, type Table, tableOf, tableRow, tableRule } from "./markdown-table.ts";
-import { behind, type Span, span, type SpanRow, wrappedSpans } from "./span-rows.ts";
+import { type Span, span, type SpanRow, withMargin, wrappedSpans } from "./span-rows.ts";
 
 /**
  * Renders Markdown that arrives in pieces of any size as rows for a screen of a given width. A line is read when it is
@@ -38,7 +38,7 @@ export class MarkdownRows {
 
   /** The rows of what is not complete yet. */
   open(): readonly SpanRow[] {
-    this.#looked += this.#line.length + heldIn(this.#state);
+    this.#looked += this.#line.length + heldLength(this.#state);
     const { rows, state } =
       this.#line === ""
         ? { rows: [], state: this.#state }
@@ -127,47 +127,47 @@ interface State {
 
 const START: State = { fence: undefined, held: [], table: undefined, inLine: false, afterBlank: true };
 
-const heldIn = ({ held }: State): number => held.reduce((sum, line) => sum + line.length, 0);
+const heldLength = ({ held }: State): number => held.reduce((sum, line) => sum + line.length, 0);
 
-interface Read {
+interface ReadLine {
   readonly rows: readonly SpanRow[];
   readonly state: State;
 }
 
-interface How {
+interface LinePart {
   /** The line may still grow. */
   readonly open: boolean;
   /** This is the last part of its line. */
   readonly ends: boolean;
 }
 
-function readLine(state: State, line: string, width: number, how: How): Read {
+function readLine(state: State, line: string, width: number, how: LinePart): ReadLine {
   const inLine = !how.ends;
   if (state.fence !== undefined) return inFence(state, state.fence, line, width, inLine);
   if (state.inLine) {
     const rows = wrappedSpans(inlineSpans(line, how.open), width);
     return { rows, state: { ...START, inLine, afterBlank: false } };
   }
-  if (inLine) return closed(state, width, textRead(line, width, how), true);
+  if (inLine) return withHeldRows(state, width, textRead(line, width, how), true);
   const table = inTable(state, line, width);
   if (table !== undefined) return table;
   if (line.trim() === "") {
     const rows = state.afterBlank ? [] : [[]];
-    return closed(state, width, { rows, state: START }, false);
+    return withHeldRows(state, width, { rows, state: START }, false);
   }
   if (line.includes("|")) {
-    const { rows } = closed(state, width, { rows: [], state: START }, false);
+    const { rows } = withHeldRows(state, width, { rows: [], state: START }, false);
     return { rows, state: { ...START, held: [line], afterBlank: false } };
   }
-  return closed(state, width, textRead(line, width, how), false);
+  return withHeldRows(state, width, textRead(line, width, how), false);
 }
 
 /** The held lines are not a table, or the table ends before this line. */
-function closed(state: State, width: number, read: Read, inLine: boolean): Read {
+function withHeldRows(state: State, width: number, read: ReadLine, inLine: boolean): ReadLine {
   return { rows: [...withoutTable(state, width), ...read.rows], state: { ...read.state, inLine } };
 }
 
-function inTable(state: State, line: string, width: number): Read | undefined {
+function inTable(state: State, line: string, width: number): ReadLine | undefined {
   const [head, rule] = state.held;
   if (state.table !== undefined)
     return line.includes("|") ? { rows: tableRow(state.table, line), state } : undefined;
@@ -200,7 +200,7 @@ const HEADING = /^ {0,3}(#{1,6})\s{1,12}(?=\S)/;
 const LINE = /^ {0,3}([-*_])(?:[ \t]{0,3}\1){2,}\s*$/;
 const ITEM = /^(\s{0,40})([-*+]|\d{1,4}[.)])(\s{1,12})(\[[ xX]\]\s)?(?=\S)/;
 
-function textRead(line: string, width: number, { open }: How): Read {
+function textRead(line: string, width: number, { open }: LinePart): ReadLine {
   const quote = QUOTE.exec(line)?.[0] ?? "";
   const depth = quote.split(">").length - 1;
   const bars = margin(depth, width);
@@ -209,10 +209,13 @@ function textRead(line: string, width: number, { open }: How): Read {
   const fence = FENCE.exec(rest);
   if (fence !== null && !open) {
     const [, mark = "", told = "", language = ""] = fence;
-    const rows = told === "" ? [] : behind(bars, bars, wrappedSpans([span(told, "dim")], room));
+    const rows = told === "" ? [] : withMargin(bars, bars, wrappedSpans([span(told, "dim")], room));
     return { rows, state: { ...START, fence: { mark, language, depth, carried: undefined } } };
   }
-  return { rows: behind(bars, bars, blockRows(rest, room, open)), state: { ...START, afterBlank: false } };
+  return {
+    rows: withMargin(bars, bars, blockRows(rest, room, open)),
+    state: { ...START, afterBlank: false },
+  };
 }
 
 /** A deep quote gets only as many bars as leave half the width for text. */
@@ -239,7 +242,7 @@ function blockRows(line: string, width: number, open: boolean): readonly SpanRow
   const first = `${" ".repeat(depth)}${mark} `;
   const others = " ".repeat(first.length);
   const rows = wrappedSpans(inlineSpans(line.slice(whole.length), open), width - first.length);
-  return behind([span(first)], [span(others)], rows);
+  return withMargin([span(first)], [span(others)], rows);
 }
 
 /** Deep indentation leaves half the width for text. */
@@ -249,7 +252,11 @@ const depthOf = (indent: string, width: number): number =>
 function indented(line: string, width: number, open: boolean): readonly SpanRow[] {
   const text = line.trimStart();
   const blank = [span(" ".repeat(Math.max(0, depthOf(line.slice(0, line.length - text.length), width))))];
-  return behind(blank, blank, wrappedSpans(inlineSpans(text, open), width - (blank[0]?.text.length ?? 0)));
+  return withMargin(
+    blank,
+    blank,
+    wrappedSpans(inlineSpans(text, open), width - (blank[0]?.text.length ?? 0)),
+  );
 }
 
 /** Removes the signs that close a heading. */
@@ -260,7 +267,7 @@ function withoutEnd(words: string): string {
   return end === 0 || text[end - 1] === " " ? text.slice(0, end).trimEnd() : text;
 }
 
-function inFence(state: State, fence: Fence, line: string, width: number, inLine: boolean): Read {
+function inFence(state: State, fence: Fence, line: string, width: number, inLine: boolean): ReadLine {
   const quote = fence.depth === 0 || state.inLine ? "" : (QUOTE.exec(line)?.[0] ?? "");
   if (fence.depth > 0 && quote === "" && !state.inLine)
     return readLine({ ...START, afterBlank: false }, line, width, { open: false, ends: !inLine });
@@ -271,7 +278,7 @@ function inFence(state: State, fence: Fence, line: string, width: number, inLine
   const { spans, open } = colouredLine(code, fence.language, fence.carried);
   const rows = wrappedSpans(spans, width - bars.reduce((sum, { text }) => sum + text.length, 0), false);
   return {
-    rows: behind(bars, bars, rows),
+    rows: withMargin(bars, bars, rows),
     state: { ...state, inLine, afterBlank: false, fence: { ...fence, carried: open } },
   };
 }

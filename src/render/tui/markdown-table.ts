@@ -50,11 +50,11 @@ export function tableOf(
   const wanted = toRight.map((_, column) =>
     Math.max(1, ...rows.map((cells) => rowWidth(inlineSpans(cells[column] ?? "")))),
   );
-  return { widths: shared(wanted, room), toRight };
+  return { widths: sharedWidths(wanted, room), toRight };
 }
 
 /** Narrow columns get what they need; the others share the rest. */
-function shared(wanted: readonly number[], room: number): readonly number[] {
+function sharedWidths(wanted: readonly number[], room: number): readonly number[] {
   const widths = wanted.map(() => 0);
   let left = room;
   const order = [...wanted.keys()].toSorted((a, b) => (wanted[a] ?? 0) - (wanted[b] ?? 0));

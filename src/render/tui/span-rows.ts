@@ -94,7 +94,7 @@ function withoutEnd(row: readonly Cell[]): readonly Cell[] {
 }
 
 /** Puts a margin before each row: one for the first, one of the same width for the others. */
-export const behind = (
+export const withMargin = (
   first: readonly Span[],
   others: readonly Span[],
   rows: readonly SpanRow[],

@@ -88,43 +88,44 @@ function openEnd(text: string): number {
   return 0;
 }
 
-interface First {
+interface FirstKey {
   /** Undefined if the input is dropped. */
   readonly key: Key | "paste" | undefined;
   /** Length of the consumed text; 0: more input is needed. */
   readonly length: number;
 }
 
-function firstKey(text: string): First {
+function firstKey(text: string): FirstKey {
   const typed = TEXT.exec(text)?.[0];
   if (typed !== undefined) return { key: { kind: "text", text: typed }, length: typed.length };
-  if (text[0] !== ESCAPE) return { key: named(controlName(text)), length: text.startsWith("\r\n") ? 2 : 1 };
+  if (text[0] !== ESCAPE)
+    return { key: keyNamed(controlName(text)), length: text.startsWith("\r\n") ? 2 : 1 };
   if (text.startsWith(PASTE)) return { key: "paste", length: PASTE.length };
   return escaped(text);
 }
 
-const named = (name: string | undefined): Key | undefined =>
+const keyNamed = (name: string | undefined): Key | undefined =>
   name === undefined ? undefined : { kind: "key", name };
 
-function escaped(text: string): First {
+function escaped(text: string): FirstKey {
   if (text === ESCAPE) return { key: undefined, length: 0 };
   const csi = CSI.exec(text);
   if (csi !== null) return { key: csiKey(csi[1] ?? "", csi[2] ?? ""), length: csi[0].length };
   if (text.length < MAX_SEQUENCE && (OPEN_CSI.test(text) || text === `${ESCAPE}O`))
     return { key: undefined, length: 0 };
   const ss3 = SS3.exec(text);
-  if (ss3 !== null) return { key: named(FINAL[ss3[1] ?? ""]), length: ss3[0].length };
+  if (ss3 !== null) return { key: keyNamed(FINAL[ss3[1] ?? ""]), length: ss3[0].length };
   const reply = STRING.exec(text)?.[0];
   if (reply !== undefined) return { key: undefined, length: reply.length };
-  return text[1] === ESCAPE ? { key: named("escape"), length: 1 } : withAlt(text.slice(1));
+  return text[1] === ESCAPE ? { key: keyNamed("escape"), length: 1 } : withAlt(text.slice(1));
 }
 
 /** Alt puts an escape before the key it is held with. */
-function withAlt(text: string): First {
+function withAlt(text: string): FirstKey {
   const character = String.fromCodePoint(text.codePointAt(0) ?? 0);
   const name = controlName(character) ?? (character === " " ? "space" : character.toLowerCase());
   const alt = name.startsWith("ctrl+") ? `ctrl+alt+${name.slice(5)}` : `alt+${name}`;
-  return { key: named(alt), length: 1 + character.length };
+  return { key: keyNamed(alt), length: 1 + character.length };
 }
 
 const CONTROLS: Readonly<Record<string, string>> = {
@@ -190,10 +191,10 @@ function csiKey(parameters: string, final: string): Key | undefined {
   const [modifier = "1", event = "1"] = second.split(":");
   if (event === "3") return undefined;
   const held = modifiersOf(Number(modifier || 1));
-  if (final === "u") return coded(Number(first.split(":")[0]), held);
-  if (final === "~" && first === "27") return coded(Number(third), held);
+  if (final === "u") return keyOfCode(Number(first.split(":")[0]), held);
+  if (final === "~" && first === "27") return keyOfCode(Number(third), held);
   const name = final === "~" ? NUMBERED[first] : FINAL[final];
-  return named(name === undefined ? undefined : withModifiers(name, held));
+  return keyNamed(name === undefined ? undefined : withModifiers(name, held));
 }
 
 interface Modifiers {
@@ -209,13 +210,13 @@ function modifiersOf(told: number): Modifiers {
 }
 
 /** The key of a code point. A character with Shift alone is typed text. */
-function coded(code: number, held: Modifiers): Key | undefined {
+function keyOfCode(code: number, held: Modifiers): Key | undefined {
   const known = CODED[code];
-  if (known !== undefined) return named(withModifiers(known, held));
+  if (known !== undefined) return keyNamed(withModifiers(known, held));
   if (!(code > 0x20 && code < 0xd800)) return undefined;
   const character = String.fromCodePoint(code);
   if (held.ctrl === true || held.alt === true)
-    return named(withModifiers(character.toLowerCase(), { ...held, shift: false }));
+    return keyNamed(withModifiers(character.toLowerCase(), { ...held, shift: false }));
   return { kind: "text", text: held.shift === true ? character.toUpperCase() : character };
 }
 

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import {
   alignedRows,
-  belowItself,
   cellsOf,
   fitted,
   hanging,
   widthOf,
   wrapped,
+  wrappedRow,
 } from "../../../src/render/tty/columns.ts";
 import { columnsIn } from "../../../src/render/tui/graphemes.ts";
 
@@ -51,16 +51,16 @@ test("a huge text is wrapped as a small one, and nothing of it is lost", () => {
 });
 
 test("a row that is too long goes on behind its label, and columns of what fits stay", () => {
-  assert.deepEqual(belowItself("mode     one two three four five six", 24), [
+  assert.deepEqual(wrappedRow("mode     one two three four five six", 24), [
     "mode     one two three",
     "         four five six",
   ]);
-  assert.deepEqual(belowItself("    a reason that is longer", 20), ["    a reason that is", "    longer"]);
-  assert.deepEqual(belowItself("a label that takes all of it  and more", 20), [
+  assert.deepEqual(wrappedRow("    a reason that is longer", 20), ["    a reason that is", "    longer"]);
+  assert.deepEqual(wrappedRow("a label that takes all of it  and more", 20), [
     "a label that takes",
     "all of it and more",
   ]);
-  const hostile = belowItself(`${"x ".repeat(50_000)}  \u001B[2J`, 40);
+  const hostile = wrappedRow(`${"x ".repeat(50_000)}  \u001B[2J`, 40);
   assert.ok(hostile.every((line) => line.length <= 40 && !line.includes("\u001B")));
 });
 

@@ -6,7 +6,7 @@ import type { AgentEvent } from "../../../src/core/events.ts";
 import { blockRows, plainRows } from "../../../src/render/tui/block-rows.ts";
 import { Canvas } from "../../../src/render/tui/canvas.ts";
 import { frameOf } from "../../../src/render/tui/chat-frame.ts";
-import { NEW_CHAT, reduced, withBlock } from "../../../src/render/tui/chat-state.ts";
+import { afterEvent, NEW_CHAT, withBlock } from "../../../src/render/tui/chat-state.ts";
 import { newEditor } from "../../../src/render/tui/line-editor.ts";
 import { fakeTerminal } from "../../fakes/terminal.ts";
 
@@ -63,7 +63,7 @@ test("whatever a model, a tool or a person brings, nothing of it acts on the ter
       ms: 1,
     },
   ];
-  let state = all.reduce(reduced, withBlock(NEW_CHAT, { kind: "said", text: HOSTILE }));
+  let state = all.reduce(afterEvent, withBlock(NEW_CHAT, { kind: "said", text: HOSTILE }));
   const [ended] = state.outputs;
   assert.ok(ended !== undefined);
   state = withBlock(withBlock(state, { kind: "whole", call: ended }), { kind: "lines", text: HOSTILE });
@@ -71,7 +71,7 @@ test("whatever a model, a tool or a person brings, nothing of it acts on the ter
   const canvas = new Canvas(stream);
   for (const queue of [[HOSTILE], [HOSTILE, HOSTILE]]) {
     const view = {
-      state: reduced(state, { run: "r", seq: 1, type: "text", text: HOSTILE }),
+      state: afterEvent(state, { run: "r", seq: 1, type: "text", text: HOSTILE }),
       status: { text: HOSTILE, alarming: false },
       busy: true,
       ticks: 0,

@@ -3,7 +3,13 @@ import test from "node:test";
 import type { AgentEvent, EventBody } from "../../../src/core/events.ts";
 import { blockRows, plainRows } from "../../../src/render/tui/block-rows.ts";
 import { frameOf } from "../../../src/render/tui/chat-frame.ts";
-import { type ChatState, NEW_CHAT, reduced, taken, withBlock } from "../../../src/render/tui/chat-state.ts";
+import {
+  afterEvent,
+  type ChatState,
+  NEW_CHAT,
+  withBlock,
+  withoutFinished,
+} from "../../../src/render/tui/chat-state.ts";
 import { newEditor, withText } from "../../../src/render/tui/line-editor.ts";
 import { fakeTerminal } from "../../fakes/terminal.ts";
 
@@ -13,7 +19,7 @@ const events = (...bodies: readonly (EventBody & { readonly agent?: string })[])
   bodies.map((body, seq) => ({ run: "r", seq, ...body }));
 
 const after = (all: readonly AgentEvent[], state: ChatState = NEW_CHAT): ChatState =>
-  all.reduce(reduced, state);
+  all.reduce(afterEvent, state);
 
 /** Rows on a terminal without colours. */
 function rows(state: ChatState, width = 40): readonly string[] {
@@ -236,7 +242,7 @@ test("ten thousand pieces of a reply cost about what they cost one by one, also 
   const open = after(events({ type: "text", text: "```\n" }));
   const state = after(events(...Array.from({ length: 10_000 }, () => line)), open);
   assert.equal(state.answer.body.length, 4 + 10_000 * 201);
-  assert.deepEqual(taken(state).finished, []);
+  assert.deepEqual(withoutFinished(state).finished, []);
 });
 
 test("a call is shown whole on demand, its changes with it", () => {

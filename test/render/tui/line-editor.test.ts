@@ -4,9 +4,9 @@ import { fc } from "../../fixtures/property.ts";
 import { rowsOf } from "../../../src/render/tui/editor-rows.ts";
 import { columnsIn, graphemesOf } from "../../../src/render/tui/graphemes.ts";
 import {
-  type Did,
   type EditorState,
   filled,
+  type KeyEffect,
   newEditor,
   press,
   resized,
@@ -37,7 +37,7 @@ const ENTER: Key = { kind: "key", name: "enter" };
 
 const key = (name: string): Key => ({ kind: "key", name });
 
-function did(state: EditorState, key: Key): Did {
+function did(state: EditorState, key: Key): KeyEffect {
   return press(state, key).did;
 }
 
