@@ -221,12 +221,12 @@ async function foldersOf(top: string, folders: readonly string[], kind: Kind): P
 async function pathsBelow(top: string, folders: readonly string[]): Promise<readonly string[]> {
   const paths: string[] = [];
   const waiting: string[] = [];
-  for (const folder of folders) if (!(await isTwin(top, folder, folders))) waiting.push(folder);
+  for (const folder of folders) if (!(await isLinkIntoOther(top, folder, folders))) waiting.push(folder);
   for (let at = waiting.shift(); at !== undefined; at = waiting.shift()) {
     for (const entry of await entriesOf(top, at)) {
       const file = `${at}/${entry.name}`;
       if (entry.isDirectory()) waiting.push(file);
-      else if (!entry.isSymbolicLink() || !(await isTwin(top, file, folders))) paths.push(file);
+      else if (!entry.isSymbolicLink() || !(await isLinkIntoOther(top, file, folders))) paths.push(file);
       if (paths.length + waiting.length > MOST_FILES)
         throw new Unusable(folders[0] ?? "", `it has more than ${MOST_FILES} files`);
       if (file.split("/").length > DEEPEST) throw new Unusable(file, "it lies too deep");
@@ -239,7 +239,7 @@ async function pathsBelow(top: string, folders: readonly string[]): Promise<read
  * A link into one of these folders: the target already counts under its own name. Agents' folders are often linked this
  * way.
  */
-async function isTwin(top: string, file: string, folders: readonly string[]): Promise<boolean> {
+async function isLinkIntoOther(top: string, file: string, folders: readonly string[]): Promise<boolean> {
   const real = await realpath(path.join(top, file)).catch(() => "");
   if (real === path.join(top, file)) return false;
   return folders.some((folder) => `${real}/`.startsWith(`${path.join(top, folder)}/`));
@@ -295,7 +295,7 @@ async function readInside(top: string, file: string, binaries = false): Promise<
   try {
     const bytes = await bytesInside(top, file);
     const sha256 = hashOf(bytes);
-    const text = binaries ? textOr(bytes) : decoded(bytes);
+    const text = binaries ? textOrUndefined(bytes) : decoded(bytes);
     return text === undefined
       ? { path: file, text: "", sha256, bytes: bytes.length }
       : { path: file, text, sha256 };
@@ -313,7 +313,7 @@ const decoded = (bytes: Uint8Array): string =>
 /**
  * Undefined if the file is not text. A script that is not text is an error: it would run without anyone having read it.
  */
-function textOr(bytes: Uint8Array): string | undefined {
+function textOrUndefined(bytes: Uint8Array): string | undefined {
   try {
     return decoded(bytes);
   } catch (thrown) {

@@ -79,7 +79,7 @@ const FORMS = {
   PreCompact: z.strictObject({ text: z.string().optional(), state }),
 } as const satisfies Readonly<Record<HookEvent, z.ZodType>>;
 
-interface AnySaid {
+interface ParsedAnswer {
   readonly decision?: "skip" | undefined;
   readonly reason?: string | undefined;
   readonly args?: Readonly<Record<string, unknown>> | undefined;
@@ -97,10 +97,10 @@ export function readAnswer(event: HookEvent, ran: HookRan): HookAnswer {
   const text = decoded(stdout);
   if (text === undefined) return broken("what it says is not UTF-8");
   if (text.trim() === "") return { kind: "said" };
-  return saidIn(event, text);
+  return answerIn(event, text);
 }
 
-function saidIn(event: HookEvent, text: string): HookAnswer {
+function answerIn(event: HookEvent, text: string): HookAnswer {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -109,13 +109,13 @@ function saidIn(event: HookEvent, text: string): HookAnswer {
   }
   const read = FORMS[event].safeParse(value);
   if (!read.success) return broken(`what it says does not fit ${event}: ${issueIn(read.error)}`);
-  const said: AnySaid = read.data;
+  const said: ParsedAnswer = read.data;
   return {
     kind: "said",
     ...(said.decision === undefined ? {} : { skip: reasonIn(said.reason ?? "") }),
     ...(said.args === undefined ? {} : { args: said.args }),
-    ...(said.text === undefined ? {} : { text: shown(said.text, MAX_TEXT[event]) }),
-    ...(said.continue === undefined ? {} : { continue: shown(said.continue, MAX_TEXT[event]) }),
+    ...(said.text === undefined ? {} : { text: shownWithin(said.text, MAX_TEXT[event]) }),
+    ...(said.continue === undefined ? {} : { continue: shownWithin(said.continue, MAX_TEXT[event]) }),
     ...(said.state === undefined ? {} : { state: said.state }),
   };
 }
@@ -123,7 +123,7 @@ function saidIn(event: HookEvent, text: string): HookAnswer {
 const broken = (why: string): HookAnswer => ({ kind: "broken", why });
 
 /** Makes sure that nothing in the text acts on a terminal. */
-function shown(text: string, most: number): string {
+function shownWithin(text: string, most: number): string {
   const clean = visible(text.toWellFormed());
   return most === Number.POSITIVE_INFINITY ? clean : headWithin(clean, most);
 }

@@ -29,7 +29,7 @@ export interface HostPlace {
 }
 
 /** Variables that a person's program needs to be found, to use their language, and to find its own files. No keys. */
-const HANDED_ON = [
+const PASSED_VARIABLES = [
   "HOME",
   "USER",
   "LOGNAME",
@@ -51,11 +51,11 @@ const MAX_STDERR = 8 * 1024;
 const wordsOf = (command: CommandGiven, shell: string): readonly string[] =>
   typeof command === "string" ? [shell, "-c", command] : command;
 
-const late = (ms: number): HookRan => ({
+const lateAnswer = (ms: number): HookRan => ({
   kind: "broken",
   why: `it gave no answer within ${ms / 1000} s`,
 });
-const tooMuch = (limit: number): HookRan => ({
+const tooLongAnswer = (limit: number): HookRan => ({
   kind: "broken",
   why: `it said more than ${limit} bytes`,
 });
@@ -74,11 +74,11 @@ export async function runOnHost(
   const inside = await fileWithin(words, place);
   if (inside !== undefined)
     return { kind: "broken", why: `${inside} lies in the workspace, where the model may have written it` };
-  const env = Object.fromEntries(HANDED_ON.map((name) => [name, place.env[name]]));
-  return ended([file, ...words], { ...place, env: { ...env, PATH: folders.join(":") } }, run, signal);
+  const env = Object.fromEntries(PASSED_VARIABLES.map((name) => [name, place.env[name]]));
+  return endOf([file, ...words], { ...place, env: { ...env, PATH: folders.join(":") } }, run, signal);
 }
 
-function ended(
+function endOf(
   [file = "", ...words]: readonly string[],
   { env, cwd }: Pick<HostPlace, "env" | "cwd">,
   { input, limit, timeoutMs }: HookRun,
@@ -106,12 +106,12 @@ function ended(
     child.stderr.destroy();
   };
   const cancel = (): void => stop({ kind: "broken", why: "it was cancelled" });
-  const timer = setTimeout(() => stop(late(timeoutMs)), timeoutMs);
+  const timer = setTimeout(() => stop(lateAnswer(timeoutMs)), timeoutMs);
   signal.addEventListener("abort", cancel, { once: true });
   if (signal.aborted) cancel();
   child.stdout.on("data", (chunk: Buffer) => {
     held.bytes += chunk.length;
-    if (held.bytes > limit) stop(tooMuch(limit));
+    if (held.bytes > limit) stop(tooLongAnswer(limit));
     else held.stdout.push(chunk);
   });
   child.stderr.on("data", (chunk: Buffer) => {
@@ -142,7 +142,7 @@ function ended(
 
 const USUAL_PATH = "/usr/local/bin:/usr/bin:/bin";
 
-const within = (place: HostPlace, name: string): string =>
+const resolvedIn = (place: HostPlace, name: string): string =>
   path.resolve(place.cwd, name.startsWith("~/") ? path.join(place.home, name.slice(2)) : name);
 
 async function programOf(
@@ -150,7 +150,9 @@ async function programOf(
   place: HostPlace,
   folders: readonly string[],
 ): Promise<string | HookRan> {
-  const files = name.includes("/") ? [within(place, name)] : folders.map((folder) => path.join(folder, name));
+  const files = name.includes("/")
+    ? [resolvedIn(place, name)]
+    : folders.map((folder) => path.join(folder, name));
   for (const file of files) {
     const real = await realpath(file).catch(() => undefined);
     if (real === undefined) continue;
@@ -172,7 +174,7 @@ async function programOf(
 async function fileWithin(words: readonly string[], place: HostPlace): Promise<string | undefined> {
   for (const word of words) {
     if (word.startsWith("-") || word.includes("\n")) continue;
-    const real = await realpath(within(place, word)).catch(() => undefined);
+    const real = await realpath(resolvedIn(place, word)).catch(() => undefined);
     if (real === undefined || !isWithin(place.apart, real)) continue;
     if ((await stat(real).catch(() => undefined))?.isFile() === true) return word;
   }
@@ -195,8 +197,8 @@ export async function runInBox(
       signal,
     );
     if (signal.aborted) return { kind: "broken", why: "it was cancelled" };
-    if (timed_out) return late(timeoutMs);
-    if (stdout.lost > 0) return tooMuch(limit);
+    if (timed_out) return lateAnswer(timeoutMs);
+    if (stdout.lost > 0) return tooLongAnswer(limit);
     const said = new TextDecoder().decode(stderr.head.subarray(0, MAX_STDERR));
     if (exit_code === 127 || exit_code === 126)
       return {

@@ -47,7 +47,7 @@ export function keptValues({ stateDir, workspace, owner }: KeptPlace): KeptValue
         ]);
         using lock = new FileLock(privateFile(path.join(folder, "lock")), PATIENCE_MS);
         lock.take("reserved");
-        const next = changed(valuesIn(file), changes);
+        const next = afterChanges(valuesIn(file), changes);
         if (typeof next === "string") return next;
         replaceFileSync(file, `${JSON.stringify(next)}\n`, { aside: `${file}.new`, lasts: "name" });
         return undefined;
@@ -59,7 +59,7 @@ export function keptValues({ stateDir, workspace, owner }: KeptPlace): KeptValue
 }
 
 /** The values after the change, or why the change is not possible. Pure. */
-export function changed(
+export function afterChanges(
   before: Readonly<Record<string, unknown>>,
   changes: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> | string {

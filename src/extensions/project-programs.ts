@@ -13,7 +13,7 @@ export const projectTools = (file: string, text: string): Readonly<Record<string
 
 function readAs<T>(form: z.ZodType<T>, file: string, text: string): T {
   const errors: ParseError[] = [];
-  if (isDeep(text)) throw new Error(`${file}: it is nested too deep`);
+  if (isNestedTooDeep(text)) throw new Error(`${file}: it is nested too deep`);
   const value: unknown = parse(text, errors, { allowTrailingComma: true });
   if (errors.length > 0) throw new Error(`${file}: it is no JSON`);
   const read = form.safeParse(value);
@@ -29,7 +29,7 @@ const DEEPEST = 32;
  * Checked before parsing, because the parser recurses. Counts brackets in strings too: valid files never have that
  * many.
  */
-function isDeep(text: string): boolean {
+function isNestedTooDeep(text: string): boolean {
   let depth = 0;
   for (const sign of text) {
     if (sign === "{" || sign === "[") depth += 1;

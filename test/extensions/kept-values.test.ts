@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
-import { changed, keptValues, MAX_VALUE, MAX_VALUES } from "../../src/extensions/kept-values.ts";
+import { afterChanges, keptValues, MAX_VALUE, MAX_VALUES } from "../../src/extensions/kept-values.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
 test("what is kept is there for the next, of each workspace and owner apart", async () => {
@@ -36,11 +36,11 @@ test("what is too much changes nothing, and says why", () => {
     [Object.fromEntries(Array.from({ length: 12 }, (_, at) => [`n${at}`, "x".repeat(3000)])), /all of them/],
   ];
   for (const [changes, why] of rows) {
-    const next = changed(before, changes);
+    const next = afterChanges(before, changes);
     assert.ok(typeof next === "string");
     assert.match(next, why);
   }
-  assert.deepEqual(changed(before, { ["__proto__"]: 1, a: null }), JSON.parse('{"__proto__": 1}'));
+  assert.deepEqual(afterChanges(before, { ["__proto__"]: 1, a: null }), JSON.parse('{"__proto__": 1}'));
 });
 
 test("a file that is damaged, a link or too long is as if nothing was kept", async () => {

@@ -70,7 +70,7 @@ export class McpServer implements AsyncDisposable {
   #tools: readonly unknown[] = [];
   #tries = 0;
   #why = "it was not started";
-  #told = false;
+  #hasNotified = false;
   #timer: NodeJS.Timeout | undefined;
   #relisting = false;
   #stale = false;
@@ -107,7 +107,7 @@ export class McpServer implements AsyncDisposable {
 
   /** Every possible end of a call is a value. */
   async call(tool: string, args: unknown, signal: AbortSignal): Promise<ToolResult> {
-    return this.#asked("tools/call", { name: tool, arguments: args }, signal);
+    return this.#request("tools/call", { name: tool, arguments: args }, signal);
   }
 
   /** For resources and prompts. */
@@ -116,7 +116,7 @@ export class McpServer implements AsyncDisposable {
     params: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
   ): Promise<ToolResult> {
-    return this.#asked(method, params, signal);
+    return this.#request(method, params, signal);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -140,7 +140,7 @@ export class McpServer implements AsyncDisposable {
     try {
       link = await unlessAborted(open(), this.#ending.signal);
     } catch (thrown) {
-      return this.#down(reasonOf(thrown), true);
+      return this.#goDown(reasonOf(thrown), true);
     }
     // Servers are offered nothing: requests for a model, a person or folders are refused.
     const client = new Client({ name: "harness", version }, { capabilities: {} });
@@ -156,8 +156,8 @@ export class McpServer implements AsyncDisposable {
       if (this.#isEnded()) return await client.close();
       this.#client = client;
       this.#state = "up";
-      if (this.#told) this.#parts.notice(`the MCP server ${this.name} is there again`);
-      this.#told = false;
+      if (this.#hasNotified) this.#parts.notice(`the MCP server ${this.name} is there again`);
+      this.#hasNotified = false;
       this.#parts.changed();
       if (this.#stale) void this.#relist(client);
     } catch (thrown) {
@@ -165,7 +165,7 @@ export class McpServer implements AsyncDisposable {
       const { reason, isPlace } = link.end();
       await client.close().catch(() => undefined);
       await link.transport.close().catch(() => undefined);
-      this.#down(tooLate.aborted ? tooSlow(initMs, slow) : reason || saidBy(thrown), isPlace);
+      this.#goDown(tooLate.aborted ? tooSlow(initMs, slow) : reason || wordsOfServer(thrown), isPlace);
     }
   }
 
@@ -176,18 +176,18 @@ export class McpServer implements AsyncDisposable {
   #closed(client: Client, link: ServerLink): void {
     if (this.#client !== client || this.#isEnded()) return;
     const { reason, isPlace } = link.end();
-    this.#down(reason || "the connection was closed", isPlace);
+    this.#goDown(reason || "the connection was closed", isPlace);
   }
 
   /** An HTTP server has forgotten our session: it is up, and has to be initialized again after a delay. */
-  #lost(client: Client): void {
+  #sessionLost(client: Client): void {
     Object.assign(client, { onclose: ignore });
     void client.close().catch(ignore);
-    this.#down("it has forgotten its session", false);
+    this.#goDown("it has forgotten its session", false);
   }
 
   /** A server that ended together with its box starts afresh in the next box, without penalty. */
-  #down(why: string, isPlace: boolean): void {
+  #goDown(why: string, isPlace: boolean): void {
     this.#client = undefined;
     this.#stale = false;
     const had = this.#tools.length > 0;
@@ -195,11 +195,11 @@ export class McpServer implements AsyncDisposable {
     this.#why = visibleLine(why);
     if (this.#isEnded()) return;
     if (isPlace) this.#state = "idle";
-    else this.#again();
+    else this.#restartLater();
     if (had) this.#parts.changed();
   }
 
-  #again(): void {
+  #restartLater(): void {
     const wait = this.#delays[this.#tries];
     this.#tries += 1;
     const gone = `the MCP server ${this.name} is not there, and its tools are missing: ${this.#why}`;
@@ -211,8 +211,8 @@ export class McpServer implements AsyncDisposable {
       return;
     }
     this.#state = "waiting";
-    if (!this.#told) this.#parts.notice(`${gone}; it is started again in ${formatDuration(wait)}`);
-    this.#told = true;
+    if (!this.#hasNotified) this.#parts.notice(`${gone}; it is started again in ${formatDuration(wait)}`);
+    this.#hasNotified = true;
     this.#timer = setTimeout(() => void this.#start(), wait);
     this.#timer.unref();
   }
@@ -238,14 +238,14 @@ export class McpServer implements AsyncDisposable {
     }
   }
 
-  async #asked(
+  async #request(
     method: string,
     params: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
   ): Promise<ToolResult> {
     await this.ready();
     const client = this.#client;
-    if (client === undefined) return gone(this.name, this.#why);
+    if (client === undefined) return serverGone(this.name, this.#why);
     const timeout = this.#parts.callMs;
     try {
       const options = { signal, timeout, maxTotalTimeout: timeout };
@@ -256,11 +256,15 @@ export class McpServer implements AsyncDisposable {
         const text = `${this.name} did not answer within ${formatDuration(timeout)}, and was told to stop.`;
         return { kind: "timed_out", cause: "timeout", text };
       }
-      if (this.#client === client && isSessionLost(thrown, client)) this.#lost(client);
-      if (this.#client !== client) return gone(this.name, this.#why);
+      if (this.#client === client && isSessionLost(thrown, client)) this.#sessionLost(client);
+      if (this.#client !== client) return serverGone(this.name, this.#why);
       if (ProtocolError.isInstance(thrown))
-        return { kind: "failed", cause: "program", text: `${this.name} refused: ${saidBy(thrown)}` };
-      return { kind: "failed", cause: "program", text: `${this.name} gave no answer: ${saidBy(thrown)}` };
+        return { kind: "failed", cause: "program", text: `${this.name} refused: ${wordsOfServer(thrown)}` };
+      return {
+        kind: "failed",
+        cause: "program",
+        text: `${this.name} gave no answer: ${wordsOfServer(thrown)}`,
+      };
     }
   }
 }
@@ -279,9 +283,9 @@ const tooSlow = (ms: number, why: () => string = () => ""): string =>
   [`it was not ready within ${formatDuration(ms)}`, why()].filter((words) => words !== "").join(": ");
 
 /** A server's words as one bounded line of visible characters. */
-const saidBy = (thrown: unknown): string => visibleLine(reasonOf(thrown));
+const wordsOfServer = (thrown: unknown): string => visibleLine(reasonOf(thrown));
 
-const gone = (name: string, why: string): ToolResult => ({
+const serverGone = (name: string, why: string): ToolResult => ({
   kind: "failed",
   cause: "program",
   text: `The MCP server ${name} is not there: ${why}. Do without it.`,

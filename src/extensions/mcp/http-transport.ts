@@ -15,12 +15,12 @@ export function httpTransport(
   requests: OwnRequests,
 ): StreamableHTTPClientTransport {
   return new StreamableHTTPClientTransport(new URL(url), {
-    fetch: fetchBy(bounded(requests)),
+    fetch: fetchBy(withBoundedBody(requests)),
     requestInit: { headers: { ...headers, "accept-encoding": "identity" } },
   });
 }
 
-const bounded = ({ send }: OwnRequests): OwnRequests => ({
+const withBoundedBody = ({ send }: OwnRequests): OwnRequests => ({
   send: async (request, signal) => {
     const answer = await send(request, signal);
     return answer.kind === "answered" ? { ...answer, body: within(answer.body) } : answer;

@@ -44,7 +44,7 @@ function linesOf(given: z.infer<typeof answer>): readonly string[] {
   return left > 0 ? [...lines, `[${left} further parts are left out]`] : lines;
 }
 
-const part = z.union([
+const contentPart = z.union([
   z.looseObject({ type: z.literal("text"), text }),
   z.looseObject({ type: z.enum(["image", "audio"]), data: text, mimeType: text.optional() }),
   z.looseObject({ type: z.literal("resource"), resource: z.looseObject({}) }),
@@ -54,7 +54,7 @@ const textResource = z.looseObject({ uri: text, text });
 const blobResource = z.looseObject({ uri: text, blob: text, mimeType: text.optional() });
 
 function partText(given: unknown): string {
-  const read = part.safeParse(given);
+  const read = contentPart.safeParse(given);
   if (!read.success) return resourceText(given) ?? "[a part of a kind that is not known]";
   const found = read.data;
   switch (found.type) {

@@ -61,7 +61,7 @@ export function catalogueOf(server: string, list: readonly unknown[], filter: Fi
     }
     const name = toolName(server, read.data.name);
     if (!isWanted(filter, read.data.name, name)) continue;
-    const tool = offered(name, read.data);
+    const tool = offeredTool(name, read.data);
     if ("why" in tool) left.push(tool);
     else if (tools.has(name))
       left.push({ tool: read.data.name, why: `there is another tool that is called ${name}` });
@@ -85,7 +85,7 @@ function nameIn(given: unknown): string {
   return typeof name === "string" ? name.slice(0, 100) : "(without a name)";
 }
 
-function offered(name: string, given: z.infer<typeof listed>): OfferedTool | LeftOut {
+function offeredTool(name: string, given: z.infer<typeof listed>): OfferedTool | LeftOut {
   const read = plainSchema(given.inputSchema);
   if ("why" in read) return { tool: given.name, why: read.why };
   const { name: own, description = "", inputSchema } = given;

@@ -19,7 +19,6 @@ import type { Question } from "../../core/ports.ts";
 import { ReplacedAnswer } from "../../core/replaced-answer.ts";
 import { isFields } from "../../core/text/json-values.ts";
 import {
-  askedOf,
   commandsOf,
   type EditorCommand,
   failureOf,
@@ -27,6 +26,7 @@ import {
   notice,
   type Permission,
   permissionOf,
+  permissionRequestOf,
   promptOf,
   replayed,
   stopOf,
@@ -109,16 +109,16 @@ function appOf(editor: Editor) {
 
 interface OpenSession {
   readonly session: EditorSession;
-  readonly told: Told;
+  readonly told: EditorUpdates;
 }
 
-interface Where {
+interface SessionParams {
   readonly cwd: string;
   readonly mcpServers?: readonly unknown[];
   readonly additionalDirectories?: readonly string[];
 }
 
-type Sent = Parameters<typeof promptOf>[0];
+type PromptBlocks = Parameters<typeof promptOf>[0];
 
 class Editor {
   readonly #host: AcpHost;
@@ -150,14 +150,14 @@ class Editor {
     };
   }
 
-  async open(where: Where, client: AgentContext) {
-    const told = new Told(client);
-    const session = await this.#added(told, where, () => this.#host.begin(folderOf(where), told.link));
+  async open(where: SessionParams, client: AgentContext) {
+    const told = new EditorUpdates(client);
+    const session = await this.#open(told, where, () => this.#host.begin(folderOf(where), told.link));
     return { sessionId: session.id, modes: modesOf(session) };
   }
 
   async load(
-    { sessionId, ...where }: Where & { readonly sessionId: string },
+    { sessionId, ...where }: SessionParams & { readonly sessionId: string },
     client: AgentContext,
     again: boolean,
   ) {
@@ -165,13 +165,13 @@ class Editor {
     if (this.#loading.has(sessionId))
       throw RequestError.invalidRequest({ sessionId }, "this session is being opened already");
     this.#loading.add(sessionId);
-    const told = new Told(client);
+    const told = new EditorUpdates(client);
     const opened = async (): Promise<EditorSession> => {
       await this.#sessions.get(sessionId)?.session.close();
       this.#sessions.delete(sessionId);
       return this.#host.resume(sessionId, folder, told.link);
     };
-    const session = await this.#added(told, where, opened).finally(() => this.#loading.delete(sessionId));
+    const session = await this.#open(told, where, opened).finally(() => this.#loading.delete(sessionId));
     if (again) for (const each of replayed(session.messages(), session.workspace)) told.update(each);
     await told.all();
     return { modes: modesOf(session) };
@@ -179,7 +179,7 @@ class Editor {
 
   async list(folder: string | undefined) {
     const at = folder === undefined ? undefined : folderOf({ cwd: folder });
-    const sessions = await answered(() => this.#host.list(at));
+    const sessions = await withPersonErrors(() => this.#host.list(at));
     return {
       sessions: sessions.map(({ id, workspace, title, changed }) => ({
         sessionId: id,
@@ -194,7 +194,7 @@ class Editor {
     const { session } = this.#known(id);
     this.#sessions.delete(id);
     session.cancel();
-    await answered(() => session.close());
+    await withPersonErrors(() => session.close());
     return {};
   }
 
@@ -204,12 +204,12 @@ class Editor {
     if (wanted === undefined)
       throw RequestError.invalidParams({ modeId: mode }, `the modes here are ${session.modes.join(", ")}`);
     if (session.busy()) throw RequestError.invalidRequest(undefined, "a prompt is at work: cancel it first");
-    await answered(() => session.setMode(wanted));
+    await withPersonErrors(() => session.setMode(wanted));
     return {};
   }
 
   async prompt(
-    { sessionId, prompt }: { readonly sessionId: string; readonly prompt: Sent },
+    { sessionId, prompt }: { readonly sessionId: string; readonly prompt: PromptBlocks },
     signal: AbortSignal,
   ) {
     const { session, told } = this.#known(sessionId);
@@ -222,7 +222,10 @@ class Editor {
     const cancel = (): void => session.cancel();
     signal.addEventListener("abort", cancel, { once: true });
     try {
-      const [ended] = await Promise.all([answered(() => session.prompt(text)), told.commands(session)]);
+      const [ended] = await Promise.all([
+        withPersonErrors(() => session.prompt(text)),
+        told.commands(session),
+      ]);
       await told.all();
       const failure = failureOf(ended);
       if (failure !== undefined) throw new RequestError(INTERNAL, failure);
@@ -239,17 +242,21 @@ class Editor {
     return found;
   }
 
-  async #added(told: Told, where: Where, make: () => Promise<EditorSession>): Promise<EditorSession> {
+  async #open(
+    told: EditorUpdates,
+    where: SessionParams,
+    make: () => Promise<EditorSession>,
+  ): Promise<EditorSession> {
     if (this.#sessions.size + this.#opening >= MAX_SESSIONS)
       throw RequestError.invalidRequest(undefined, `${MAX_SESSIONS} sessions are open: close one of them`);
     this.#opening += 1;
-    const session = await answered(make).finally(() => (this.#opening -= 1));
+    const session = await withPersonErrors(make).finally(() => (this.#opening -= 1));
     const { id, workspace } = session;
     told.begin(id, workspace);
     this.#sessions.set(id, { session, told });
     // After the answer: before it, the editor does not know the session.
     setImmediate(() => {
-      for (const text of unusedOf(where)) told.update(notice(text));
+      for (const text of notesOnUnused(where)) told.update(notice(text));
       void told.commands(session);
     });
     return session;
@@ -257,7 +264,7 @@ class Editor {
 }
 
 /** Features that an editor offers but that would bypass the box or add another workspace. */
-function unusedOf({ mcpServers = [], additionalDirectories = [] }: Where): readonly string[] {
+function notesOnUnused({ mcpServers = [], additionalDirectories = [] }: SessionParams): readonly string[] {
   return [
     ...(mcpServers.length === 0
       ? []
@@ -270,7 +277,7 @@ function unusedOf({ mcpServers = [], additionalDirectories = [] }: Where): reado
   ];
 }
 
-function folderOf({ cwd }: Where): string {
+function folderOf({ cwd }: SessionParams): string {
   if (!path.isAbsolute(cwd)) throw RequestError.invalidParams({ cwd }, "cwd has to be an absolute path");
   return cwd;
 }
@@ -301,7 +308,7 @@ const INVALID = -32_602;
 const NOT_FOUND = -32_002;
 
 /** Errors that a person can act on are passed on unchanged. */
-async function answered<T>(work: () => Promise<T>): Promise<T> {
+async function withPersonErrors<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (thrown) {
@@ -313,7 +320,7 @@ async function answered<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** Sends the editor the updates of one session, in order. */
-class Told {
+class EditorUpdates {
   readonly #client: AgentContext;
   #id = "";
   #workspace = "/";
@@ -361,7 +368,7 @@ class Told {
   }
 
   async #ask(question: Question, signal: AbortSignal): Promise<Permission | undefined> {
-    const { options, ...shown } = askedOf(question);
+    const { options, ...shown } = permissionRequestOf(question);
     const toolCall = {
       toolCallId: question.call,
       status: "pending" as const,

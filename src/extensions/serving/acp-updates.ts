@@ -85,13 +85,13 @@ export function updatesOf(event: AgentEvent, workspace: string): readonly Sessio
         ? [{ sessionUpdate: "agent_thought_chunk", content: text(event.text) }]
         : [];
     case "call.proposed":
-      return [proposed(id(event.call), event.tool, event.args, workspace)];
+      return [proposedCall(id(event.call), event.tool, event.args, workspace)];
     case "call.decided":
       return event.runs
         ? [{ sessionUpdate: "tool_call_update", toolCallId: id(event.call), status: "in_progress" }]
         : [];
     case "call.ended":
-      return [ended(id(event.call), event)];
+      return [endedCall(id(event.call), event)];
     case "plan":
       return [{ sessionUpdate: "plan", entries: entriesOf(event.steps) }];
     case "model.waiting":
@@ -105,7 +105,7 @@ export function updatesOf(event: AgentEvent, workspace: string): readonly Sessio
   }
 }
 
-function proposed(toolCallId: string, tool: string, args: Args, workspace: string): SessionUpdate {
+function proposedCall(toolCallId: string, tool: string, args: Args, workspace: string): SessionUpdate {
   const content = diffsOf(tool, args, workspace);
   return {
     sessionUpdate: "tool_call",
@@ -132,16 +132,16 @@ function shortLine(said: string): string {
   return line.length <= MAX_TITLE ? line : `${line.slice(0, MAX_TITLE - 1).toWellFormed()}…`;
 }
 
-const placed = (file: string, workspace: string): string => path.resolve(workspace, file);
+const absolutePath = (file: string, workspace: string): string => path.resolve(workspace, file);
 
 const placesOf = (args: Args, workspace: string): ToolCallLocation[] =>
-  typeof args["path"] === "string" ? [{ path: placed(args["path"], workspace) }] : [];
+  typeof args["path"] === "string" ? [{ path: absolutePath(args["path"], workspace) }] : [];
 
 /** The intended effect of an edit, if the arguments alone show it. */
 function diffsOf(tool: string, args: Args, workspace: string): readonly ToolCallContent[] {
   const { path: file, content, edits } = args;
   if (typeof file !== "string") return [];
-  const at = placed(file, workspace);
+  const at = absolutePath(file, workspace);
   if (tool === "write_file" && typeof content === "string")
     return [{ type: "diff", path: at, oldText: null, newText: content }];
   if (tool !== "edit_file") return [];
@@ -162,7 +162,7 @@ function wordIn(value: unknown, key: string): string | undefined {
 type Ended = Extract<AgentEvent, { readonly type: "call.ended" }>;
 
 /** The diff of a successful call stays on display. */
-function ended(toolCallId: string, { kind, cause, text: said, exit_code, reason }: Ended): SessionUpdate {
+function endedCall(toolCallId: string, { kind, cause, text: said, exit_code, reason }: Ended): SessionUpdate {
   return {
     sessionUpdate: "tool_call_update",
     toolCallId,
@@ -229,7 +229,7 @@ export const failureOf = ({ status, reason }: Pick<Finished, "status" | "reason"
 
 export type Permission = "once" | "session" | "reject";
 
-interface Asked {
+interface PermissionRequest {
   readonly title: string;
   readonly kind: ToolKind;
   readonly content: ToolCallContent[];
@@ -237,7 +237,7 @@ interface Asked {
 }
 
 /** A question with its possible answers. */
-export function askedOf(question: Question): Asked {
+export function permissionRequestOf(question: Question): PermissionRequest {
   const { tool, args, text: whole, shown: beside = "", effects = [], decision, grants = [] } = question;
   const why = (question.asks ?? decision.rules).map(
     ({ id, reason, span }) => `- ${reason} (${id})${partOf(whole, span)}`,
@@ -254,7 +254,7 @@ export function askedOf(question: Question): Asked {
   ];
   const told = [
     ...[whole, beside].filter((each) => each !== "").map(fenced),
-    ...effectsTold(effects),
+    ...effectLines(effects),
     ...why,
     decision.contained ? CONTAINED : NOT_CONTAINED,
   ];
@@ -275,7 +275,7 @@ function partOf(whole: string, [from, to]: readonly [number, number]): string {
 /** Most effects listed one by one; the text contains them all. */
 const MAX_EFFECTS = 12;
 
-function effectsTold(effects: readonly string[]): readonly string[] {
+function effectLines(effects: readonly string[]): readonly string[] {
   if (effects.length === 0) return [];
   const more = effects.length - MAX_EFFECTS;
   const rows = effects.slice(0, MAX_EFFECTS).map((each) => `- ${visibleLine(each)}`);
@@ -301,7 +301,7 @@ export function replayed(messages: readonly Message[], workspace: string): reado
       case "assistant":
         return [
           ...(each.text === "" ? [] : [message(each.text)]),
-          ...each.calls.map(({ id, name, args }) => proposed(id, name, args, workspace)),
+          ...each.calls.map(({ id, name, args }) => proposedCall(id, name, args, workspace)),
         ];
       case "tool":
         return [

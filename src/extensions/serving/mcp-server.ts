@@ -99,12 +99,13 @@ const NAME_LENGTH = 60;
 /** The client's own claim: for people only, nothing is decided by it. */
 function clientOf(context: ServerContext, server: Server): string {
   const told: unknown = Reflect.get(context.mcpReq.envelope ?? {}, CLIENT_INFO_META_KEY);
-  const { name, version } = named(told) ?? named(server.getClientVersion()) ?? { name: "", version: "" };
+  const { name, version } = nameAndVersion(told) ??
+    nameAndVersion(server.getClientVersion()) ?? { name: "", version: "" };
   const text = visibleLine(`${name} ${version}`.trim());
   return text === "" ? "an unnamed client" : text.slice(0, NAME_LENGTH).toWellFormed();
 }
 
-function named(told: unknown): { readonly name: string; readonly version: string } | undefined {
+function nameAndVersion(told: unknown): { readonly name: string; readonly version: string } | undefined {
   if (typeof told !== "object" || told === null) return undefined;
   const word = (key: string): string => {
     const value: unknown = Reflect.get(told, key);

@@ -47,14 +47,14 @@ function withValues(lines: readonly string[], body: string): FrontMatter | strin
     const key = match[1] ?? match[2] ?? match[3] ?? "";
     if (values.has(key)) return `its front matter has ${key} twice`;
     const from = at;
-    while (at < lines.length && goesOn(lines[at] ?? "")) at += 1;
+    while (at < lines.length && isContinuation(lines[at] ?? "")) at += 1;
     values.set(key, valueOf((match[4] ?? "").trim(), lines.slice(from, at)));
   }
   return { values, body };
 }
 
 /** A line that belongs to the key above: indented, empty, or an item of a list. */
-const goesOn = (line: string): boolean => /^(?:[ \t]|-[ \t]|-?$)/.test(line);
+const isContinuation = (line: string): boolean => /^(?:[ \t]|-[ \t]|-?$)/.test(line);
 
 const BLOCK = /^([|>])([+-]?)[1-9]?([+-]?)(?:[ \t]+#.*)?$/;
 
@@ -93,11 +93,11 @@ function folded(lines: readonly string[]): string {
 
 function blockText(given: readonly string[], folds: boolean): string {
   const indent = /^[ \t]*/.exec(given.find((line) => line.trim() !== "") ?? "")?.[0].length ?? 0;
-  const lines = given.map((line) => (line.trim() === "" ? "" : line.slice(Math.min(indent, leftOf(line)))));
+  const lines = given.map((line) => (line.trim() === "" ? "" : line.slice(Math.min(indent, indentOf(line)))));
   return (folds ? foldedBlock(lines) : lines.join("\n")).trim();
 }
 
-const leftOf = (line: string): number => line.length - line.trimStart().length;
+const indentOf = (line: string): number => line.length - line.trimStart().length;
 
 /** Like `folded`, but lines with further indentation stay as they are. */
 function foldedBlock(lines: readonly string[]): string {

@@ -26,8 +26,8 @@ export function skillTool(skills: readonly Skill[], box: () => Promise<Box>): An
     run: async ({ name, file }, signal) => {
       const skill = skills.find((each) => each.name.toLowerCase() === name.toLowerCase());
       if (skill === undefined)
-        return wrong(`there is no skill ${JSON.stringify(name)}${likeIt(name, skills)}`);
-      return file === undefined ? whole(skill, copies, box, signal) : one(skill, file);
+        return wrong(`there is no skill ${JSON.stringify(name)}${similarNames(name, skills)}`);
+      return file === undefined ? wholeSkill(skill, copies, box, signal) : fileOfSkill(skill, file);
     },
   });
 }
@@ -37,7 +37,7 @@ const failed = (text: string): ToolResult => ({ kind: "failed", cause: "filesyst
 
 const MAX_NAMED = 40;
 
-function likeIt(name: string, skills: readonly Skill[]): string {
+function similarNames(name: string, skills: readonly Skill[]): string {
   const names = skills.map((each) => each.name);
   const near = nearest(name, names);
   return near === undefined
@@ -52,7 +52,7 @@ const WHOSE = {
 
 const headOf = ({ name, origin }: Skill, file = ""): string => `[skill ${name}${file}, ${WHOSE[origin]}]`;
 
-async function whole(
+async function wholeSkill(
   skill: Skill,
   copies: SkillCopies,
   box: () => Promise<Box>,
@@ -85,7 +85,7 @@ const namesOf = (files: readonly string[]): string =>
 const MAX_TEXT = 256 * 1024;
 
 /** Looks the file up among the skill's own names, so no name leads elsewhere. */
-async function one(skill: Skill, name: string): Promise<ToolResult> {
+async function fileOfSkill(skill: Skill, name: string): Promise<ToolResult> {
   const { files } = await skill.files();
   const wanted = name.replace(/^(?:\.\/)+/, "");
   const file = files.find(({ path }) => path === wanted);

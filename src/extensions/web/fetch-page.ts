@@ -53,7 +53,7 @@ export async function fetchPage(
   const late = AbortSignal.timeout(bounds.withinMs);
   const ending = AbortSignal.any([signal, late]);
   try {
-    return await followed(requests, address, ending, bounds);
+    return await fetchFollowing(requests, address, ending, bounds);
   } catch (thrown) {
     if (late.aborted && !signal.aborted) return tooLate(bounds);
     return { kind: "failed", cause: "network", reason: reasonOf(thrown) };
@@ -66,7 +66,7 @@ const tooLate = ({ withinMs }: FetchBounds): Fetched => ({
   reason: `it did not come within ${withinMs / 1000} s`,
 });
 
-async function followed(
+async function fetchFollowing(
   requests: OwnRequests,
   address: string,
   signal: AbortSignal,
@@ -80,16 +80,16 @@ async function followed(
     if (answer.kind === "unreachable") return { kind: "failed", cause: "network", reason: answer.reason };
     const location = headerOf(answer, "location");
     if (!REDIRECTS.has(answer.status) || location === undefined) return pageOf(answer, url, bounds);
-    await left(answer);
+    await discardBody(answer);
     if (hops === MOST_REDIRECTS)
       return { kind: "refused", url, reason: `it sends on more than ${MOST_REDIRECTS} times` };
-    const next = nextOf(url, location);
+    const next = redirectTarget(url, location);
     if (typeof next !== "string") return { kind: "refused", url, ...next };
     url = next;
   }
 }
 
-function nextOf(url: string, location: string): string | { readonly reason: string } {
+function redirectTarget(url: string, location: string): string | { readonly reason: string } {
   if (location.length > LONGEST_REDIRECT) return { reason: "it sends on to an address that is too long" };
   const next = URL.parse(location, url);
   if (next === null || !/^https?:$/.test(next.protocol))
@@ -102,21 +102,21 @@ function nextOf(url: string, location: string): string | { readonly reason: stri
   return next.href;
 }
 
-type Answered = Extract<OwnAnswer, { readonly kind: "answered" }>;
+type AnsweredRequest = Extract<OwnAnswer, { readonly kind: "answered" }>;
 
-const headerOf = ({ headers }: Answered, name: string): string | undefined =>
+const headerOf = ({ headers }: AnsweredRequest, name: string): string | undefined =>
   headers.find(([each]) => each === name)?.[1];
 
-const left = async ({ body }: Answered): Promise<void> => {
+const discardBody = async ({ body }: AnsweredRequest): Promise<void> => {
   for await (const _ of body) return;
 };
 
-async function pageOf(answer: Answered, url: string, bounds: FetchBounds): Promise<Fetched> {
+async function pageOf(answer: AnsweredRequest, url: string, bounds: FetchBounds): Promise<Fetched> {
   const packing = (headerOf(answer, "content-encoding") ?? "").trim().toLowerCase();
   const packed = limited(answer.body, bounds.bytes);
   const unpack = UNPACK.get(packing);
   if (unpack === undefined) {
-    await left(answer);
+    await discardBody(answer);
     return {
       kind: "failed",
       cause: "network",

@@ -19,7 +19,7 @@ export class MarkdownWriter {
   readonly #base: string;
   readonly #leftOut: (element: HtmlElement) => boolean;
   readonly #lines: string[] = [];
-  #said = 0;
+  #inlineTotal = 0;
   #written = 0;
   #cut = false;
   /** The prefix of each line in the open blocks. */
@@ -53,7 +53,7 @@ export class MarkdownWriter {
     const level = HEADING.exec(name)?.[1];
     if (level !== undefined) this.#prefixed(element, `${"#".repeat(Number(level))} `);
     else if (name === "pre") this.#code(element);
-    else if (name === "hr") this.#put(["---", ""]);
+    else if (name === "hr") this.#writeLines(["---", ""]);
     else if (name === "blockquote") this.#within("> ", undefined, element);
     else if (isList) this.#list(element);
     else if (name === "dd") this.#within("  ", ": ", element);
@@ -68,30 +68,30 @@ export class MarkdownWriter {
 
   #node(node: HtmlNode): void {
     if (this.#cut) return;
-    if (typeof node === "string") return this.#say(node);
+    if (typeof node === "string") return this.#addInline(node);
     if (this.#leftOut(node)) return;
     if (BLOCKS.has(node.name)) this.block(node);
     else this.#inlineElement(node);
   }
 
   /** Adds to the open paragraph. */
-  #say(text: string): void {
-    this.#inline.push(text.slice(0, MOST_TEXT - this.#said));
-    this.#said += text.length;
-    if (this.#said > MOST_TEXT) this.#cut = true;
+  #addInline(text: string): void {
+    this.#inline.push(text.slice(0, MOST_TEXT - this.#inlineTotal));
+    this.#inlineTotal += text.length;
+    if (this.#inlineTotal > MOST_TEXT) this.#cut = true;
   }
 
   #inlineElement(element: HtmlElement): void {
     const { name, attributes } = element;
-    if (name === "br") return this.#say(BREAK);
+    if (name === "br") return this.#addInline(BREAK);
     if (name === "img") {
       const alt = (attributes.get("alt") ?? "").trim();
-      if (alt !== "") this.#say(`[image: ${alt}]`);
+      if (alt !== "") this.#addInline(`[image: ${alt}]`);
       return;
     }
     if (name === "code" || name === "kbd" || name === "samp" || name === "tt") {
       const text = textOf(element, this.#leftOut).replace(/\s+/g, " ").trim();
-      if (text !== "") this.#say(ticked(text));
+      if (text !== "") this.#addInline(ticked(text));
       return;
     }
     if (name === "a") return this.#link(element);
@@ -103,7 +103,7 @@ export class MarkdownWriter {
     const hasBlock = element.children.some((child) => typeof child !== "string" && BLOCKS.has(child.name));
     if (address === undefined || hasBlock) {
       this.#inside(element);
-      if (address !== undefined) this.#say(` <${address}>`);
+      if (address !== undefined) this.#addInline(` <${address}>`);
       return;
     }
     const before = this.#inline;
@@ -111,7 +111,7 @@ export class MarkdownWriter {
     this.#inside(element);
     const text = collapsed(this.#inline).replaceAll("\n", " ");
     this.#inline = before;
-    if (text !== "") this.#say(`[${text}](${address})`);
+    if (text !== "") this.#addInline(`[${text}](${address})`);
   }
 
   /** The absolute address, if a reader could go there; undefined for a place in the same page. */
@@ -127,7 +127,7 @@ export class MarkdownWriter {
     this.#inside(element);
     const text = collapsed(this.#inline).replaceAll("\n", " ");
     this.#inline = [];
-    if (text !== "") this.#put([prefix + text, ""]);
+    if (text !== "") this.#writeLines([prefix + text, ""]);
   }
 
   /** A nested list has no blank line around it. */
@@ -145,7 +145,7 @@ export class MarkdownWriter {
       this.#within(" ".repeat(marker.length), marker, child);
     }
     this.#lists -= 1;
-    if (this.#lists === 0) this.#put([""]);
+    if (this.#lists === 0) this.#writeLines([""]);
   }
 
   #within(indent: string, marker: string | undefined, element: HtmlElement): void {
@@ -165,7 +165,7 @@ export class MarkdownWriter {
     if (text === "") return;
     const ticks = (text.match(/`{3,}/g) ?? []).reduce((most, run) => Math.max(most, run.length + 1), 3);
     const fence = "`".repeat(Math.min(ticks, 20));
-    this.#put([fence, ...text.split("\n"), fence, ""]);
+    this.#writeLines([fence, ...text.split("\n"), fence, ""]);
   }
 
   /** One line per row; a table that only arranges the page is read as ordinary content. */
@@ -178,7 +178,7 @@ export class MarkdownWriter {
       lines.push(`| ${row.map((cell) => this.#cell(cell)).join(" | ")} |`);
       if (lines.length === 1) lines.push(`|${" --- |".repeat(row.length)}`);
     }
-    this.#put([...lines, ""]);
+    this.#writeLines([...lines, ""]);
   }
 
   #cell(cell: HtmlElement): string {
@@ -193,13 +193,13 @@ export class MarkdownWriter {
   /** The content on one line, whatever its elements. */
   #flat(element: HtmlElement): void {
     for (const child of element.children) {
-      if (typeof child === "string") this.#say(child);
+      if (typeof child === "string") this.#addInline(child);
       else if (this.#leftOut(child)) continue;
       else if (BLOCKS.has(child.name)) {
-        this.#say(" ");
+        this.#addInline(" ");
         this.#flat(child);
-        this.#say(" ");
-      } else if (child.name === "br") this.#say(" ");
+        this.#addInline(" ");
+      } else if (child.name === "br") this.#addInline(" ");
       else this.#inlineElement(child);
     }
   }
@@ -209,10 +209,10 @@ export class MarkdownWriter {
     if (this.#inline.length === 0) return;
     const text = collapsed(this.#inline);
     this.#inline = [];
-    if (text !== "") this.#put([...text.split("\n"), ...(tight ? [] : [""])]);
+    if (text !== "") this.#writeLines([...text.split("\n"), ...(tight ? [] : [""])]);
   }
 
-  #put(lines: readonly string[]): void {
+  #writeLines(lines: readonly string[]): void {
     const indent = this.#indent.join("");
     for (const line of lines) {
       if (this.#written > MOST_TEXT) {
@@ -277,10 +277,11 @@ const cellsOf = (row: HtmlElement, leftOut: (element: HtmlElement) => boolean): 
       typeof child !== "string" && (child.name === "td" || child.name === "th") && !leftOut(child),
   );
 
-const LAYS_OUT = /^(?:table|ul|ol|pre|h[1-6]|blockquote|section|article)$/;
+const LAYOUT_ELEMENTS = /^(?:table|ul|ol|pre|h[1-6]|blockquote|section|article)$/;
 
 const isLayout = (cell: HtmlElement): boolean =>
   cell.children.some(
     (child) =>
-      typeof child !== "string" && (LAYS_OUT.test(child.name) || (child.name === "div" && isLayout(child))),
+      typeof child !== "string" &&
+      (LAYOUT_ELEMENTS.test(child.name) || (child.name === "div" && isLayout(child))),
   );

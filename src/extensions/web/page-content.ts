@@ -9,7 +9,7 @@ const HTML = /^(?:text\/html|application\/xhtml\+xml)$/;
 const TEXT =
   /^(?:text\/[\w.+-]+|application\/(?:[\w.-]+\+(?:json|xml)|json|ld\+json|x-ndjson|xml|javascript|ecmascript|x-javascript|x-sh|yaml|x-yaml|toml|sql|graphql|rtf)|message\/rfc822)$/;
 /** Sent by servers that do not know the type. */
-const UNSAID = /^(?:|application\/octet-stream|binary\/octet-stream)$/;
+const UNKNOWN_TYPES = /^(?:|application\/octet-stream|binary\/octet-stream)$/;
 
 /** The type as given by the server unless the bytes contradict it; the text decoded from its charset. */
 export function contentOf({ type, bytes, cut }: Pick<Page, "type" | "bytes" | "cut">): PageContent {
@@ -17,14 +17,14 @@ export function contentOf({ type, bytes, cut }: Pick<Page, "type" | "bytes" | "c
   const named = essence.trim().toLowerCase();
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 2048)).toString("latin1");
   if (head.startsWith("%PDF-") || named === "application/pdf") return { kind: "other", what: "a PDF" };
-  if (!HTML.test(named) && !TEXT.test(named) && !UNSAID.test(named))
+  if (!HTML.test(named) && !TEXT.test(named) && !UNKNOWN_TYPES.test(named))
     return { kind: "other", what: `of the type ${named.slice(0, 80)}` };
   const charset = charsetIn(parameters) ?? (HTML.test(named) ? metaCharset(head) : undefined);
   const { text, notes } = decoded(bytes, charset, cut);
   if (/\0/.test(text.slice(0, 4096))) return { kind: "other", what: "binary data" };
   const isHtml =
     HTML.test(named) ||
-    (UNSAID.test(named) && /^\s*(?:<!doctype html|<html|<head|<body)/i.test(text.slice(0, 1024)));
+    (UNKNOWN_TYPES.test(named) && /^\s*(?:<!doctype html|<html|<head|<body)/i.test(text.slice(0, 1024)));
   return { kind: isHtml ? "html" : "text", text, notes };
 }
 

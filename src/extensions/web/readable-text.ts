@@ -16,10 +16,10 @@ const UNREAD: ReadonlySet<string> = new Set(
   ),
 );
 /** Elements and roles around the main text of a page. */
-const AROUND: ReadonlySet<string> = new Set(["nav", "footer", "aside"]);
-const AROUND_ROLES =
+const SURROUNDING_ELEMENTS: ReadonlySet<string> = new Set(["nav", "footer", "aside"]);
+const SURROUNDING_ROLES =
   /^(?:navigation|banner|contentinfo|complementary|search|dialog|alertdialog|menu|menubar)$/i;
-const AROUND_NAMES =
+const SURROUNDING_NAMES =
   /(?:^|[\s_-])(?:cookies?|consent|advert\w*|ads?|promo\w*|share|sharing|social|newsletter|subscribe|breadcrumbs?|sidebar|skip-?link|popup|modal|toc|navbar|pagination|related)(?=$|[\s_-])/i;
 const UNSEEN_STYLE = /(?:display\s*:\s*none|visibility\s*:\s*hidden)/i;
 
@@ -36,7 +36,7 @@ export function readable(root: HtmlElement, address: string): Readable {
   const sizes = new Sizes(root);
   const body = sizes.body ?? root;
   const main = mainPart(body, sizes);
-  const written = write(main, about.base, (element) => isAround(element, sizes, sizes.of(main)));
+  const written = write(main, about.base, (element) => isSurrounding(element, sizes, sizes.of(main)));
   if (written.text.length >= LEAST_TEXT || sizes.of(body) <= written.text.length)
     return { title: about.title, ...written };
   // Leaving parts out removed most of the text.
@@ -64,13 +64,13 @@ function isUnread({ name, attributes }: HtmlElement): boolean {
 }
 
 /** Texts may have the same class names as the parts around them, so a large part is kept. */
-function isAround(element: HtmlElement, sizes: Sizes, whole: number): boolean {
+function isSurrounding(element: HtmlElement, sizes: Sizes, whole: number): boolean {
   const { name, attributes } = element;
-  if (AROUND.has(name) || AROUND_ROLES.test(attributes.get("role") ?? "")) return true;
+  if (SURROUNDING_ELEMENTS.has(name) || SURROUNDING_ROLES.test(attributes.get("role") ?? "")) return true;
   if (name === "header") return !sizes.hasHeading(element) && sizes.of(element) < whole * LEAST_SHARE;
   if (attributes.size === 0) return false;
   const names = `${attributes.get("class") ?? ""} ${attributes.get("id") ?? ""}`;
-  return AROUND_NAMES.test(names) && sizes.of(element) < whole * LEAST_SHARE;
+  return SURROUNDING_NAMES.test(names) && sizes.of(element) < whole * LEAST_SHARE;
 }
 
 function mainPart(body: HtmlElement, sizes: Sizes): HtmlElement {
@@ -123,8 +123,8 @@ function aboutPage(root: HtmlElement, address: string): { readonly title: string
   const found: { title?: string; shown?: string; heading?: string; base?: string } = {};
   const look = (element: HtmlElement): void => {
     const { name, attributes } = element;
-    if (name === "title") found.title ??= plain(element);
-    if (name === "h1") found.heading ??= plain(element);
+    if (name === "title") found.title ??= textOnOneLine(element);
+    if (name === "h1") found.heading ??= textOnOneLine(element);
     if (name === "meta" && isTitle(attributes)) found.shown ??= attributes.get("content") ?? "";
     if (name === "base") found.base ??= attributes.get("href") ?? "";
     if (name === "svg") return;
@@ -145,7 +145,7 @@ const isTitle = (attributes: HtmlElement["attributes"]): boolean =>
 const LONGEST_TITLE = 1000;
 
 /** The element's text on one line. */
-function plain(element: HtmlElement): string {
+function textOnOneLine(element: HtmlElement): string {
   const pieces: string[] = [];
   const gather = (node: HtmlNode): void => {
     if (typeof node === "string") pieces.push(node.slice(0, LONGEST_TITLE));

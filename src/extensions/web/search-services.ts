@@ -30,7 +30,7 @@ export interface SearchService {
 
 /** Texts may be missing or null; a result without an address makes the answer invalid. */
 const text = z.string().nullish();
-const said = (...texts: readonly (string | null | undefined)[]): string =>
+const firstText = (...texts: readonly (string | null | undefined)[]): string =>
   texts.find((each) => each !== null && each !== undefined && each.trim() !== "") ?? "";
 
 const searxngAnswer = z.object({
@@ -54,7 +54,7 @@ const braveAnswer = z.object({
 const JSON_HEADERS = { accept: "application/json", "content-type": "application/json" } as const;
 
 /** An address below the base, which may have a path of its own. */
-function below(base: string, path: string, query: Readonly<Record<string, string>> = {}): string {
+function addressBelow(base: string, path: string, query: Readonly<Record<string, string>> = {}): string {
   const url = new URL(base);
   url.pathname = `${url.pathname.replace(/\/$/, "")}${path}`;
   url.search = new URLSearchParams(query).toString();
@@ -73,22 +73,22 @@ export const SERVICES: Readonly<Record<SearchProvider, SearchService>> = {
     url: undefined,
     key: undefined,
     request: ({ query, domains }, base) => ({
-      url: below(base, "/search", { q: withSites(query, domains), format: "json" }),
+      url: addressBelow(base, "/search", { q: withSites(query, domains), format: "json" }),
       method: "GET",
       headers: { accept: "application/json" },
     }),
     hits: (answer) =>
       searxngAnswer.parse(answer).results.map(({ url, title, content }) => ({
         url,
-        title: said(title),
-        snippet: said(content),
+        title: firstText(title),
+        snippet: firstText(content),
       })),
   },
   tavily: {
     url: "https://api.tavily.com",
     key: "TAVILY_API_KEY",
     request: ({ query, count, domains }, base, key) => ({
-      url: below(base, "/search"),
+      url: addressBelow(base, "/search"),
       method: "POST",
       headers: { ...JSON_HEADERS, authorization: `Bearer ${key}` },
       body: JSON.stringify({
@@ -101,15 +101,15 @@ export const SERVICES: Readonly<Record<SearchProvider, SearchService>> = {
     hits: (answer) =>
       tavilyAnswer.parse(answer).results.map(({ url, title, content }) => ({
         url,
-        title: said(title),
-        snippet: said(content),
+        title: firstText(title),
+        snippet: firstText(content),
       })),
   },
   exa: {
     url: "https://api.exa.ai",
     key: "EXA_API_KEY",
     request: ({ query, count, domains }, base, key) => ({
-      url: below(base, "/search"),
+      url: addressBelow(base, "/search"),
       method: "POST",
       headers: { ...JSON_HEADERS, "x-api-key": key },
       body: JSON.stringify({
@@ -122,8 +122,8 @@ export const SERVICES: Readonly<Record<SearchProvider, SearchService>> = {
     hits: (answer) =>
       exaAnswer.parse(answer).results.map(({ url, title, text: whole, highlights }) => ({
         url,
-        title: said(title),
-        snippet: said(highlights?.join(" … "), whole),
+        title: firstText(title),
+        snippet: firstText(highlights?.join(" … "), whole),
       })),
   },
   brave: {
@@ -134,7 +134,10 @@ export const SERVICES: Readonly<Record<SearchProvider, SearchService>> = {
       // A query that is too long with its domains is sent without them: results elsewhere are filtered out anyway.
       const asked = fitsBrave(narrow) ? narrow : shortened(query);
       return {
-        url: below(base, "/res/v1/web/search", { q: asked, count: String(asked === narrow ? count : 20) }),
+        url: addressBelow(base, "/res/v1/web/search", {
+          q: asked,
+          count: String(asked === narrow ? count : 20),
+        }),
         method: "GET",
         headers: { accept: "application/json", "x-subscription-token": key },
       };
@@ -142,8 +145,8 @@ export const SERVICES: Readonly<Record<SearchProvider, SearchService>> = {
     hits: (answer) =>
       (braveAnswer.parse(answer).web?.results ?? []).map(({ url, title, description }) => ({
         url,
-        title: withoutMarks(said(title)),
-        snippet: withoutMarks(said(description)),
+        title: withoutMarks(firstText(title)),
+        snippet: withoutMarks(firstText(description)),
       })),
   },
 };

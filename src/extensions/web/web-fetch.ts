@@ -39,7 +39,7 @@ export const webFetchTool = (parts: FetchParts): AnyTool =>
     bounded: true,
     instead: { query: "use find for words in the page", limit: "use max" },
     facts: ({ url }) => factsOf(url),
-    run: (given, signal) => fetched(parts, given, signal),
+    run: (given, signal) => fetchAsText(parts, given, signal),
   });
 
 /** An invalid address reaches nothing, and is refused when the call is run. */
@@ -54,7 +54,7 @@ const hostOf = ({ hostname, port }: URL): string => {
   return port === "" || port === "80" || port === "443" ? name : `${name}:${port}`;
 };
 
-async function fetched(parts: FetchParts, given: Input, signal: AbortSignal): Promise<ToolResult> {
+async function fetchAsText(parts: FetchParts, given: Input, signal: AbortSignal): Promise<ToolResult> {
   const address = judgeAddress(given.url, parts.holdsSecret);
   if ("refused" in address) return refused(given.url, address.refused);
   const page = await fetchPage(parts.requests, address.href, signal);
@@ -102,7 +102,7 @@ async function pageResult(
       ...(page.cut ? [`only its first ${formatSize(FETCH_BOUNDS.bytes)} were read`] : []),
       ...(read.cut ? ["it has more than can be read, and its end is left out"] : []),
     ];
-    const text = shown(given, page, { ...read, text: cleaned(read.text).trim() }, { notes, now: now() });
+    const text = resultText(given, page, { ...read, text: cleaned(read.text).trim() }, { notes, now: now() });
     return page.status < 400
       ? { kind: "ok", text }
       : { kind: "failed", cause: "network", text, reason: `the server answered ${page.status}` };
@@ -117,7 +117,7 @@ async function pageResult(
 }
 
 /** First the facts from the harness, then the text of the page. */
-function shown(
+function resultText(
   { find, max = USUAL, url }: Input,
   page: Page,
   { title, text }: Readable,
@@ -131,17 +131,17 @@ function shown(
     `Fetched: ${now.toISOString()}`,
     ...notes.map((note) => `Note: ${cleanedLine(note)}.`),
   ];
-  const body = find === undefined ? head(text, most) : found(text, find, most);
+  const body = find === undefined ? beginningOf(text, most) : passagesOf(text, find, most);
   const named = title === "" ? "" : `${cleanedLine(title)}\n\n`;
   return [...about, ...body.says, UNTRUSTED, "", quotedText(named + body.text)].join("\n");
 }
 
-interface Shown {
+interface ShownPart {
   readonly text: string;
   readonly says: readonly string[];
 }
 
-function head(text: string, most: number): Shown {
+function beginningOf(text: string, most: number): ShownPart {
   if (text === "") return { text: "", says: ["There is no text in it that a reader would see."] };
   const first = headOf(text, most);
   if (first.length === text.length) return { text, says: [] };
@@ -149,7 +149,7 @@ function head(text: string, most: number): Shown {
   return { text: first, says: [`Note: ${left}; find shows passages, max up to ${MOST} more of it.`] };
 }
 
-function found(text: string, find: string, most: number): Shown {
+function passagesOf(text: string, find: string, most: number): ShownPart {
   const passages = passagesIn(text, cleaned(find), most);
   const words = JSON.stringify(cleanedLine(find));
   if (passages.count === 0) return { text: "", says: [`${words} is not in it (${text.length} characters).`] };

@@ -48,10 +48,10 @@ export const webSearchTool = (parts: SearchParts): AnyTool =>
     bounded: true,
     instead: { limit: "use count", max_results: "use count" },
     facts: () => ({ ...NO_FACTS, services: [new URL(parts.base).host] }),
-    run: (given, signal) => searched(parts, given, signal),
+    run: (given, signal) => searchWeb(parts, given, signal),
   });
 
-async function searched(parts: SearchParts, given: Input, signal: AbortSignal): Promise<ToolResult> {
+async function searchWeb(parts: SearchParts, given: Input, signal: AbortSignal): Promise<ToolResult> {
   const { query, count = USUAL, domains = [] } = given;
   const secret = parts.holdsSecret([query, ...domains].join(" "));
   if (secret !== undefined)
@@ -64,13 +64,13 @@ async function searched(parts: SearchParts, given: Input, signal: AbortSignal): 
   const asked = { query, count: Math.min(Math.max(Math.floor(count) || USUAL, 1), MOST_RESULTS), domains };
   const late = AbortSignal.timeout(WITHIN_MS);
   try {
-    const hits = await answered(parts, asked, AbortSignal.any([signal, late]));
+    const hits = await hitsOf(parts, asked, AbortSignal.any([signal, late]));
     return {
       kind: "ok",
-      text: shown(
+      text: resultText(
         parts.provider,
         asked,
-        hits.filter((hit) => isOf(hit, domains)),
+        hits.filter((hit) => isOnDomain(hit, domains)),
       ),
     };
   } catch (thrown) {
@@ -86,7 +86,7 @@ async function searched(parts: SearchParts, given: Input, signal: AbortSignal): 
   }
 }
 
-async function answered(
+async function hitsOf(
   { requests, provider, base, key }: SearchParts,
   asked: SearchAsked,
   signal: AbortSignal,
@@ -120,7 +120,7 @@ async function textOf({ body }: Extract<OwnAnswer, { readonly kind: "answered" }
   return Buffer.concat(pieces).toString("utf8");
 }
 
-function isOf({ url }: SearchHit, domains: readonly string[]): boolean {
+function isOnDomain({ url }: SearchHit, domains: readonly string[]): boolean {
   const parsed = URL.parse(url);
   if (parsed === null || !/^https?:$/.test(parsed.protocol)) return false;
   const names = domains.map((domain) => domain.toLowerCase());
@@ -130,7 +130,11 @@ function isOf({ url }: SearchHit, domains: readonly string[]): boolean {
   );
 }
 
-function shown(provider: SearchProvider, { query, count }: SearchAsked, hits: readonly SearchHit[]): string {
+function resultText(
+  provider: SearchProvider,
+  { query, count }: SearchAsked,
+  hits: readonly SearchHit[],
+): string {
   const head = `${provider}: ${JSON.stringify(cleanedLine(query))}`;
   if (hits.length === 0) return `${head}: nothing was found.`;
   const list = hits.slice(0, count).map((hit, at) => `${at + 1}. ${hitText(hit)}`);

@@ -4,10 +4,10 @@ import type { ContentBlock, SessionUpdate } from "@agentclientprotocol/sdk";
 import type { EventBody } from "../../../src/core/events.ts";
 import type { Question } from "../../../src/core/ports.ts";
 import {
-  askedOf,
   failureOf,
   insteadOf,
   permissionOf,
+  permissionRequestOf,
   promptOf,
   replayed,
   stopOf,
@@ -212,7 +212,7 @@ const QUESTION: Question = {
 };
 
 test("a question has its command whole, the reasons, and three answers", () => {
-  const { title, kind, content, options } = askedOf(QUESTION);
+  const { title, kind, content, options } = permissionRequestOf(QUESTION);
   assert.deepEqual([title, kind], ["bash make", "execute"]);
   assert.match(JSON.stringify(content), /make.*not known \(unknown\)/);
   assert.deepEqual(
@@ -223,7 +223,7 @@ test("a question has its command whole, the reasons, and three answers", () => {
       ["reject", "reject_once"],
     ],
   );
-  const needs = askedOf({ ...QUESTION, grants: ["example.org"] }).options.map(({ name }) => name);
+  const needs = permissionRequestOf({ ...QUESTION, grants: ["example.org"] }).options.map(({ name }) => name);
   assert.deepEqual(
     needs.map((name) => name.includes("example.org")),
     [true, true, false],
@@ -231,7 +231,8 @@ test("a question has its command whole, the reasons, and three answers", () => {
 });
 
 test("a question tells what the call would do and which part a rule is about, as the chat does", () => {
-  const told = (more: object): string => JSON.stringify(askedOf({ ...QUESTION, ...more }).content);
+  const told = (more: object): string =>
+    JSON.stringify(permissionRequestOf({ ...QUESTION, ...more }).content);
   const rules = [{ id: "net", reason: "it reaches the network", span: [8, 14] as const }];
   const many = Array.from({ length: 14 }, (_, at) => `effect ${at + 1}`);
   const asked = told({
