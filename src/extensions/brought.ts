@@ -255,8 +255,8 @@ async function entriesOf(top: string, folder: string): Promise<readonly Dirent[]
     if ((await realpath(at)) !== at)
       throw new Unusable(folder, "it is a link, or a folder on the way to it is");
     const entries = await readdir(at, { withFileTypes: true });
-    const odd = entries.find(({ name }) => name.includes("\uFFFD"));
-    if (odd !== undefined) throw new Unusable(`${folder}/${odd.name}`, "its name is not UTF-8");
+    const notUtf8 = entries.find(({ name }) => name.includes("\uFFFD"));
+    if (notUtf8 !== undefined) throw new Unusable(`${folder}/${notUtf8.name}`, "its name is not UTF-8");
     return entries;
   } catch (thrown) {
     if (thrown instanceof Unusable) throw thrown;
@@ -272,8 +272,8 @@ export async function lookAlikesIn({ top }: ProjectPlace): Promise<readonly stri
     const names = await readdir(path.join(top, folder)).catch(() => []);
     for (const name of names) {
       const file = path.join(folder, name);
-      const meant = [...known].find((each) => each !== "." && each !== file && each === skeletonOf(file));
-      if (meant !== undefined) found.push(`${file} is not ${meant}, and counts for nothing`);
+      const resembled = [...known].find((each) => each !== "." && each !== file && each === skeletonOf(file));
+      if (resembled !== undefined) found.push(`${file} is not ${resembled}, and counts for nothing`);
     }
   }
   return found.toSorted();

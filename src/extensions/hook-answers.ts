@@ -109,14 +109,14 @@ function answerIn(event: HookEvent, text: string): HookAnswer {
   }
   const read = FORMS[event].safeParse(value);
   if (!read.success) return broken(`what it says does not fit ${event}: ${issueIn(read.error)}`);
-  const said: ParsedAnswer = read.data;
+  const parsed: ParsedAnswer = read.data;
   return {
     kind: "said",
-    ...(said.decision === undefined ? {} : { skip: reasonIn(said.reason ?? "") }),
-    ...(said.args === undefined ? {} : { args: said.args }),
-    ...(said.text === undefined ? {} : { text: shownWithin(said.text, MAX_TEXT[event]) }),
-    ...(said.continue === undefined ? {} : { continue: shownWithin(said.continue, MAX_TEXT[event]) }),
-    ...(said.state === undefined ? {} : { state: said.state }),
+    ...(parsed.decision === undefined ? {} : { skip: reasonIn(parsed.reason ?? "") }),
+    ...(parsed.args === undefined ? {} : { args: parsed.args }),
+    ...(parsed.text === undefined ? {} : { text: shownWithin(parsed.text, MAX_TEXT[event]) }),
+    ...(parsed.continue === undefined ? {} : { continue: shownWithin(parsed.continue, MAX_TEXT[event]) }),
+    ...(parsed.state === undefined ? {} : { state: parsed.state }),
   };
 }
 

@@ -68,15 +68,16 @@ class Chain {
     const state: { args: ToolCall["args"]; by?: string; veto?: BeforeCall } = { args: call.args };
     await this.#askInRounds(this.#of("PreToolUse", call.name), asker.signal, async (hook) => {
       const about = { call: call.id, tool: call.name, args: state.args };
-      const said = await this.#ask(hook, about, asker);
+      const answer = await this.#ask(hook, about, asker);
       const name = hookName(hook.given);
-      const reason = said.kind === "broken" ? `it is broken: ${said.why}` : said.skip;
+      const reason = answer.kind === "broken" ? `it is broken: ${answer.why}` : answer.skip;
       if (reason !== undefined) {
         state.veto = { kind: "vetoed", by: name, owner: hook.owner, reason };
         return "ends";
       }
-      if (said.kind === "broken" || said.args === undefined || isSame(said.args, state.args)) return "same";
-      Object.assign(state, { args: said.args, by: name });
+      if (answer.kind === "broken" || answer.args === undefined || isSame(answer.args, state.args))
+        return "same";
+      Object.assign(state, { args: answer.args, by: name });
       return "changed";
     });
     if (state.veto !== undefined) return state.veto;
@@ -90,13 +91,13 @@ class Chain {
     const hooks = this.#of("PostToolUse", call.name);
     if (hooks.length === 0) return undefined;
     await this.#askInRounds(hooks, asker.signal, async (hook) => {
-      const told = { kind, cause, exit_code: exitCode ?? null, text: state.text };
-      const about = { call: call.id, tool: call.name, args: call.args, result: told };
-      const said = await this.#ask(hook, about, asker);
-      const text = said.kind === "broken" ? withheld(hook.given, said.why) : said.text;
+      const outcome = { kind, cause, exit_code: exitCode ?? null, text: state.text };
+      const about = { call: call.id, tool: call.name, args: call.args, result: outcome };
+      const answer = await this.#ask(hook, about, asker);
+      const text = answer.kind === "broken" ? withheld(hook.given, answer.why) : answer.text;
       if (text === undefined || text === state.text) return "same";
       state.text = text;
-      return said.kind === "broken" ? "ends" : "changed";
+      return answer.kind === "broken" ? "ends" : "changed";
     });
     return state.text;
   }

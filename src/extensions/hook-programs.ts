@@ -199,14 +199,14 @@ export async function runInBox(
     if (signal.aborted) return { kind: "broken", why: "it was cancelled" };
     if (timed_out) return lateAnswer(timeoutMs);
     if (stdout.lost > 0) return tooLongAnswer(limit);
-    const said = new TextDecoder().decode(stderr.head.subarray(0, MAX_STDERR));
+    const errorText = new TextDecoder().decode(stderr.head.subarray(0, MAX_STDERR));
     if (exit_code === 127 || exit_code === 126)
       return {
         kind: "broken",
-        why: said.trim().split("\n", 1)[0] || `there is no program ${words[0] ?? ""}`,
+        why: errorText.trim().split("\n", 1)[0] || `there is no program ${words[0] ?? ""}`,
       };
     if (cause !== null && cause !== "program") return { kind: "broken", why: `the box ended it: ${cause}` };
-    return { kind: "ended", exitCode: exit_code, stdout: stdout.head, stderr: said };
+    return { kind: "ended", exitCode: exit_code, stdout: stdout.head, stderr: errorText };
   } catch (thrown) {
     if (thrown instanceof HarnessError && thrown.exit === EXIT.sandbox) throw thrown;
     return { kind: "broken", why: signal.aborted ? "it was cancelled" : reasonOf(thrown) };

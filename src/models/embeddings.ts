@@ -210,9 +210,9 @@ async function askForList(
 export function ollamaEmbedder(baseUrl: string, model: string, limits: Partial<EmbedLimits> = {}): Embedder {
   const ask: Ask = async (input, signal) => {
     const client = await ollamaClient(baseUrl, async (url, json = "") => {
-      const asked = { url, model, key: "", keyName: "", tools: false };
+      const context = { url, model, key: "", keyName: "", tools: false };
       return jsonResponse({
-        embeddings: await askForList("embeddings", { asked, headers: {}, json, signal }),
+        embeddings: await askForList("embeddings", { asked: context, headers: {}, json, signal }),
       });
     });
     return (await client.embed({ model, input: [...input], truncate: true })).embeddings;

@@ -250,8 +250,8 @@ async function runCheck(
     if (check.passes(seen) && (form !== "native" || seen.native >= seen.calls.length)) valid += 1;
     if (valid > 0 && !NEEDED.includes(check)) break;
   }
-  const told = { valid, asked: count };
-  return answered || failure === undefined ? told : { ...told, failure };
+  const share = { valid, asked: count };
+  return answered || failure === undefined ? share : { ...share, failure };
 }
 
 async function replyOf(

@@ -221,9 +221,9 @@ export async function askServer(question: ServerQuestion): Promise<ServerAnswer>
   if (answer.kind !== "json") return noList(whyNot(answer));
   const models = idsIn(answer.value);
   if (models === null) return noList("it answers with JSON of another kind");
-  const told = models.map((model) => reportedIn(entryIn(answer.value, model)));
+  const reports = models.map((model) => reportedIn(entryIn(answer.value, model)));
   const root = question.base.replace(/\/v1$/, "");
-  const silent = root !== question.base && told.every(({ context }) => context === null);
+  const silent = root !== question.base && reports.every(({ context }) => context === null);
   const [studio, props] = silent
     ? await Promise.all([get(`${root}/api/v0/models`), get(`${root}/props`)])
     : [undefined, undefined];

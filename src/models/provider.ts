@@ -193,8 +193,8 @@ class Exchange {
   begin(): Attempt {
     const { wire, limits, clock, written } = this.#setup;
     this.#attempts += 1;
-    const asked = this.#native ? this.#request : inText(this.#request);
-    const formed = this.#held ? withForm(asked) : asked;
+    const offered = this.#native ? this.#request : inText(this.#request);
+    const formed = this.#held ? withForm(offered) : offered;
     const think =
       this.#held && this.#known.thinking === true && wire.holds === "at_once" ? false : this.#think;
     this.#sent = think === undefined ? formed : { ...formed, think };

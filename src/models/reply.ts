@@ -86,7 +86,7 @@ export class Reply {
   end(tools: OfferedTools, raw: string | null): Ended {
     const rest = raw?.startsWith(this.#content) === true ? raw.slice(this.#content.length) : (raw ?? "");
     const thought = this.#takeThinking(this.#wholeThinking.end());
-    const said = this.#shownText(this.#written.push(this.#pending + this.#wholeText.end() + rest));
+    const shownText = this.#shownText(this.#written.push(this.#pending + this.#wholeText.end() + rest));
     const { prose, missed = [], ...written } = this.#written.end();
     const native = this.#native.end(tools);
     const withdrawn = !prose.startsWith(this.text);
@@ -94,7 +94,7 @@ export class Reply {
     const left = this.#shownText(prose.slice(this.text.length));
     const events: readonly (ProviderEvent | null)[] = withdrawn
       ? [{ type: "thinking", text: this.thinking }, left]
-      : [thought, said, left];
+      : [thought, shownText, left];
     return {
       withdrawn,
       events: events.filter((event) => event !== null),

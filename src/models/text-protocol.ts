@@ -12,10 +12,10 @@ export function inText(request: ModelRequest): ModelRequest {
   const messages: Message[] = [];
   for (const message of withTools(request)) {
     const last = messages.at(-1);
-    const said = messageInText(message, names);
+    const converted = messageInText(message, names);
     if (message.role === "tool" && last?.role === "user")
-      messages[messages.length - 1] = { role: "user", text: `${last.text}\n${said.text}` };
-    else messages.push(said);
+      messages[messages.length - 1] = { role: "user", text: `${last.text}\n${converted.text}` };
+    else messages.push(converted);
   }
   return { ...request, messages, tools: [] };
 }

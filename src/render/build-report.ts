@@ -148,10 +148,10 @@ class RunBuilder {
     const key = keyOf(event);
     if (event.type === "call.proposed") {
       const { tool, args } = event;
-      const begun = { kind: "call", at, agent, call, tool, args, verdict: null, end: null } as const;
-      this.#calls.set(key, begun);
-      this.#all.push(begun);
-      this.#push(begun);
+      const newCall = { kind: "call", at, agent, call, tool, args, verdict: null, end: null } as const;
+      this.#calls.set(key, newCall);
+      this.#all.push(newCall);
+      this.#push(newCall);
       return;
     }
     const known = this.#calls.get(key);
@@ -192,8 +192,8 @@ function endOf(event: Of<"run.finished">): RunEnd {
   const { handoff, quarantined = [], commits = [], staged = [], installed = null } = event;
   const recorded = event.recorded === undefined ? {} : { recorded: event.recorded };
   const { quarantined_total = quarantined.length, commits_total = commits.length } = event;
-  const beside = { handoff, quarantined, quarantined_total, commits, commits_total, staged, installed };
-  return { status, exit_code, reason, answer, turns, tool_calls, usage, changes, ...beside, ...recorded };
+  const extras = { handoff, quarantined, quarantined_total, commits, commits_total, staged, installed };
+  return { status, exit_code, reason, answer, turns, tool_calls, usage, changes, ...extras, ...recorded };
 }
 
 function verdictOf(event: Of<"call.decided">): NonNullable<CallReport["verdict"]> {

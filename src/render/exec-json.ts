@@ -28,7 +28,7 @@ export interface ExecJson extends Partial<SideEffects> {
   readonly reason?: string;
 }
 
-export function execJson(result: ExecResult, changes: Changes, told?: SideEffects): ExecJson {
+export function execJson(result: ExecResult, changes: Changes, sideEffects?: SideEffects): ExecJson {
   return {
     exit_code: result.exit_code,
     cause: result.cause,
@@ -42,7 +42,7 @@ export function execJson(result: ExecResult, changes: Changes, told?: SideEffect
     changes: { ...listed(changes.all), ...(changes.incomplete ? { incomplete: true } : {}) },
     peak: result.peak,
     ...(isUnstarted(result) ? { reason: result.reason } : {}),
-    ...told,
+    ...sideEffects,
   };
 }
 

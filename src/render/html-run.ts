@@ -138,10 +138,10 @@ function besideCard(end: RunEnd): Html | undefined {
     ["To look at before anything is run there", looks],
     ["Recorded: rules and hosts that would have sufficed", recorded],
   ] as const;
-  const told = lists.filter(([, lines]) => lines.length > 0);
-  if (told.length === 0) return undefined;
+  const filled = lists.filter(([, lines]) => lines.length > 0);
+  if (filled.length === 0) return undefined;
   return markup`<section class="card held">
-    ${told.map(
+    ${filled.map(
       ([name, lines]) =>
         markup`<h2>${name} (${lines.length})</h2>
           <ul class="paths">
@@ -167,8 +167,10 @@ function installedCard(end: RunEnd): Html | undefined {
 /** How the time was spent. Calls that ran in parallel are each counted in full. */
 function timeBar(run: RunReport): Html {
   const all = Math.max(1, run.last - run.started);
-  const said = run.turns.flatMap(({ steps }) => steps.map((step) => (step.kind === "said" ? step.ms : 0)));
-  const model = sum(said);
+  const replyTimes = run.turns.flatMap(({ steps }) =>
+    steps.map((step) => (step.kind === "said" ? step.ms : 0)),
+  );
+  const model = sum(replyTimes);
   const calls = sum(callsOf(run).map(({ end }) => end?.ms ?? 0));
   const scale = 100 / Math.max(all, model + calls);
   return markup`<div class="bar">

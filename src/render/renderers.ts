@@ -65,8 +65,8 @@ function linesRenderer(
   const began = clock.now();
   const lines = new RunLines(stderr, { quiet, answerIsSeen: false, clock });
   return {
-    take: (told) => {
-      const event = cleaned(told, clean);
+    take: (received) => {
+      const event = cleaned(received, clean);
       lines.take(event);
       if (event.type !== "run.finished") return;
       lines.end();

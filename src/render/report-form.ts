@@ -169,8 +169,8 @@ export function verdictWords({ verdict, waits }: CallReport): Worded {
   const { decision, runs, by } = verdict;
   if (decision === "allow") return { tone: "good", text: "allowed" };
   if (decision === "deny") return { tone: "bad", text: "denied" };
-  const said = runs ? "asked: run" : "asked: refused";
-  return { tone: runs ? "held" : "bad", text: `${said}, ${BY[by]}` };
+  const outcome = runs ? "asked: run" : "asked: refused";
+  return { tone: runs ? "held" : "bad", text: `${outcome}, ${BY[by]}` };
 }
 
 export function endWords({ end, waits }: CallReport): Worded {
@@ -225,8 +225,8 @@ const priceWords = ({ model, input, output, cached, from }: Price): string =>
 /** Never shows a cost that nobody reported. */
 export function costWords(cost: number | null, price: Price | null): string {
   if (cost === null) return "not known";
-  const said = cost.toLocaleString("en-US", { maximumSignificantDigits: 3 });
-  return price === null ? said : `${said} (${priceWords(price)})`;
+  const amount = cost.toLocaleString("en-US", { maximumSignificantDigits: 3 });
+  return price === null ? amount : `${amount} (${priceWords(price)})`;
 }
 
 export function tokenWords({ prompt_tokens, completion_tokens, cached_tokens }: Usage): string {

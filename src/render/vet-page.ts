@@ -21,8 +21,8 @@ export function vetPage(report: VetReport): string {
 }
 
 /** What is new in the second of two reports; only that decides. */
-export function comparisonPage(told: VetComparison): string {
-  const { verdict, before, after, findings, gone, changes, unseen } = told;
+export function comparisonPage(comparison: VetComparison): string {
+  const { verdict, before, after, findings, gone, changes, unseen } = comparison;
   const name = `${before.repository.name} → ${after.repository.name}`;
   const body = markup`<title>${verdict}: ${name} – harness vet</title>
     </head>

@@ -98,11 +98,11 @@ function recordApplied(
 
 function refuseIfChanged(store: CheckpointStore, ops: readonly Op[]): void {
   const reader = new ContentReader(store.packs);
-  const going = ops.filter(mustGoFirst).map(({ path }) => path);
+  const leaving = ops.filter(mustGoFirst).map(({ path }) => path);
   const still = ({ path, from }: Op): boolean =>
     isSkipped(path)
       ? sameEntry(presentEntry(reader, store.workspace, path)?.entry, from ?? undefined)
-      : store.areUnchanged([path], going);
+      : store.areUnchanged([path], leaving);
   const moved = ops.find((op) => !still(op));
   if (moved === undefined) return;
   throw new HarnessError(

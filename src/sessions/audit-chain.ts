@@ -31,8 +31,8 @@ export function hashIn(line: Buffer): string | undefined {
   if (at < 1) return undefined;
   const tail = line.toString("latin1", at);
   if (!tail.startsWith(MARK) || !tail.endsWith('"}')) return undefined;
-  const said = tail.slice(MARK.length, -2);
-  return sha256(Buffer.concat([line.subarray(0, at), CLOSE])) === said ? said : undefined;
+  const stated = tail.slice(MARK.length, -2);
+  return sha256(Buffer.concat([line.subarray(0, at), CLOSE])) === stated ? stated : undefined;
 }
 
 const CLOSE = Buffer.from("}");

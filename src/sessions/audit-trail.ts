@@ -63,8 +63,8 @@ export class AuditTrail {
       case "files.undone":
         return [withoutStamp(event)];
       case "check.ended": {
-        const { text: said, ...own } = event;
-        return [{ ...withoutStamp(own), text_sha256: sha256(said) }];
+        const { text: answerText, ...own } = event;
+        return [{ ...withoutStamp(own), text_sha256: sha256(answerText) }];
       }
       case "model.failed":
         return [{ ...withoutStamp(event), failure: event.kind }];
@@ -95,13 +95,13 @@ export class AuditTrail {
     const { call, decision, contained, rules, runs, by, judged } = event;
     const { tool, args } = this.#calls.get(keyOf(event)) ?? { tool: "", args: {} };
     this.#calls.set(keyOf(event), { tool, args, decided: event });
-    const said = { call, tool, decision, contained, rules, runs, by, ...this.#place };
+    const common = { call, tool, decision, contained, rules, runs, by, ...this.#place };
     const { commands = [], folder, ...touched } = judged ?? {};
     const where = folder === undefined ? {} : { folder };
     const lines: readonly AuditEntry[] =
       commands.length === 0
-        ? [{ kind: "decision", ...said, ...touched }]
-        : commands.map((command) => ({ kind: "decision", command, ...where, ...said, ...touched }));
+        ? [{ kind: "decision", ...common, ...touched }]
+        : commands.map((command) => ({ kind: "decision", command, ...where, ...common, ...touched }));
     return runs ? [...lines, { kind: "call.started", call, tool }] : lines;
   }
 

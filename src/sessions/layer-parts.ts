@@ -80,9 +80,9 @@ export function standing(chosen: readonly Op[], all: readonly Op[]): readonly Op
       !(from?.kind === "folder" && to !== null && to.kind !== "folder") ||
       !left.some((op) => isBelow(op.path, path)),
   );
-  const ground = left.filter(
+  const parents = left.filter(
     ({ path, to }) =>
       to?.kind === "folder" && possible.some((op) => op.to !== null && isBelow(op.path, path)),
   );
-  return [...possible, ...ground].toSorted((a, b) => (a.path < b.path ? -1 : 1));
+  return [...possible, ...parents].toSorted((a, b) => (a.path < b.path ? -1 : 1));
 }

@@ -90,11 +90,11 @@ export function bundleOf(about: BundleAbout, parts: Parts): Buffer {
     audit: { lines, head: hash },
     parts: PARTS.map((name) => ({ name, bytes: parts[name].length, sha256: sha256(parts[name]) })),
   };
-  const told = Buffer.from(`${JSON.stringify(manifest, undefined, 2)}\n`);
+  const manifestBytes = Buffer.from(`${JSON.stringify(manifest, undefined, 2)}\n`);
   const archive = archived([
-    [MANIFEST, told],
+    [MANIFEST, manifestBytes],
     ...PARTS.map((name) => [name, parts[name]] as const),
-    [SEAL, Buffer.from(`${sha256(told)}\n`)],
+    [SEAL, Buffer.from(`${sha256(manifestBytes)}\n`)],
   ]);
   if (archive.length > MAX_BUNDLE_BYTES)
     throw new HarnessError(
@@ -125,8 +125,8 @@ export interface OpenedBundle {
  */
 export function openBundle(bytes: Buffer, file: string): OpenedBundle {
   const members = new Reader(bytes, file).members();
-  const told = members.get(MANIFEST) ?? refuseBundle(file, `its first member is not ${MANIFEST}`);
-  const manifest = manifestIn(told, members.get(SEAL), file);
+  const manifestBytes = members.get(MANIFEST) ?? refuseBundle(file, `its first member is not ${MANIFEST}`);
+  const manifest = manifestIn(manifestBytes, members.get(SEAL), file);
   const parts = Object.fromEntries(
     PARTS.map((name) => [name, partOf(name, members, manifest, file)]),
   ) as Parts;
@@ -139,18 +139,18 @@ export function openBundle(bytes: Buffer, file: string): OpenedBundle {
   };
 }
 
-function manifestIn(told: Buffer, seal: Buffer | undefined, file: string): BundleManifest {
-  if (told.length > MAX_MANIFEST_BYTES)
+function manifestIn(manifestBytes: Buffer, seal: Buffer | undefined, file: string): BundleManifest {
+  if (manifestBytes.length > MAX_MANIFEST_BYTES)
     refuseBundle(file, `its ${MANIFEST} is larger than ${MAX_MANIFEST_BYTES / 2 ** 20} MiB`);
-  const value = parsedJson(told.toString("utf8"));
-  const said = z.looseObject({ format: z.literal(FORMAT), version: z.number() }).safeParse(value);
-  if (said.success && said.data.version !== BUNDLE_VERSION)
+  const value = parsedJson(manifestBytes.toString("utf8"));
+  const formatRead = z.looseObject({ format: z.literal(FORMAT), version: z.number() }).safeParse(value);
+  if (formatRead.success && formatRead.data.version !== BUNDLE_VERSION)
     throw new HarnessError(
       EXIT.usage,
-      `${file} is a bundle of version ${said.data.version}; this harness reads version ${BUNDLE_VERSION}`,
+      `${file} is a bundle of version ${formatRead.data.version}; this harness reads version ${BUNDLE_VERSION}`,
       "harness --version   (open it with the version that wrote it)",
     );
-  if (seal?.toString("latin1") !== `${sha256(told)}\n`) throw changedError(file, MANIFEST);
+  if (seal?.toString("latin1") !== `${sha256(manifestBytes)}\n`) throw changedError(file, MANIFEST);
   const { data } = manifestForm.safeParse(value);
   return data ?? refuseBundle(file, `its ${MANIFEST} does not say what one says`);
 }
@@ -162,8 +162,8 @@ function partOf(
   file: string,
 ): Buffer {
   const content = members.get(name) ?? refuseBundle(file, `it has no ${name}`);
-  const said = parts.find((part) => part.name === name);
-  if (said?.sha256 !== sha256(content) || said.bytes !== content.length) throw changedError(file, name);
+  const listed = parts.find((part) => part.name === name);
+  if (listed?.sha256 !== sha256(content) || listed.bytes !== content.length) throw changedError(file, name);
   return content;
 }
 

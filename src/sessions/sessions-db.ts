@@ -163,9 +163,9 @@ function brokenStructure(sqlite: DatabaseSync, file: string): string | undefined
   const suspicion = suspicionOf(file);
   const suspected = statSync(suspicion, { throwIfNoEntry: false }) !== undefined;
   if (sizeOf(file) > CHECKED_BYTES && !suspected) return undefined;
-  const said = String(sqlite.prepare("PRAGMA quick_check(1)").get()?.["quick_check"]);
-  if (said === "ok" && suspected) rmSync(suspicion, { force: true });
-  return said === "ok" ? undefined : said;
+  const result = String(sqlite.prepare("PRAGMA quick_check(1)").get()?.["quick_check"]);
+  if (result === "ok" && suspected) rmSync(suspicion, { force: true });
+  return result === "ok" ? undefined : result;
 }
 
 const numberFrom = (sqlite: DatabaseSync, pragma: "page_count" | "page_size"): number =>
@@ -191,8 +191,10 @@ function standingOf(sqlite: DatabaseSync, steps: readonly string[], file: string
   const done = sqlite.prepare("SELECT number, hash FROM migrations ORDER BY number").all();
   if (done.length > steps.length)
     throw newerVersionError(file, `it has step ${done.length}, this one knows ${steps.length}`);
-  const odd = done.findIndex(({ number, hash }, at) => number !== at + 1 || hash !== hashOf(steps[at] ?? ""));
-  if (odd !== -1) throw newerVersionError(file, `its step ${odd + 1} is another one`);
+  const different = done.findIndex(
+    ({ number, hash }, at) => number !== at + 1 || hash !== hashOf(steps[at] ?? ""),
+  );
+  if (different !== -1) throw newerVersionError(file, `its step ${different + 1} is another one`);
   return done.length < steps.length ? "behind" : "current";
 }
 

@@ -119,8 +119,8 @@ class Copy {
     if (typeof ref !== "string" || !ref.startsWith("#")) throw new Unfit("its schema refers to another one");
     if (refs.includes(ref)) return {};
     const target = this.schema(this.#at(ref), depth + 1, [...refs, ref]);
-    const { $ref: _, ...beside } = given;
-    const own = this.schema(beside, depth + 1, refs);
+    const { $ref: _, ...siblings } = given;
+    const own = this.schema(siblings, depth + 1, refs);
     return isFields(target) && isFields(own) ? { ...target, ...own } : target;
   }
 

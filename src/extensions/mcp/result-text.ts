@@ -91,12 +91,14 @@ function repeats(lines: readonly string[], value: unknown): boolean {
   const inner: readonly unknown[] = typeof value === "object" && value !== null ? Object.values(value) : [];
   const [only] = inner.length === 1 ? inner : [];
   if (only === lines.join("\n")) return true;
-  const told = lines.map(asJson);
+  const jsonLines = lines.map(asJson);
   const wholes = new Set<string | undefined>([value, only].map((each) => JSON.stringify(each)));
-  if (told.some((line) => line !== undefined && wholes.has(line))) return true;
+  if (jsonLines.some((line) => line !== undefined && wholes.has(line))) return true;
   const items: readonly unknown[] = Array.isArray(only) ? only : [];
   const each = items.length === lines.length ? items : [];
-  return each.length > 0 && each.every((item, at) => item === lines[at] || JSON.stringify(item) === told[at]);
+  return (
+    each.length > 0 && each.every((item, at) => item === lines[at] || JSON.stringify(item) === jsonLines[at])
+  );
 }
 
 /** Normalized for comparison; undefined if the line is not JSON. */

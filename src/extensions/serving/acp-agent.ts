@@ -109,7 +109,7 @@ function appOf(editor: Editor) {
 
 interface OpenSession {
   readonly session: EditorSession;
-  readonly told: EditorUpdates;
+  readonly updates: EditorUpdates;
 }
 
 interface SessionParams {
@@ -151,8 +151,8 @@ class Editor {
   }
 
   async open(where: SessionParams, client: AgentContext) {
-    const told = new EditorUpdates(client);
-    const session = await this.#open(told, where, () => this.#host.begin(folderOf(where), told.link));
+    const updates = new EditorUpdates(client);
+    const session = await this.#open(updates, where, () => this.#host.begin(folderOf(where), updates.link));
     return { sessionId: session.id, modes: modesOf(session) };
   }
 
@@ -165,15 +165,15 @@ class Editor {
     if (this.#loading.has(sessionId))
       throw RequestError.invalidRequest({ sessionId }, "this session is being opened already");
     this.#loading.add(sessionId);
-    const told = new EditorUpdates(client);
+    const updates = new EditorUpdates(client);
     const opened = async (): Promise<EditorSession> => {
       await this.#sessions.get(sessionId)?.session.close();
       this.#sessions.delete(sessionId);
-      return this.#host.resume(sessionId, folder, told.link);
+      return this.#host.resume(sessionId, folder, updates.link);
     };
-    const session = await this.#open(told, where, opened).finally(() => this.#loading.delete(sessionId));
-    if (again) for (const each of replayed(session.messages(), session.workspace)) told.update(each);
-    await told.all();
+    const session = await this.#open(updates, where, opened).finally(() => this.#loading.delete(sessionId));
+    if (again) for (const each of replayed(session.messages(), session.workspace)) updates.update(each);
+    await updates.all();
     return { modes: modesOf(session) };
   }
 
@@ -212,7 +212,7 @@ class Editor {
     { sessionId, prompt }: { readonly sessionId: string; readonly prompt: PromptBlocks },
     signal: AbortSignal,
   ) {
-    const { session, told } = this.#known(sessionId);
+    const { session, updates } = this.#known(sessionId);
     const text = promptOf(prompt);
     if (text === undefined)
       throw RequestError.invalidParams(undefined, "only text, links and files of text can be taken");
@@ -224,9 +224,9 @@ class Editor {
     try {
       const [ended] = await Promise.all([
         withPersonErrors(() => session.prompt(text)),
-        told.commands(session),
+        updates.commands(session),
       ]);
-      await told.all();
+      await updates.all();
       const failure = failureOf(ended);
       if (failure !== undefined) throw new RequestError(INTERNAL, failure);
       return { stopReason: stopOf(ended) };
@@ -243,7 +243,7 @@ class Editor {
   }
 
   async #open(
-    told: EditorUpdates,
+    updates: EditorUpdates,
     where: SessionParams,
     make: () => Promise<EditorSession>,
   ): Promise<EditorSession> {
@@ -252,12 +252,12 @@ class Editor {
     this.#opening += 1;
     const session = await withPersonErrors(make).finally(() => (this.#opening -= 1));
     const { id, workspace } = session;
-    told.begin(id, workspace);
-    this.#sessions.set(id, { session, told });
+    updates.begin(id, workspace);
+    this.#sessions.set(id, { session, updates });
     // After the answer: before it, the editor does not know the session.
     setImmediate(() => {
-      for (const text of notesOnUnused(where)) told.update(notice(text));
-      void told.commands(session);
+      for (const text of notesOnUnused(where)) updates.update(notice(text));
+      void updates.commands(session);
     });
     return session;
   }
@@ -376,11 +376,15 @@ class EditorUpdates {
       ...shown,
     };
     try {
-      const asked: RequestPermissionRequest = { sessionId: this.#id, toolCall, options };
-      const { outcome } = await this.#client.request(methods.client.session.requestPermission, asked, {
-        cancellationSignal: signal,
-        stopWaitingOnCancel: true,
-      });
+      const permissionRequest: RequestPermissionRequest = { sessionId: this.#id, toolCall, options };
+      const { outcome } = await this.#client.request(
+        methods.client.session.requestPermission,
+        permissionRequest,
+        {
+          cancellationSignal: signal,
+          stopWaitingOnCancel: true,
+        },
+      );
       return outcome.outcome === "selected" ? permissionOf(outcome.optionId) : undefined;
     } catch {
       return undefined;

@@ -39,15 +39,15 @@ const KINDS: Readonly<Record<string, ToolKind>> = {
 
 const kindOf = (tool: string): ToolKind => KINDS[tool] ?? "other";
 
-const text = (said: string): ContentBlock => ({ type: "text", text: said });
+const text = (content: string): ContentBlock => ({ type: "text", text: content });
 
-const message = (said: string): SessionUpdate => ({
+const message = (content: string): SessionUpdate => ({
   sessionUpdate: "agent_message_chunk",
-  content: text(said),
+  content: text(content),
 });
 
 /** A text from the harness, not from the model. */
-export const notice = (said: string): SessionUpdate => message(`\n\n[harness] ${said}\n\n`);
+export const notice = (content: string): SessionUpdate => message(`\n\n[harness] ${content}\n\n`);
 
 /** A command that an editor can offer: `/NAME` followed by arguments. */
 export interface EditorCommand {
@@ -162,12 +162,15 @@ function wordIn(value: unknown, key: string): string | undefined {
 type Ended = Extract<AgentEvent, { readonly type: "call.ended" }>;
 
 /** The diff of a successful call stays on display. */
-function endedCall(toolCallId: string, { kind, cause, text: said, exit_code, reason }: Ended): SessionUpdate {
+function endedCall(
+  toolCallId: string,
+  { kind, cause, text: output, exit_code, reason }: Ended,
+): SessionUpdate {
   return {
     sessionUpdate: "tool_call_update",
     toolCallId,
     status: kind === "ok" ? "completed" : "failed",
-    content: [{ type: "content", content: text(fenced(said)) }],
+    content: [{ type: "content", content: text(fenced(output)) }],
     rawOutput: {
       kind,
       cause,
@@ -178,10 +181,10 @@ function endedCall(toolCallId: string, { kind, cause, text: said, exit_code, rea
 }
 
 /** Unchanged text that is not read as Markdown. */
-function fenced(said: string): string {
-  const longest = Math.max(2, ...(said.match(/`{3,}/g) ?? []).map(({ length }) => length));
+function fenced(content: string): string {
+  const longest = Math.max(2, ...(content.match(/`{3,}/g) ?? []).map(({ length }) => length));
   const fence = "`".repeat(longest + 1);
-  return `${fence}\n${said}${said.endsWith("\n") ? "" : "\n"}${fence}`;
+  return `${fence}\n${content}${content.endsWith("\n") ? "" : "\n"}${fence}`;
 }
 
 type Steps = Extract<AgentEvent, { readonly type: "plan" }>["steps"];
@@ -238,7 +241,7 @@ interface PermissionRequest {
 
 /** A question with its possible answers. */
 export function permissionRequestOf(question: Question): PermissionRequest {
-  const { tool, args, text: whole, shown: beside = "", effects = [], decision, grants = [] } = question;
+  const { tool, args, text: whole, shown: shownText = "", effects = [], decision, grants = [] } = question;
   const why = (question.asks ?? decision.rules).map(
     ({ id, reason, span }) => `- ${reason} (${id})${partOf(whole, span)}`,
   );
@@ -252,8 +255,8 @@ export function permissionRequestOf(question: Question): PermissionRequest {
     { optionId: "session", name: session ?? "", kind: "allow_always" },
     { optionId: "reject", name: "Reject", kind: "reject_once" },
   ];
-  const told = [
-    ...[whole, beside].filter((each) => each !== "").map(fenced),
+  const explanation = [
+    ...[whole, shownText].filter((each) => each !== "").map(fenced),
     ...effectLines(effects),
     ...why,
     decision.contained ? CONTAINED : NOT_CONTAINED,
@@ -261,7 +264,7 @@ export function permissionRequestOf(question: Question): PermissionRequest {
   return {
     title: titleOf(tool, args),
     kind: kindOf(tool),
-    content: [{ type: "content", content: text(told.join("\n")) }],
+    content: [{ type: "content", content: text(explanation.join("\n")) }],
     options,
   };
 }

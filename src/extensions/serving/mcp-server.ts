@@ -98,17 +98,17 @@ const NAME_LENGTH = 60;
 
 /** The client's own claim: for people only, nothing is decided by it. */
 function clientOf(context: ServerContext, server: Server): string {
-  const told: unknown = Reflect.get(context.mcpReq.envelope ?? {}, CLIENT_INFO_META_KEY);
-  const { name, version } = nameAndVersion(told) ??
+  const clientInfo: unknown = Reflect.get(context.mcpReq.envelope ?? {}, CLIENT_INFO_META_KEY);
+  const { name, version } = nameAndVersion(clientInfo) ??
     nameAndVersion(server.getClientVersion()) ?? { name: "", version: "" };
   const text = visibleLine(`${name} ${version}`.trim());
   return text === "" ? "an unnamed client" : text.slice(0, NAME_LENGTH).toWellFormed();
 }
 
-function nameAndVersion(told: unknown): { readonly name: string; readonly version: string } | undefined {
-  if (typeof told !== "object" || told === null) return undefined;
+function nameAndVersion(info: unknown): { readonly name: string; readonly version: string } | undefined {
+  if (typeof info !== "object" || info === null) return undefined;
   const word = (key: string): string => {
-    const value: unknown = Reflect.get(told, key);
+    const value: unknown = Reflect.get(info, key);
     return typeof value === "string" ? value : "";
   };
   return { name: word("name"), version: word("version") };
@@ -136,18 +136,18 @@ function signsOfLife({ mcpReq }: ServerContext, tool: string, ms: number): Dispo
   const progressToken = mcpReq._meta?.progressToken;
   if (progressToken === undefined) return { [Symbol.dispose]: () => undefined };
   const began = performance.now();
-  const told = { busy: false };
+  const state = { busy: false };
   const timer = setInterval(() => {
     // A client that does not read gets no further messages.
-    if (told.busy) return;
-    told.busy = true;
+    if (state.busy) return;
+    state.busy = true;
     const progress = (performance.now() - began) / 1000;
     const message = `${visibleLine(tool)}: at work for ${Math.round(progress)} s`;
     const params = { progressToken, progress, message };
     mcpReq
       .notify({ method: "notifications/progress", params })
       .catch(() => undefined)
-      .finally(() => (told.busy = false));
+      .finally(() => (state.busy = false));
   }, ms);
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }

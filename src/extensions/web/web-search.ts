@@ -61,15 +61,15 @@ async function searchWeb(parts: SearchParts, given: Input, signal: AbortSignal):
       text: `It was not searched for: ${secret}, which goes to nobody.`,
       reason: secret,
     };
-  const asked = { query, count: Math.min(Math.max(Math.floor(count) || USUAL, 1), MOST_RESULTS), domains };
+  const question = { query, count: Math.min(Math.max(Math.floor(count) || USUAL, 1), MOST_RESULTS), domains };
   const late = AbortSignal.timeout(WITHIN_MS);
   try {
-    const hits = await hitsOf(parts, asked, AbortSignal.any([signal, late]));
+    const hits = await hitsOf(parts, question, AbortSignal.any([signal, late]));
     return {
       kind: "ok",
       text: resultText(
         parts.provider,
-        asked,
+        question,
         hits.filter((hit) => isOnDomain(hit, domains)),
       ),
     };
@@ -88,11 +88,11 @@ async function searchWeb(parts: SearchParts, given: Input, signal: AbortSignal):
 
 async function hitsOf(
   { requests, provider, base, key }: SearchParts,
-  asked: SearchAsked,
+  question: SearchAsked,
   signal: AbortSignal,
 ): Promise<readonly SearchHit[]> {
   const service = SERVICES[provider];
-  const answer = await requests.send(service.request(asked, base, key), signal);
+  const answer = await requests.send(service.request(question, base, key), signal);
   if (answer.kind !== "answered") throw new Error(answer.reason);
   const text = await textOf(answer);
   if (answer.status !== 200) throw new Error(`it answered ${answer.status}${HINTS.get(answer.status) ?? ""}`);

@@ -156,16 +156,16 @@ interface ApiMessage {
 
 /** Merges results and the user's next text into one message, because roles must alternate. */
 function blocksOf(turns: readonly Turn[], replyOf: ReplyOf): readonly ApiMessage[] {
-  const said: ApiMessage[] = [];
+  const result: ApiMessage[] = [];
   for (const turn of turns) {
     const role = turn.role === "assistant" ? "assistant" : "user";
     const content = contentOf(turn, replyOf);
-    const last = said.at(-1);
-    if (last?.role === role) said.splice(-1, 1, { role, content: [...last.content, ...content] });
-    else said.push({ role, content });
+    const last = result.at(-1);
+    if (last?.role === role) result.splice(-1, 1, { role, content: [...last.content, ...content] });
+    else result.push({ role, content });
   }
-  const opens = said[0]?.role === "assistant";
-  return opens ? [{ role: "user", content: [{ type: "text", text: "Go on." }] }, ...said] : said;
+  const opens = result[0]?.role === "assistant";
+  return opens ? [{ role: "user", content: [{ type: "text", text: "Go on." }] }, ...result] : result;
 }
 
 function contentOf(turn: Turn, replyOf: ReplyOf): readonly Fields[] {
@@ -196,10 +196,10 @@ const blocksFromTurn = ({
 /**
  * Sets breakpoints at the ends of the last two user messages: the first of them was the end of the previous request.
  */
-function withBreakpoints(said: readonly ApiMessage[]): readonly Fields[] {
-  const places = said.flatMap(({ role }, index) => (role === "user" ? [index] : []));
+function withBreakpoints(turns: readonly ApiMessage[]): readonly Fields[] {
+  const places = turns.flatMap(({ role }, index) => (role === "user" ? [index] : []));
   const ends = new Set(places.slice(-2));
-  return said.map(({ role, content }, index) => ({
+  return turns.map(({ role, content }, index) => ({
     role,
     content: ends.has(index)
       ? content.map((block, at) => (at === content.length - 1 ? { ...block, ...BREAKPOINT } : block))

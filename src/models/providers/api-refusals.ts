@@ -172,7 +172,7 @@ const ROWS: readonly Row[] = [
 const FALLBACK_ROW: Row = { kind: "server", remedy: () => SERVER_LOG };
 
 /** The failure that a refusal stands for. */
-export function failureOf(refusal: Refusal, asked: RequestContext): WireFailure {
+export function failureOf(refusal: Refusal, context: RequestContext): WireFailure {
   const raw = refusal.raw ?? UNREAD.exec(refusal.text)?.[1];
   if (raw !== undefined)
     return new WireFailure("garbled", "the server cannot read the model's reply", {
@@ -182,20 +182,20 @@ export function failureOf(refusal: Refusal, asked: RequestContext): WireFailure 
     });
   const words = `${refusal.code} ${refusal.text}`.slice(0, MAX_WORDS);
   const { retryAfterMs } = refusal;
-  if (asked.held === true && [400, 404, 422, 500, 501].includes(refusal.status) && NO_SCHEMA.test(words))
-    return new WireFailure("server", reasonOf(refusal, asked), { remedy: CHOOSE, refusesHold: true });
+  if (context.held === true && [400, 404, 422, 500, 501].includes(refusal.status) && NO_SCHEMA.test(words))
+    return new WireFailure("server", reasonOf(refusal, context), { remedy: CHOOSE, refusesHold: true });
   if (
-    asked.tools &&
+    context.tools &&
     [400, 404, 422, 500, 501].includes(refusal.status) &&
     NO_TOOLS.test(words) &&
     !TOO_LONG.test(words)
   )
-    return new WireFailure("server", reasonOf(refusal, asked), { remedy: CHOOSE, refusesTools: true });
+    return new WireFailure("server", reasonOf(refusal, context), { remedy: CHOOSE, refusesTools: true });
   const row = ROWS.find(
     ({ status, says }) => (status?.includes(refusal.status) ?? true) && (says?.test(words) ?? true),
   );
-  return new WireFailure((row ?? FALLBACK_ROW).kind, reasonOf(refusal, asked), {
-    remedy: (row ?? FALLBACK_ROW).remedy(asked),
+  return new WireFailure((row ?? FALLBACK_ROW).kind, reasonOf(refusal, context), {
+    remedy: (row ?? FALLBACK_ROW).remedy(context),
     passing: row === undefined ? refusal.status >= 500 : row.passing === true,
     busy: isBusy(refusal.status),
     retryAfterMs,
@@ -203,8 +203,8 @@ export function failureOf(refusal: Refusal, asked: RequestContext): WireFailure 
 }
 
 function reasonOf({ status, late, text }: Refusal, { key }: RequestContext): string {
-  const said = (key === "" ? text : text.replaceAll(key, "[key]")).replaceAll(/\s+/g, " ").trim();
-  const short = clipped(said, MAX_REASON);
+  const clean = (key === "" ? text : text.replaceAll(key, "[key]")).replaceAll(/\s+/g, " ").trim();
+  const short = clipped(clean, MAX_REASON);
   const origin = late ? "the server failed" : `HTTP ${status}`;
   return short === "" ? origin : `${origin}: ${short}`;
 }

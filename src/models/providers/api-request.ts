@@ -89,21 +89,21 @@ export async function wholeText(response: IncomingMessage): Promise<string> {
 }
 
 /** The server's refusal; undefined if it answered. Throws if it is not a model server. */
-async function refusalTo(response: IncomingMessage, asked: RequestContext): Promise<Refusal | undefined> {
+async function refusalTo(response: IncomingMessage, context: RequestContext): Promise<Refusal | undefined> {
   const status = response.statusCode ?? 0;
   if (status >= 200 && status < 300) return undefined;
   if (status < 400) {
     response.destroy();
-    throw notModelServer(asked, `it redirects to ${redirectOrigin(response, asked.url)}`);
+    throw notModelServer(context, `it redirects to ${redirectOrigin(response, context.url)}`);
   }
   const { text, broken } = await textWithin(response, MAX_REFUSAL_LENGTH);
   if (broken !== undefined && text === "") throw brokenOff(reasonOf(broken));
-  const said = refusalIn(parsedJson(text), status, retryAfter(response));
-  if (said !== undefined) return said;
+  const refusal = refusalIn(parsedJson(text), status, retryAfter(response));
+  if (refusal !== undefined) return refusal;
   const page = isPage(response, text);
   // A page means something only if a proxy sends it on behalf of the server behind it.
   if (page && status < 500 && status !== 401 && status !== 429)
-    throw notModelServer(asked, `it answers with a web page (HTTP ${status})`);
+    throw notModelServer(context, `it answers with a web page (HTTP ${status})`);
   return {
     status,
     late: false,

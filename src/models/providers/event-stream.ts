@@ -69,11 +69,11 @@ async function* streamed({ response, asked, done }: ReplySource): AsyncGenerator
 }
 
 /** The parsed data of an event. Throws if the event is an error or is not JSON. */
-export function valueIn({ event, data }: SseEvent, asked: RequestContext): unknown {
+export function valueIn({ event, data }: SseEvent, context: RequestContext): unknown {
   const value = parsedJson(data);
   const bare = event === "error" && asFields(value)?.["error"] === undefined;
   const refusal = refusalIn(bare ? { error: value ?? data } : value, 200);
-  if (refusal !== undefined) throw failureOf(refusal, asked);
+  if (refusal !== undefined) throw failureOf(refusal, context);
   if (value === undefined) throw notA("JSON", data);
   return value;
 }

@@ -113,19 +113,19 @@ const NO_SCHEMA = /\bformat\b|schema|grammar|structured output/i;
 export const refusesThinking = ({ status, words }: Refusal): boolean =>
   status === 400 && /does not support thinking/i.test(words);
 
-export function failureOf(refusal: Refusal, asked: RequestContext): WireFailure {
+export function failureOf(refusal: Refusal, context: RequestContext): WireFailure {
   const words = unwrapped(refusal.words);
   const { kind, remedy, passing, refusesTools } = rowFor(refusal.status, words);
   const raw = unreadIn(words);
   const shown = (raw === null || raw === "" ? words : "the server could not read the model's reply").trim();
-  const said = shown === "" ? `HTTP ${refusal.status}` : shown.slice(0, MAX_REASON_LENGTH);
-  return new WireFailure(kind, `Ollama at ${asked.baseUrl}: ${said}`, {
-    remedy: remedy(asked),
+  const reason = shown === "" ? `HTTP ${refusal.status}` : shown.slice(0, MAX_REASON_LENGTH);
+  return new WireFailure(kind, `Ollama at ${context.baseUrl}: ${reason}`, {
+    remedy: remedy(context),
     passing: passing === true,
     busy: isBusy(refusal.status),
     refusesTools: refusesTools === true,
     refusesHold:
-      asked.held === true &&
+      context.held === true &&
       [400, 422, 500, 501].includes(refusal.status) &&
       raw === null &&
       NO_SCHEMA.test(words),
@@ -144,28 +144,28 @@ const rowFor = (status: number, words: string): Row =>
 /** Turns anything thrown on the way into the failure that it stands for. */
 export function failureIn(
   thrown: unknown,
-  asked: RequestContext,
+  context: RequestContext,
   begun: boolean,
   signal: AbortSignal,
 ): WireFailure {
   if (signal.aborted) return new WireFailure("cancelled", "cancelled");
   if (thrown instanceof WireFailure) return thrown;
-  if (thrown instanceof Refused) return failureOf(thrown, asked);
+  if (thrown instanceof Refused) return failureOf(thrown, context);
   const code = errorCode(thrown);
   if (begun) {
     const reason = code === "ECONNRESET" ? "the connection broke off within the reply" : reasonOf(thrown);
     return new WireFailure("garbled", reason, { passing: true });
   }
   if (code?.startsWith("HPE_") === true)
-    return new WireFailure("unreachable", `what answers at ${asked.baseUrl} does not speak HTTP`, {
+    return new WireFailure("unreachable", `what answers at ${context.baseUrl} does not speak HTTP`, {
       remedy: "harness config set base_url http://HOST:11434",
     });
   const late = code === "ETIMEDOUT";
   return new WireFailure(
     late ? "timeout" : "unreachable",
-    `no Ollama answers at ${asked.baseUrl}: ${reasonOf(thrown)}`,
+    `no Ollama answers at ${context.baseUrl}: ${reasonOf(thrown)}`,
     {
-      remedy: ollamaLine(asked.baseUrl, "serve"),
+      remedy: ollamaLine(context.baseUrl, "serve"),
       passing: late || code === "ECONNRESET" || code === "EPIPE",
     },
   );

@@ -59,11 +59,11 @@ export function withMissed(
   if (tools.names.length === 0) return reading;
   const strong = wide.some((item) => item.kind === "calls" && !item.weak);
   if (strong) return reading;
-  const apart = weak.some((item) => shown[wide.indexOf(item)] === true);
+  const someShown = weak.some((item) => shown[wide.indexOf(item)] === true);
   const fenced = weak.filter(({ from, to }) => /^\s*(?:```|~~~)/.test(text.slice(from, to)));
-  const first = apart && fenced.length > 1 ? firstOffered(fenced, tools) : undefined;
+  const first = someShown && fenced.length > 1 ? firstOffered(fenced, tools) : undefined;
   if (first !== undefined) return { ...asProse(), missed: [notAlone(first, tools)] };
-  if (reading.calls.length + reading.malformed.length > 0 || apart || weak.length === 0) return reading;
+  if (reading.calls.length + reading.malformed.length > 0 || someShown || weak.length === 0) return reading;
   const before = text.slice(0, weak[0]?.from ?? 0);
   if (wide.some((item) => isProse(item, text)) && !announcesNextStep(before)) return reading;
   const missed = weak.flatMap(({ found }) => found).map((found) => missOf(found, tools));

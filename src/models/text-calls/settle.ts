@@ -45,19 +45,19 @@ export function itemAfter(list: readonly Item[], index: number, text: string): I
 /** Which calls are only shown. Works backwards: a bare call is meant only if no prose follows it. */
 export function decide(list: readonly Item[], text: string): readonly boolean[] {
   const shown: boolean[] = list.map(() => false);
-  let said = false;
+  let proseFollows = false;
   let next: Item | undefined;
   for (let index = list.length - 1; index >= 0; index -= 1) {
     const item = list[index];
     if (item === undefined || item.kind === "hidden") continue;
     if (item.kind === "prose") {
       if (isNoise(list, index, text)) continue;
-      said = true;
+      proseFollows = true;
       next = item;
       continue;
     }
-    shown[index] = item.weak && said ? true : isShown(item, next, text, true) === true;
-    if (shown[index] === true) said = true;
+    shown[index] = item.weak && proseFollows ? true : isShown(item, next, text, true) === true;
+    if (shown[index] === true) proseFollows = true;
     next = shown[index] === true ? { kind: "prose", from: item.from, to: item.to } : item;
   }
   return shown;
@@ -68,8 +68,8 @@ function isNoise(list: readonly Item[], index: number, text: string): boolean {
   const item = list[index];
   if (item?.kind !== "prose") return false;
   const isLast = item.to === text.length && list[index - 1]?.kind === "calls";
-  const said = text.slice(item.from, item.to);
-  return said.trim() === "" || isStrayFence(item, text) || (isLast && OPENED.test(said));
+  const prose = text.slice(item.from, item.to);
+  return prose.trim() === "" || isStrayFence(item, text) || (isLast && OPENED.test(prose));
 }
 
 /** The beginning of another bare call after other calls, cut off before its name: the reply was cut. */

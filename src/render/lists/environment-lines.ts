@@ -37,10 +37,10 @@ export function recipeLines({ kind, file, taken, notTaken, ignored }: ShownRecip
     styleText("bold", title, { stream }),
     ...(rows.length === 0 ? ["  nothing: the sandbox image as it is"] : []),
     ...rows.map(([what, from]) => {
-      const beside = `  ${what.padEnd(width)}  `;
+      const start = `  ${what.padEnd(width)}  `;
       // A command is shown whole; its file goes below it if there is no room beside it.
-      const isBelow = what.includes("\n") || beside.length + from.length > columns;
-      const begins = isBelow ? `  ${what.replaceAll("\n", "\n  ")}\n      ` : beside;
+      const isBelow = what.includes("\n") || start.length + from.length > columns;
+      const begins = isBelow ? `  ${what.replaceAll("\n", "\n  ")}\n      ` : start;
       return `${begins}${styleText("dim", from, { stream })}`;
     }),
     ...(notTaken.length === 0 ? [] : [styleText("bold", "not taken", { stream })]),

@@ -47,13 +47,13 @@ export function verdictLine({ decision, rules }: Decision, stream: Output): stri
 export function explanation(explained: Explained, stream: Output): string {
   const { decision, verdicts, effects, remedy } = explained;
   const telling = { explained, hints: new Set<string>(), stream };
-  const told = partsOf(explained).flatMap((part) => partLines(part, telling));
-  const beside = decision.rules.filter((_, at) => isAllowedPart(verdicts[at], decision));
+  const ruleLines = partsOf(explained).flatMap((part) => partLines(part, telling));
+  const allowed = decision.rules.filter((_, at) => isAllowedPart(verdicts[at], decision));
   return [
     verdictLine(decision, stream),
     "",
-    ...told,
-    ...(beside.length === 0 ? [] : ["allowed", ...beside.map((rule) => ruleLine(rule, stream)), ""]),
+    ...ruleLines,
+    ...(allowed.length === 0 ? [] : ["allowed", ...allowed.map((rule) => ruleLine(rule, stream)), ""]),
     "effects",
     ...effectLines(effects),
     "",
@@ -75,9 +75,9 @@ function unattendedWords({ decision, mode, onAsk, writes }: Explained): string {
 }
 
 function effectLines(effects: readonly string[]): readonly string[] {
-  const told = effects.length === 0 ? ["none"] : effects.slice(0, MAX_EFFECTS).map(visibleLine);
+  const lines = effects.length === 0 ? ["none"] : effects.slice(0, MAX_EFFECTS).map(visibleLine);
   const more = effects.length - MAX_EFFECTS;
-  return [...told, ...(more > 0 ? [`… and ${more} more: --json has all`] : [])].map((line) => INDENT + line);
+  return [...lines, ...(more > 0 ? [`… and ${more} more: --json has all`] : [])].map((line) => INDENT + line);
 }
 
 const CONTAINED =

@@ -24,9 +24,9 @@ interface Counted {
 export function wrongVerdict(wrong: WrongVerdict, stream: Output): string {
   const { where, cmd, mode, want, got, rule, reason, debatable } = wrong;
   const verdicts = styleText(debatable ? "yellow" : "red", `want ${want}, got ${got}`, { stream });
-  const apart = debatable ? ", debatable" : "";
+  const suffix = debatable ? ", debatable" : "";
   return [
-    `${visibleLine(where)}  ${verdicts}  [${visibleLine(wrong.class)}${apart}]`,
+    `${visibleLine(where)}  ${verdicts}  [${visibleLine(wrong.class)}${suffix}]`,
     `    ${visible(cmd).replaceAll("\n", "\n    ")}`,
     `    ${visibleLine(reason)}  (${visibleLine(rule)}, ${mode})`,
     "",

@@ -73,9 +73,9 @@ interface ShownEnd {
 
 /** How the end of a replayed request compares with its original. */
 export function replayedEnd({ request, outcome, then, now, reason }: ShownEnd, stream: Output): string {
-  const said = (end: ShownEnd["then"]): string =>
+  const describe = (end: ShownEnd["then"]): string =>
     end === null ? "no end" : `${end.status} (${end.exit_code})`;
-  const ends = outcome === "same" ? said(now) : `then ${said(then)}, now ${said(now)}`;
+  const ends = outcome === "same" ? describe(now) : `then ${describe(then)}, now ${describe(now)}`;
   const why = reason === "" ? "" : `    ${visibleLine(reason)}\n`;
   return `${styleText(COLOURS[outcome], outcome.padEnd(8), { stream })} end of request ${request}: ${ends}\n${why}`;
 }

@@ -175,12 +175,12 @@ function stepsText(run: RunReport, page: Page): void {
   let left = MAX_STEPS;
   for (const { turn, at, steps } of run.turns) {
     if (left <= 0) break;
-    const told = steps.filter((step) => step.kind !== "said" || step.text.trim() !== "");
+    const visibleSteps = steps.filter((step) => step.kind !== "said" || step.text.trim() !== "");
     page.line(
       page.dim(`  ${turn === 0 ? "before turn 1" : `turn ${turn}`}  +${formatDuration(at - run.started)}`),
     );
-    for (const step of told.slice(0, left)) stepText(step, page);
-    left -= told.length;
+    for (const step of visibleSteps.slice(0, left)) stepText(step, page);
+    left -= visibleSteps.length;
   }
   const more = run.turns.reduce((sum, { steps }) => sum + steps.length, 0) - MAX_STEPS;
   if (more > 0) page.line(`  … and more: ${counted(callsOf(run).length, "call")} in all; --json has them`);

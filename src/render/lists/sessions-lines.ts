@@ -102,7 +102,7 @@ export function sessionText(
       .map(({ cost, price }) => dim(`cost ${visibleLine(costWords(cost, price))}`)),
   ];
   const waits = parkedIn(records);
-  const told = records.flatMap((record) => {
+  const texts = records.flatMap((record) => {
     if (record.kind === "message")
       return [`\n${dim(record.message.role)}\n${indented(messageText(record.message))}`];
     if (record.kind === "parked") return ["", ...questionRows(record.parked.question, stream)];
@@ -111,7 +111,7 @@ export function sessionText(
   });
   const how = info.bundle === undefined ? `harness approve ${info.id}` : "on the machine that it is of";
   const next = waits === undefined ? [] : [`\nit waits for a word: ${how}`];
-  return `${[...head, ...told, ...next].join("\n")}\n`;
+  return `${[...head, ...texts, ...next].join("\n")}\n`;
 }
 
 function messageText(message: Message): string {

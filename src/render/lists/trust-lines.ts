@@ -68,9 +68,9 @@ export function itemText(item: ShownItem, stream: Output): string {
       : standing === "new" && !waits
         ? TIGHTENS
         : STATES[standing];
-  const said = declined ? ", declined" : "";
+  const suffix = declined ? ", declined" : "";
   const name = visibleWhole(files.join(" and "));
-  const head = `${styleText("bold", name, { stream })}  ${what}: ${state}${said}`;
+  const head = `${styleText("bold", name, { stream })}  ${what}: ${state}${suffix}`;
   const effects = does.map(({ text, loosens }) =>
     loosens && standing !== "trusted"
       ? styleText("yellow", `  ${mark("loosens", stream)} ${visibleWhole(text)}`, { stream })

@@ -128,8 +128,8 @@ function stepLines(steps: readonly VetStep[], at: TextArea): readonly string[] {
     ...steps.flatMap(({ command, what, from, exit_code, cause, duration_ms, observed }) => {
       const why = cause === null || cause === "program" ? "" : `, ${cause}`;
       const ended = observed.touched === null ? `exit ${exit_code}${why}` : "ended at a canary";
-      const told = from === null ? what : `${what}, by ${visibleLine(from)}`;
-      return withAside(visibleLine(command), `${told}: ${ended}, ${formatDuration(duration_ms)}`, at);
+      const line = from === null ? what : `${what}, by ${visibleLine(from)}`;
+      return withAside(visibleLine(command), `${line}: ${ended}, ${formatDuration(duration_ms)}`, at);
     }),
   ];
 }
@@ -138,8 +138,8 @@ const unseenLines = (unseen: readonly string[], where: TextArea): readonly strin
   listLines("Not seen", unseen, where);
 
 /** What is new in the second report; only that decides. */
-export function comparisonText(told: VetComparison, stream: Output): string {
-  const { verdict, before, after, findings, gone, changes, unseen } = told;
+export function comparisonText(comparison: VetComparison, stream: Output): string {
+  const { verdict, before, after, findings, gone, changes, unseen } = comparison;
   const width = widthOfStream(stream);
   const sides = `${visibleLine(before.repository.name)} (${before.verdict})${mark("then", stream)}${visibleLine(after.repository.name)} (${after.verdict})`;
   const isSame = findings.length === 0 && changes.length === 0 && gone.length === 0;

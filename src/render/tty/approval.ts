@@ -41,9 +41,9 @@ interface ApprovalPages {
 }
 
 /** A question to a person, screen by screen: everything that would run, why it is asked about, and what it can do. */
-export function approvalPages(question: ShownQuestion, stream: Output, beside = OTHER_ROWS): ApprovalPages {
+export function approvalPages(question: ShownQuestion, stream: Output, reserved = OTHER_ROWS): ApprovalPages {
   const rows = questionRows(question, stream);
-  const height = Math.max(MIN_PAGE, (stream.rows || HEIGHT) - beside);
+  const height = Math.max(MIN_PAGE, (stream.rows || HEIGHT) - reserved);
   const whole = rows.length <= MAX_ROWS;
   const kept = whole ? rows : [...rows.slice(0, height - 1), tooLong(rows.length, stream)];
   const pages = Array.from({ length: Math.ceil(kept.length / height) }, (_, at) =>
@@ -138,8 +138,8 @@ const MAX_EFFECTS = 12;
 function effectRows(effects: readonly string[], width: number): readonly string[] {
   if (effects.length === 0) return [];
   const more = effects.length - MAX_EFFECTS;
-  const told = effects.slice(0, MAX_EFFECTS).map((each) => `${INDENT}${fitted(each, width - INDENT.length)}`);
-  return ["It would:", ...told, ...(more > 0 ? [`${INDENT}… and ${more} more`] : [])];
+  const rows = effects.slice(0, MAX_EFFECTS).map((each) => `${INDENT}${fitted(each, width - INDENT.length)}`);
+  return ["It would:", ...rows, ...(more > 0 ? [`${INDENT}… and ${more} more`] : [])];
 }
 
 const CONTAINED =

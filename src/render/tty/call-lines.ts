@@ -36,9 +36,9 @@ export function callLine(call: ShownCall, ended: Ended, stream: Output, indent =
   const marked = mark(name, stream);
   const tool = fitted(call.tool, MAX_TOOL_NAME);
   const ending = endingOf(call, ended);
-  const beside = suffixOf(call, ended);
+  const suffix = suffixOf(call, ended);
   const width = widthOfStream(stream);
-  const room = width - columns(`${indent}${marked} ${tool} ${beside}`);
+  const room = width - columns(`${indent}${marked} ${tool} ${suffix}`);
   const { target, below } = dividedLine(call.target, ending, room);
   const first = [
     `${indent}${styleText(colour, marked, { stream })}`,
@@ -48,7 +48,7 @@ export function callLine(call: ShownCall, ended: Ended, stream: Output, indent =
   ].join(" ");
   const lines = below ? wrapped(ending, width - columns(indent) - BELOW.length) : [];
   return [
-    `${first}${beside === "" ? "" : styleText("dim", beside, { stream })}`,
+    `${first}${suffix === "" ? "" : styleText("dim", suffix, { stream })}`,
     ...lines.map((line) => `${indent}${BELOW}${styleText(colour, line, { stream })}`),
   ].join("\n");
 }
@@ -121,7 +121,8 @@ const PATCHED = /^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ (?:b\/)?)(\S.*)$
 export function targetOf(args: Readonly<Record<string, unknown>>): string {
   const patch = args["patch"];
   if (typeof patch === "string") return [...patch.matchAll(PATCHED)].map(([, name]) => name).join(", ");
-  const told = DESCRIBING_KEYS.map((key) => args[key]).filter((value) => typeof value === "string");
-  const values = told.length > 0 ? told : Object.values(args).filter((value) => typeof value === "string");
+  const describing = DESCRIBING_KEYS.map((key) => args[key]).filter((value) => typeof value === "string");
+  const values =
+    describing.length > 0 ? describing : Object.values(args).filter((value) => typeof value === "string");
   return values.slice(0, 2).join("  ");
 }

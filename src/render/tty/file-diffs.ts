@@ -72,10 +72,10 @@ function headOf(file: FileDiff): readonly string[] {
 
 function bodyOf(file: FileDiff): readonly string[] {
   const { before, after, change, lines } = file;
-  const said = commentsOn(before, after, change);
-  if (lines !== null) return [...said, ...hunksOf(file, visible)];
+  const comments = commentsOn(before, after, change);
+  if (lines !== null) return [...comments, ...hunksOf(file, visible)];
   const [a, b] = sidesOf(file);
-  return [...said, `Binary files ${a} and ${b} differ`];
+  return [...comments, `Binary files ${a} and ${b} differ`];
 }
 
 const sidesOf = ({ path, was, before, after }: FileDiff): readonly [a: string, b: string] => [

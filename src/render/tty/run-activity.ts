@@ -134,8 +134,8 @@ export class Activities {
     if (this.#answerIsSeen && (now - since < SHORT_MS || words === "answering")) return undefined;
     if (kind === "model") return { ...this.#ofModel(last, now, this.#paces.get(key)), right };
     const others = [...this.#running.values()].filter((one) => one.kind === "call").length - 1;
-    const beside = kind === "call" && others > 0 ? ` (and ${others} more)` : "";
-    return { text: `${words}${beside}${time(now - since)}`, alarming: false, right };
+    const othersNote = kind === "call" && others > 0 ? ` (and ${others} more)` : "";
+    return { text: `${words}${othersNote}${time(now - since)}`, alarming: false, right };
   }
 
   #ofModel({ words, since, heard }: Activity, now: number, pace: ModelPace | undefined): Status {

@@ -141,7 +141,7 @@ export const wordsOf = ({ tool, target }: ShownCall): string =>
 /** The line for an event that is not about a call; empty for most events. */
 export function eventLine(event: AgentEvent, stream: Output, indent = ""): string {
   const dim = (text: string): string => styleText("dim", text, { stream });
-  const told = (name: "warning" | "waiting", text: string): string =>
+  const marked = (name: "warning" | "waiting", text: string): string =>
     lines(`${mark(name, stream)} ${text}`, stream, indent)
       .map((line) => styleText("yellow", line, { stream }))
       .join("\n");
@@ -153,7 +153,7 @@ export function eventLine(event: AgentEvent, stream: Output, indent = ""): strin
     case "box.ready":
       return dim(`${indent}box ready  ${formatDuration(event.ms)}`);
     case "model.waiting":
-      return told(
+      return marked(
         "waiting",
         `${event.reason}; asking again in ${formatDuration(event.ms)} (attempt ${event.attempt})`,
       );
@@ -170,16 +170,16 @@ export function eventLine(event: AgentEvent, stream: Output, indent = ""): strin
     case "check.ended":
       return checkLine(event, stream, indent);
     case "call.missed":
-      return told("warning", missedWords(event));
+      return marked("warning", missedWords(event));
     case "canary":
-      return told("warning", canaryWords(event));
+      return marked("warning", canaryWords(event));
     case "notice":
-      return told("warning", event.text);
+      return marked("warning", event.text);
     case "hook":
-      if (event.did === "failed") return told("warning", hookWords(event));
+      if (event.did === "failed") return marked("warning", hookWords(event));
       return hookWords(event) && dim(`${indent}${visibleLine(hookWords(event))}`);
     case "compaction":
-      return compactionLine(event, stream, { dim, told });
+      return compactionLine(event, stream, { dim, marked });
     case "rolled_back":
       return dim(`${indent}the unfinished turn is left out`);
     default:
@@ -222,11 +222,11 @@ function checkLine(event: Of<"check.ended">, stream: Output, indent: string): st
   const moment = when === "before" ? "before the first turn" : "check";
   const head = `${indent}${mark(green ? "done" : "failed", stream)} ${moment}: ${fitted(command, 60)}  ${ended}  ${formatDuration(ms)}`;
   const color = green ? "green" : "yellow";
-  const told = styleText(color, head, { stream });
-  if (green || when === "before") return told;
+  const headLine = styleText(color, head, { stream });
+  if (green || when === "before") return headLine;
   const all = text.trimEnd().split("\n");
   const last = lines(all.slice(-MAX_CHECK_LINES).join("\n"), stream, `${indent}  `);
-  return [told, ...last.map((line) => styleText("dim", line, { stream }))].join("\n");
+  return [headLine, ...last.map((line) => styleText("dim", line, { stream }))].join("\n");
 }
 
 const MAX_CHECK_LINES = 6;
@@ -308,13 +308,13 @@ const tokens = (count: number | null): string => (count === null ? "?" : formatC
 
 interface LineStyles {
   readonly dim: (text: string) => string;
-  readonly told: (name: "warning", text: string) => string;
+  readonly marked: (name: "warning", text: string) => string;
 }
 
 function compactionLine(
   { status, before, after, reason }: Of<"compaction">,
   stream: Output,
-  { dim, told }: LineStyles,
+  { dim, marked }: LineStyles,
 ): string {
   const sizes = `about ${tokens(before)} -> ${tokens(after)} tokens`;
   switch (status) {
@@ -325,6 +325,6 @@ function compactionLine(
     case "succeeded":
       return dim(`${mark("shorter", stream)} older turns summarised: ${sizes}`);
     case "failed":
-      return told("warning", `older turns not summarised: ${reason}`);
+      return marked("warning", `older turns not summarised: ${reason}`);
   }
 }

@@ -108,13 +108,13 @@ function handoffRows(
   { handoff, handoff_left_out: left }: Finished,
   { width, quiet, stream }: { readonly width: number; readonly quiet: boolean; readonly stream: Output },
 ): readonly string[] {
-  const told = handoff.filter(({ tier }) => !quiet || tier === "dangerous");
-  if (told.length === 0) return [];
+  const listed = handoff.filter(({ tier }) => !quiet || tier === "dangerous");
+  if (listed.length === 0) return [];
   const others = (left?.dangerous ?? 0) + (quiet ? 0 : (left?.look ?? 0));
-  const more = told.length + others - Math.min(told.length, MAX_PATHS);
+  const more = listed.length + others - Math.min(listed.length, MAX_PATHS);
   return [
     ...wrapped("before you run anything here:", width),
-    ...told
+    ...listed
       .slice(0, MAX_PATHS)
       .map(({ path, tier, reason }) =>
         fitted(

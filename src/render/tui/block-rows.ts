@@ -40,7 +40,7 @@ export const answerRowsOn =
     markdownRows(text, width).map((row) =>
       row
         .map(({ text: part, styles }) =>
-          styles.reduce((told, each) => styleText(LOOKS[each], told, { stream }), part),
+          styles.reduce((styled, each) => styleText(LOOKS[each], styled, { stream }), part),
         )
         .join(""),
     );
@@ -133,15 +133,16 @@ function bodyRows(call: EndedCall, stream: Output): readonly string[] {
   if (diff.length > 0) return quotedRows(diff, { most: MAX_DIFF, from: "start" }, stream);
   if (ended.kind === "ok" && tool !== "bash" && tool !== "task") return [];
   const most = ended.kind === "ok" ? LAST.ok : LAST.other;
-  const said = outputLines(ended.text);
+  const lines = outputLines(ended.text);
   // The line above already shows this.
-  if (said.length === 1 && ended.reason !== undefined && said[0]?.includes(ended.reason) === true) return [];
-  return quotedRows(said, { most, from: "end" }, stream);
+  if (lines.length === 1 && ended.reason !== undefined && lines[0]?.includes(ended.reason) === true)
+    return [];
+  return quotedRows(lines, { most, from: "end" }, stream);
 }
 
 const outputLines = (text: string): readonly string[] => {
-  const said = text.trimEnd();
-  return said === "" ? [] : said.split("\n");
+  const trimmed = text.trimEnd();
+  return trimmed === "" ? [] : trimmed.split("\n");
 };
 
 interface Part {

@@ -67,8 +67,8 @@ export function frameOf(view: FrameView, stream: Output, answerRows: AnswerRows)
   const height = Math.max(6, (stream.rows || HEIGHT) - 2);
   const foot = footRows(view, width, stream);
   const input = inputPart(view, { width, height, stream });
-  const going = [...callRows(view, width, stream), ...statusRows(view, width, stream)];
-  const below = [...going, ...queueRows(view, width, stream), ...input.rows, ...foot];
+  const activity = [...callRows(view, width, stream), ...statusRows(view, width, stream)];
+  const below = [...activity, ...queueRows(view, width, stream), ...input.rows, ...foot];
   const room = height - below.length - 1;
   const answer = answerPart(view.state, { width, room }, answerRows);
   const above = [...answer, ""];
@@ -120,8 +120,8 @@ function statusRows(
 ): readonly string[] {
   if (!busy || asking !== undefined) return [];
   const mark = SPINNER[ticks % SPINNER.length] ?? "";
-  const said = status === undefined || status.text === "" ? "working" : status.text;
-  const words = fitted(said, width - 4 - STOPS.length);
+  const statusText = status === undefined || status.text === "" ? "working" : status.text;
+  const words = fitted(statusText, width - 4 - STOPS.length);
   const colour = status?.alarming === true ? "yellow" : "cyan";
   return [`${styleText(colour, `${mark} ${words}`, { stream })}${styleText("dim", STOPS, { stream })}`];
 }

@@ -208,8 +208,8 @@ function textRead(line: string, width: number, { open }: LinePart): ReadLine {
   const rest = line.slice(quote.length);
   const fence = FENCE.exec(rest);
   if (fence !== null && !open) {
-    const [, mark = "", told = "", language = ""] = fence;
-    const rows = told === "" ? [] : withMargin(bars, bars, wrappedSpans([span(told, "dim")], room));
+    const [, mark = "", infoText = "", language = ""] = fence;
+    const rows = infoText === "" ? [] : withMargin(bars, bars, wrappedSpans([span(infoText, "dim")], room));
     return { rows, state: { ...START, fence: { mark, language, depth, carried: undefined } } };
   }
   return {

@@ -204,8 +204,8 @@ interface Modifiers {
 }
 
 /** The terminal's number is one more than the sum of shift 1, alt 2, ctrl 4; meta counts as alt. */
-function modifiersOf(told: number): Modifiers {
-  const bits = told - 1;
+function modifiersOf(encoded: number): Modifiers {
+  const bits = encoded - 1;
   return { shift: (bits & 1) !== 0, alt: (bits & 0b10_0010) !== 0, ctrl: (bits & 4) !== 0 };
 }
 

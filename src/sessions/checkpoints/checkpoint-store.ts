@@ -81,10 +81,10 @@ export class CheckpointStore implements Disposable {
   /**
    * Whether these paths are still as the last look found them; `going` are removed before others of them are created.
    */
-  areUnchanged(paths: readonly string[], going: readonly string[] = []): boolean {
+  areUnchanged(paths: readonly string[], removedFirst: readonly string[] = []): boolean {
     const { workspace } = this.#place;
     const known = (at: string): SeenEntry | undefined => this.#lastSeen?.seen(at);
-    const leaving = new Map(going.map((at) => [at, known(at)] as const).filter(isSeen));
+    const leaving = new Map(removedFirst.map((at) => [at, known(at)] as const).filter(isSeen));
     return paths.every(
       (at) =>
         isUnchanged(workspace, at, known(at)) ||

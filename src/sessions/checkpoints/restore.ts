@@ -108,8 +108,8 @@ function putEntry({ path, from, to }: Op, site: Site): void {
     setMode(path, to.mode, site);
     return;
   }
-  using ground = new HeldFolder(site.root, parentOf(path));
-  const aside = ground.at(site.aside);
+  using folder = new HeldFolder(site.root, parentOf(path));
+  const aside = folder.at(site.aside);
   try {
     unlinkSync(aside);
   } catch (thrown) {
@@ -119,7 +119,7 @@ function putEntry({ path, from, to }: Op, site: Site): void {
     symlinkSync(bytesOfText(to.target), aside);
     setOwner(to.owner, (uid, gid) => lchownSync(aside, uid, gid), site);
   } else if (to?.kind === "file") writeFile(aside, to, site);
-  renameSync(aside, ground.at(lastName(path)));
+  renameSync(aside, folder.at(lastName(path)));
 }
 
 const NEW = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
@@ -194,6 +194,6 @@ export class HeldFolder implements Disposable {
 
 /** Acts on a path without following a link, whether on the way or at its end. */
 function inHeldFolder<T>(root: string, path: string, work: (at: string | Buffer) => T): T {
-  using ground = new HeldFolder(root, parentOf(path));
-  return work(ground.at(lastName(path)));
+  using folder = new HeldFolder(root, parentOf(path));
+  return work(folder.at(lastName(path)));
 }

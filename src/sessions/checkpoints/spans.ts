@@ -32,8 +32,8 @@ export function wholeSteps(
   const whole: WholeStep[] = [];
   let lastEnd = -Infinity;
   for (const [at, { step, before, after, ended, at: begun }] of order.entries()) {
-    const beside = ended === null && begun <= lastEnd;
-    const from = (beside ? whole.at(-1)?.after : before) ?? now;
+    const isParallel = ended === null && begun <= lastEnd;
+    const from = (isParallel ? whole.at(-1)?.after : before) ?? now;
     whole.push({ step, before: from, after: after ?? (at === order.length - 1 ? now : from) });
     lastEnd = ended ?? lastEnd;
   }

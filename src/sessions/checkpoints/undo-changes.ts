@@ -146,8 +146,8 @@ function isOnTheWay(op: Op, now: Tree): boolean {
 
 function removeAside(store: CheckpointStore, folder: string, aside: string): void {
   try {
-    using ground = new HeldFolder(store.workspace, folder);
-    unlinkSync(ground.at(aside));
+    using held = new HeldFolder(store.workspace, folder);
+    unlinkSync(held.at(aside));
   } catch {
     // As a rule there is no such file.
   }

@@ -67,13 +67,13 @@ const expectedAt = (path: string, wanted: Wanted, now: Tree): Entry | undefined 
 
 /** Keeps folders that were to be removed but will still contain something. */
 function keepFilledFolders(wanted: Wanted, now: Tree): readonly string[] {
-  const going = [...wanted].filter(([path, to]) => to === undefined && now.get(path)?.kind === "folder");
-  if (going.length === 0) return [];
+  const removed = [...wanted].filter(([path, to]) => to === undefined && now.get(path)?.kind === "folder");
+  if (removed.length === 0) return [];
   const filled = new Set<string>();
   for (const path of now.keys()) if (expectedAt(path, wanted, now) !== undefined) filled.add(parentOf(path));
   for (const [path, to] of wanted) if (to !== undefined) filled.add(parentOf(path));
   const left: string[] = [];
-  for (const [path] of going.toSorted(([a], [b]) => depthOf(b) - depthOf(a)))
+  for (const [path] of removed.toSorted(([a], [b]) => depthOf(b) - depthOf(a)))
     if (filled.has(path)) {
       wanted.delete(path);
       left.push(path);
