@@ -41,10 +41,10 @@ function actionOf(from: Side | null, to: Side | null, merged: boolean): UndonePa
 const name = (path: string): string => (path === "" ? "." : visibleLine(path.toWellFormed()));
 
 /** What was (or would be) undone, what was not and why, and what to type next. */
-export function undoText(told: ShownUndo, stream: Output): string {
-  const { session, target, redo, dryRun, done, refused, left } = told;
+export function undoText(undone: ShownUndo, stream: Output): string {
+  const { session, target, redo, dryRun, done, refused, left } = undone;
   const bold = (text: string): string => styleText("bold", text, { stream });
-  const shown = undonePaths(told);
+  const shown = undonePaths(undone);
   const lines = [
     ...shown.map(({ path, action }) => `${action.padEnd(8)} ${name(path)}`),
     ...left.map((path) => `left     ${name(path)}: what is in it is not the run's`),
@@ -125,10 +125,10 @@ function applyActionOf(
 const appliedName = (path: string): string => visibleLine(path.toWellFormed());
 
 /** What was (or would be) moved into the workspace, what was not and why, and what to type next. */
-export function appliedText(told: ShownApply, stream: Output): string {
-  const { session, done, whole, refused, left, handoff, blocked } = told;
+export function appliedText(applied: ShownApply, stream: Output): string {
+  const { session, done, whole, refused, left, handoff, blocked } = applied;
   const red = (text: string): string => styleText("red", text, { stream });
-  const shown = appliedPaths(told);
+  const shown = appliedPaths(applied);
   const lines = [
     ...shown.map(({ path, action }) => `${action.padEnd(8)} ${appliedName(path)}`),
     ...left.map(
