@@ -161,7 +161,7 @@ function wordIn(value: unknown, key: string): string | undefined {
 
 type Ended = Extract<AgentEvent, { readonly type: "call.ended" }>;
 
-/** The diff of a successful call stays on display. */
+/** Sends the output as the call's content, in place of earlier content such as a diff. */
 function endedCall(
   toolCallId: string,
   { kind, cause, text: output, exit_code, reason }: Ended,

@@ -244,7 +244,7 @@ const OPENAI_CONCESSIONS: readonly Concession[] = [
   },
 ];
 
-/** A schema of a held reply is dropped by the caller, not here. */
+/** Whether the body holds a reply to a schema: the caller drops such a schema, not this table. */
 const hasHeldSchema = (body: Fields): boolean =>
   asFields(asFields(body["response_format"])?.["json_schema"])?.["name"] === HELD;
 
