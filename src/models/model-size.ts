@@ -19,9 +19,7 @@ function sizeInName(model: string): number | undefined {
   return sizes.length > 0 ? Math.max(...sizes) : undefined;
 }
 
-/**
- * `said` is the user's figure and wins; `told` is the server's figure, used if the name gives none. Both in billions.
- */
+/** `byUser` is the user's figure and wins; `byServer` is used if the name gives no figure. Both in billions. */
 export function hasFewParameters(model: string, byServer?: number, byUser?: number): boolean {
   const size = byUser ?? sizeInName(model) ?? byServer;
   return size !== undefined && size <= FEW_BILLIONS;

@@ -216,7 +216,7 @@ const COLOURS = { good: "green", bad: "red", held: "yellow", plain: "dim" } as c
   unknown
 >;
 
-/** Collects lines. Text added through `wrapped`, `dim` or `said` cannot act on a terminal. */
+/** Collects lines. Text added through `wrapped`, `dim` or `coloured` cannot act on a terminal. */
 class Page {
   readonly #stream: Output;
   readonly width: number;

@@ -79,7 +79,7 @@ export class CheckpointStore implements Disposable {
   }
 
   /**
-   * Whether these paths are still as the last look found them; `going` are removed before others of them are created.
+   * Whether these paths are still as the last look found them; `removedFirst` are removed before others are created.
    */
   areUnchanged(paths: readonly string[], removedFirst: readonly string[] = []): boolean {
     const { workspace } = this.#place;
