@@ -225,7 +225,7 @@ function limitsCard(runs: readonly RunReport[]): Html | undefined {
   </section>`;
 }
 
-/** What boxes reached, and were refused. */
+/** The hosts that boxes reached, and those they were refused. */
 function networkCard(runs: readonly RunReport[]): Html | undefined {
   const { reached, refused } = networkWords(runs.flatMap(({ network }) => network));
   if (reached.length + refused.length === 0) return undefined;

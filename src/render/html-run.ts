@@ -60,7 +60,7 @@ export function runCards(run: RunReport, place: Place): Html {
     </section>`;
 }
 
-/** What the model had set out to do. */
+/** The model's plan. */
 function planCard({ plan }: RunReport): Html | undefined {
   if (plan.length === 0) return undefined;
   const { counts, steps } = planWords(plan);

@@ -281,7 +281,7 @@ export function packageWords({ installed }: Pick<RunEnd, "installed">): readonly
   return [installedWords(installed), ...named, ...moreOf(fresh - named.length)];
 }
 
-/** One line for each host that was reached, and for each that was refused. */
+/** One line for each host that was reached, and one for each that was refused. */
 export function networkWords(network: readonly Reached[]): {
   readonly reached: readonly string[];
   readonly refused: readonly string[];

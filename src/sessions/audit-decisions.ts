@@ -27,7 +27,7 @@ const judgementForm = z.object({
 
 export type PastJudgement = z.infer<typeof judgementForm> & { readonly session: string };
 
-/** What a reading left out, and why. */
+/** What was left out while reading, and why. */
 export interface Counts {
   sessions: number;
   /** Lines about something other than a judged command. */

@@ -244,7 +244,7 @@ const OPENAI_CONCESSIONS: readonly Concession[] = [
   },
 ];
 
-/** Whether the body holds a reply to a schema: the caller drops such a schema, not this table. */
+/** Whether the body contains the schema of a held reply; the caller drops such a schema, not this table. */
 const hasHeldSchema = (body: Fields): boolean =>
   asFields(asFields(body["response_format"])?.["json_schema"])?.["name"] === HELD;
 

@@ -21,7 +21,6 @@ export interface Span {
   readonly styles: readonly SpanStyle[];
 }
 
-/** One row of the screen. */
 export type SpanRow = readonly Span[];
 
 export const span = (text: string, ...styles: readonly SpanStyle[]): Span => ({ text, styles });
@@ -30,7 +29,6 @@ export const textOfRow = (row: SpanRow): string => row.map(({ text }) => text).j
 const isSame = (a: readonly SpanStyle[], b: readonly SpanStyle[]): boolean =>
   a === b || (a.length === b.length && a.every((style, at) => style === b[at]));
 
-/** Columns of a row. */
 export const rowWidth = (row: SpanRow): number =>
   row.reduce(
     (sum, { text }) => sum + graphemesOf(text).reduce((own, each) => own + shownOf(each.text).columns, 0),
