@@ -88,22 +88,29 @@ async function scored(asker: Asker, questions: readonly CommitQuery[], short: bo
 const round = (value: number): number => Math.round(value * 1000) / 1000;
 const say = (value: object): void => void process.stdout.write(`${JSON.stringify(value)}\n`);
 
-async function measure(repository: Repository, held: QuestionSet, short: boolean): Promise<void> {
-  const contents = repository.contents(held.base, MAX_BYTES);
+async function measure(repository: Repository, questionSet: QuestionSet, short: boolean): Promise<void> {
+  const contents = repository.contents(questionSet.base, MAX_BYTES);
   const files = await cutAll(contents);
   await using place = await scratch();
   const start = performance.now();
   await using harness = await harnessAsker(place.at("index"), files);
   const chunks = files.reduce((sum, file) => sum + file.chunks.length, 0);
   const seconds = round((performance.now() - start) / 1000);
-  say({ base: held.base, files: files.length, chunks, index_s: seconds, queries: held.asked.length });
-  for (const asker of [harness, ...otherAskers(contents, files)]) say(await scored(asker, held.asked, short));
+  say({
+    base: questionSet.base,
+    files: files.length,
+    chunks,
+    index_s: seconds,
+    queries: questionSet.asked.length,
+  });
+  for (const asker of [harness, ...otherAskers(contents, files)])
+    say(await scored(asker, questionSet.asked, short));
   if (values.embed === undefined) return;
   const model = modelAt(values.embed);
-  const past = before(repository, held.base);
+  const past = before(repository, questionSet.base);
   await using vectors = await embedded(place.at("vectors"), files, { model, cache: CACHE, past });
   say({ history: vectors.worth });
-  for (const asker of vectors.askers) say(await scored(asker, held.asked, short));
+  for (const asker of vectors.askers) say(await scored(asker, questionSet.asked, short));
 }
 
 function modelAt(name: string): EmbeddingModel {
@@ -128,4 +135,4 @@ const all =
     ? [fromHistory(repository, Number(values.hold), Number(values.most))]
     : fromFile(repository, values.queries);
 if (all.every(({ asked }) => asked.length === 0)) throw new Error("no question is about this repository");
-for (const held of all) await measure(repository, held, values.short);
+for (const questionSet of all) await measure(repository, questionSet, values.short);

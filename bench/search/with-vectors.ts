@@ -42,10 +42,10 @@ export async function embedded(
     if (vector === undefined) throw new Error("no vector came");
     return vector;
   };
-  const told = past
+  const history = past
     .slice(0, HISTORY)
     .map(({ short, answers }) => ({ question: short, answers: new Set(answers) }));
-  const worth = await measuredWorth(store, told, { model: model.id, vectorOf, signal });
+  const worth = await measuredWorth(store, history, { model: model.id, vectorOf, signal });
   const asker = (name: string, dense: number): Asker => ({
     name,
     find: async (text) => {

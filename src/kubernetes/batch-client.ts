@@ -77,10 +77,10 @@ function jobCalls(requests: ClusterRequests, namespace: string): Omit<BatchClust
       };
       const { body } = await requests.ask({ method: "GET", path: `${core}/events`, query }, signal);
       const items = field(body, "items");
-      const said = (Array.isArray(items) ? (items as readonly unknown[]) : []).map((item) =>
+      const messages = (Array.isArray(items) ? (items as readonly unknown[]) : []).map((item) =>
         field(item, "message"),
       );
-      return [...new Set(said.filter((text) => typeof text === "string"))].slice(-3);
+      return [...new Set(messages.filter((text) => typeof text === "string"))].slice(-3);
     },
   };
 }

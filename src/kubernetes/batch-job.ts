@@ -329,17 +329,19 @@ function rowObjects(plan: Pick<BatchPlan, "rows">): readonly Readonly<Record<str
     [`rows-${numbered(at)}.jsonl`]: each.map(({ line }) => `${line}\n`).join(""),
     [`clones-${numbered(at)}.tsv`]: each.map(({ clone }) => `${cloneLine(clone)}\n`).join(""),
   }));
-  const told = environmentRows(plan.rows);
-  return told === undefined ? rows : [...rows, { [ENVIRONMENTS_FILE]: environmentsText(plan, told) }];
+  const environments = environmentRows(plan.rows);
+  return environments === undefined
+    ? rows
+    : [...rows, { [ENVIRONMENTS_FILE]: environmentsText(plan, environments) }];
 }
 
-function environmentsText({ rows }: Pick<BatchPlan, "rows">, told: readonly object[]): string {
-  const text = JSON.stringify(told);
+function environmentsText({ rows }: Pick<BatchPlan, "rows">, environments: readonly object[]): string {
+  const text = JSON.stringify(environments);
   const many = tooManyTrees(rows);
   if (many !== undefined) throw new RowsTooLarge(many);
   if (Buffer.byteLength(text) > CHUNK_BYTES)
     throw new RowsTooLarge(
-      `the ${told.length} environments of the rows take more than an object of Kubernetes holds, ${CHUNK_BYTES / 1024} KiB`,
+      `the ${environments.length} environments of the rows take more than an object of Kubernetes holds, ${CHUNK_BYTES / 1024} KiB`,
     );
   return text;
 }

@@ -24,32 +24,33 @@ export async function clusterHealth(
   if (api.state === "fail") return [api];
   const runtime = runtimeClass === null ? [] : [runtimeHealth(cluster, runtimeClass)];
   const pool = warmPool === null ? [] : [poolHealth(cluster, warmPool)];
-  const { boxes, told } = await sandboxHealth(cluster, sandboxResource);
+  const { boxes, notes } = await sandboxHealth(cluster, sandboxResource);
   return [
     api,
-    ...told,
+    ...notes,
     ...(await Promise.all([rightsHealth(cluster, boxes, warmPool !== null), ...pool, ...runtime])),
   ];
 }
 
 interface Boxes {
   readonly boxes: OwnBox;
-  readonly told: readonly Health[];
+  readonly notes: readonly Health[];
 }
 
 /** Whether boxes are Sandboxes, and the reason if not. */
 async function sandboxHealth(cluster: Cluster, wish: SandboxWish): Promise<Boxes> {
-  if (wish === "never") return { boxes: "Pod", told: [] };
+  if (wish === "never") return { boxes: "Pod", notes: [] };
   const boxes = wish === "always" ? "Sandbox" : "Pod";
   try {
     const why = await sandboxRefusal(cluster);
     if (why === undefined)
-      return { boxes: "Sandbox", told: [healthy("sandbox_resource", "each box is a Sandbox")] };
-    if (wish === "auto") return { boxes, told: [healthy("sandbox_resource", `boxes are bare pods: ${why}`)] };
-    return { boxes, told: [broken("sandbox_resource", why, NEXT_SANDBOX)] };
+      return { boxes: "Sandbox", notes: [healthy("sandbox_resource", "each box is a Sandbox")] };
+    if (wish === "auto")
+      return { boxes, notes: [healthy("sandbox_resource", `boxes are bare pods: ${why}`)] };
+    return { boxes, notes: [broken("sandbox_resource", why, NEXT_SANDBOX)] };
   } catch (thrown) {
     const why = `whether boxes can be Sandboxes is not known: ${reasonOf(thrown)}`;
-    return { boxes, told: [broken("sandbox_resource", why, NEXT_SANDBOX)] };
+    return { boxes, notes: [broken("sandbox_resource", why, NEXT_SANDBOX)] };
   }
 }
 

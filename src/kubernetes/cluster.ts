@@ -115,8 +115,8 @@ const failureForm = z.object({ reason: z.string().catch(""), message: z.string()
 function apiFailure({ statusCode: status = 0, headers }: IncomingMessage, body: unknown): ApiFailure {
   const read = failureForm.safeParse(body);
   const said = read.data?.message ?? "";
-  const asked = askedToWait(headers["retry-after"], Date.now(), headers.date);
-  return new ApiFailure(status, read.data?.reason ?? "", said === "" ? `HTTP ${status}` : said, asked);
+  const retryAfterMs = askedToWait(headers["retry-after"], Date.now(), headers.date);
+  return new ApiFailure(status, read.data?.reason ?? "", said === "" ? `HTTP ${status}` : said, retryAfterMs);
 }
 
 export type Method = "GET" | "POST" | "DELETE" | "PATCH";
@@ -252,8 +252,8 @@ export class Cluster {
         signal?.throwIfAborted();
         if (!isPassing(thrown)) throw this.#unanswered(thrown);
         const pause = delayAfter(failures, passingOf(thrown), PAUSES, random) ?? Number.POSITIVE_INFINITY;
-        const asked = thrown instanceof ApiFailure && (thrown.retryAfterMs ?? 0) > 0;
-        const patience = this.patienceMs * (this.#answered && isAway(thrown) ? 12 : asked ? 6 : 1);
+        const hasRetryAfter = thrown instanceof ApiFailure && (thrown.retryAfterMs ?? 0) > 0;
+        const patience = this.patienceMs * (this.#answered && isAway(thrown) ? 12 : hasRetryAfter ? 6 : 1);
         if (now() - begun + pause > patience) throw this.#unanswered(thrown);
         await wait(pause, signal);
       }

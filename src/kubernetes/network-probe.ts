@@ -37,11 +37,11 @@ export const targetsOn = (node: string): readonly string[] => [`$${API_VARIABLE}
 export function startProbe(client: RunnerClient, targets: readonly string[]): NetworkProbe {
   const state = { next: expected(), rest: "" };
   const take = (line: string): void => {
-    const seen = sightIn(line);
+    const sight = sightIn(line);
     const { resolve, reject } = state.next;
-    if (seen === undefined) return reject(failed(`it said ${JSON.stringify(line.slice(0, 80))}`));
+    if (sight === undefined) return reject(failed(`it said ${JSON.stringify(line.slice(0, 80))}`));
     state.next = expected();
-    resolve(seen);
+    resolve(sight);
   };
   const started = startCommand(
     client,
@@ -62,8 +62,8 @@ export function startProbe(client: RunnerClient, targets: readonly string[]): Ne
   const over = (async () => {
     try {
       const { exit_code } = await started.ended;
-      const said = started.errors().trim();
-      state.next.reject(failed(`${exit_code}${said === "" ? "" : `: ${said}`}`));
+      const stderr = started.errors().trim();
+      state.next.reject(failed(`${exit_code}${stderr === "" ? "" : `: ${stderr}`}`));
     } catch (thrown) {
       state.next.reject(thrown);
     }

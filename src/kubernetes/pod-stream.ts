@@ -47,8 +47,8 @@ export async function attachTo(cluster: Cluster, { pod, container, signal }: Att
     stream.receive(channel, bytes);
     return true;
   };
-  const connect: Connect = (given) => {
-    const handler = new WebSocketHandler(withAbort(given, cluster.config), undefined, streams);
+  const connect: Connect = (abortSignal) => {
+    const handler = new WebSocketHandler(withAbort(abortSignal, cluster.config), undefined, streams);
     return handler.connect(where, null, take) as Promise<Socket>;
   };
   try {
@@ -67,7 +67,7 @@ export async function attachTo(cluster: Cluster, { pod, container, signal }: Att
   }
 }
 
-type Connect = (given: AbortSignal) => Promise<Socket>;
+type Connect = (abortSignal: AbortSignal) => Promise<Socket>;
 
 /** The package does not abort a pending connection: the request behind it ends with this signal. */
 const withAbort = (signal: AbortSignal, config: KubeConfig): KubeConfig =>

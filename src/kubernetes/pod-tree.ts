@@ -45,10 +45,10 @@ async function bring({ from, to }: PodPlan["brought"][number], client: RunnerCli
   const command = { words, folder: "/", timeoutMs: HOUR_MS, keep: { head: 0, tail: 2000 } };
   const { exit_code, stderr, reason } = await startCommand(client, command, { workspace: "/" }).ended;
   if (exit_code === 0) return;
-  const said = Buffer.from(stderr.tail).toString("utf8").trim();
+  const message = Buffer.from(stderr.tail).toString("utf8").trim();
   throw new HarnessError(
     EXIT.sandbox,
-    `${to} could not be had of the image: ${said === "" ? reason : said}`,
+    `${to} could not be had of the image: ${message === "" ? reason : message}`,
     "kubernetes.disk says what it may take; harness env build --rebuild makes it anew; --env none leaves it out",
   );
 }
@@ -75,10 +75,10 @@ async function sendTree({ plan, workspace, layer, warn }: Filling, client: Runne
   const { exit_code, stderr, reason } = await startCommand(client, command, { workspace: plan.workspace })
     .ended;
   if (exit_code === 0) return;
-  const said = Buffer.from(stderr.head).toString("utf8").trim();
+  const message = Buffer.from(stderr.head).toString("utf8").trim();
   throw new HarnessError(
     EXIT.sandbox,
-    `the workspace could not be copied into the pod: ${said === "" ? reason : said}`,
+    `the workspace could not be copied into the pod: ${message === "" ? reason : message}`,
     "kubernetes.disk says what it may take; --memory is for files in /tmp",
   );
 }

@@ -61,13 +61,13 @@ export async function createdAt<T>(
 ): Promise<T> {
   const { now, wait } = cluster.time;
   const deadline = now() + scheduleMs;
-  for (let told = false; ; told = true) {
+  for (let warned = false; ; warned = true) {
     try {
       return (await cluster.call(where, { method: "POST", body, signal })) as T;
     } catch (thrown) {
       if (isThere(thrown)) return await look();
       if (!mayFit(thrown) || now() > deadline) throw refusalOf(thrown);
-      if (!told)
+      if (!warned)
         onWarning(
           `no quota of the namespace has room for the box yet: ${thrown.message}; waiting up to ${formatDuration(scheduleMs)}`,
         );
@@ -79,11 +79,11 @@ export async function createdAt<T>(
 /** Whether the object would fit into the quota if nobody else used it. */
 export function mayFit(thrown: unknown): thrown is ApiFailure {
   if (!(thrown instanceof ApiFailure)) return false;
-  const said = /exceeded quota: [^,]*, requested: (.*), used: .*, limited: (.*)$/.exec(thrown.message);
-  const [wanted, limited] = [amountsIn(said?.[1]), amountsIn(said?.[2])];
+  const match = /exceeded quota: [^,]*, requested: (.*), used: .*, limited: (.*)$/.exec(thrown.message);
+  const [requested, limited] = [amountsIn(match?.[1]), amountsIn(match?.[2])];
   return (
-    wanted.size > 0 &&
-    [...wanted].every(([name, amount]) => amount <= (limited.get(name) ?? Number.NEGATIVE_INFINITY))
+    requested.size > 0 &&
+    [...requested].every(([name, amount]) => amount <= (limited.get(name) ?? Number.NEGATIVE_INFINITY))
   );
 }
 
@@ -115,19 +115,20 @@ export async function untilRunning(
   container: string,
   starting: Starting,
 ): Promise<PodState> {
-  const seen: { last: PodState } = { last: {} };
+  const latest: { last: PodState } = { last: {} };
   using place = new NodeWait(starting);
   const signal = AbortSignal.any([starting.signal, place.late]);
   try {
     for (;;) {
-      seen.last = await podOf(cluster, pod, signal);
-      const watching = { seen, container, signal, place };
-      if (isReady(seen.last, watching) || (await watchUntilReady(cluster, pod, watching))) return seen.last;
+      latest.last = await podOf(cluster, pod, signal);
+      const watching = { latest, container, signal, place };
+      if (isReady(latest.last, watching) || (await watchUntilReady(cluster, pod, watching)))
+        return latest.last;
     }
   } catch (thrown) {
     if (!signal.aborted || thrown instanceof HarnessError) throw thrown;
-    const why = `it did not start in time (${seen.last.status?.phase ?? "unknown"})`;
-    throw failureError(podFailure(seen.last) ?? { word: "ended", why }, thrown);
+    const why = `it did not start in time (${latest.last.status?.phase ?? "unknown"})`;
+    throw failureError(podFailure(latest.last) ?? { word: "ended", why }, thrown);
   }
 }
 
@@ -162,7 +163,7 @@ class NodeWait implements Disposable {
 }
 
 interface Watching {
-  readonly seen: { last: PodState };
+  readonly latest: { last: PodState };
   readonly container: string;
   readonly signal: AbortSignal;
   readonly place: NodeWait;
@@ -170,11 +171,11 @@ interface Watching {
 
 /** False if the watch ended before the container ran. */
 async function watchUntilReady(cluster: Cluster, { name }: Named, watching: Watching): Promise<boolean> {
-  const { seen, signal } = watching;
+  const { latest, signal } = watching;
   const query = new URLSearchParams({
     watch: "1",
     fieldSelector: `metadata.name=${name}`,
-    resourceVersion: seen.last.metadata?.resourceVersion ?? "",
+    resourceVersion: latest.last.metadata?.resourceVersion ?? "",
     timeoutSeconds: "60",
   });
   try {
@@ -183,7 +184,7 @@ async function watchUntilReady(cluster: Cluster, { name }: Named, watching: Watc
       if (type === "ERROR" || object === undefined) return false;
       if (type === "DELETED")
         throw failureError({ word: "deleted", why: "the pod was removed while it started" });
-      seen.last = object;
+      latest.last = object;
       if (isReady(object, watching)) return true;
     }
   } catch (thrown) {

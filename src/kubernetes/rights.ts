@@ -25,13 +25,13 @@ export async function checkedRights(cluster: Cluster, rules: readonly PolicyRule
 
 async function mayI(cluster: Cluster, { group, resource, verb }: Right): Promise<boolean> {
   const [name = "", subresource] = resource.split("/");
-  const asked = { namespace: cluster.namespace, group, resource: name, verb };
+  const attributes = { namespace: cluster.namespace, group, resource: name, verb };
   const answer = await cluster.call("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", {
     method: "POST",
     body: {
       apiVersion: "authorization.k8s.io/v1",
       kind: "SelfSubjectAccessReview",
-      spec: { resourceAttributes: subresource === undefined ? asked : { ...asked, subresource } },
+      spec: { resourceAttributes: subresource === undefined ? attributes : { ...attributes, subresource } },
     },
   });
   const { status } = answer as { readonly status?: { readonly allowed?: unknown } };

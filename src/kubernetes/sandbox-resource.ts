@@ -121,7 +121,7 @@ export async function sandboxPod(
   const making = { cluster, name, body, starting };
   const uids: unknown[] = [await uidOfMade(making)];
   const deadline = now() + scheduleMs;
-  const told = new Set<string>();
+  const warned = new Set<string>();
   let last: ApiFailure | undefined;
   let anew = now() + ANEW_MS;
   for (let pause = FIRST_LOOK_MS; ; pause = Math.min(2 * pause, LAST_LOOK_MS)) {
@@ -130,15 +130,15 @@ export async function sandboxPod(
     if (pod !== undefined && !isOwnedBy(pod, uids.slice(0, -1)))
       return ofSandbox(pod, { name, uid: uids.at(-1) });
     const sandbox = await sandboxNamed(cluster, name, signal);
-    const said = refusalIn(sandbox);
-    last = said ?? last;
-    if (said !== undefined && !mayPass(said)) throw refusalOf(said);
+    const refusal = refusalIn(sandbox);
+    last = refusal ?? last;
+    if (refusal !== undefined && !mayPass(refusal)) throw refusalOf(refusal);
     if (now() > deadline) throw noPod(last, scheduleMs);
-    if (said !== undefined && !told.has(said.message))
-      onWarning(`no pod of the box yet: ${said.message}; waiting up to ${formatDuration(scheduleMs)}`);
-    told.add(said?.message ?? "");
+    if (refusal !== undefined && !warned.has(refusal.message))
+      onWarning(`no pod of the box yet: ${refusal.message}; waiting up to ${formatDuration(scheduleMs)}`);
+    warned.add(refusal?.message ?? "");
     await wait(pause, signal);
-    if (!mayFit(said) || now() < anew) continue;
+    if (!mayFit(refusal) || now() < anew) continue;
     if (await givenUp(making, sandbox)) uids.push(await uidOfMade(making));
     anew = now() + ANEW_MS;
   }
@@ -200,10 +200,10 @@ function refusalIn(sandbox: unknown): ApiFailure | undefined {
 }
 
 /** Whether to wait: the controller retries, so a conflict or a quota used by others may pass. */
-const mayPass = (said: ApiFailure): boolean => wordOf(said) === "refused" || mayFit(said);
+const mayPass = (refusal: ApiFailure): boolean => wordOf(refusal) === "refused" || mayFit(refusal);
 
-const noPod = (said: ApiFailure | undefined, ms: number): HarnessError => {
-  const why = said?.message ?? "its controller says nothing; does it run?";
+const noPod = (refusal: ApiFailure | undefined, ms: number): HarnessError => {
+  const why = refusal?.message ?? "its controller says nothing; does it run?";
   return failureError({ word: "no pod made", why: `in ${formatDuration(ms)} none was: ${why}` });
 };
 

@@ -115,44 +115,48 @@ interface Cleanup {
 }
 
 /** Opens a box from the named pool, if a fitting pod waits there; else in a pod of its own. */
-async function openFromPoolOrOwn(given: Making, begun: Preparations, signal: AbortSignal): Promise<OwnedBox> {
-  const { maker, request, plan } = given;
+async function openFromPoolOrOwn(
+  making: Making,
+  preparations: Preparations,
+  signal: AbortSignal,
+): Promise<OwnedBox> {
+  const { maker, request, plan } = making;
   const { warmPool } = request.wants;
   // In a read-only box another container fills the pod first, so it can never be a waiting pod.
-  if (warmPool === null || plan.mode === "read-only") return openWithCleanup(given, begun, signal);
+  if (warmPool === null || plan.mode === "read-only") return openWithCleanup(making, preparations, signal);
   try {
     if (await hasWaiting(maker.cluster, warmPool))
-      return await openWithCleanup({ ...given, plan: { ...plan, kind: "Claim" } }, begun, signal);
+      return await openWithCleanup({ ...making, plan: { ...plan, kind: "Claim" } }, preparations, signal);
   } catch (thrown) {
     if (!(thrown instanceof NotFromPool)) throw thrown;
     maker.onWarning(poolWarning(warmPool, thrown));
   }
-  return openWithCleanup(given, begun, signal);
+  return openWithCleanup(making, preparations, signal);
 }
 
 async function openWithCleanup(
-  given: Making,
+  making: Making,
   { locks, reaped }: Preparations,
   signal: AbortSignal,
 ): Promise<OwnedBox> {
   const things = new AsyncDisposableStack();
   things.defer(async () => void (await reaped));
   try {
-    return await openPod(given, { locks, things }, signal);
+    return await openPod(making, { locks, things }, signal);
   } catch (thrown) {
     await things.disposeAsync();
     throw thrown;
   }
 }
 
-async function openPod(given: Making, { locks, things }: Cleanup, signal: AbortSignal): Promise<OwnedBox> {
-  const { maker, request, workspace, layer, plan } = given;
+async function openPod(making: Making, { locks, things }: Cleanup, signal: AbortSignal): Promise<OwnedBox> {
+  const { maker, request, workspace, layer, plan } = making;
   const { cluster } = maker;
   const tracked = request.watchChanges ? await trackedIn(workspace.path) : NOTHING_TRACKED;
   things.defer(() => removePod(maker, plan));
   await shut(cluster, plan);
   const spec = podSpec(plan);
-  const first = await createdFor(given, spec, signal);
+  const first = await createdFor(making, spec, signal);
   refuseUnlessPlanned("the cluster", readbackDifferences(spec, first, plan.kind));
   let handing: Promise<void> | undefined;
   const handed = (): Promise<void> => (handing ??= handOver(cluster, plan, boxOwner(first, plan)));
@@ -172,10 +176,10 @@ async function openPod(given: Making, { locks, things }: Cleanup, signal: AbortS
   };
   // When a claim expires its pod is removed, without a deadline being reported.
   const over = performance.now() + (plan.kind === "Claim" ? plan.deadlineMs : Number.POSITIVE_INFINITY);
-  const { client, still } = await filledBox(given, { pod, handed, stands, signal, things });
+  const { client, still } = await filledBox(making, { pod, handed, stands, signal, things });
   await tellGit(maker, client);
   await still();
-  const network = await networkIn(given, client, things);
+  const network = await networkIn(making, client, things);
   const apart = apartIn(plan.brought, workspace.path).map((name) => path.join(workspace.path, name));
   if (request.watchChanges) await snapshotIn(client, workspace.path, apart);
   const home =

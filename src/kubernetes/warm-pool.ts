@@ -72,11 +72,11 @@ export async function claimedPod(
   const deadline = now() + CLAIMED_MS;
   for (let pause = FIRST_LOOK_MS; ; pause = Math.min(2 * pause, LAST_LOOK_MS)) {
     const claim = await look().catch(throwNotFromPool);
-    const given = field(claim, "status", "sandbox", "name");
-    if (given === name) throw new NotFromPool("none of its pods waits any more");
-    if (typeof given === "string" && given !== "") {
-      const pod = await podIfAny(cluster, { name: given }, signal);
-      if (pod !== undefined && isGiven(pod, given, name)) return pod;
+    const sandboxName = field(claim, "status", "sandbox", "name");
+    if (sandboxName === name) throw new NotFromPool("none of its pods waits any more");
+    if (typeof sandboxName === "string" && sandboxName !== "") {
+      const pod = await podIfAny(cluster, { name: sandboxName }, signal);
+      if (pod !== undefined && isGiven(pod, sandboxName, name)) return pod;
     }
     const why = refusalIn(claim);
     if (why !== undefined || now() > deadline) throw new NotFromPool(why ?? "its controller gives none");
@@ -85,8 +85,8 @@ export async function claimedPod(
 }
 
 const throwNotFromPool = (thrown: unknown): never => {
-  const said = thrown instanceof HarnessError ? thrown.cause : thrown;
-  if (said instanceof ApiFailure) throw new NotFromPool(said.message, { cause: said });
+  const failure = thrown instanceof HarnessError ? thrown.cause : thrown;
+  if (failure instanceof ApiFailure) throw new NotFromPool(failure.message, { cause: failure });
   throw refusalOf(thrown);
 };
 

@@ -65,7 +65,7 @@ class EmbedRun {
   /** Paths by chunk id, for texts that the model refuses to embed. */
   readonly #refused = new Map<string, string>();
   #before = { embedded: 0, chunks: 0 };
-  readonly #given = { reused: 0, asked: 0 };
+  readonly #added = { reused: 0, asked: 0 };
 
   constructor(store: SearchStore, model: EmbeddingModel, cache: VectorCache, options: EmbedOptions) {
     this.#store = store;
@@ -138,12 +138,12 @@ class EmbedRun {
   }
 
   async #batch(texts: readonly string[], byText: ReadonlyMap<string, readonly Chunk[]>): Promise<void> {
-    for await (const given of this.#requests.vectorsOf(texts))
-      if (given.kind === "refused")
-        for (const { id, path } of byText.get(given.text) ?? []) this.#refused.set(id, path);
+    for await (const answer of this.#requests.vectorsOf(texts))
+      if (answer.kind === "refused")
+        for (const { id, path } of byText.get(answer.text) ?? []) this.#refused.set(id, path);
       else {
-        this.#cache.put(this.#model.id, given.byText);
-        await this.#keep(given.byText, byText, "asked");
+        this.#cache.put(this.#model.id, answer.byText);
+        await this.#keep(answer.byText, byText, "asked");
       }
   }
 
@@ -158,12 +158,12 @@ class EmbedRun {
       ),
     );
     await this.#store.embed(byId, this.#options.signal);
-    this.#given[from] += byId.size;
+    this.#added[from] += byId.size;
     this.#tell();
   }
 
   #tell(): void {
-    const { reused, asked } = this.#given;
+    const { reused, asked } = this.#added;
     const total = this.#before.chunks;
     const done = Math.min(total, this.#before.embedded + reused + asked);
     const seconds = (performance.now() - this.#started) / 1000;
@@ -181,7 +181,7 @@ class EmbedRun {
 
   async #outcome(kind: EmbedOutcome["kind"], reason: string, remedy = ""): Promise<EmbedOutcome> {
     const { embedded, chunks } = await this.#store.counts(new AbortController().signal);
-    return { kind, embedded, chunks, ...this.#given, reason, remedy };
+    return { kind, embedded, chunks, ...this.#added, reason, remedy };
   }
 }
 

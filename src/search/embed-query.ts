@@ -26,8 +26,8 @@ export async function queryVector(
   const late = AbortSignal.timeout(timeoutMs);
   const either = AbortSignal.any([signal, late]);
   try {
-    const asked = await inTime(() => model.embedder.embed([queryText(model, text)], either), either);
-    const [vector] = checkedVectors(asked, 1, dimension);
+    const vectors = await inTime(() => model.embedder.embed([queryText(model, text)], either), either);
+    const [vector] = checkedVectors(vectors, 1, dimension);
     return vector === undefined ? { kind: "none", reason: "no vector came" } : { kind: "vector", vector };
   } catch (thrown) {
     signal.throwIfAborted();

@@ -88,7 +88,7 @@ const hasJournal = (file: string): boolean =>
 export function setAside(place: string): string {
   const aside = `${place}.damaged`;
   rmSync(aside, { recursive: true, force: true });
-  for (const beside of ["-wal", "-shm"]) rmSync(place + beside, { force: true });
+  for (const suffix of ["-wal", "-shm"]) rmSync(place + suffix, { force: true });
   if (existsSync(place)) renameSync(place, aside);
   return aside;
 }

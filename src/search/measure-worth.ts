@@ -19,7 +19,7 @@ const PLACES = 10;
  */
 export async function measuredWorth(
   store: SearchStore,
-  told: readonly CommitQuestion[],
+  history: readonly CommitQuestion[],
   means: {
     readonly model: string;
     /** Null if the question got no vector. */
@@ -29,7 +29,7 @@ export async function measuredWorth(
 ): Promise<VectorWorth | null> {
   const { model, vectorOf, signal } = means;
   const marks = { words: [] as number[], by: new Map<number, number[]>(TRIED.map((weight) => [weight, []])) };
-  for (const { question, answers } of told) {
+  for (const { question, answers } of history) {
     signal.throwIfAborted();
     const vector = await vectorOf(question);
     if (vector === null) continue;
@@ -113,18 +113,18 @@ export function commitQuestions(
   files: ReadonlySet<string>,
   most: number,
 ): readonly CommitQuestion[] {
-  const told = new Map<string, CommitQuestion>();
+  const history = new Map<string, CommitQuestion>();
   for (const commit of output.split("\u0001").slice(1)) {
     const [subject = "", ...paths] = commit.split("\0").map((field) => field.replace(/^\n/, ""));
     const touched = paths.filter((path) => path !== "" && roleOf(path) === "source");
     const answers = touched.filter((path) => files.has(path));
     const question = questionOf(subject);
     if (question === "" || answers.length === 0 || touched.length > MAX_ANSWERS) continue;
-    if (told.has(question)) continue;
-    told.set(question, { question, answers: new Set(answers) });
-    if (told.size >= most) break;
+    if (history.has(question)) continue;
+    history.set(question, { question, answers: new Set(answers) });
+    if (history.size >= most) break;
   }
-  return [...told.values()];
+  return [...history.values()];
 }
 
 const NO_QUESTION =
@@ -134,12 +134,12 @@ const KIND = /^(?:feat|fix|perf|refactor|chore|improve|style|security)(?:\([^)]*
 /** The subject without ids, links and words for the kind of change; empty if too little is left. */
 function questionOf(subject: string): string {
   if (NO_QUESTION.test(subject)) return "";
-  const said = subject
+  const cleaned = subject
     .slice(0, MAX_LETTERS)
     .replace(KIND, "")
     .replaceAll(/\(?#\d+\)?|https?:\/\/\S+|\b(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b/g, " ")
     .replaceAll(/\s+/g, " ")
     .trim();
-  const words = said.toLowerCase().match(/\p{L}{2,}/gu) ?? [];
-  return words.filter((word) => !STOP_WORDS.has(word)).length < FEWEST_WORDS ? "" : said;
+  const words = cleaned.toLowerCase().match(/\p{L}{2,}/gu) ?? [];
+  return words.filter((word) => !STOP_WORDS.has(word)).length < FEWEST_WORDS ? "" : cleaned;
 }

@@ -166,8 +166,8 @@ function saysGenerated(text: string, language: string): boolean {
     if (/\/\*|<!--/.test(line)) inside = true;
     if (/\*\/|-->/.test(line)) inside = false;
   }
-  const said = comments.join("\n");
-  return SIGNS.some((sign) => sign.test(said));
+  const commentText = comments.join("\n");
+  return SIGNS.some((sign) => sign.test(commentText));
 }
 
 /** Extensions by language. A file that no table names is text. */

@@ -64,10 +64,10 @@ export function jointNames(parts: readonly Pick<Part, "names" | "own" | "kind">[
   readonly own: boolean;
 } {
   const own = parts.some((part) => part.own);
-  const told = own
+  const naming = own
     ? parts.filter((part) => part.own || part.kind === "function" || part.kind === "method")
     : parts;
-  return { names: unique(told.flatMap((part) => part.names)), own };
+  return { names: unique(naming.flatMap((part) => part.names)), own };
 }
 
 /**

@@ -43,21 +43,22 @@ export class Walk {
 
   private children(cursor: TreeCursor, place: WalkPosition): void {
     if (place.depth > DEPTH || !cursor.gotoFirstChild()) return;
-    let held: Note | undefined;
+    let pending: Note | undefined;
     do {
       this.visits += 1;
       const start = cursor.startIndex;
       const end = cursor.endIndex;
       const rule = ruleAt(this.rules, cursor.nodeType, { text: this.text, at: start });
       if (rule?.role === "note") {
-        held = this.note({ start, end }, held, place);
+        pending = this.note({ start, end }, pending, place);
         continue;
       }
-      if (held !== undefined && isSeparated(this.text, held.end, start)) held = this.loose(held, place);
-      this.node(cursor, { start: held?.start ?? start, end, rule }, place);
-      held = undefined;
+      if (pending !== undefined && isSeparated(this.text, pending.end, start))
+        pending = this.loose(pending, place);
+      this.node(cursor, { start: pending?.start ?? start, end, rule }, place);
+      pending = undefined;
     } while (this.visits < VISITS && cursor.gotoNextSibling());
-    if (held !== undefined) this.loose(held, place);
+    if (pending !== undefined) this.loose(pending, place);
     cursor.gotoParent();
   }
 
@@ -66,10 +67,10 @@ export class Walk {
   }
 
   /** A comment joins the one above it. A comment behind code on the same line is part of that line. */
-  private note(note: Note, held: Note | undefined, place: WalkPosition): Note | undefined {
-    if (held === undefined) return opensLine(this.text, note.start) ? note : undefined;
-    if (!isSeparated(this.text, held.end, note.start)) return { start: held.start, end: note.end };
-    this.loose(held, place);
+  private note(note: Note, pending: Note | undefined, place: WalkPosition): Note | undefined {
+    if (pending === undefined) return opensLine(this.text, note.start) ? note : undefined;
+    if (!isSeparated(this.text, pending.end, note.start)) return { start: pending.start, end: note.end };
+    this.loose(pending, place);
     return note;
   }
 
@@ -202,8 +203,8 @@ interface Declared {
 
 /** What a node declares at its place. */
 function declaredBy(node: Node, rule: Rule, place: WalkPosition): Declared {
-  const told = rule.kindOf?.(node) ?? rule.kind;
-  const kind = told === "function" && place.members ? "method" : told;
+  const ownKind = rule.kindOf?.(node) ?? rule.kind;
+  const kind = ownKind === "function" && place.members ? "method" : ownKind;
   if (place.deep && kind === "code") return { kind, shown: place.kind, declared: [] };
   return { kind, shown: kind, declared: rule.names(node).map((name) => qualifiedName(name, rule, place)) };
 }

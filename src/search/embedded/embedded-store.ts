@@ -169,11 +169,11 @@ export class EmbeddedStore implements SearchStore {
 
   /** Changes by other processes show in SQLite's `data_version`, those of this process in the segments. */
   #current(): Lexical {
-    const seen = this.#database.get("PRAGMA data_version")?.["data_version"];
+    const dataVersion = this.#database.get("PRAGMA data_version")?.["data_version"];
     const own = this.#database.get(
       "SELECT max(number) AS last, (SELECT count(*) FROM dead) AS dead FROM segments",
     );
-    const version = [seen, own?.["last"], own?.["dead"]].join(" ");
+    const version = [dataVersion, own?.["last"], own?.["dead"]].join(" ");
     if (this.#lexical?.version === version) return this.#lexical.by;
     const by = new Lexical(this.#database, readLayout(this.#database), this.#weights);
     this.#lexical = { version, by };

@@ -134,9 +134,9 @@ export class VectorTable implements VectorColumn {
 
   /** Changes by other processes show in SQLite's `data_version`, those of this process in `total_changes()`. */
   #codes(dimension: number): CodeSet {
-    const seen = this.#database.get("PRAGMA data_version")?.["data_version"];
+    const dataVersion = this.#database.get("PRAGMA data_version")?.["data_version"];
     const own = this.#database.get("SELECT total_changes() AS n")?.["n"];
-    const version = `${String(seen)} ${String(own)}`;
+    const version = `${String(dataVersion)} ${String(own)}`;
     if (this.#loaded?.version !== version)
       this.#loaded = { version, set: new CodeSets(this.#database, dimension).all() };
     return this.#loaded.set;

@@ -32,6 +32,6 @@ export async function answersIn(
   const least = lookupIn(text) === null ? MIN_COUNT : MIN_BY_NAME;
   const most = below === null ? Math.max(least, limit * PER_HIT) : MAX_BELOW;
   const found = await store.candidates({ text, vector }, most, signal);
-  const wanted = found.filter(({ chunk }) => below === null || isInside(below, chunk.path));
-  return rank(wanted, text, limit, weight === undefined ? WEIGHTS : { ...WEIGHTS, dense: weight });
+  const inScope = found.filter(({ chunk }) => below === null || isInside(below, chunk.path));
+  return rank(inScope, text, limit, weight === undefined ? WEIGHTS : { ...WEIGHTS, dense: weight });
 }

@@ -30,8 +30,8 @@ function claimUnderLock(base: IndexPlace, folder: string): Layer {
     using lock = tryWriter(base.folder);
     if (lock !== undefined) seed(base, place);
   }
-  const held = stack.move();
-  return { place, [Symbol.dispose]: () => held.dispose() };
+  const resources = stack.move();
+  return { place, [Symbol.dispose]: () => resources.dispose() };
 }
 
 /** Retries, since a prune may have taken the layer for abandoned and removed it together with its lock. */

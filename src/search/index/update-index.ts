@@ -67,8 +67,8 @@ const sameRules = (a: Listing["rules"], b: Listing["rules"]): boolean =>
 
 async function leaveOut({ catalog, store }: UpdateParts, plan: Plan, signal: AbortSignal): Promise<number> {
   const { gone, skipped, known } = plan;
-  const held = [...gone, ...skipped.keys()].filter((path) => (known.get(path)?.chunks ?? 0) > 0);
-  if (held.length > 0) await store.remove(held, signal);
+  const indexed = [...gone, ...skipped.keys()].filter((path) => (known.get(path)?.chunks ?? 0) > 0);
+  if (indexed.length > 0) await store.remove(indexed, signal);
   if (gone.length + skipped.size > 0) catalog.record(skipped, gone);
   return gone.length;
 }
@@ -229,10 +229,14 @@ async function changeIn(
   const { folders, grown } = look;
   if (folders.size === 0) return { found: [], scope: folders };
   // Their ancestors are listed too: a link in place of one would lead elsewhere.
-  const asked = withAbove(folders);
-  const level = await entriesOfFolders(box, [...asked], { deep: false, signal });
+  const listed = withAbove(folders);
+  const level = await entriesOfFolders(box, [...listed], { deep: false, signal });
   const there = new Map(level?.map((found) => [found.path, found]));
-  if (level === undefined || !isAsScanned(look, asked, there) || !areRulesUnchanged(ruleFiles, asked, there))
+  if (
+    level === undefined ||
+    !isAsScanned(look, listed, there) ||
+    !areRulesUnchanged(ruleFiles, listed, there)
+  )
     return undefined;
   const added = level.filter(
     ({ path, kind }) =>
@@ -247,27 +251,27 @@ async function changeIn(
   return { found: [...level, ...below], scope: new Set([...folders, ...goneFrom(look)]) };
 }
 
-/** Whether box and host show the same folders in `asked`, of those that the catalog knows. */
+/** Whether box and host show the same folders in `listed`, of those that the catalog knows. */
 function isAsScanned(
   { known, visited }: ChangedFolders,
-  asked: ReadonlySet<string>,
+  listed: ReadonlySet<string>,
   there: ReadonlyMap<string, Found>,
 ): boolean {
   for (const folder of known) {
-    if (folder === "" || !asked.has(folderOf(folder))) continue;
+    if (folder === "" || !listed.has(folderOf(folder))) continue;
     if (visited.has(folder) !== (there.get(folder)?.kind === "folder")) return false;
   }
   return true;
 }
 
-/** Whether all ignore files in `asked` are as they were read. */
+/** Whether all ignore files in `listed` are as they were read. */
 function areRulesUnchanged(
   ruleFiles: readonly RuleFile[],
-  asked: ReadonlySet<string>,
+  listed: ReadonlySet<string>,
   there: ReadonlyMap<string, Found>,
 ): boolean {
   const known = new Map(
-    ruleFiles.filter(({ path }) => asked.has(folderOf(path))).map((each) => [each.path, each]),
+    ruleFiles.filter(({ path }) => listed.has(folderOf(path))).map((each) => [each.path, each]),
   );
   const found = [...there.values()].filter(({ path, kind }) => isRuleFile(path) && kind !== "folder");
   return (

@@ -68,13 +68,13 @@ export class QdrantApi {
     const whole = write ? this.#patience.writeMs : this.#patience.readMs;
     // All nodes share the time limit of one request.
     const timeoutMs = Math.round(whole / this.#nodes.all.length);
-    const asked = { hasKey: this.#hasKey, what, timeoutMs };
-    const data = await this.#patiently(write, signal, () => this.#ofAny(call, asked, signal));
+    const context = { hasKey: this.#hasKey, what, timeoutMs };
+    const data = await this.#patiently(write, signal, () => this.#ofAny(call, context, signal));
     const read = form.safeParse(data);
     if (read.success) return read.data;
     const [issue] = read.error.issues;
     throw garbled(`its answer is unlike one (${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""})`, {
-      ...asked,
+      ...context,
       url: this.url,
     });
   }
@@ -102,9 +102,9 @@ export class QdrantApi {
    * Passes over a node that does not answer, fails or is no Qdrant, even in the middle of a write: the next node
    * repeats the write under the same ids.
    */
-  async #ofAny(call: Call, asked: Omit<RequestContext, "url">, signal: AbortSignal): Promise<unknown> {
+  async #ofAny(call: Call, context: Omit<RequestContext, "url">, signal: AbortSignal): Promise<unknown> {
     const tried = await this.#nodes.ask(
-      ({ url, calls }) => this.#once((init) => call(calls, init), { ...asked, url }, signal),
+      ({ url, calls }) => this.#once((init) => call(calls, init), { ...context, url }, signal),
       (thrown) => thrown instanceof QdrantFailure && OF_NODE.has(thrown.trouble),
     );
     if ("answer" in tried) return tried.answer;
@@ -113,16 +113,16 @@ export class QdrantApi {
 
   async #once(
     call: (init: RequestInit) => ReturnType<Call>,
-    asked: RequestContext,
+    context: RequestContext,
     signal: AbortSignal,
   ): Promise<unknown> {
-    const { timeoutMs } = asked;
+    const { timeoutMs } = context;
     const bounded = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
     try {
       return (await call({ signal: bounded, redirect: "error" })).data;
     } catch (thrown) {
       signal.throwIfAborted();
-      throw failureOf(bounded.aborted ? bounded.reason : thrown, asked);
+      throw failureOf(bounded.aborted ? bounded.reason : thrown, context);
     }
   }
 }
@@ -153,25 +153,25 @@ export const completedWrite = resultOf(z.object({ status: z.literal("completed")
  * Converts whatever the client has thrown. No message of ours contains the key, and the server's words on a refused key
  * are not repeated.
  */
-function failureOf(thrown: unknown, asked: RequestContext): HarnessError {
+function failureOf(thrown: unknown, context: RequestContext): HarnessError {
   if (thrown instanceof HarnessError) return thrown;
   const status = statusOf(thrown);
   if (status !== null)
-    return refusalOf({ status, ...messageIn(thrown), retryAfterMs: waitIn(thrown) }, asked);
-  const { url, what } = asked;
+    return refusalOf({ status, ...messageIn(thrown), retryAfterMs: waitIn(thrown) }, context);
+  const { url, what } = context;
   if (thrown instanceof Error && thrown.name === "TimeoutError") {
-    const within = formatDuration(asked.timeoutMs);
+    const within = formatDuration(context.timeoutMs);
     return new QdrantFailure("timeout", `Qdrant at ${url} took longer than ${within} to ${what}`, LOG, {
       cause: thrown,
     });
   }
-  if (thrown instanceof SyntaxError) return garbled("its answer is no JSON", asked, thrown);
+  if (thrown instanceof SyntaxError) return garbled("its answer is no JSON", context, thrown);
   const said = visibleLine(reasonOf(thrown));
   // `fetch` reports this for a connection that ends too early.
   const reason = said === "terminated" ? "the connection was lost in the middle of its answer" : said;
-  if (/redirect/i.test(reason)) return garbled("it sends elsewhere", asked, thrown);
+  if (/redirect/i.test(reason)) return garbled("it sends elsewhere", context, thrown);
   if (thrown instanceof Error && thrown.name.startsWith("QdrantClient"))
-    return garbled(reason, asked, thrown);
+    return garbled(reason, context, thrown);
   return new QdrantFailure(
     "unreachable",
     `Qdrant at ${url} is not reached, asked to ${what}: ${reason}`,
@@ -295,26 +295,26 @@ const REFUSED: Omit<Rule, "when"> = {
   remedy: `./start.sh renews it   (or: ${USE_EMBEDDED})`,
 };
 
-function refusalOf(refusal: Refusal, asked: RequestContext): QdrantFailure {
+function refusalOf(refusal: Refusal, context: RequestContext): QdrantFailure {
   const { status, said } = refusal;
-  if (status === 401 || status === 403) return forbidden(refusal, asked);
+  if (status === 401 || status === 403) return forbidden(refusal, context);
   const rule = RULES.find(({ when }) => when(refusal));
-  if (rule === undefined && (status === 404 || status === 409)) return byName(refusal, asked);
+  if (rule === undefined && (status === 404 || status === 409)) return byName(refusal, context);
   const { trouble, message, remedy } = rule ?? REFUSED;
   const text = said === "" ? `HTTP ${status}` : `HTTP ${status}, ${said}`;
-  return new QdrantFailure(trouble, `${message(asked.url, asked.what)} (${text})`, remedy, {
+  return new QdrantFailure(trouble, `${message(context.url, context.what)} (${text})`, remedy, {
     retryAfterMs: refusal.retryAfterMs,
   });
 }
 
-function byName({ status, said }: Refusal, asked: RequestContext): QdrantFailure {
+function byName({ status, said }: Refusal, context: RequestContext): QdrantFailure {
   const again = "harness index";
   if (status === 409 || /already exists/i.test(said)) return new QdrantFailure("exists", said, again);
   if (/collection .*(?:doesn't exist|not found)|not found: collection/i.test(said))
-    return new QdrantFailure("no-collection", `Qdrant at ${asked.url} lost a collection: ${said}`, again);
+    return new QdrantFailure("no-collection", `Qdrant at ${context.url} lost a collection: ${said}`, again);
   if (/no point with id/i.test(said))
-    return new QdrantFailure("no-point", `Qdrant at ${asked.url} lost a chunk: ${said}`, again);
-  return garbled(`it answers HTTP ${status}`, asked);
+    return new QdrantFailure("no-point", `Qdrant at ${context.url} lost a chunk: ${said}`, again);
+  return garbled(`it answers HTTP ${status}`, context);
 }
 
 /** A wrong key is refused in plain text; a key without enough rights, in Qdrant's own format. */

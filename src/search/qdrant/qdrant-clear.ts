@@ -32,10 +32,10 @@ export async function tidyIndex(
   const own = new Set(COLLECTION_KINDS.map((shelf) => collections.name(shelf)));
   for (const pair of pairsOf(await ownCollections(api, signal))) {
     if (pair.some((name) => own.has(name))) continue;
-    const held = await Promise.all(
+    const counts = await Promise.all(
       pair.map((name) => pointsIn(api, { name, filter: ofIndex(index) }, signal)),
     );
-    if (held.some((count) => (count ?? 0) > 0)) await removeFromPair(api, { pair, index }, signal);
+    if (counts.some((count) => (count ?? 0) > 0)) await removeFromPair(api, { pair, index }, signal);
   }
 }
 

@@ -20,10 +20,10 @@ const NAME = /^[\p{L}_$][\p{L}\p{N}_$]*[?!]?$/u;
 
 export function lookupIn(text: string): Lookup | null {
   if (text.length > MAX_LETTERS) return null;
-  const said = text.trim().replaceAll(QUOTES, "").replace(KEYWORD, "");
-  if (said === "" || /\s/.test(said)) return null;
-  const [, path = said, line] = PLACE.exec(said) ?? [];
-  const names = said.replace(/\(.*\)$/, "").split(BETWEEN);
+  const query = text.trim().replaceAll(QUOTES, "").replace(KEYWORD, "");
+  if (query === "" || /\s/.test(query)) return null;
+  const [, path = query, line] = PLACE.exec(query) ?? [];
+  const names = query.replace(/\(.*\)$/, "").split(BETWEEN);
   return {
     path,
     line: line === undefined ? null : Number(line),
@@ -62,10 +62,10 @@ function placeIn(placed: readonly Placed[], { path, line }: Lookup): Chunk | und
 }
 
 /** 3 for the path itself, 2 for the end of a path, 1 for the end in other letter case. */
-function pathRank(path: string, said: string): 0 | 1 | 2 | 3 {
-  if (path === said) return 3;
-  if (path.endsWith(`/${said}`)) return 2;
-  return `/${path}`.toLowerCase().endsWith(`/${said}`.toLowerCase()) ? 1 : 0;
+function pathRank(path: string, query: string): 0 | 1 | 2 | 3 {
+  if (path === query) return 3;
+  if (path.endsWith(`/${query}`)) return 2;
+  return `/${path}`.toLowerCase().endsWith(`/${query}`.toLowerCase()) ? 1 : 0;
 }
 
 function rankOf({ path, symbol, kind }: Chunk, lookup: Lookup): 0 | 1 | 2 {
@@ -78,20 +78,20 @@ function rankOf({ path, symbol, kind }: Chunk, lookup: Lookup): 0 | 1 | 2 {
 }
 
 /** Compares the full name of a definition, including folders and file, with the name in the query. */
-function nameRank(whole: readonly string[], said: readonly string[]): 0 | 1 | 2 {
-  if (isSaid(whole, said)) return 2;
-  const low = said.map((name) => name.toLowerCase());
+function nameRank(whole: readonly string[], query: readonly string[]): 0 | 1 | 2 {
+  if (hasNamesInOrder(whole, query)) return 2;
+  const low = query.map((name) => name.toLowerCase());
   const lowWhole = whole.map((name) => name.toLowerCase());
   if (lowWhole.at(-1) !== low.at(-1)) return 0;
   // A query of several names in lower case ignores letter case.
-  return said.length > 1 && low.join() === said.join() && isSaid(lowWhole, low) ? 2 : 1;
+  return query.length > 1 && low.join() === query.join() && hasNamesInOrder(lowWhole, low) ? 2 : 1;
 }
 
 /** Whether the last names are equal and the earlier ones occur in this order, possibly with others in between. */
-function isSaid(whole: readonly string[], said: readonly string[]): boolean {
+function hasNamesInOrder(whole: readonly string[], query: readonly string[]): boolean {
   let met = 0;
-  for (const name of whole) if (name === said[met]) met += 1;
-  return met === said.length && whole.at(-1) === said.at(-1);
+  for (const name of whole) if (name === query[met]) met += 1;
+  return met === query.length && whole.at(-1) === query.at(-1);
 }
 
 /** Names that say nothing: such a file is named after its folder. */
@@ -120,10 +120,10 @@ const IDENTIFIER = /[\p{L}_$][\p{L}\p{N}_$]*/gu;
  * to the better one. The positions of files do not change.
  */
 export function bestRegions(placed: readonly Placed[], text: string): readonly Placed[] {
-  const said = new Set(text.match(IDENTIFIER));
+  const query = new Set(text.match(IDENTIFIER));
   const byPath = Map.groupBy(placed, ({ chunk }) => chunk.path);
   return [...byPath.values()].flatMap((ofFile) => {
-    const ranks = new Map(ofFile.map(({ chunk }) => [chunk, fitness(chunk, said)]));
+    const ranks = new Map(ofFile.map(({ chunk }) => [chunk, fitness(chunk, query)]));
     const chunks = ofFile
       .map(({ chunk }) => chunk)
       .toSorted((a, b) => (ranks.get(b) ?? 0) - (ranks.get(a) ?? 0));
@@ -131,9 +131,9 @@ export function bestRegions(placed: readonly Placed[], text: string): readonly P
   });
 }
 
-function fitness(chunk: Chunk, said: ReadonlySet<string>): number {
+function fitness(chunk: Chunk, query: ReadonlySet<string>): number {
   if (chunk.kind === "imports") return 0;
-  return namesOf(chunk).some((name) => said.has(name)) ? 2 : 1;
+  return namesOf(chunk).some((name) => query.has(name)) ? 2 : 1;
 }
 
 /** Names of more than one word: `Cache` may just begin a sentence. */

@@ -42,17 +42,17 @@ export function rank(
 type ChunkFactor = (chunk: Chunk) => number;
 
 /** The factor for a chunk's role and its file's signs. Chunks found by vectors alone come last. */
-function chunkFactor(candidates: readonly Candidate[], asked: RankingInput): ChunkFactor {
-  const prior = ({ role }: Chunk): number => asked.query.prior[role];
+function chunkFactor(candidates: readonly Candidate[], input: RankingInput): ChunkFactor {
+  const prior = ({ role }: Chunk): number => input.query.prior[role];
   const ordered = sorted(
     candidates.map(({ chunk, lexical }) => ({ chunk, score: (lexical ?? 0) * prior(chunk) })),
   );
   const signs = factorsByPath(
     ordered.map(({ chunk }) => chunk),
-    asked,
+    input,
   );
   const share = shareByEnding(ordered);
-  const { language } = asked.weights.signs;
+  const { language } = input.weights.signs;
   return (chunk) => prior(chunk) * (signs.get(chunk.path) ?? 1) * language ** share(chunk);
 }
 
@@ -197,12 +197,12 @@ export function why(chunk: Chunk, query: Query, tokenizer: Tokenizer): string {
     ["path", tokenizer.found(chunk.path, wanted)],
     ["text", tokenizer.found(chunk.text, wanted)],
   ] as const;
-  const said = new Map<string, string>();
+  const named = new Map<string, string>();
   const found = { name: new Set<string>(), path: new Set<string>(), text: new Set<string>() };
   for (const { word, original: written } of query.words) {
     const place = places.find(([, words]) => words.has(word))?.[0];
-    if (place === undefined || said.has(written)) continue;
-    said.set(written, place);
+    if (place === undefined || named.has(written)) continue;
+    named.set(written, place);
     found[place].add(written);
   }
   const parts = (["name", "path", "text"] as const)
@@ -250,14 +250,14 @@ interface RankingInput {
 }
 
 /** Factors for each file beyond its words, by path. Chunks come best first: the texts of the first files are read. */
-function factorsByPath(chunks: readonly Chunk[], asked: RankingInput): ReadonlyMap<string, number> {
-  const { text, tokenizer, weights } = asked;
-  const said = restOfRequest(text, tokenizer);
-  const byName = nameFactor(said, asked);
+function factorsByPath(chunks: readonly Chunk[], input: RankingInput): ReadonlyMap<string, number> {
+  const { text, tokenizer, weights } = input;
+  const request = restOfRequest(text, tokenizer);
+  const byName = nameFactor(request, input);
   const worth = new Map<string, number>();
   for (const [path, ofFile] of Map.groupBy(chunks, (chunk) => chunk.path)) {
     const read = worth.size < weights.signs.files;
-    worth.set(path, byName(path) * (read ? textFactor(ofFile, said, weights) : 1));
+    worth.set(path, byName(path) * (read ? textFactor(ofFile, request, weights) : 1));
   }
   return worth;
 }
@@ -267,11 +267,11 @@ function nameFactor(
   { query, tokenizer, weights }: RankingInput,
 ): (path: string) => number {
   const { inScope, atScope, name: named } = weights.signs;
-  const asked = new Set(query.words.map(({ word }) => word));
+  const queryWords = new Set(query.words.map(({ word }) => word));
   return (path) => {
     const { folder, name } = namedBy(path);
     const names = [...tokenizer.count(name).keys()];
-    const worth = named ** share(names, asked);
+    const worth = named ** share(names, queryWords);
     if (scope.length === 0) return worth;
     const folders = new Set(tokenizer.count(folder).keys());
     return worth * inScope ** share(scope, folders) * atScope ** share(scope, new Set(names));

@@ -73,14 +73,14 @@ const ASKS: readonly (readonly [Role, says: readonly string[], asked: RegExp, me
 export function parseQuery(text: string, tokenizer: Tokenizer, weights: Weights): Query {
   const read = text.slice(0, MAX_LETTERS);
   const end = SENTENCE_END.exec(read)?.index ?? read.length;
-  const said = new QueryWords(tokenizer, weights);
+  const queryWords = new QueryWords(tokenizer, weights);
   const lookup = lookupIn(text);
   // A name may be a stop word: `get`.
-  said.take(read.slice(0, end), weights.firstSentence, lookup === null ? STOP_WORDS : NONE);
-  said.take(read.slice(end), 1);
+  queryWords.take(read.slice(0, end), weights.firstSentence, lookup === null ? STOP_WORDS : NONE);
+  queryWords.take(read.slice(end), 1);
   // Sentences after the first only explain, unless one of them is a question.
   const asking = read.includes("?") ? read : read.slice(0, end);
-  return { words: said.words.slice(0, MAX_WORDS), prior: priorOf(read, asking, lookup, weights) };
+  return { words: queryWords.words.slice(0, MAX_WORDS), prior: priorOf(read, asking, lookup, weights) };
 }
 
 function priorOf(
@@ -145,12 +145,12 @@ class QueryWords {
     return CHANGE_WORDS.has(word) ? this.#weights.change : 1;
   }
 
-  #add(word: string, said: string, weight: number): void {
+  #add(word: string, original: string, weight: number): void {
     const known = this.#found.get(word);
     const [more, less] = [Math.max(known?.weight ?? 0, weight), Math.min(known?.weight ?? 0, weight)];
     this.#found.set(word, {
       word,
-      original: known?.original ?? said,
+      original: known?.original ?? original,
       weight: more + less * this.#weights.again,
     });
   }

@@ -115,7 +115,7 @@ export interface StreamedCommand {
   /** The command's stdout. The command is ended when the reader stops. */
   readonly output: AsyncIterable<Buffer>;
   /** The command's result, and the end of its stderr. */
-  readonly ended: Promise<{ readonly result: ExecResult; readonly said: string }>;
+  readonly ended: Promise<{ readonly result: ExecResult; readonly stderr: string }>;
 }
 
 /** A command in the box whose output is read as it comes, with a bounded part of it in memory. */
@@ -126,7 +126,7 @@ export function runStreaming(
 ): StreamedCommand {
   const own = new AbortController();
   const pipe = new Pipe();
-  const said = { text: "" };
+  const stderr = { text: "" };
   const ended = box
     .exec(
       {
@@ -136,13 +136,13 @@ export function runStreaming(
         keep: ALL,
         onOutput: (stream, bytes) => {
           if (stream === "stdout") return pipe.push(Buffer.from(bytes));
-          said.text = (said.text + Buffer.from(bytes).toString("utf8")).slice(-STDERR_KEPT);
+          stderr.text = (stderr.text + Buffer.from(bytes).toString("utf8")).slice(-STDERR_KEPT);
           return undefined;
         },
       },
       AbortSignal.any([signal, own.signal]),
     )
-    .then((result) => ({ result, said: said.text }))
+    .then((result) => ({ result, stderr: stderr.text }))
     .finally(() => pipe.end());
   ended.catch(() => undefined);
   return { output: outputOf(pipe, own), ended };
@@ -209,9 +209,9 @@ class Pipe {
 /** The failure that the output is incomplete. */
 export function brokenOutput(
   doing: string,
-  { result, said }: Awaited<StreamedCommand["ended"]>,
+  { result, stderr }: Awaited<StreamedCommand["ended"]>,
 ): HarnessError {
-  const last = said.trim().split("\n").at(-1) ?? "";
+  const last = stderr.trim().split("\n").at(-1) ?? "";
   const why = result.reason === "" ? `it ended with ${result.exit_code}` : result.reason;
   return new HarnessError(
     EXIT.failed,

@@ -52,9 +52,9 @@ export async function* contentsOf(
 
 /** tar ends with 1 for a file that changed while it was read, with 2 for one that was gone. */
 const isEnd = (
-  { result: { exit_code, cause }, said }: Awaited<StreamedCommand["ended"]>,
+  { result: { exit_code, cause }, stderr }: Awaited<StreamedCommand["ended"]>,
   came: boolean,
-): boolean => exit_code <= 2 && cause !== "memory" && cause !== "disk" && (came || said === "");
+): boolean => exit_code <= 2 && cause !== "memory" && cause !== "disk" && (came || stderr === "");
 
 async function* tarContents(
   tar: StreamedCommand,
