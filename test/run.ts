@@ -149,7 +149,7 @@ const { values, positionals } = parseArgs({
   options: { changed: { type: "boolean", default: false }, all: { type: "boolean", default: false } },
 });
 
-function wanted(): readonly TestFile[] {
+function chosenFiles(): readonly TestFile[] {
   const every = testFiles(ROOT);
   if (values.changed) return touched(every);
   if (positionals.length === 0) return every;
@@ -197,7 +197,7 @@ async function askForAll(): Promise<void> {
 
 const measured = timesOf(TIMES);
 const tally = new Tally();
-const files = wanted();
+const files = chosenFiles();
 const known = expected(files, measured);
 if (files.some(({ suite }) => suite === "engine")) await askForAll();
 await runAll(tally);

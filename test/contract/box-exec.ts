@@ -28,7 +28,7 @@ export function execCases(suite: Suite): void {
 }
 
 /** The outcome for a file that was requested with a command. */
-const kept = ({ keptFile }: ExecResult): string =>
+const keptFileResult = ({ keptFile }: ExecResult): string =>
   keptFile === undefined
     ? "nothing"
     : keptFile.kind === "ok"
@@ -57,9 +57,13 @@ function keptCases({ open, of, skip }: Suite): void {
       ];
       for (const [words, name, expected, more] of cases) {
         const keepFile = { path: `${box.workspace}/${name}`, limit: 100 };
-        assert.equal(kept(await exec(opened, words, { keepFile, ...more })), expected, words.join(" "));
+        assert.equal(
+          keptFileResult(await exec(opened, words, { keepFile, ...more })),
+          expected,
+          words.join(" "),
+        );
       }
-      assert.equal(kept(await exec(opened, ["true"])), "nothing");
+      assert.equal(keptFileResult(await exec(opened, ["true"])), "nothing");
     },
   );
 
@@ -70,7 +74,7 @@ function keptCases({ open, of, skip }: Suite): void {
       await using opened = await open();
       const path = `${opened.box.workspace}/old.txt`;
       const at = async (limit: number): Promise<string> =>
-        kept(await exec(opened, ["true"], { keepFile: { path, limit } }));
+        keptFileResult(await exec(opened, ["true"], { keepFile: { path, limit } }));
       assert.deepEqual(
         [await at(9), await at(8), await at(0)],
         ["ok old text\n", "failed EFBIG", "failed EFBIG"],

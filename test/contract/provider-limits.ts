@@ -95,7 +95,7 @@ function cancelCases(add: Add): void {
     { scenario: { replies: [{ parts: [], ends: "silent" }] } },
     async (talk) => {
       const abort = new AbortController();
-      void asked(talk).then(() => abort.abort());
+      void requestArrived(talk).then(() => abort.abort());
       const events: ProviderEvent[] = [];
       for await (const event of talk.stream(abort.signal)) events.push(event);
       assert.equal(failed(answerFrom(events)).failure.kind, "cancelled");
@@ -115,7 +115,7 @@ function cancelCases(add: Add): void {
 }
 
 /** Resolves when the server has the request: a client that leaves earlier was never seen and never counts as gone. */
-async function asked({ opened }: Talk): Promise<void> {
+async function requestArrived({ opened }: Talk): Promise<void> {
   while (opened.asked().length === 0) await sleep(5);
 }
 

@@ -39,7 +39,7 @@ const QUESTIONS = [
 
 const vectorOf = (text: string): Float32Array => hashVector(text, MODELLED.vectors?.dimension ?? 0);
 
-async function filled(store: SearchStore, signal: AbortSignal): Promise<void> {
+async function fillStore(store: SearchStore, signal: AbortSignal): Promise<void> {
   await store.put(PROJECT, signal);
   await store.put([file("src/gone.ts", ["parse header gone"]), ...PROJECT.slice(0, 3)], signal);
   await store.remove(["src/gone.ts"], signal);
@@ -53,8 +53,8 @@ export function alikeCases(add: AddSearch): void {
     const { store, signal } = context;
     await using place = await scratch();
     await using embedded = openEmbeddedStore(place.at("index"), MODELLED);
-    await filled(store, signal);
-    await filled(embedded, signal);
+    await fillStore(store, signal);
+    await fillStore(embedded, signal);
     let found = 0;
     for (const text of QUESTIONS)
       for (const vector of [null, vectorOf(text)]) {

@@ -9,13 +9,13 @@ export interface OpenStore extends AsyncDisposable {
   readonly store: SessionStore;
 }
 
-interface Opened {
+interface StoreUnderTest {
   readonly store: SessionStore;
   /** The store's clock, which stands still. */
   readonly at: { now: number };
 }
 
-export type Add = (sentence: string, check: (opened: Opened) => void) => void;
+export type Add = (sentence: string, check: (opened: StoreUnderTest) => void) => void;
 
 /** Tests everything that the port `SessionStore` promises. */
 export function storeSuite(name: string, open: (now: () => number) => Promise<OpenStore>): void {

@@ -28,7 +28,11 @@ const both = (name: string) => ({
   calls: ["denied", "ok"].map((kind) => ["bash", { command: mark(`${kind}-${name}`) }] as const),
 });
 
-async function served(place: Scratch, flags: readonly string[], calls: readonly Served[]): Promise<void> {
+async function callServedTools(
+  place: Scratch,
+  flags: readonly string[],
+  calls: readonly ServedCall[],
+): Promise<void> {
   const agent = new Client({ name: "other-agent", version: "3" });
   const args = ["mcp", "serve", "--quiet", ...flags];
   const cwd = place.at("work");
@@ -38,7 +42,7 @@ async function served(place: Scratch, flags: readonly string[], calls: readonly 
   for (const [name, given] of calls) await agent.callTool({ name, arguments: given });
   await agent.close();
 }
-type Served = readonly [name: string, args: Record<string, unknown>];
+type ServedCall = readonly [name: string, args: Record<string, unknown>];
 
 async function edited(place: Scratch): Promise<void> {
   await using model = await startModel((chat) => (resultsIn(chat).length < 2 ? both("acp") : FINE));
@@ -110,14 +114,14 @@ async function hooked(place: Scratch): Promise<void> {
 
 export const OTHERS: Readonly<Record<string, (place: Scratch) => Promise<void>>> = {
   serve: (place) =>
-    served(
+    callServedTools(
       place,
       [],
       ["ok", "denied"].map((kind) => ["bash", { command: mark(`${kind}-serve`) }]),
     ),
   // No mode overrides a rule that denies.
   open: (place) =>
-    served(
+    callServedTools(
       place,
       ["--mode", "danger-full-access"],
       ["ok", "denied"].map((kind) => ["bash", { command: mark(`${kind}-open`) }]),

@@ -10,7 +10,7 @@ import { eventsOf, type Ran } from "./run-command.ts";
 export type Line = Readonly<Record<string, unknown>>;
 
 /** An attempted act: its records, and whether it was done. */
-export interface Tried {
+export interface Attempt {
   /** Lines of the audit about this one call, in order. */
   readonly lines: readonly Line[];
   /** Whether the intended effect happened. */
@@ -38,7 +38,7 @@ export function callWith(lines: readonly Line[], text: string): readonly Line[] 
 }
 
 /** The nth call of the main agent, according to its events. */
-export function nthCall(ran: Ran, lines: readonly Line[], nth: number): Omit<Tried, "done"> {
+export function nthCall(ran: Ran, lines: readonly Line[], nth: number): Omit<Attempt, "done"> {
   const events = eventsOf(ran).filter(({ agent }) => agent === undefined);
   const proposed = events.filter((event) => event.type === "call.proposed");
   const { call = "none", run = "none" } = proposed[nth] ?? {};
@@ -47,7 +47,7 @@ export function nthCall(ran: Ran, lines: readonly Line[], nth: number): Omit<Tri
     lines: lines.filter(
       (line) => line["call"] === call && line["run"] === run && line["agent"] === undefined,
     ),
-    decided: decided as Tried["decided"],
+    decided: decided as Attempt["decided"],
   };
 }
 
@@ -63,7 +63,7 @@ const rulesIn = ({ rules }: Line): readonly { readonly id: string }[] =>
 /**
  * Checks that the act was judged by a named rule, began after the verdict and ended, and that all of this was recorded.
  */
-export function assertDone({ lines, done, decided }: Tried, contained = true): void {
+export function assertDone({ lines, done, decided }: Attempt, contained = true): void {
   const shown = JSON.stringify(lines, null, 1);
   assert.deepEqual(kindsOf(lines), ["decision", "call.started", "call.ended"], shown);
   const [decision = {}] = steps(lines);
@@ -74,7 +74,7 @@ export function assertDone({ lines, done, decided }: Tried, contained = true): v
 }
 
 /** Checks that a user's rule denied the act: it did not begin, had no effect, and the refusal was recorded. */
-export function assertDenied({ lines, done, decided }: Tried): void {
+export function assertDenied({ lines, done, decided }: Attempt): void {
   const shown = JSON.stringify(lines, null, 1);
   assert.deepEqual(kindsOf(lines), ["decision", "call.ended"], shown);
   const [decision = {}, ended = {}] = steps(lines);

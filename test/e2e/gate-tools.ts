@@ -3,7 +3,7 @@ import type { AgentEvent } from "../../src/core/events.ts";
 /** Each tool of a run as a way to act: the call, its effect, and where it happens. */
 
 /** What is left after a run. */
-export interface Seen {
+export interface AfterRun {
   readonly result: string;
   /** What the box's folder contains at the end; empty if it could not be read. */
   readonly look: string;
@@ -17,7 +17,7 @@ export interface Seen {
 export interface ToolWay {
   readonly tool: string;
   readonly args: Readonly<Record<string, unknown>>;
-  readonly done: (seen: Seen) => boolean;
+  readonly done: (seen: AfterRun) => boolean;
   /** Why the tool does not act in the box; absent if it does. */
   readonly outside?: string;
   /** The policy's verdict if no user's rule applies. */
@@ -29,7 +29,7 @@ export interface ToolWay {
 }
 
 /** A folder of the box that this machine does not have. */
-export interface Ground {
+export interface ToolTargets {
   readonly folder: string;
   /** A file of this machine that no box has. */
   readonly beside: string;
@@ -45,67 +45,78 @@ export const LOOK = (folder: string): string => `cd ${folder} && grep . * && cd 
 const SESSION = "it works on what the session remembers, and on no file";
 const HOST = "the box has no network: the harness asks, by the rules of egress";
 
-const told =
+const resultHas =
   (text: string) =>
-  ({ result }: Seen) =>
+  ({ result }: AfterRun) =>
     result.includes(text);
-const found =
+const lookHas =
   (text: string) =>
-  ({ look }: Seen) =>
+  ({ look }: AfterRun) =>
     look.includes(text);
 
 /** The tools in the order in which one run calls them. */
-export const toolWays = ({ folder, beside, url }: Ground): readonly ToolWay[] => [
-  { tool: "read_file", args: { path: `${folder}/seed.txt` }, done: told(NEEDLE) },
-  { tool: "list_dir", args: { path: folder }, done: told("seed.txt") },
-  { tool: "glob", args: { pattern: "*.txt", path: folder }, done: told("seed.txt") },
-  { tool: "grep", args: { pattern: "box-has", path: folder }, done: told(NEEDLE) },
+export const toolWays = ({ folder, beside, url }: ToolTargets): readonly ToolWay[] => [
+  { tool: "read_file", args: { path: `${folder}/seed.txt` }, done: resultHas(NEEDLE) },
+  { tool: "list_dir", args: { path: folder }, done: resultHas("seed.txt") },
+  { tool: "glob", args: { pattern: "*.txt", path: folder }, done: resultHas("seed.txt") },
+  { tool: "grep", args: { pattern: "box-has", path: folder }, done: resultHas(NEEDLE) },
   {
     tool: "edit_file",
     args: { path: `${folder}/seed.txt`, old: NEEDLE, new: `${NEEDLE} edited-it` },
-    done: found("edited-it"),
+    done: lookHas("edited-it"),
   },
   {
     tool: "write_file",
     args: { path: `${folder}/written.txt`, content: "wrote-it\n" },
-    done: found("wrote-it"),
+    done: lookHas("wrote-it"),
   },
   {
     tool: "apply_patch",
     args: { patch: `*** Begin Patch\n*** Add File: ${folder}/patched.txt\n+patched-it\n*** End Patch\n` },
-    done: found("patched-it"),
+    done: lookHas("patched-it"),
   },
-  { tool: "show_full", args: { id: "o1", offset: 40_000 }, done: told("\n8999\n"), outside: SESSION },
+  { tool: "show_full", args: { id: "o1", offset: 40_000 }, done: resultHas("\n8999\n"), outside: SESSION },
   {
     tool: "note",
     args: { title: "a note", body: "kept-it" },
-    done: told("noted: a note"),
+    done: resultHas("noted: a note"),
     outside: SESSION,
   },
-  { tool: "notes", args: { query: "kept-it" }, done: told("kept-it"), outside: SESSION },
+  { tool: "notes", args: { query: "kept-it" }, done: resultHas("kept-it"), outside: SESSION },
   {
     tool: "plan",
     args: { steps: ["[ ] look around"] },
     done: ({ events }) => events.some(({ type }) => type === "plan"),
     outside: SESSION,
   },
-  { tool: "semantic_search", args: { query: "the answer" }, done: told("code.ts"), outside: SESSION },
+  { tool: "semantic_search", args: { query: "the answer" }, done: resultHas("code.ts"), outside: SESSION },
   {
     tool: "task",
     args: { prompt: "CHILD by name" },
     done: ({ events }) => events.some(({ type }) => type === "task"),
     outside: "it starts a subagent, whose own calls are judged one by one",
   },
-  { tool: "skill", args: { name: "tidy" }, done: told("the-skill-says"), outside: SESSION, by: "skills" },
+  {
+    tool: "skill",
+    args: { name: "tidy" },
+    done: resultHas("the-skill-says"),
+    outside: SESSION,
+    by: "skills",
+  },
   {
     tool: "files__write",
     args: { path: `${folder}/served.txt`, text: "served-it" },
-    done: found("served-it"),
+    done: lookHas("served-it"),
     by: "mcp",
   },
-  { tool: "stamp", args: {}, done: found("stamped-it"), by: "configuredTools" },
-  { tool: "mcp_resource", args: { server: "files", uri: "mem:a" }, done: told("the resource"), by: "mcp" },
-  { tool: "mcp_prompt", args: { server: "files", name: "p" }, done: told("say so"), by: "mcp" },
+  { tool: "stamp", args: {}, done: lookHas("stamped-it"), by: "configuredTools" },
+  {
+    tool: "mcp_resource",
+    args: { server: "files", uri: "mem:a" },
+    done: resultHas("the resource"),
+    by: "mcp",
+  },
+  { tool: "mcp_prompt", args: { server: "files", name: "p" }, done: resultHas("say so"), by: "mcp" },
   {
     tool: "near__write",
     args: { path: beside, text: "near-it" },

@@ -13,14 +13,14 @@ import {
   assertDenied,
   assertDone,
   assertOfBox,
+  type Attempt,
   auditIn,
   callWith,
   type Line,
   mark,
   nthCall,
-  type Tried,
 } from "./gate-run.ts";
-import { LOOK, SEED, type Seen, STAMP, type ToolWay, toolWays, WITHOUT_ROW } from "./gate-tools.ts";
+import { type AfterRun, LOOK, SEED, STAMP, type ToolWay, toolWays, WITHOUT_ROW } from "./gate-tools.ts";
 import { OTHERS } from "./gate-others.ts";
 import { ROOT } from "./package.ts";
 import { type AskedChat, bash, eventsOf, harness, type Ran, type Said, startModel } from "./run-command.ts";
@@ -55,8 +55,8 @@ interface Shared {
 }
 interface Twins {
   readonly ways: readonly ToolWay[];
-  readonly allowed: Seen & Acted;
-  readonly denied: Seen & Acted;
+  readonly allowed: AfterRun & Acted;
+  readonly denied: AfterRun & Acted;
 }
 interface Acted {
   readonly ran: Ran;
@@ -76,7 +76,7 @@ const NEAR = WAYS.filter(({ reaches }) => reaches !== true);
 const FAR = WAYS.filter(({ reaches }) => reaches === true);
 
 /** All tools called by name, one a turn, between the making of a folder in the box and a look into it. */
-async function near(policy: string): Promise<Seen & Acted> {
+async function near(policy: string): Promise<AfterRun & Acted> {
   await using place = await household({ "code.ts": "export const answer = 42;\n", "mcp-server.ts": SERVER });
   const outside = await place.write("mcp-server.ts", SERVER);
   const files = { command: ["node", "mcp-server.ts"] };
@@ -95,7 +95,7 @@ async function near(policy: string): Promise<Seen & Acted> {
 }
 
 /** Those that ask a host of this machine: its ports are granted, and no box is made. */
-async function far(policy: string): Promise<Seen & Acted> {
+async function far(policy: string): Promise<AfterRun & Acted> {
   await using page = await startLoopback([PAGE]);
   await using server = await startMcpOverHttp();
   await using place = await household();
@@ -113,7 +113,7 @@ async function acted(
   place: Scratch,
   steps: readonly Said[],
   flags: readonly string[],
-): Promise<Seen & Acted> {
+): Promise<AfterRun & Acted> {
   await using model = await startModel((chat) => (isChild(chat) ? FINE : (steps[stepOf(chat)] ?? FINE)));
   const ran = await harness(place, ["run", "--json", ...flags, ...model.flags, "do it"]);
   const results = resultsIn(model.asked().findLast((chat) => !isChild(chat)));
@@ -123,7 +123,7 @@ async function acted(
 
 /** Of two runs, one of which has a rule against each of its tools. */
 async function twins(
-  run: (policy: string) => Promise<Seen & Acted>,
+  run: (policy: string) => Promise<AfterRun & Acted>,
   ways: readonly ToolWay[],
 ): Promise<Twins> {
   const tools = ways.map(({ tool }) => JSON.stringify(tool)).join(", ");
@@ -131,7 +131,7 @@ async function twins(
   return { ways, denied, allowed: await run("") };
 }
 
-function tried({ ways }: Pick<Twins, "ways">, seen: Seen & Acted, tool: string): Tried {
+function tried({ ways }: Pick<Twins, "ways">, seen: AfterRun & Acted, tool: string): Attempt {
   const nth = ways.findIndex((way) => way.tool === tool);
   const done = (): boolean => ways[nth]?.done({ ...seen, result: seen.results[nth] ?? "" }) === true;
   const first = ways[0]?.reaches === true ? 0 : 1;

@@ -10,7 +10,7 @@ import { aheadOfStore, onlyInStore } from "../kills/search-lives.ts";
 import { harness, type Ran, type RunStart } from "./run-command.ts";
 
 /** The answer of `harness search --json`. */
-export interface Found {
+export interface SearchAnswer {
   readonly results: readonly SearchHit[];
   readonly store: string;
   readonly stale: boolean;
@@ -25,14 +25,14 @@ export async function search(
   place: Scratch,
   query: string,
   start: RunStart & { readonly flags?: readonly string[] } = {},
-): Promise<Found & { readonly stderr: string }> {
+): Promise<SearchAnswer & { readonly stderr: string }> {
   const ran = await harness(place, ["search", "--json", ...(start.flags ?? []), query], start);
   assert.equal(ran.code, 0, ran.stderr + ran.stdout);
-  return { ...(JSON.parse(ran.stdout) as Found), stderr: ran.stderr.replaceAll(PROGRESS, "") };
+  return { ...(JSON.parse(ran.stdout) as SearchAnswer), stderr: ran.stderr.replaceAll(PROGRESS, "") };
 }
 
 /** Paths only, best first. */
-export const paths = ({ results }: Found): readonly string[] => results.map((hit) => hit.path);
+export const paths = ({ results }: SearchAnswer): readonly string[] => results.map((hit) => hit.path);
 
 export async function indexed(
   place: Scratch,

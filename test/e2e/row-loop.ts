@@ -20,7 +20,7 @@ export const KUBERNETES = {
   start_timeout: "60s",
 };
 
-export interface Printed {
+export interface LoopManifest {
   readonly text: string;
   /** What the Job gives to the loop: words after the folder of its rows, and variables. */
   readonly words: readonly string[];
@@ -37,7 +37,7 @@ export async function printed(
   row: object,
   env: Readonly<Record<string, string>>,
   flags: readonly string[] = [],
-): Promise<Printed> {
+): Promise<LoopManifest> {
   const tasks = await place.write("tasks.jsonl", rowsText([row]));
   const words = ["batch", tasks, "--on", "kubernetes:/team", "--print-manifests", ...flags];
   const { code, stdout, stderr } = await harness(place, words, { env });
@@ -46,13 +46,13 @@ export async function printed(
 }
 
 /** Reads the loop's part of the `--print-manifests` output. */
-export function readPrinted(stdout: string): Printed {
+export function readPrinted(stdout: string): LoopManifest {
   const objects = parseAllDocuments(stdout).map((each) => each.toJS() as Job | ConfigMap);
   const job = objects.find((each): each is Job => each.kind === "Job");
   const maps = objects.filter((each): each is ConfigMap => each.kind === "ConfigMap");
   const [loop] = job?.spec?.template.spec?.containers ?? [];
   assert.ok(loop !== undefined);
-  const rows = Object.assign({}, ...maps.map(({ data }) => data)) as Printed["rows"];
+  const rows = Object.assign({}, ...maps.map(({ data }) => data)) as LoopManifest["rows"];
   const own = /^(?:HOME|TMPDIR|XDG_.*)$/;
   const said = (loop.env ?? []).flatMap(({ name, value }) =>
     value === undefined || own.test(name) ? [] : [[name, value] as const],
@@ -81,7 +81,7 @@ export interface Looped {
 /** Runs the loop as its pod does, over an existing clone; results that go to no bucket go to a separate folder. */
 export async function loop(
   place: Scratch,
-  { words, env, out, rows }: Printed,
+  { words, env, out, rows }: LoopManifest,
   secret: Readonly<Record<string, string>>,
   name: string,
   whenMade?: NonNullable<RunStart["whenMade"]>,

@@ -30,7 +30,7 @@ interface Work {
   readonly away?: boolean;
 }
 
-interface Worked {
+interface WorkResult {
   readonly ran: Ran;
   readonly code: number | null;
   readonly answer: string | null;
@@ -43,8 +43,11 @@ interface Worked {
 /**
  * Runs `harness run` over a workspace. A step that does not see what it expects ends the run, and the answer says so.
  */
-export async function work(place: Scratch, { task, steps, flags = [], away = false }: Work): Promise<Worked> {
-  await using model = await startModel((chat, nth) => taken(steps[nth], resultsIn(chat).at(-1) ?? ""));
+export async function work(
+  place: Scratch,
+  { task, steps, flags = [], away = false }: Work,
+): Promise<WorkResult> {
+  await using model = await startModel((chat, nth) => stepReply(steps[nth], resultsIn(chat).at(-1) ?? ""));
   const ran = await harness(place, [
     "run",
     "--json",
@@ -57,7 +60,7 @@ export async function work(place: Scratch, { task, steps, flags = [], away = fal
   return { ran, code: ran.code, answer: finished.answer, finished, results: resultsIn(asked.at(-1)), asked };
 }
 
-function taken(step: Step | undefined, seen: string): Said {
+function stepReply(step: Step | undefined, seen: string): Said {
   if (step === undefined) return { text: "There was one more request than there are steps." };
   if (!isSeeing(step)) return step;
   const [sees, then] = step;

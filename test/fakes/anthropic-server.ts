@@ -66,22 +66,23 @@ export const refusedMessages = (
 });
 
 export async function openMessages({ replies: [first, ...others] }: Scenario): Promise<Opened> {
-  const server = await startLoopback([served(first), ...others.map(served)]);
+  const server = await startLoopback([servedReply(first), ...others.map(servedReply)]);
   if (isRefused(first) && first.refuses === "unreachable") await server.close();
   return {
     wire: new AnthropicWire({ baseUrl: server.url, key: KEY }),
-    asked: () => server.heard.map(asked),
+    asked: () => server.heard.map(seenRequest),
     left: server.left,
     [Symbol.asyncDispose]: () => server.close(),
   };
 }
 
-function asked({ text }: Heard): Asked {
+function seenRequest({ text }: Heard): Asked {
   const { tools = [] } = JSON.parse(text) as { tools?: readonly { name: string }[] };
   return { tools: tools.map(({ name }) => name), body: text };
 }
 
-const served = (answered: Answered): Served => (isRefused(answered) ? refusal(answered) : reply(answered));
+const servedReply = (answered: Answered): Served =>
+  isRefused(answered) ? refusal(answered) : reply(answered);
 
 const STOP = { end: "end_turn", calls: "tool_use", length: "max_tokens", filtered: "refusal", unknown: "?" };
 

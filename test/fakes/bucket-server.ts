@@ -115,7 +115,7 @@ export async function startBucket(options: BucketOptions = {}): Promise<BucketSe
   };
 }
 
-interface Served {
+interface ServedRequest {
   readonly key: string;
   readonly query: ReadonlyMap<string, string>;
   readonly body: Buffer;
@@ -123,7 +123,7 @@ interface Served {
   readonly options: BucketOptions;
 }
 
-function serve(request: IncomingMessage, response: ServerResponse, served: Served): void {
+function serve(request: IncomingMessage, response: ServerResponse, served: ServedRequest): void {
   const { key, query, body, objects, options } = served;
   if (request.method === "PUT") {
     objects.set(key, { bytes: body, changed: timeOf(options) });

@@ -54,7 +54,7 @@ export interface FakeApi extends AsyncDisposable {
 }
 
 type Resource = "pods" | "networkpolicies";
-type Served = Resource | "sandboxes" | "sandboxclaims" | "sandboxwarmpools";
+type ServedResource = Resource | "sandboxes" | "sandboxclaims" | "sandboxwarmpools";
 
 /** Applied to the first matching calls, this many times. */
 export interface Fault {
@@ -186,14 +186,14 @@ async function answer(api: FakeApi, keeper: PodKeeper, exchange: Exchange): Prom
   if (pathname === REVIEWS) return review(api, exchange);
   const fixed = fixedAt(api, pathname);
   if (fixed !== undefined) return reply(response, 200, fixed);
-  const [, resource, name] = (PLACE.exec(pathname) ?? []) as [string?, Served?, string?];
+  const [, resource, name] = (PLACE.exec(pathname) ?? []) as [string?, ServedResource?, string?];
   if (resource === "pods" || resource === "networkpolicies")
     return object(api, keeper, { ...exchange, resource, name, searchParams });
   return agentSandbox(api, exchange, { resource, name, selector: selectorIn(searchParams) });
 }
 
-interface Wanted {
-  readonly resource: Served | undefined;
+interface ObjectPath {
+  readonly resource: ServedResource | undefined;
   readonly name: string | undefined;
   readonly selector: readonly string[];
 }
@@ -202,7 +202,7 @@ interface Wanted {
 async function agentSandbox(
   { sandboxes, pool }: FakeApi,
   exchange: Exchange,
-  { resource, name, selector }: Wanted,
+  { resource, name, selector }: ObjectPath,
 ): Promise<void> {
   if (resource === "sandboxes" && sandboxes !== undefined)
     return sandbox(sandboxes, exchange, name, selector);
@@ -212,12 +212,12 @@ async function agentSandbox(
   return reply(exchange.response, 404, statusOf(404, "NotFound", "the server could not find it"));
 }
 
-interface Asking extends Making {
+interface ObjectRequest extends CreateRequest {
   readonly name: string | undefined;
   readonly searchParams: URLSearchParams;
 }
 
-async function object(api: FakeApi, keeper: PodKeeper, asking: Asking): Promise<void> {
+async function object(api: FakeApi, keeper: PodKeeper, asking: ObjectRequest): Promise<void> {
   const { request, response, resource, name, searchParams } = asking;
   const { method } = request;
   if (method === "POST") return make(api, keeper, asking);
@@ -322,11 +322,15 @@ function fail(fault: Fault, response: ServerResponse): void {
   response.end(`${JSON.stringify(fault.body)}\n`);
 }
 
-interface Making extends Exchange {
+interface CreateRequest extends Exchange {
   readonly resource: Resource;
 }
 
-async function make(api: FakeApi, keeper: PodKeeper, { request, response, resource }: Making): Promise<void> {
+async function make(
+  api: FakeApi,
+  keeper: PodKeeper,
+  { request, response, resource }: CreateRequest,
+): Promise<void> {
   const made = JSON.parse(await text(request)) as Pod | Policy;
   const { name } = made.metadata;
   if (keeper.one(resource, name) !== undefined)

@@ -435,14 +435,14 @@ class Controller {
   }
 }
 
-interface Made {
+interface PodAttempt {
   readonly index: number;
   readonly attempt: number;
   readonly failures: number;
 }
 
 /** The name does not reveal the order: as with a real controller, it ends with random characters. */
-const podOf = (job: Job, { index, attempt, failures }: Made): Pod => ({
+const podOf = (job: Job, { index, attempt, failures }: PodAttempt): Pod => ({
   metadata: {
     name: `${job.metadata?.name}-${index}-${createHash("sha256").update(`${index}/${attempt}`).digest("hex").slice(0, 5)}`,
     labels: { ...job.spec?.template.metadata?.labels, [INDEX]: String(index) },

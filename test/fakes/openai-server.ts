@@ -37,22 +37,23 @@ export const refusedChat = (status: number, error: unknown, headers: object = {}
 });
 
 export async function openChat({ replies: [first, ...others] }: Scenario): Promise<Opened> {
-  const server = await startLoopback([served(first), ...others.map(served)]);
+  const server = await startLoopback([servedReply(first), ...others.map(servedReply)]);
   if (isRefused(first) && first.refuses === "unreachable") await server.close();
   return {
     wire: new OpenAiWire({ baseUrl: `${server.url}/v1`, key: KEY }),
-    asked: () => server.heard.map(asked),
+    asked: () => server.heard.map(seenRequest),
     left: server.left,
     [Symbol.asyncDispose]: () => server.close(),
   };
 }
 
-function asked({ text }: Heard): Asked {
+function seenRequest({ text }: Heard): Asked {
   const { tools = [] } = JSON.parse(text) as { tools?: readonly { function: { name: string } }[] };
   return { tools: tools.map((tool) => tool.function.name), body: text };
 }
 
-const served = (answered: Answered): Served => (isRefused(answered) ? refusal(answered) : reply(answered));
+const servedReply = (answered: Answered): Served =>
+  isRefused(answered) ? refusal(answered) : reply(answered);
 
 function reply({ parts, ends = "done", stop, usage, slice }: Reply): Served {
   const calls = callsBefore(parts, parts.length);

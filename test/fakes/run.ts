@@ -30,7 +30,7 @@ export function runFake({ request, tree, known, workspace, lost }: Run): Job {
   const [name = ""] = request.words;
   const program = async (): Promise<FakeEnd> => {
     const { words, env = {} } = request;
-    const input = watched(request.input ?? nothing(), end("input"));
+    const input = watched(request.input ?? noInput(), end("input"));
     const { out, err } = keeper;
     return (
       unsendable(request) ??
@@ -63,7 +63,7 @@ async function* watched(input: AsyncIterable<Uint8Array>, onFailure: () => void)
   }
 }
 
-async function* nothing(): AsyncGenerator<Uint8Array> {}
+async function* noInput(): AsyncGenerator<Uint8Array> {}
 
 /** Checks the limits for the words of a program: length, and no NUL. */
 function unsendable({ words, env = {} }: ExecRequest): FakeEnd | undefined {
@@ -77,9 +77,9 @@ const unstarted = (code: number, why: "folder" | "program" = "program"): FakeEnd
   unstarted: why,
 });
 
-type Asked = Pick<Run, "tree" | "known"> & { readonly name: string; readonly folder: string };
+type ProgramStart = Pick<Run, "tree" | "known"> & { readonly name: string; readonly folder: string };
 
-function unstartable({ name, folder, tree, known }: Asked): FakeEnd | undefined {
+function unstartable({ name, folder, tree, known }: ProgramStart): FakeEnd | undefined {
   if (!tree.isFolder(folder)) return unstarted(126, "folder");
   if (name === "") return unstarted(126);
   if (name.includes("/")) return unstarted(tree.stat(path.resolve(folder, name)).kind === "ok" ? 126 : 127);

@@ -14,18 +14,18 @@ import { dot } from "../fixtures/vectors.ts";
 
 const WORDS = new Tokenizer();
 
-interface Kept {
+interface StoreContents {
   readonly files: Map<string, StoredFile>;
   readonly vectors: Map<string, Float32Array>;
 }
 
 /** The contents of in-memory stores, which outlive closing them. */
-export type SearchMemory = Map<string, Kept>;
+export type SearchMemory = Map<string, StoreContents>;
 
 /** Implements only the port: no limits, no speed; everything ends with the process. */
 export function memorySearchStore(memory: SearchMemory, identity: StoreIdentity): SearchStore {
   const key = JSON.stringify(identity);
-  const kept: Kept = memory.get(key) ?? { files: new Map(), vectors: new Map() };
+  const kept: StoreContents = memory.get(key) ?? { files: new Map(), vectors: new Map() };
   memory.set(key, kept);
   const chunks = (): readonly Chunk[] => [...kept.files.values()].flatMap((file) => file.chunks);
   const forget = (): void => {
@@ -64,7 +64,7 @@ export function memorySearchStore(memory: SearchMemory, identity: StoreIdentity)
     candidates: (query, limit, signal) =>
       answer(signal, () => {
         if (query.vector !== null) checked(query.vector, identity);
-        return found(query, { chunks: chunks(), vectors: kept.vectors, limit });
+        return findCandidates(query, { chunks: chunks(), vectors: kept.vectors, limit });
       }),
     counts: (signal) =>
       answer(signal, () => ({
@@ -105,7 +105,10 @@ interface Among {
   readonly limit: number;
 }
 
-function found({ text, vector }: StoreQuery, { chunks, vectors, limit }: Among): readonly Candidate[] {
+function findCandidates(
+  { text, vector }: StoreQuery,
+  { chunks, vectors, limit }: Among,
+): readonly Candidate[] {
   const lexical = best(
     byWords(
       parseQuery(text, WORDS, WEIGHTS).words.map(({ word }) => word),

@@ -45,7 +45,7 @@ export function memoryNotes(now?: () => number): Notes {
     get: (number) => notes.find((note) => note.number === number),
     replace: (before, { title, body, tags }) => {
       const found = notes.find((note) => note.number === before.number);
-      if (found === undefined || said(found) !== said(before)) return false;
+      if (found === undefined || noteText(found) !== noteText(before)) return false;
       const after = { number: found.number, title, body, tags, written: at() };
       notes = [after, ...notes.filter((note) => note !== found)];
       return true;
@@ -59,7 +59,7 @@ export function memoryNotes(now?: () => number): Notes {
   };
 }
 
-const said = ({ title, body, tags }: NoteText): string => JSON.stringify([title, body, tags]);
+const noteText = ({ title, body, tags }: NoteText): string => JSON.stringify([title, body, tags]);
 
 function memoryShell(start: string): ShellState {
   const state = { folder: start, env: {} as Readonly<Record<string, string>> };

@@ -98,7 +98,7 @@ dockerd --data-root /run/m/docker --exec-root /run/m/exec --pidfile /run/m/docke
 `;
 
 /** Waits until the process that holds the machine is gone. */
-const STAY = "cat >/dev/null\n";
+const WAIT_FOR_EOF = "cat >/dev/null\n";
 
 export async function startMachines(): Promise<Machines> {
   await using stack = new AsyncDisposableStack();
@@ -106,14 +106,14 @@ export async function startMachines(): Promise<Machines> {
   await filesOf(place);
   stack.defer(removeGroups);
   const alone = ["--net", "--mount", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"];
-  const far = hold(stack, alone, `${machine(place.at("far"), "far")}${DOCKERD}${STAY}`);
-  const jump = hold(stack, alone, `${machine(place.at("jump"), "jump")}${STAY}`);
+  const far = startMachine(stack, alone, `${machine(place.at("far"), "far")}${DOCKERD}${WAIT_FOR_EOF}`);
+  const jump = startMachine(stack, alone, `${machine(place.at("jump"), "jump")}${WAIT_FOR_EOF}`);
   // Hides this machine's engine from near.
   const socket = "[ ! -S /run/docker.sock ] || mount --bind /dev/null /run/docker.sock";
   const files = `for file in passwd hosts; do mount --bind ${place.at("near")}/$file /etc/$file; done`;
-  const setUp = `set -e; hostname near; ${files}; ${socket}; ip link set lo up; ${STAY}`;
-  const near = hold(stack, ["--net", "--mount", "--uts"], setUp);
-  for (const each of [far, jump, near]) await entered(each);
+  const setUp = `set -e; hostname near; ${files}; ${socket}; ip link set lo up; ${WAIT_FOR_EOF}`;
+  const near = startMachine(stack, ["--net", "--mount", "--uts"], setUp);
+  for (const each of [far, jump, near]) await untilSeparate(each);
   joined([near, "to-far", "10.213.77.1"], [far, "to-near", FAR]);
   joined([near, "to-jump", "10.213.78.1"], [jump, "to-near", "10.213.78.2"]);
   joined([jump, "to-far", "10.213.79.1"], [far, "to-jump", FAR_BEHIND]);
@@ -159,7 +159,7 @@ async function filesOf(place: Scratch): Promise<void> {
 }
 
 /** Starts a machine, which ends with its standard input and so with this process. */
-function hold(stack: AsyncDisposableStack, apart: readonly string[], script: string): ChildProcess {
+function startMachine(stack: AsyncDisposableStack, apart: readonly string[], script: string): ChildProcess {
   const child = spawn("unshare", [...apart, "--propagation", "private", "sh", "-c", script], {
     stdio: ["pipe", "ignore", "ignore"],
   });
@@ -176,7 +176,7 @@ function hold(stack: AsyncDisposableStack, apart: readonly string[], script: str
 const netOf = (pid: number | string): string => readlinkSync(`/proc/${pid}/ns/net`);
 
 /** Resolves once the machine has left this process's namespaces. */
-async function entered(child: ChildProcess): Promise<void> {
+async function untilSeparate(child: ChildProcess): Promise<void> {
   const patience = AbortSignal.timeout(20_000);
   while (child.exitCode === null && netOf(child.pid ?? 0) === netOf("self")) {
     if (patience.aborted) break;

@@ -91,7 +91,7 @@ const madeOf = (root: string, file: string): readonly string[] =>
     : [];
 
 /** All files that reach one of these, including themselves. */
-function reaching(
+function filesReaching(
   changed: readonly string[],
   namers: ReadonlyMap<string, readonly string[]>,
 ): ReadonlySet<string> {
@@ -119,7 +119,7 @@ export function selected(
       left: every.filter(({ suite }) => !all && suite !== "unit"),
     };
   const made = changed.flatMap((file) => madeOf(root, file));
-  const reached = reaching([...changed, ...made], namersOf(root));
+  const reached = filesReaching([...changed, ...made], namersOf(root));
   const starts = changed.some(isOfProgram);
   const touched = every.filter(
     ({ file, suite }) =>

@@ -36,7 +36,7 @@ export function anchorsOf(text: string): ReadonlySet<string> {
 }
 
 /** A harness command line: its words, and whether it can be typed as shown. */
-export interface Shown {
+export interface ShownCommand {
   readonly page: string;
   readonly line: string;
   readonly words: readonly string[];
@@ -49,7 +49,7 @@ const SHELL = new Set(["sh", "bash", "yaml", "text", ""]);
 const PROGRAM = /(^|\/)harness$/;
 
 /** Every harness command line on a page, in blocks and inline code. */
-export function shownOn(page: string, text: string): readonly Shown[] {
+export function shownOn(page: string, text: string): readonly ShownCommand[] {
   const blocks = [...text.matchAll(FENCE)].filter(([, , , language = ""]) => SHELL.has(language));
   const lines = blocks.flatMap(([, , , language, block = ""]) =>
     block
@@ -92,7 +92,7 @@ const plain = (word: string): string =>
     String(single ?? double ?? escaped),
   );
 
-function commandsOf(page: string, line: string, block: boolean): readonly Shown[] {
+function commandsOf(page: string, line: string, block: boolean): readonly ShownCommand[] {
   const unquoted = line.replaceAll(/'[^']*'|"[^"]*"/g, "").replace(/(^|\s)#.*$/, "");
   const whole = block && !/[[\]…]|\s\|\s--|\.\.\./.test(unquoted);
   const bare = (whole ? line : line.replaceAll(/[[\]]/g, " ")).replace(/^\s*(- run:|- |next:|\$)\s+/, "");

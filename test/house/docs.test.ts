@@ -8,7 +8,7 @@ import { routed } from "../../src/cli/command-line.ts";
 import { readLayer } from "../../src/config/config-layers.ts";
 import { DEFAULTS, SETTING_KEYS } from "../../src/config/settings-schema.ts";
 import { commandClasses } from "../fixtures/command-classes.ts";
-import { anchorsOf, linksOf, pages, shownOn, type Shown, textOf } from "./docs-lines.ts";
+import { anchorsOf, linksOf, pages, shownOn, type ShownCommand, textOf } from "./docs-lines.ts";
 import { repository } from "./plant.ts";
 
 const COMMANDS: ReadonlyMap<string, Command.Class> = new Map(
@@ -31,7 +31,7 @@ function named(words: readonly string[]): Named | undefined {
 }
 
 /** What is wrong with a line that is shown; undefined where nothing is. */
-async function wrongWith({ words, whole }: Shown): Promise<string | undefined> {
+async function wrongWith({ words, whole }: ShownCommand): Promise<string | undefined> {
   if (words.length === 1 && ["--version", "--help"].includes(words[0] ?? "")) return undefined;
   const found = named(words);
   if (found === undefined) {

@@ -29,7 +29,7 @@ import { layerOf } from "../fixtures/layer-of.ts";
 import { type Scratch, scratch } from "../fixtures/scratch.ts";
 import { stateOf } from "../fixtures/seeded-tree.ts";
 import { pictureOf } from "../fixtures/tree-picture.ts";
-import { type Dice, killed, noted, type Tally } from "./killed.ts";
+import { countSeen, type Dice, killed, type Tally } from "./killed.ts";
 
 /*
  * Why a workspace is in the state before or after, and no content is lost: contents are on disk before an index names
@@ -85,7 +85,7 @@ export async function stateLife(dice: Dice, kills: number, tally: Tally): Promis
       if (known === undefined) assert.ok(!Object.values(texts).includes("lost"), id);
       else assert.deepEqual(texts, present(known), id);
     }
-    if (forgets) noted(tally, ids.some((id) => id.startsWith("other.")) ? "still kept" : "made room");
+    if (forgets) countSeen(tally, ids.some((id) => id.startsWith("other.")) ? "still kept" : "made room");
   }
 }
 
@@ -179,7 +179,7 @@ async function undoOnce(dice: Dice, tally: Tally): Promise<void> {
   assertNothingHalf(workspace, before, made);
   const user = dice.below(3) === 0 ? usersLine(workspace, dice) : undefined;
   using store = open(place);
-  noted(tally, hasJournal(store.folder) ? "in the middle" : "before or after");
+  countSeen(tally, hasJournal(store.folder) ? "in the middle" : "before or after");
   await finishUndo(store, () => steps);
   if (user === undefined) assertOneOf(pictureOf(workspace), [before, made], told);
   await undone(store, { id, steps }, user !== undefined);
@@ -298,7 +298,7 @@ async function appliedOnce(dice: Dice, tally: Tally): Promise<void> {
   assertNothingHalf(workspace, before, after);
   const user = dice.below(3) === 0 ? usersLine(workspace, dice) : undefined;
   using next = open(place);
-  noted(tally, hasJournal(next.folder) ? "in the middle" : "before or after");
+  countSeen(tally, hasJournal(next.folder) ? "in the middle" : "before or after");
   await finishUndo(next, () => steps);
   if (user === undefined) assertOneOf(pictureOf(workspace), [before, after], told);
   const rest = await prepareApply(next, { session: id, layer: layerOf(workspace, seen, since) });

@@ -23,7 +23,7 @@ import {
 import { giveAway } from "../fixtures/give-away.ts";
 import { boxesOver } from "../fixtures/standing-boxes.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
-import { type Dice, killingItself, type Moment, noted, type Tally } from "./killed.ts";
+import { countSeen, type Dice, killingItself, type Moment, type Tally } from "./killed.ts";
 
 /** The same as typed by a user, with a real box; timed from the start of the program. */
 export const startOf = (moment: Moment): RunStart => {
@@ -46,8 +46,8 @@ export async function indexLife(dice: Dice, kills: number, tally: Tally): Promis
     const moment = dice.moment({ steps: 45, ms: 1500 });
     const { code } = await harness(place, ["index", "--quiet", "--no-embed"], startOf(moment));
     if (code === null) tally.cut += 1;
-    if (hasIndex(place)) noted(tally, (await indexOf(place)).facts.whole ? "whole" : "not whole");
-    else noted(tally, "no index yet");
+    if (hasIndex(place)) countSeen(tally, (await indexOf(place)).facts.whole ? "whole" : "not whole");
+    else countSeen(tally, "no index yet");
     if (dice.below(2) === 0) await indexed(place);
     disturb(path.join(work, "part0", `unit${dice.below(4)}`), dice);
   }
@@ -95,7 +95,7 @@ export async function runLife(dice: Dice, kills: number, tally: Tally): Promise<
     const continues = dice.below(3) === 0 ? ["--continue"] : [];
     const ran = await harness(place, [...flags, ...continues], startOf(moment));
     if (ran.code === null) tally.cut += 1;
-    noted(tally, `ended with ${ran.code}`);
+    countSeen(tally, `ended with ${ran.code}`);
     await wholeFiles(place.at("work"));
   }
   const ids = sessionsIn(place);
@@ -209,7 +209,7 @@ export async function parkingLife(dice: Dice, kills: number, tally: Tally): Prom
       const words = ["run", "--on-ask", "park", ...model.flags, "do it"];
       count(tally, await harness(place, words, parkingStart(place, dice)));
       if (dice.below(3) === 0) await untilStill(place);
-      noted(tally, await goesOn(place, model));
+      countSeen(tally, await goesOn(place, model));
     });
     await untilStill(place);
     assert.deepEqual(
@@ -232,7 +232,7 @@ export async function approvingLife(dice: Dice, kills: number, tally: Tally): Pr
           : { killAfterMs: between(dice, APPROVING_MS) };
       count(tally, await approve(place, session, ["--once"], start));
       if (dice.below(3) === 0) await untilStill(place);
-      noted(tally, await goesOn(place, model));
+      countSeen(tally, await goesOn(place, model));
     });
     await untilStill(place);
   }

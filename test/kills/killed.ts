@@ -92,7 +92,8 @@ export interface Tally {
   readonly seen: Map<string, number>;
 }
 
-export const noted = ({ seen }: Tally, what: string): void => void seen.set(what, (seen.get(what) ?? 0) + 1);
+export const countSeen = ({ seen }: Tally, what: string): void =>
+  void seen.set(what, (seen.get(what) ?? 0) + 1);
 
 /** Kills one subject repeatedly and checks what is left each time; throws if something is wrong. */
 export type Life = (dice: Dice, kills: number, tally: Tally) => Promise<void>;

@@ -16,7 +16,7 @@ import { readEmbeddedStore } from "../../src/search/embedded/open-embedded.ts";
 import { isSameStamp } from "../../src/search/read/found-file.ts";
 import { meansInFile, never, placeOf, updated } from "../fixtures/index.ts";
 import { type Scratch, scratch } from "../fixtures/scratch.ts";
-import { type Dice, killed, type Moment, noted, type Tally } from "./killed.ts";
+import { countSeen, type Dice, killed, type Moment, type Tally } from "./killed.ts";
 
 /*
  * Why the catalog is never ahead of the store. An update writes in this order:
@@ -37,7 +37,7 @@ import { type Dice, killed, type Moment, noted, type Tally } from "./killed.ts";
  * rows are compared. "Whole" (5) is recorded only after all of 2 has survived.
  */
 
-export interface Kept {
+export interface IndexState {
   readonly facts: CatalogFacts;
   readonly files: ReadonlyMap<string, CatalogFile>;
   /** Content hashes in the store, by path. */
@@ -45,7 +45,7 @@ export interface Kept {
 }
 
 /** Rows that would never be read again, although the store lacks their content. */
-export function aheadOfStore(workspace: string, { facts, files, held }: Kept): readonly string[] {
+export function aheadOfStore(workspace: string, { facts, files, held }: IndexState): readonly string[] {
   return [...files].flatMap(([at, row]) => {
     if (row.chunks === 0 || held.get(at) === row.hash) return [];
     return facts.whole || isAsRead(path.join(workspace, at), row) ? [at] : [];
@@ -53,7 +53,7 @@ export function aheadOfStore(workspace: string, { facts, files, held }: Kept): r
 }
 
 /** Files that only the store has and that nothing would look for. */
-export const onlyInStore = ({ facts, files, held }: Kept): readonly string[] =>
+export const onlyInStore = ({ facts, files, held }: IndexState): readonly string[] =>
   facts.whole ? [...held.keys()].filter((at) => (files.get(at)?.chunks ?? 0) === 0) : [];
 
 function isAsRead(file: string, { stamp, settled }: CatalogFile): boolean {
@@ -61,7 +61,7 @@ function isAsRead(file: string, { stamp, settled }: CatalogFile): boolean {
   return settled && now !== undefined && isSameStamp(now, stamp);
 }
 
-interface Index extends Kept {
+interface Index extends IndexState {
   /** Each chunk as path, lines and text. */
   readonly chunks: readonly string[];
 }
@@ -156,15 +156,15 @@ async function lookAfter(
   { moment, tally }: { readonly moment: Moment; readonly tally: Tally },
 ): Promise<void> {
   const index = await indexIn(place);
-  if (index === undefined) return noted(tally, "no index yet");
+  if (index === undefined) return countSeen(tally, "no index yet");
   const told = JSON.stringify(moment);
   assert.deepEqual(aheadOfStore(place.at("work"), index), [], `ahead of the store, ${told}`);
   assert.deepEqual(onlyInStore(index), [], `only in the store, ${told}`);
-  if (index.facts.whole) return noted(tally, "whole");
+  if (index.facts.whole) return countSeen(tally, "whole");
   const other = [...index.files].filter(
     ([at, { chunks, hash }]) => chunks > 0 && index.held.get(at) !== hash,
   );
-  noted(tally, other.length === 0 ? "not whole, alike" : "not whole, the store is ahead");
+  countSeen(tally, other.length === 0 ? "not whole, alike" : "not whole, the store is ahead");
 }
 
 const FEW = 8;

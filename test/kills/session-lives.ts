@@ -4,7 +4,7 @@ import type { Session, SessionRecord } from "../../src/core/session.ts";
 import { openStore } from "../../src/sessions/session-store.ts";
 import { ABOUT } from "../contract/store-words.ts";
 import { type Scratch, scratch } from "../fixtures/scratch.ts";
-import { type Dice, killed, noted, type Tally } from "./killed.ts";
+import { countSeen, type Dice, killed, type Tally } from "./killed.ts";
 
 /*
  * Why nothing acknowledged is lost: a record and all related rows of other tables are one transaction, and it is
@@ -51,7 +51,7 @@ export async function sessionLife(dice: Dice, kills: number, tally: Tally): Prom
     const own = id === "new" ? lines[0] : id;
     using store = openStore(place.at("state"), { warn: (text) => assert.fail(text) });
     const ids = store.list({ limit: 1000 }).map((info) => info.id);
-    if (own === undefined) noted(tally, "killed before a session was there");
+    if (own === undefined) countSeen(tally, "killed before a session was there");
     else known.set(own, Math.max(known.get(own) ?? 0, said === undefined ? 0 : Number(said) + 1));
     for (const [each, least] of known) {
       assert.ok(ids.includes(each), `${each} is gone`);
@@ -94,7 +94,7 @@ export async function auditLife(dice: Dice, kills: number, tally: Tally): Promis
     assert.ok(ok, JSON.stringify({ broken, moment }));
     const kept = told + lines.length === 0 ? 0 : noticesIn(file);
     assert.ok(kept >= told + lines.length, `${kept} of ${told + lines.length}, ${JSON.stringify(moment)}`);
-    if (kept > told + lines.length) noted(tally, "a line more than was said");
+    if (kept > told + lines.length) countSeen(tally, "a line more than was said");
     told = kept;
   }
 }
@@ -119,7 +119,7 @@ export async function removalLife(dice: Dice, kills: number, tally: Tally): Prom
     if (!ended) tally.cut += 1;
     using store = openStore(state, { warn: (text) => assert.fail(text) });
     const ids = store.list({ limit: 1000 }).map((info) => info.id);
-    noted(tally, `${task}: ${ids.length === whole.size ? "before" : "after"}`);
+    countSeen(tally, `${task}: ${ids.length === whole.size ? "before" : "after"}`);
     if (task === "fork")
       for (const each of ids) {
         if (!whole.has(each)) whole.set(each, whole.get(id) ?? "");

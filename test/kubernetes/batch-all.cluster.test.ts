@@ -14,7 +14,6 @@ import { skewedClock } from "../fixtures/skewed-clock.ts";
 import {
   again,
   drained,
-  heard,
   indexOf,
   isBox,
   loopsIn,
@@ -23,6 +22,7 @@ import {
   starve,
   tooOld,
   type UnderWay,
+  untilPrinted,
 } from "./batch-faults.ts";
 import {
   type BatchPlace,
@@ -173,12 +173,12 @@ async function awayForAMinute(place: BatchPlace, watching: readonly Started[]): 
   await halfThere(LAST, place);
   await cluster.kill("api");
   try {
-    for (const each of watching) await heard(each, /the cluster does not answer/);
+    for (const each of watching) await untilPrinted(each, /the cluster does not answer/);
     await sleep(60_000);
   } finally {
     await cluster.start("api");
   }
-  for (const each of watching) await heard(each, /the cluster answers again/);
+  for (const each of watching) await untilPrinted(each, /the cluster answers again/);
   await tooOld(place, metadata.resourceVersion);
 }
 

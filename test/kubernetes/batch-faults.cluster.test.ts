@@ -6,7 +6,6 @@ import { type KubeObject, look } from "./cluster-api.ts";
 import { attached, type Cluster } from "./cluster.ts";
 import {
   drained,
-  heard,
   indexOf,
   nothingLeft,
   phase,
@@ -14,6 +13,7 @@ import {
   starve,
   tooOld,
   underWay,
+  untilPrinted,
 } from "./batch-faults.ts";
 import { batchPlace, type Started, tasksOf, type Team, teamOn } from "./batch-place.ts";
 
@@ -156,7 +156,7 @@ test("a node that is drained is no try of a row, though none is left", { skip },
   const tasks = await tasksOf(await team(), place, [SLOW]);
   const started = place.start(tasks, "--out", place.place.at("out"), "--retries", "0");
   const { loop, box } = await underWay(place);
-  await drained(place, [loop, box], () => heard(started, /no node has room: /));
+  await drained(place, [loop, box], () => untilPrinted(started, /no node has room: /));
   const { rows } = await allDone(started);
   assert.equal(rows[0]?.attempts, 0);
 });
@@ -186,7 +186,7 @@ test("a quota that has no room is told, and the batch goes on when it has", { sk
   await api.until(`${quotas}/q`, ({ body }) => look(body, "status", "hard", "pods") === "0");
   const tasks = await tasksOf(await team(), place, ["echo two >> notes.txt"]);
   const started = place.start(tasks, "--out", place.place.at("out"));
-  await heard(started, /a quota of the namespace has no room: .*exceeded quota: q/);
+  await untilPrinted(started, /a quota of the namespace has no room: .*exceeded quota: q/);
   // Room for the loop, and not for its box: which waits for it.
   await api.must("PATCH", `${quotas}/q`, { spec: { hard: { pods: "1" } } });
   await pods(place, (now) => now.some((pod) => indexOf(pod) === "0" && phase(pod) === "Running"));
@@ -200,7 +200,7 @@ test("an image that is not to be had is told; Ctrl-C ends the watching alone", {
   await using place = await batchPlace(await team(), replies, settings);
   const tasks = await tasksOf(await team(), place, ["true"]);
   const started = place.start(tasks, "--out", place.place.at("out"));
-  await heard(started, /an image is not to be had: /);
+  await untilPrinted(started, /an image is not to be had: /);
   started.child.kill("SIGINT");
   assert.equal((await started.ended).code, 130);
   assert.match(started.said.stderr, /the batch goes on in the cluster/);
@@ -218,12 +218,12 @@ test(
     const { metadata } = await api.must("GET", place.space.pods);
     await cluster.kill("api");
     try {
-      await heard(started, /the cluster does not answer/);
+      await untilPrinted(started, /the cluster does not answer/);
       await sleep(60_000);
     } finally {
       await cluster.start("api");
     }
-    await heard(started, /the cluster answers again/);
+    await untilPrinted(started, /the cluster answers again/);
     await tooOld(place, metadata.resourceVersion);
     await allDone(started);
   },

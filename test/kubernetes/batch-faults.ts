@@ -55,7 +55,7 @@ export async function underWay(place: BatchPlace): Promise<UnderWay> {
   return first ?? assert.fail("no loop is under way");
 }
 
-export async function heard(started: Started, words: RegExp): Promise<void> {
+export async function untilPrinted(started: Started, words: RegExp): Promise<void> {
   const patience = AbortSignal.timeout(PATIENCE_MS);
   while (!words.test(started.said.stderr)) {
     assert.ok(!patience.aborted && started.child.exitCode === null, started.said.stderr);

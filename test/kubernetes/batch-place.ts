@@ -61,7 +61,7 @@ export interface Started {
 
 const RIGHTS = { "dev.harness.part": "rights" };
 
-interface Beside {
+interface PlaceExtras {
   /** Further secret variables of the loops, besides the model's address. */
   readonly secret?: Readonly<Record<string, string>>;
   /** Labels of the namespace. */
@@ -73,7 +73,7 @@ export async function batchPlace(
   team: Team,
   replies: Replies,
   settings: object = {},
-  { secret = {}, labels = {} }: Beside = {},
+  { secret = {}, labels = {} }: PlaceExtras = {},
 ): Promise<BatchPlace> {
   const { cluster } = team;
   const { api } = cluster;
@@ -111,7 +111,7 @@ export async function batchPlace(
   await mkdir(place.at("work"));
   const start = starter(place, cluster);
   const on = `kubernetes:/${space.name}`;
-  await rights(
+  await applyRights(
     api,
     await start({}, "batch", await place.write("any.jsonl", anyRow), "--on", on, "--print-manifests").ended,
   );
@@ -137,7 +137,7 @@ const anyRow = `${JSON.stringify({ repo: "https://git.example/owner/r", prompt: 
 /**
  * Applies the rights as `kubectl apply -l dev.harness.part=rights` does, those of a pool, and the policy of the loops.
  */
-async function rights(api: ClusterApi, { code, stdout, stderr }: Ran): Promise<void> {
+async function applyRights(api: ClusterApi, { code, stdout, stderr }: Ran): Promise<void> {
   if (code !== 0) throw new Error(`no manifests: ${stderr}`);
   const paths: Readonly<Record<string, string>> = {
     ServiceAccount: "api/v1",

@@ -26,12 +26,12 @@ export function look(object: unknown, ...keys: readonly (string | number)[]): un
   );
 }
 
-export interface Said {
+export interface ApiAnswer {
   readonly status: number;
   readonly body: KubeObject;
 }
 
-interface Told {
+interface WatchEvent {
   readonly type: string;
   readonly object: KubeObject;
 }
@@ -76,7 +76,7 @@ export class ClusterApi {
   }
 
   /** Returns any answer, including refusals. */
-  async ask(method: string, path: string, body?: unknown): Promise<Said> {
+  async ask(method: string, path: string, body?: unknown): Promise<ApiAnswer> {
     const answer = await this.#open(method, path, body, AbortSignal.timeout(30_000));
     const chunks: Buffer[] = [];
     for await (const chunk of answer) chunks.push(chunk as Buffer);
@@ -99,18 +99,18 @@ export class ClusterApi {
   }
 
   /** Lines of a watch until it ends or is cut. */
-  async *watch(path: string, signal: AbortSignal): AsyncGenerator<Told> {
+  async *watch(path: string, signal: AbortSignal): AsyncGenerator<WatchEvent> {
     const answer = await this.#open("GET", path, undefined, signal);
     let rest = "";
     for await (const chunk of answer.setEncoding("utf8") as AsyncIterable<string>) {
       const lines = (rest + chunk).split("\n");
       rest = lines.pop() ?? "";
-      for (const line of lines) yield JSON.parse(line) as Told;
+      for (const line of lines) yield JSON.parse(line) as WatchEvent;
     }
   }
 
   /** Asks until `found` returns true, within the time limit; a failure shows the last answer. */
-  async until(path: string, found: (said: Said) => boolean, patienceMs = 60_000): Promise<KubeObject> {
+  async until(path: string, found: (said: ApiAnswer) => boolean, patienceMs = 60_000): Promise<KubeObject> {
     const patience = AbortSignal.timeout(patienceMs);
     for (;;) {
       const said = await this.ask("GET", path).catch((thrown: Error) => thrown);

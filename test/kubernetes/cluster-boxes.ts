@@ -14,7 +14,7 @@ export interface BoxPlace extends PodPlace {
 /** Labels of a namespace that accepts only pods of the standard `restricted`, if the cluster has such an admission. */
 const RESTRICTED = { "pod-security.kubernetes.io/enforce": "restricted" };
 
-interface Wanted {
+interface BoxPlaceOptions {
   readonly files?: Readonly<Record<string, string>>;
   /** Rights of the user who opens boxes; an administrator by default. */
   readonly rules?: Rules;
@@ -24,7 +24,7 @@ interface Wanted {
 /** A folder `project`, and a namespace of a real cluster whose pods are boxes over it. */
 export async function boxPlace(
   cluster: Cluster,
-  { files = { "a.txt": "one\n" }, rules, labels = RESTRICTED }: Wanted = {},
+  { files = { "a.txt": "one\n" }, rules, labels = RESTRICTED }: BoxPlaceOptions = {},
 ): Promise<BoxPlace> {
   const { api, image } = cluster;
   const space = await ownSpace(api, labels);

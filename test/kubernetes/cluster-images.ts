@@ -25,7 +25,7 @@ async function dockerOf({ folder }: Plan): Promise<Engine> {
 }
 
 /** Loads an archive, as written by `docker save`, into the cluster's container engine. */
-async function given(plan: Plan, archive: Readable): Promise<void> {
+async function loadArchive(plan: Plan, archive: Readable): Promise<void> {
   if (plan.release === "1.20") {
     const loading = await (await dockerOf(plan)).api.loadImage(archive);
     await once(loading.resume(), "end");
@@ -42,7 +42,7 @@ async function given(plan: Plan, archive: Readable): Promise<void> {
 }
 
 export async function loadInto(plan: Plan, reference: string): Promise<void> {
-  await given(plan, (await engine.api.getImage(reference).get()) as Readable);
+  await loadArchive(plan, (await engine.api.getImage(reference).get()) as Readable);
 }
 
 /** Loads the program that holds a pod's namespaces, as an image. */
@@ -65,7 +65,7 @@ async function loadPause(plan: Plan): Promise<void> {
   const manifest = [{ Config: "config.json", RepoTags: [PAUSE_IMAGE], Layers: ["layer.tar"] }];
   await writeFile(at("manifest.json"), JSON.stringify(manifest));
   await run("tar", ["-C", place, "-cf", at("image.tar"), "manifest.json", "config.json", "layer.tar"]);
-  await given(plan, createReadStream(at("image.tar")));
+  await loadArchive(plan, createReadStream(at("image.tar")));
   await rm(place, { recursive: true });
 }
 

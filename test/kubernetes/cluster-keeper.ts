@@ -174,7 +174,7 @@ async function bringUp(keeper: Keeper, plan: Plan): Promise<ClusterApi> {
 const isPart = (name: string | null): name is Part => PARTS.some((part) => part === name);
 
 /** Orders from tests: which part to stop or start, how the gate shall fail, which port to forward. */
-async function obey(keeper: Keeper, { method, url = "" }: IncomingMessage): Promise<unknown> {
+async function handleOrder(keeper: Keeper, { method, url = "" }: IncomingMessage): Promise<unknown> {
   const { pathname, searchParams } = new URL(url, "http://keeper");
   const part = searchParams.get("part");
   if (method === "GET") return { alive: keeper.alive() };
@@ -198,7 +198,7 @@ if (process.argv[3] !== "stays") process.stdin.once("end", () => end("its owner 
 
 async function answered(asked: IncomingMessage, answer: ServerResponse): Promise<void> {
   try {
-    answer.end(JSON.stringify(await obey(keeper, asked)));
+    answer.end(JSON.stringify(await handleOrder(keeper, asked)));
     if (asked.url === "/down") end("an order");
   } catch (thrown) {
     answer.statusCode = 500;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { KubeObject } from "./cluster-api.ts";
-import { filterText, type Seen, selects } from "./cluster-policies.ts";
+import { type ClusterState, filterText, selects } from "./cluster-policies.ts";
 
 const pod = (name: string, address: string, labels: Record<string, string>, namespace = "a"): KubeObject => ({
   metadata: { name, namespace, labels },
@@ -17,7 +17,7 @@ const PODS = [
   pod("far", "10.215.0.4", { role: "proxy" }, "b"),
 ];
 
-function rules(wanted: Partial<Seen>): readonly string[] {
+function rules(wanted: Partial<ClusterState>): readonly string[] {
   const namespaces = [{ metadata: { name: "a" } }, { metadata: { name: "b", labels: { team: "far" } } }];
   const text = filterText({ pods: PODS, policies: [], namespaces, ...wanted });
   return text.split("\n").filter((line) => line.startsWith("-A"));

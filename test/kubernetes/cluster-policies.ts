@@ -11,7 +11,7 @@ import { PODS } from "./cluster-places.ts";
 
 type Rules = readonly string[];
 
-export interface Seen {
+export interface ClusterState {
   readonly pods: readonly KubeObject[];
   readonly policies: readonly KubeObject[];
   readonly namespaces: readonly KubeObject[];
@@ -50,7 +50,11 @@ interface Peer {
   readonly pod?: KubeObject;
 }
 
-function peersOf(wanted: readonly unknown[] | undefined, policy: KubeObject, seen: Seen): readonly Peer[] {
+function peersOf(
+  wanted: readonly unknown[] | undefined,
+  policy: KubeObject,
+  seen: ClusterState,
+): readonly Peer[] {
   if (wanted === undefined || wanted.length === 0) return [{ match: "0.0.0.0/0", except: [] }];
   return wanted.flatMap((one): readonly Peer[] => {
     const block = look(one, "ipBlock");
@@ -91,7 +95,7 @@ function portMatches(ports: unknown, at: KubeObject | undefined): readonly strin
 function isolation(
   pod: KubeObject,
   direction: "Egress" | "Ingress",
-  seen: Seen,
+  seen: ClusterState,
   blocks: string[],
 ): Rules | undefined {
   const about = seen.policies.filter(
@@ -125,7 +129,7 @@ function isolation(
 }
 
 /** The complete filter, in the format of `iptables-restore --noflush`. */
-export function filterText(all: Seen): string {
+export function filterText(all: ClusterState): string {
   const withAddress = all.pods.filter(
     (pod) => addressOf(pod) !== undefined && !isOver(pod) && look(pod, "spec", "hostNetwork") !== true,
   );

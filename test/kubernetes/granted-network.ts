@@ -48,7 +48,7 @@ const answer: RequestListener = (request, response) => {
   else if (url !== "/held") response.end(`you are ${request.headers.authorization ?? "nobody"}, ${url}\n`);
 };
 
-export interface Opened extends AsyncDisposable {
+export interface OpenedNetwork extends AsyncDisposable {
   readonly place: PodPlace;
   readonly server: HttpsStub;
   readonly heard: Connection[];
@@ -60,7 +60,7 @@ export async function openedAt(
   { newPlace }: Pick<Networked, "newPlace">,
   more: Partial<NetworkRequest> = {},
   kind: "none" | "enforced" = "none",
-): Promise<Opened> {
+): Promise<OpenedNetwork> {
   const server = await httpsStub([HOST], answer);
   const place = await newPlace(kind);
   const heard: Connection[] = [];
@@ -82,12 +82,12 @@ export async function openedAt(
   return { place, server, heard, folder, wanted: { network }, [Symbol.asyncDispose]: close };
 }
 
-interface Ran {
+interface LineResult {
   readonly out: string;
   readonly result: ExecResult;
 }
 
-export async function sh(box: OwnedBox, line: string, timeoutMs = 60_000): Promise<Ran> {
+export async function sh(box: OwnedBox, line: string, timeoutMs = 60_000): Promise<LineResult> {
   const request = { words: ["bash", "-c", line], timeoutMs, keep: { head: 2 ** 16, tail: 0 } };
   const result = await box.exec(request, AbortSignal.timeout(90_000));
   return { out: Buffer.concat([result.stdout.head, result.stderr.head]).toString("utf8"), result };

@@ -13,13 +13,13 @@ const HARNESS = path.join(import.meta.dirname, "..", "..", "bin", "harness");
 const SETUP_MS = 1_200_000;
 const TESTS_MS = 300_000;
 
-interface Ran {
+interface ProgramResult {
   readonly ok: boolean;
   readonly seconds: number;
   readonly said: string;
 }
 
-function run(program: string, words: readonly string[], cwd: string, timeout: number): Ran {
+function run(program: string, words: readonly string[], cwd: string, timeout: number): ProgramResult {
   const env = {
     ...process.env,
     XDG_STATE_HOME: path.join(top, "state"),
@@ -30,7 +30,7 @@ function run(program: string, words: readonly string[], cwd: string, timeout: nu
   return { ok: status === 0, seconds: (performance.now() - began) / 1000, said: `${stdout}\n${stderr}` };
 }
 
-function made(project: SmallProject): string {
+function makeProject(project: SmallProject): string {
   const folder = path.join(top, project.name.replaceAll(" ", "-"));
   for (const [name, text] of Object.entries(project.files)) {
     mkdirSync(path.join(folder, path.dirname(name)), { recursive: true });
@@ -47,7 +47,10 @@ function made(project: SmallProject): string {
 }
 
 /** Runs in a copy: files that a tool creates beside the sources must not reach the box. */
-function onHost({ host, tests: [program = "", ...words] }: SmallProject, folder: string): Ran | undefined {
+function onHost(
+  { host, tests: [program = "", ...words] }: SmallProject,
+  folder: string,
+): ProgramResult | undefined {
   if (host === null || spawnSync(host, ["--version"]).error !== undefined) return undefined;
   const copy = `${folder}-host`;
   cpSync(folder, copy, { recursive: true });
@@ -74,11 +77,11 @@ function sizeOf(folder: string): string {
     .join(" | ");
 }
 
-const shown = (ran: Ran | undefined): string =>
+const shown = (ran: ProgramResult | undefined): string =>
   ran === undefined ? "–" : `${ran.ok ? "pass" : "FAIL"}, ${ran.seconds.toFixed(1)} s`;
 
 function tried(project: SmallProject): boolean {
-  const folder = made(project);
+  const folder = makeProject(project);
   const built = run(HARNESS, ["env", "build", "--quiet"], folder, SETUP_MS);
   const size = built.ok ? sizeOf(folder) : "– | –";
   const words = ["sandbox", "exec", "--quiet", "--", ...project.tests];

@@ -1,4 +1,12 @@
-import { type Asked, type Body, MODEL, Refusal, type Route, type Said, type Served } from "./served.ts";
+import {
+  type Body,
+  MODEL,
+  Refusal,
+  type ReplyPiece,
+  type ReplyRequest,
+  type Route,
+  type Served,
+} from "./served.ts";
 import type { Counts } from "./llama-engine.ts";
 
 /** The part of Ollama's API that a client uses for one model and for replies. */
@@ -78,7 +86,7 @@ async function wholeReply(served: Served, first: Line, rest: AsyncIterable<Line>
 
 const head = (): object => ({ model: MODEL, created_at: new Date().toISOString() });
 
-async function* linesOf(said: AsyncIterable<Said>, sinceNs: () => number): AsyncGenerator<Line> {
+async function* linesOf(said: AsyncIterable<ReplyPiece>, sinceNs: () => number): AsyncGenerator<Line> {
   let calls = 0;
   for await (const piece of said) {
     if (piece.type === "text") yield { ...head(), message: message({ content: piece.text }), done: false };
@@ -107,7 +115,7 @@ const countsOf = ({ prompt, written, loadMs, readMs, writeMs }: Counts): object 
   eval_duration: writeMs * NS_PER_MS,
 });
 
-function askedIn(body: Body): Asked {
+function askedIn(body: Body): ReplyRequest {
   const options = (body["options"] ?? {}) as Body;
   const most = Number(options["num_predict"] ?? -1);
   return {

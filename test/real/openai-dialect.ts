@@ -1,4 +1,4 @@
-import { type Asked, type Body, MODEL, type Route, type Said, type Served } from "./served.ts";
+import { type Body, MODEL, type ReplyPiece, type ReplyRequest, type Route, type Served } from "./served.ts";
 import type { FoundCall } from "./tagged-calls.ts";
 
 /**
@@ -24,10 +24,10 @@ async function complete(body: Body, served: Served): Promise<void> {
     const said = served.reply(askedIn(body));
     const first = await said.next();
     if (served.signal.aborted || first.done === true) return;
-    if (body["stream"] !== true) return whole(served, first.value, said);
+    if (body["stream"] !== true) return wholeReply(served, first.value, said);
     served.response.writeHead(200, { "content-type": "text/event-stream" });
     const chunks = new Chunks();
-    const send = (piece: Said): void => {
+    const send = (piece: ReplyPiece): void => {
       for (const chunk of chunks.of(piece)) served.response.write(`data: ${JSON.stringify(chunk)}\n\n`);
     };
     send(first.value);
@@ -40,7 +40,7 @@ async function complete(body: Body, served: Served): Promise<void> {
 class Chunks {
   #calls = 0;
 
-  *of(piece: Said): Generator<object> {
+  *of(piece: ReplyPiece): Generator<object> {
     if (piece.type === "text") yield chunk({ delta: { content: piece.text } });
     else if (piece.type === "call") {
       yield chunk({ delta: { tool_calls: [callOf(piece.call, this.#calls)] } });
@@ -74,7 +74,7 @@ const callOf = ({ name, args }: FoundCall, index: number): object => ({
   function: { name, arguments: JSON.stringify(args) },
 });
 
-async function whole(served: Served, first: Said, rest: AsyncIterable<Said>): Promise<void> {
+async function wholeReply(served: Served, first: ReplyPiece, rest: AsyncIterable<ReplyPiece>): Promise<void> {
   const pieces = [first];
   for await (const piece of rest) pieces.push(piece);
   const last = pieces.at(-1);
@@ -92,7 +92,7 @@ async function whole(served: Served, first: Said, rest: AsyncIterable<Said>): Pr
 const list = (value: unknown): readonly object[] =>
   Array.isArray(value) ? (value as readonly object[]) : [];
 
-function askedIn(body: Body): Asked {
+function askedIn(body: Body): ReplyRequest {
   const most = body["max_completion_tokens"] ?? body["max_tokens"];
   return {
     messages: list(body["messages"]).map(asTemplate),

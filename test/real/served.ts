@@ -11,12 +11,12 @@ export const MODEL = "gguf:test";
 export type Body = Readonly<Record<string, unknown>>;
 
 /** The parameters of a request, in either dialect. */
-export interface Asked extends Omit<EngineRequest, "grammar"> {
+export interface ReplyRequest extends Omit<EngineRequest, "grammar"> {
   /** A schema, `"json"` for any object, undefined for free text. */
   readonly format: unknown;
 }
 
-export type Said = Piece | { readonly type: "call"; readonly call: FoundCall };
+export type ReplyPiece = Piece | { readonly type: "call"; readonly call: FoundCall };
 
 export type Route = (body: Body, served: Served) => Promise<void>;
 
@@ -53,7 +53,7 @@ export class Served {
   }
 
   /** The reply, with calls extracted from their tags if tools were offered. */
-  async *reply(asked: Asked): AsyncGenerator<Said> {
+  async *reply(asked: ReplyRequest): AsyncGenerator<ReplyPiece> {
     const reader = asked.tools.length > 0 && this.engine.callsInTags ? new TaggedCalls() : null;
     for await (const piece of this.engine.reply({ ...asked, grammar: heldTo(asked.format) }, this.signal)) {
       if (reader === null) yield piece;

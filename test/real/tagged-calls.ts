@@ -5,7 +5,7 @@ export interface FoundCall {
   readonly args: Readonly<Record<string, unknown>>;
 }
 
-type Found =
+type TextOrCall =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "call"; readonly call: FoundCall };
 
@@ -17,14 +17,14 @@ export class TaggedCalls {
   /** Whitespace after a call belongs to its tag. */
   #behindCall = false;
 
-  *read(text: string): Generator<Found> {
+  *read(text: string): Generator<TextOrCall> {
     this.#held += text;
     for (;;) {
       if (this.#behindCall) this.#held = this.#held.trimStart();
       if (this.#held === "") return;
       this.#behindCall = false;
       const open = this.#held.indexOf(OPEN);
-      const free = open === -1 ? this.#held.length - begun(this.#held) : open;
+      const free = open === -1 ? this.#held.length - tagStartLength(this.#held) : open;
       if (free > 0) yield { type: "text", text: this.#held.slice(0, free) };
       this.#held = this.#held.slice(free);
       const close = this.#held.indexOf(CLOSE);
@@ -36,20 +36,20 @@ export class TaggedCalls {
   }
 
   /** Text that is still buffered is no call. */
-  *end(): Generator<Found> {
+  *end(): Generator<TextOrCall> {
     if (this.#held !== "") yield { type: "text", text: this.#held };
     this.#held = "";
   }
 }
 
 /** How many characters at the end may be the beginning of a tag. */
-function begun(text: string): number {
+function tagStartLength(text: string): number {
   for (let length = OPEN.length - 1; length > 0; length -= 1)
     if (text.endsWith(OPEN.slice(0, length))) return length;
   return 0;
 }
 
-function* foundIn(tagged: string): Generator<Found> {
+function* foundIn(tagged: string): Generator<TextOrCall> {
   const inside = tagged.slice(OPEN.length, -CLOSE.length).trim();
   const calls = inside.split("\n").map(callIn);
   const found = calls.filter((call) => call !== undefined);

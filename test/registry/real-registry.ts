@@ -135,7 +135,7 @@ async function tokenServer(place: Scratch): Promise<AsyncDisposable & { readonly
   };
   const server = createServer((request, response) => {
     const answer = async (): Promise<void> => {
-      const scopes = await granted(request);
+      const scopes = await grantedScopes(request);
       const token = scopes === undefined ? undefined : signed(USER, scopes);
       const told = token === undefined ? {} : { token, access_token: token, expires_in: 300 };
       response.writeHead(token === undefined ? 401 : 200, { "content-type": "application/json" });
@@ -158,7 +158,7 @@ const scopesIn = (fields: URLSearchParams): readonly string[] =>
   fields.getAll("scope").flatMap((scope) => scope.split(" "));
 
 /** The requested scopes; undefined for an unknown client. */
-async function granted(request: IncomingMessage): Promise<readonly string[] | undefined> {
+async function grantedScopes(request: IncomingMessage): Promise<readonly string[] | undefined> {
   if (request.method === "POST") {
     const fields = new URLSearchParams(await text(request));
     const known = fields.get("refresh_token") === REFRESH || fields.get("password") === PASSWORD;

@@ -105,7 +105,7 @@ export async function realServer({ tls = false, disk }: RealOptions = {}): Promi
         Version: "2012-10-17",
         Statement: [{ Effect: "Allow", Action: actions, Resource: ["arn:aws:s3:::*"] }],
       };
-      const xml = await lent(new URL(`${scheme}://127.0.0.1:${port}/`), ca, policy);
+      const xml = await lentKeys(new URL(`${scheme}://127.0.0.1:${port}/`), ca, policy);
       const of = (name: string): string => new RegExp(`<${name}>([^<]+)</${name}>`).exec(xml)?.[1] ?? "";
       return {
         ...env,
@@ -165,7 +165,7 @@ const hash = (text: string): string => createHash("sha256").update(text).digest(
 const hmac = (key: string | Buffer, text: string): Buffer => createHmac("sha256", key).update(text).digest();
 
 /** The service that lends keys has another name in the signature. */
-async function lent(url: URL, ca: string | undefined, policy: object): Promise<string> {
+async function lentKeys(url: URL, ca: string | undefined, policy: object): Promise<string> {
   const body = new URLSearchParams({
     Action: "AssumeRole",
     Version: "2011-06-15",

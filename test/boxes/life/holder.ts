@@ -8,28 +8,28 @@ import { createInterface } from "node:readline";
 import { lockWorkspace } from "../../../src/boxes/life/workspace-lock.ts";
 import { HarnessError } from "../../../src/core/errors.ts";
 
-interface Wanted {
+interface LockRequest {
   readonly path: string;
   readonly write: boolean;
   readonly stateDir: string;
 }
 
 interface Request {
-  readonly lock?: Wanted;
+  readonly lock?: LockRequest;
   readonly release?: boolean;
-  readonly loop?: Wanted;
+  readonly loop?: LockRequest;
   /** Created while the lock is held; if it exists already, two processes are inside. */
   readonly inside?: string;
 }
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
-async function take(wanted: Wanted): Promise<AsyncDisposable> {
+async function take(wanted: LockRequest): Promise<AsyncDisposable> {
   const { dev, ino } = await stat(wanted.path);
   return await lockWorkspace({ ...wanted, dev, ino });
 }
 
-async function loop(wanted: Wanted, inside: string): Promise<never> {
+async function loop(wanted: LockRequest, inside: string): Promise<never> {
   say("looping");
   for (;;)
     try {

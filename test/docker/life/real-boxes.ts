@@ -3,14 +3,14 @@ import { boxLabels, type Owner, UID_LABEL } from "../../../src/boxes/box-labels.
 import { engine } from "../../fixtures/engine-api.ts";
 import { image } from "../../fixtures/engine.ts";
 
-interface Wanted {
+interface BoxSpec {
   readonly uid: number;
   readonly owner: Owner;
   readonly session?: string;
   readonly workspace?: string;
 }
 
-const labelsFor = ({ uid, owner, session = "s", workspace = "/repo" }: Wanted): Record<string, string> => ({
+const labelsFor = ({ uid, owner, session = "s", workspace = "/repo" }: BoxSpec): Record<string, string> => ({
   ...boxLabels({
     uid,
     owner,
@@ -23,7 +23,7 @@ const labelsFor = ({ uid, owner, session = "s", workspace = "/repo" }: Wanted): 
 });
 
 /** Creates a cheap container with a box's labels; returns its id. */
-export async function realBox(wanted: Wanted, labels = labelsFor(wanted)): Promise<string> {
+export async function realBox(wanted: BoxSpec, labels = labelsFor(wanted)): Promise<string> {
   const container = await engine.api.createContainer({
     Image: image,
     Cmd: ["sleep", "600"],
@@ -34,7 +34,7 @@ export async function realBox(wanted: Wanted, labels = labelsFor(wanted)): Promi
   return container.id;
 }
 
-export async function realVolume(wanted: Wanted): Promise<string> {
+export async function realVolume(wanted: BoxSpec): Promise<string> {
   const Name = `harness-test-${randomUUID()}`;
   await engine.api.createVolume({ Name, Labels: labelsFor(wanted) });
   return Name;

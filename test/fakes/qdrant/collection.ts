@@ -1,4 +1,4 @@
-import { keysOf, type Kept, passes, type PointFilter, type SparseVector } from "./filters.ts";
+import { keysOf, type StoredPoint, passes, type PointFilter, type SparseVector } from "./filters.ts";
 import { Refusal } from "./refusal.ts";
 import { normalised, type PointQuery, search, type Searched } from "./search.ts";
 
@@ -33,8 +33,8 @@ export class Collection implements Searched {
   readonly sparse: ReadonlyMap<string, { readonly idf: boolean }>;
   readonly indexes = new Map<string, unknown>();
   status = "green";
-  readonly #points = new Map<string, Kept>();
-  #sorted: readonly Kept[] | null = null;
+  readonly #points = new Map<string, StoredPoint>();
+  #sorted: readonly StoredPoint[] | null = null;
 
   constructor(shape: CollectionShape) {
     this.shape = shape;
@@ -48,13 +48,13 @@ export class Collection implements Searched {
   }
 
   /** Points in the order of their ids. */
-  get points(): readonly Kept[] {
+  get points(): readonly StoredPoint[] {
     this.#sorted ??= [...this.#points.values()].toSorted((one, other) => (one.id < other.id ? -1 : 1));
     return this.#sorted;
   }
 
   /** Filters as in strict mode, which is the default in Qdrant's cloud: only by indexed fields. */
-  where(filter: PointFilter | null | undefined): readonly Kept[] {
+  where(filter: PointFilter | null | undefined): readonly StoredPoint[] {
     for (const [key, type] of keysOf(filter))
       if ((this.indexes.get(key) as { readonly type?: string } | undefined)?.type !== type)
         throw new Refusal(
@@ -64,7 +64,7 @@ export class Collection implements Searched {
     return this.points.filter((point) => passes(point, filter));
   }
 
-  byIds(ids: readonly string[]): readonly Kept[] {
+  byIds(ids: readonly string[]): readonly StoredPoint[] {
     return ids.flatMap((id) => this.#points.get(id) ?? []);
   }
 
@@ -142,7 +142,7 @@ export class Collection implements Searched {
 }
 
 /** The requested fields of a point. */
-export function shown(point: Kept, { with_payload, with_vector }: Selection): object {
+export function shown(point: StoredPoint, { with_payload, with_vector }: Selection): object {
   const vectors = Object.fromEntries(
     Array.from(point.vectors, ([name, vector]) => [
       name,

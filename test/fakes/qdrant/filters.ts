@@ -1,6 +1,6 @@
 /** Applies filters as Qdrant documents them. An unknown condition is an error, never a match. */
 
-export interface Kept {
+export interface StoredPoint {
   readonly id: string;
   payload: Readonly<Record<string, unknown>>;
   /** Named vectors; dense ones as stored. */
@@ -23,7 +23,7 @@ export interface PointFilter {
 
 class UnknownCondition extends Error {}
 
-export function passes(point: Kept, filter: PointFilter | null | undefined): boolean {
+export function passes(point: StoredPoint, filter: PointFilter | null | undefined): boolean {
   if (filter === null || filter === undefined) return true;
   const { must, must_not, should, ...others } = filter;
   if (Object.keys(others).length > 0) throw new UnknownCondition(Object.keys(others).join(", "));
@@ -54,7 +54,7 @@ const listOf = (several: Several): readonly Condition[] =>
       ? (several as readonly Condition[])
       : [several as Condition];
 
-function holds(point: Kept, condition: Condition): boolean {
+function holds(point: StoredPoint, condition: Condition): boolean {
   const { has_id, has_vector, key, match, range } = condition;
   if (Array.isArray(has_id)) return has_id.includes(point.id);
   if (typeof has_vector === "string") return point.vectors.has(has_vector);

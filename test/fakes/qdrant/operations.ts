@@ -19,7 +19,7 @@ const DONE = { operation_id: 1, status: "completed" };
 /** Delay of a change that the client does not wait for, as on a server. */
 const LATER_MS = 20;
 
-function found({ match }: Call, collections: Collections): Collection {
+function collectionAt({ match }: Call, collections: Collections): Collection {
   const collection = collections.get(match.collection);
   if (collection === undefined)
     throw new Refusal(404, `Not found: Collection \`${match.collection}\` doesn't exist!`);
@@ -41,7 +41,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     collections: [...collections.keys()].toSorted().map((name) => ({ name })),
   }),
 
-  get_collection: (call, collections) => infoOf(found(call, collections)),
+  get_collection: (call, collections) => infoOf(collectionAt(call, collections)),
 
   create_collection(call, collections) {
     const { collection } = call.match;
@@ -54,40 +54,40 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   delete_collection: ({ match }, collections) => collections.delete(match.collection),
 
   create_field_index(call, collections) {
-    const collection = found(call, collections);
+    const collection = collectionAt(call, collections);
     const { field_name, field_schema } = call.body as { field_name: string; field_schema: unknown };
     return change(call, () => void collection.indexes.set(field_name, field_schema));
   },
 
   upsert_points(call, collections) {
-    const collection = found(call, collections);
+    const collection = collectionAt(call, collections);
     const { points } = call.body as { points: Parameters<Collection["upsert"]>[0] };
     return change(call, () => collection.upsert(points));
   },
 
   get_points(call, collections) {
     const { ids, ...selection } = call.body as { ids: readonly string[] } & Selection;
-    return found(call, collections)
+    return collectionAt(call, collections)
       .byIds(ids)
       .map((point) => shown(point, selection));
   },
 
   delete_points(call, collections) {
-    const collection = found(call, collections);
+    const collection = collectionAt(call, collections);
     const { points, filter } = call.body as { points?: readonly string[]; filter?: PointFilter };
     const ids = points ?? collection.where(filter).map(({ id }) => id);
     return change(call, () => collection.remove(ids));
   },
 
   update_vectors(call, collections) {
-    const collection = found(call, collections);
+    const collection = collectionAt(call, collections);
     const { points } = call.body as { points: Parameters<Collection["updateVectors"]>[0] };
     return change(call, () => collection.updateVectors(points));
   },
 
   scroll_points(call, collections) {
     const { filter, limit, offset, ...selection } = call.body as ScrollBody;
-    const all = found(call, collections).where(filter);
+    const all = collectionAt(call, collections).where(filter);
     const from = offset === null || offset === undefined ? 0 : all.findIndex(({ id }) => id >= offset);
     const rest = from < 0 ? [] : all.slice(from);
     const page = rest.slice(0, limit ?? 10);
@@ -99,17 +99,17 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
 
   count_points(call, collections) {
     const { filter } = call.body as { filter?: PointFilter };
-    return { count: found(call, collections).where(filter).length };
+    return { count: collectionAt(call, collections).where(filter).length };
   },
 
   facet(call, collections) {
     const { key, filter, limit } = call.body as { key: string; filter?: PointFilter; limit?: number };
-    return { hits: found(call, collections).facet(key, filter, limit ?? 10) };
+    return { hits: collectionAt(call, collections).facet(key, filter, limit ?? 10) };
   },
 
   query_batch_points(call, collections) {
     const { searches } = call.body as { searches: readonly (PointQuery & Selection)[] };
-    const collection = found(call, collections);
+    const collection = collectionAt(call, collections);
     return searches.map((asked) => ({ points: collection.query(asked) }));
   },
 };

@@ -1,5 +1,5 @@
 import { dot } from "../../fixtures/vectors.ts";
-import type { Kept, PointFilter } from "./filters.ts";
+import type { PointFilter, StoredPoint } from "./filters.ts";
 import { Refusal } from "./refusal.ts";
 
 /** The part of the query API that the store uses: nearest by a dense vector. */
@@ -14,13 +14,13 @@ export interface PointQuery {
 }
 
 export interface Searched {
-  readonly where: (filter: PointFilter | null | undefined) => readonly Kept[];
+  readonly where: (filter: PointFilter | null | undefined) => readonly StoredPoint[];
   /** The length of each named dense vector. */
   readonly dense: ReadonlyMap<string, number>;
 }
 
 export interface Scored {
-  readonly point: Kept;
+  readonly point: StoredPoint;
   readonly score: number;
 }
 
@@ -51,7 +51,7 @@ interface Dense {
 function byDense(
   collection: Searched,
   { query: values, using }: Dense,
-  points: readonly Kept[],
+  points: readonly StoredPoint[],
 ): readonly Scored[] {
   const size = collection.dense.get(using);
   if (size === undefined) throw new Refusal(400, `Wrong input: Not existing vector name error: ${using}`);

@@ -1,4 +1,4 @@
-interface Wanted {
+interface ExpectedRefusal {
   readonly kind: string;
   readonly passing?: true;
   readonly refusesTools?: true;
@@ -6,7 +6,7 @@ interface Wanted {
 }
 
 /** Bodies as servers really write them. */
-export const BODIES: readonly (readonly [string, number, unknown, Wanted])[] = [
+export const BODIES: readonly (readonly [string, number, unknown, ExpectedRefusal])[] = [
   [
     "OpenAI: a wrong key",
     401,

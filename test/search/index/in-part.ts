@@ -24,7 +24,7 @@ export const FILES = {
 export const later = (t: TestContext): void =>
   t.mock.timers.enable({ apis: ["Date"], now: Date.now() + 3_600_000 });
 
-export interface Told extends Updated {
+export interface PartialUpdate extends Updated {
   /** Listed folders, each alone or with everything below; the whole workspace is a dot with everything below. */
   readonly listed: readonly string[];
   readonly catalog: readonly (readonly [string, CatalogFile])[];
@@ -40,7 +40,7 @@ export interface Updating {
 export async function updated(
   place: Scratch,
   { memory, state = "state", meanwhile }: Updating,
-): Promise<Told> {
+): Promise<PartialUpdate> {
   const box = hostBox(place.at("work"));
   const listed: string[] = [];
   const exec: typeof box.exec = async (request, signal) => {
@@ -60,7 +60,11 @@ export async function updated(
 }
 
 /** Checks that the index equals a freshly made one. */
-export async function assertLikeFresh(place: Scratch, memory: SearchMemory, told: Told): Promise<void> {
+export async function assertLikeFresh(
+  place: Scratch,
+  memory: SearchMemory,
+  told: PartialUpdate,
+): Promise<void> {
   const anew: SearchMemory = new Map();
   const fresh = await updated(place, { memory: anew, state: "anew" });
   await rm(place.at("anew"), { recursive: true });
