@@ -229,7 +229,7 @@ const within = (workspace: string, file: string): string =>
 
 const folderOf = (workspace: string, { folder }: ExecRequest): string => within(workspace, folder ?? ".");
 
-/** Adds to a command's result what it was refused and what it left in the workspace. */
+/** Adds the blocked paths, and the planted files that were moved out of the workspace, to a command's result. */
 async function completedResult(
   parts: BoxParts,
   request: ExecRequest,

@@ -38,7 +38,7 @@ export async function unstartedContainer(
     NetworkDisabled: true,
     HostConfig: { NetworkMode: "none", Mounts: volume === undefined ? [] : [mountOf(volume)] },
   });
-  // Another process may have removed the container, which its labels show like those of any box.
+  // Another process may have removed the container, because it is labelled like any box.
   const remove = (): Promise<void> =>
     container.remove({ force: true }).catch((thrown: unknown) => {
       if (!isMissing(thrown) && !isBeingRemoved(thrown)) throw thrown;

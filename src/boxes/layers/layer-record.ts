@@ -107,7 +107,7 @@ async function rewrite({ folder, ...record }: Layer, lasts: "never" | "content")
   await replaceFile(file, JSON.stringify(record), { aside: `${file}.new`, lasts });
 }
 
-/** From here on the layer no longer exists; `removeGivenUp` deletes its contents later. */
+/** From here on the layer no longer exists; `clearGivenUp` deletes its contents later. */
 export async function giveUpLayer(stateDir: string, session: string): Promise<void> {
   await rename(folderOf(stateDir, session), await asideOf(stateDir, session, GONE)).catch(
     (thrown: unknown) => {

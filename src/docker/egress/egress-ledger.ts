@@ -23,7 +23,7 @@ export interface OpenLine {
   end: (rule?: string, reason?: string) => void;
 }
 
-/** How many of the first lines are kept; of the last lines, LAST to twice as many are. */
+/** How many of the first lines are kept; of the last lines, LAST_LINES to twice as many are. */
 const FIRST_LINES = { allowed: 4000, denied: 500 } as const;
 const LAST_LINES = 500;
 

@@ -105,7 +105,7 @@ async function networkOf(
   return (await reopen(folder)) ?? "what it reached its network by is gone";
 }
 
-/** Checks the labels too, so that no word in a file makes us touch another container. */
+/** Checks the labels too, so that a wrong record never makes us touch another container. */
 async function isThere(
   { container }: ParkedBox,
   { engine, uid, stateDir, session }: ResumeRequest,

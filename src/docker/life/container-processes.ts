@@ -60,7 +60,7 @@ export type EndWatch = () => Promise<boolean>;
  * container, or if this machine cannot tell: then only the engine knows.
  */
 export async function endWatch(plan: BoxPlan, container: Docker.Container): Promise<EndWatch | undefined> {
-  // Another runtime may run more than the container itself.
+  // Another runtime may stand between this kernel and the container's processes.
   if (plan.host.runtime !== null) return undefined;
   const { State } = await container.inspect();
   const { Pid: pid } = State;
