@@ -77,8 +77,8 @@ export interface BoxParts {
   readonly searches: { last: Promise<unknown> };
 }
 
-export async function openBox(given: Omit<BoxParts, "moved" | "searches">): Promise<OwnedBox> {
-  const parts = { ...given, moved: [], searches: { last: Promise.resolve() } };
+export async function openBox(options: Omit<BoxParts, "moved" | "searches">): Promise<OwnedBox> {
+  const parts = { ...options, moved: [], searches: { last: Promise.resolve() } };
   const { workspace, client } = parts;
   const running = new Set<Started>();
   const ending: Ending["ending"] = {};
@@ -354,9 +354,9 @@ export function searchResult(
   { exit_code, stdout, stderr, reason }: ExecResult,
 ): FileResult<SearchResult> {
   if (exit_code >= RIPGREP_ERROR) {
-    const said = Buffer.from(stderr.head).toString("utf8").trim().split("\n").at(-1) ?? "";
+    const message = Buffer.from(stderr.head).toString("utf8").trim().split("\n").at(-1) ?? "";
     const code = exit_code === NO_PROGRAM ? "ENOSYS" : "EINVAL";
-    const why = said === "" ? reason : said;
+    const why = message === "" ? reason : message;
     return {
       kind: "failed",
       cause: "filesystem",

@@ -22,7 +22,7 @@ export function canaryBox(
   canaries: readonly Canary[],
   onTouch: (report: CanaryReport) => void,
 ): OwnedBox {
-  const heard = (request: ExecRequest, result: ExecResult): ExecResult => {
+  const withTouch = (request: ExecRequest, result: ExecResult): ExecResult => {
     const report = reportOf(request, result, canaries);
     if (report === undefined) return result;
     onTouch(report);
@@ -35,7 +35,7 @@ export function canaryBox(
     observe: { canaries },
   });
   const followed = (job: Job, request: ExecRequest): Job["result"] => {
-    const result = job.result.then((ended) => heard(request, ended));
+    const result = job.result.then((ended) => withTouch(request, ended));
     // The job's failure belongs to whoever awaits the job. This promise only reports a touch, even if nobody awaits it.
     result.catch(() => undefined);
     return result;
@@ -50,7 +50,7 @@ export function canaryBox(
     );
   return {
     ...box,
-    exec: async (request, signal) => heard(request, await box.exec(watched(request), signal)),
+    exec: async (request, signal) => withTouch(request, await box.exec(watched(request), signal)),
     start: (request) => {
       const job = box.start(watched(request));
       return { ...job, result: followed(job, request) };
@@ -69,8 +69,9 @@ function reportOf(
     const { canary, path } = touched;
     return { canary: canary === "" ? path : canary, path, command: words, by: wayTo(observed, touched.pid) };
   }
-  const asked = refused.find(({ host }) => METADATA_NAMES.has(host) || isAddress(host, canaries));
-  if (asked !== undefined) return { canary: METADATA, path: asked.host, command: words, by: [] };
+  const refusedConnection = refused.find(({ host }) => METADATA_NAMES.has(host) || isAddress(host, canaries));
+  if (refusedConnection !== undefined)
+    return { canary: METADATA, path: refusedConnection.host, command: words, by: [] };
   const [printed] = canariesIn([stdout.head, stdout.tail, stderr.head, stderr.tail], canaries);
   return printed && { canary: printed.name, path: "output", command: words, by: [] };
 }
@@ -80,16 +81,16 @@ const isAddress = (host: string, canaries: readonly Canary[]): boolean =>
 
 /** The processes from the command itself down to this process. */
 function wayTo({ processes }: Observed, pid: number): readonly (readonly string[])[] {
-  const way: SeenProcess[] = [];
+  const chain: SeenProcess[] = [];
   const passed = new Set<number>();
   for (let next = pid; next !== 0 && !passed.has(next);) {
     passed.add(next);
     const found = processes.findLast((each) => each.pid === next);
     if (found === undefined) break;
-    way.unshift(found);
+    chain.unshift(found);
     next = found.parent;
   }
-  return way.map(({ words }) => words);
+  return chain.map(({ words }) => words);
 }
 
 /** Recognizes the contents of canaries in other data: as plain text, in base64, in hexadecimal digits. */

@@ -113,8 +113,8 @@ export class FinishedJobs {
 
   /** Resolves when all others have their results. */
   async settled(going: ReadonlySet<number>): Promise<void> {
-    const over = [...this.#jobs.values()].filter(({ started }) => !going.has(started.past().call));
-    await Promise.allSettled(over.map(({ ended }) => ended));
+    const finished = [...this.#jobs.values()].filter(({ started }) => !going.has(started.past().call));
+    await Promise.allSettled(finished.map(({ ended }) => ended));
   }
 
   kept(): readonly KeptJob[] {
@@ -143,8 +143,8 @@ export class FinishedJobs {
 }
 
 /** Observations of an ended job were already reported, so parking does not keep them. */
-function unobserved(given: ExecResult): Omit<ExecResult, "observed"> {
-  const { observed: _, ...result } = given;
+function unobserved(ended: ExecResult): Omit<ExecResult, "observed"> {
+  const { observed: _, ...result } = ended;
   return result;
 }
 

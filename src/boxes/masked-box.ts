@@ -18,16 +18,16 @@ import { type SecretMasks, secretMasks } from "../core/text/secret-values.ts";
 export function maskedBox(box: OwnedBox, secrets: readonly SecretBinding[]): OwnedBox {
   if (secrets.length === 0) return box;
   const masks = secretMasks(secrets);
-  const over: Pick<OwnedBox, "exec" | "start" | "read" | "search"> = {
+  const masked: Pick<OwnedBox, "exec" | "start" | "read" | "search"> = {
     exec: async (request, signal) => {
-      const { request: heard, end } = maskedRequest(request, masks);
-      const result = await box.exec(heard, signal);
+      const { request: forwarded, end } = maskedRequest(request, masks);
+      const result = await box.exec(forwarded, signal);
       await end();
       return maskedResult(result, masks);
     },
     start: (request) => {
-      const { request: heard, end } = maskedRequest(request, masks);
-      const job = maskedJob(box.start(heard), masks);
+      const { request: forwarded, end } = maskedRequest(request, masks);
+      const job = maskedJob(box.start(forwarded), masks);
       return { ...job, result: job.result.then((result) => end().then(() => result)) };
     },
     read: async (path, range) => maskedRead(await box.read(path, range), masks),
@@ -35,7 +35,7 @@ export function maskedBox(box: OwnedBox, secrets: readonly SecretBinding[]): Own
   };
   const kept =
     box.kept && new Map([...box.kept].map(([name, job]) => [name, { ...job, ...maskedJob(job, masks) }]));
-  return { ...box, ...over, ...(kept === undefined ? {} : { kept }) };
+  return { ...box, ...masked, ...(kept === undefined ? {} : { kept }) };
 }
 
 /** Masks each stream separately, in the order of its bytes. */

@@ -200,7 +200,7 @@ class Relay {
   #run(): RelayRun {
     const { client, network } = this.#parts;
     const streams = new RelayStreams(network.connect);
-    const said: { rubbish?: true } = {};
+    const output: { rubbish?: true } = {};
     const command = {
       words: [RELAY],
       folder: "/",
@@ -214,22 +214,22 @@ class Relay {
     };
     const running = client.run(command, {
       onOutput: (stream, _, bytes) => {
-        if (stream !== "stdout" || said.rubbish === true) return;
+        if (stream !== "stdout" || output.rubbish === true) return;
         try {
           streams.take(bytes);
         } catch {
-          said.rubbish = true;
+          output.rubbish = true;
           running.signal(KILL);
         }
       },
     });
-    const over = (end: RelayEnd): RelayEnd => {
+    const finished = (end: RelayEnd): RelayEnd => {
       streams.close();
-      return said.rubbish === true ? { why: RUBBISH, isLast: true } : end;
+      return output.rubbish === true ? { why: RUBBISH, isLast: true } : end;
     };
     const ended = running.ended.then(
-      (exit) => over(endOf(exit)),
-      (thrown: unknown) => over({ why: reasonOf(thrown), isLast: true }),
+      (exit) => finished(endOf(exit)),
+      (thrown: unknown) => finished({ why: reasonOf(thrown), isLast: true }),
     );
     this.#life = { streams, ended, kill: () => running.signal(KILL) };
     return this.#life;

@@ -197,10 +197,10 @@ export class RelayStreams {
   #next(): Buffer | undefined {
     for (const stream of this.#due) {
       this.#due.delete(stream);
-      const said = this.#word(stream);
-      if (said === undefined) continue;
+      const outgoing = this.#word(stream);
+      if (outgoing === undefined) continue;
       if (this.#streams.has(stream.id)) this.#due.add(stream);
-      return said;
+      return outgoing;
     }
     return undefined;
   }

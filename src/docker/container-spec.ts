@@ -255,15 +255,15 @@ export function mountsOf(plan: MountParts): Mount[] {
   const { path, volume } = workspace;
   const frozen = plan.mode === "read-only" || protectedPaths(plan).includes(path);
   const base = volume === undefined ? overItself(path, frozen) : fromVolume(volume, path, frozen);
-  const over = protectedPaths(plan).filter((one) => one !== path);
+  const readOnlyPaths = protectedPaths(plan).filter((one) => one !== path);
   const pins = pinnedPaths(plan).filter((one) => one !== path);
   const above = plan.above ?? [];
   return [
     ...above.map((one) => overItself(one, true)),
     base,
     ...pins.map((one) => overItself(one, false)),
-    ...over.map((one) => overItself(one, true)),
-    ...covers(plan, [...above, path, ...over]),
+    ...readOnlyPaths.map((one) => overItself(one, true)),
+    ...covers(plan, [...above, path, ...readOnlyPaths]),
     ...extra,
   ];
 }
@@ -283,8 +283,8 @@ function pinnedPaths(plan: MountParts): readonly string[] {
 function covers({ mode, covered }: MountParts, shown: readonly string[]): readonly Mount[] {
   if (covered === undefined || mode === "danger-full-access") return [];
   const { by, paths } = covered;
-  const seen = paths.filter((one) => shown.some((folder) => isInside(folder, one)));
-  return seen.map((one) => ({ ...overItself(one, true), Source: by }));
+  const visible = paths.filter((one) => shown.some((folder) => isInside(folder, one)));
+  return visible.map((one) => ({ ...overItself(one, true), Source: by }));
 }
 
 /** Not recursive: with older engines a read-only bind would leave mounts below it writable. */

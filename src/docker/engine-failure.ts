@@ -7,8 +7,8 @@ export function engineFailure(doing: string, thrown: unknown): HarnessError {
   const lost = LOST.has(errorCode(thrown) ?? "");
   const reason = reasonOf(thrown).trimEnd();
   const [, cpus] = CPUS.exec(reason) ?? [];
-  const asked = cpus === undefined ? "harness doctor" : `harness config set cpus ${Number(cpus)}`;
-  const remedy = lost ? "the engine has gone away; start it again: ./start.sh" : asked;
+  const usualRemedy = cpus === undefined ? "harness doctor" : `harness config set cpus ${Number(cpus)}`;
+  const remedy = lost ? "the engine has gone away; start it again: ./start.sh" : usualRemedy;
   return new HarnessError(EXIT.sandbox, `${doing}: ${reason}`, remedy, thrown);
 }
 

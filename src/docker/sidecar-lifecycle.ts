@@ -184,8 +184,8 @@ async function waitUntilReady(container: Container, bounds: ReadyBounds): Promis
   const end = performance.now() + bounds.healthMs;
   const abortSignal = bounds.signal;
   const first = await container.inspect({ abortSignal });
-  for (let looks = 1, seen = first; ; looks += 1, seen = await container.inspect({ abortSignal })) {
-    const { State: state, RestartCount: restarts } = seen;
+  for (let looks = 1, inspected = first; ; looks += 1, inspected = await container.inspect({ abortSignal })) {
+    const { State: state, RestartCount: restarts } = inspected;
     const looping = state.Restarting || restarts > first.RestartCount;
     if (looping || !state.Running) return await deathOf(container, { state, looping }, abortSignal);
     const ending = endingOf(state, looks);

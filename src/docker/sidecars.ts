@@ -165,14 +165,14 @@ export function planSidecar<Name extends string>(
   gpu: Gpu | null = null,
 ): SidecarPlan {
   const wanted = project.services[service];
-  const given = gpuOptions(gpu);
+  const gpuParts = gpuOptions(gpu);
   const name = `${project.name}-${service}-1`;
   const network = `${project.name}_default`;
   const labels = { [SIDECAR_LABEL.project]: project.name, [SIDECAR_LABEL.sidecar]: service };
   const bare: ContainerCreateOptions = {
     name,
     Image: wanted.image,
-    Env: [...Object.entries(wanted.environment).map(([key, value]) => `${key}=${value}`), ...given.env],
+    Env: [...Object.entries(wanted.environment).map(([key, value]) => `${key}=${value}`), ...gpuParts.env],
     ...(wanted.command === undefined ? {} : { Cmd: [...wanted.command] }),
     ...(wanted.healthcheck === undefined ? {} : { Healthcheck: healthOf(wanted.healthcheck) }),
     Labels: {
@@ -195,7 +195,7 @@ export function planSidecar<Name extends string>(
       RestartPolicy: { Name: wanted.restart },
       CapDrop: ["ALL"],
       SecurityOpt: ["no-new-privileges:true"],
-      ...given.host,
+      ...gpuParts.host,
     },
     NetworkingConfig: { EndpointsConfig: { [network]: { Aliases: [service, name] } } },
   };

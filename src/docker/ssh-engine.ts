@@ -217,24 +217,24 @@ const ENDINGS: readonly {
 ];
 
 /** Explains from its messages why a program ended that should have gone on. */
-export function sshFailure(place: SshPlace, code: number | null, words: string): SshFailure {
+export function sshFailure(place: SshPlace, code: number | null, output: string): SshFailure {
   const { user, host, port } = place;
   const typed = `ssh ${port === null ? "" : `-p ${port} `}${user === null ? "" : `${user}@`}${host}`;
-  const line = lastLine(words);
-  const said = line === "" ? `ssh ended with ${code ?? "a signal"}` : line;
-  const known = ENDINGS.find((each) => each.said.test(words));
-  if (known !== undefined) return new SshFailure(`${known.why}: ${said}`, known.next(typed));
+  const line = lastLine(output);
+  const message = line === "" ? `ssh ended with ${code ?? "a signal"}` : line;
+  const known = ENDINGS.find((each) => each.said.test(output));
+  if (known !== undefined) return new SshFailure(`${known.why}: ${message}`, known.next(typed));
   if (code === 127)
     return new SshFailure(
-      `there is no docker there: ${said}`,
+      `there is no docker there: ${message}`,
       `install Docker there, with its command line for that user: ${typed} docker version`,
     );
-  return new SshFailure(said, `see what it says by hand: ${typed} docker version`);
+  return new SshFailure(message, `see what it says by hand: ${typed} docker version`);
 }
 
 /** The line that says why; banners and warnings come before it. */
-const lastLine = (words: string): string =>
-  words
+const lastLine = (output: string): string =>
+  output
     .split("\n")
     .map((line) => line.trim())
     .findLast((line) => line !== "")

@@ -46,12 +46,12 @@ async function refuseWithoutRoom(
   if (bytes <= quota * WARN_SHARE) return;
   const largest = all.toSorted((a, b) => b.bytes - a.bytes).slice(0, MOST_NAMED);
   const named = largest.map((each) => `${each.session} (${formatSize(each.bytes)})`).join(", ");
-  const said = `what sessions have changed and nobody has applied takes ${formatSize(bytes)} of ${formatSize(quota)}: ${named}`;
-  if (bytes <= quota) return warn(said);
+  const usage = `what sessions have changed and nobody has applied takes ${formatSize(bytes)} of ${formatSize(quota)}: ${named}`;
+  if (bytes <= quota) return warn(usage);
   const { session = "ID" } = largest[0] ?? {};
   throw new HarnessError(
     EXIT.sandbox,
-    `${said}; there is no room for another`,
+    `${usage}; there is no room for another`,
     `harness apply ${session}   (or give it up: harness sessions rm ${session})`,
   );
 }
@@ -97,22 +97,22 @@ export async function holdLayer(
   wanted: WantedLayer,
   room: QuotaOptions,
 ): Promise<HeldLayer> {
-  const held = await holdExisting(stateDir, wanted.session);
-  if (held === undefined) {
+  const existing = await holdExisting(stateDir, wanted.session);
+  if (existing === undefined) {
     await refuseWithoutRoom(stateDir, room);
     await makeLayer(stateDir, { ...wanted, volume: null, made: Date.now() }).catch(ignoreExisting);
     return holdLayer(stateDir, wanted, room);
   }
-  const { layer } = held;
+  const { layer } = existing;
   const { workspace, isolation, engine } = layer;
   if (workspace === wanted.workspace && isolation === wanted.isolation && engine === wanted.engine)
-    return held;
+    return existing;
   if (await isEmpty(layer)) {
     await giveUpLayer(stateDir, wanted.session);
-    await held[Symbol.asyncDispose]();
+    await existing[Symbol.asyncDispose]();
     return holdLayer(stateDir, wanted, room);
   }
-  await held[Symbol.asyncDispose]();
+  await existing[Symbol.asyncDispose]();
   throw new HarnessError(
     EXIT.usage,
     `what this session has changed lies in ${isolation === "copy" ? "a copy of" : "a layer over"} ${workspace}${engine === undefined ? "" : " that pods work on"}, and is not applied`,

@@ -73,10 +73,10 @@ async function noteHidden(
   const mentioned = new Set(names.map((name) => name.toString("latin1")));
   const rest = namesIn(lower, look.most).filter((name) => !mentioned.has(name.toString("latin1")));
   const paths = rest.map((name) => textOfBytes(below(path, name)));
-  const asked = paths.find((each) => each.isWellFormed()) ?? paths[0];
+  const sample = paths.find((each) => each.isWellFormed()) ?? paths[0];
   // We made the layer's own folder, and it hides nothing.
-  if (asked === undefined || path.length === 0) return;
-  const shown = await look.shows(asked);
+  if (sample === undefined || path.length === 0) return;
+  const shown = await look.shows(sample);
   if (shown === undefined) look.incomplete = true;
   if (shown !== false) return;
   for (const name of rest) {
@@ -158,9 +158,9 @@ function noteDeleted(
     return;
   }
   using folder = hold(lower.at(name));
-  for (const seen of treeOf(folder, here)) {
-    note(look, "deleted", seen);
-    if (seen.closed !== undefined) look.incomplete = true;
+  for (const entry of treeOf(folder, here)) {
+    note(look, "deleted", entry);
+    if (entry.closed !== undefined) look.incomplete = true;
     if (look.changes.length >= look.most) return;
   }
 }
@@ -201,30 +201,30 @@ function* treeOf(root: HeldFolder, path: Buffer = Buffer.alloc(0), depth = 0): G
     const stats = lookIn(root, name);
     if (stats === undefined) continue;
     const [at, here] = [root.at(name), below(path, name)];
-    const seen = { path: here, folder: path, name, at, stats };
-    if (stats.isDirectory()) yield* folderIn(root, seen, depth);
-    else yield seen;
+    const entry = { path: here, folder: path, name, at, stats };
+    if (stats.isDirectory()) yield* folderIn(root, entry, depth);
+    else yield entry;
   }
 }
 
 /** Leaves out the entries at these paths and below them. */
 export function* treeWithout(root: HeldFolder, apart: readonly string[]): Generator<TreeEntry, void> {
   const places = apart.map((place) => Buffer.from(place).toString("latin1"));
-  for (const seen of treeOf(root)) {
-    const name = seen.path.toString("latin1");
-    if (!places.some((place) => isInside(place, name))) yield seen;
+  for (const entry of treeOf(root)) {
+    const name = entry.path.toString("latin1");
+    if (!places.some((place) => isInside(place, name))) yield entry;
   }
 }
 
-function* folderIn(parent: HeldFolder, seen: TreeEntry, depth: number): Generator<TreeEntry, void> {
-  const folder = opened(parent, seen, depth);
+function* folderIn(parent: HeldFolder, entry: TreeEntry, depth: number): Generator<TreeEntry, void> {
+  const folder = opened(parent, entry, depth);
   if (typeof folder === "string") {
-    yield { ...seen, closed: folder };
+    yield { ...entry, closed: folder };
     return;
   }
-  using held = folder;
-  yield seen;
-  yield* treeOf(held, seen.path, depth + 1);
+  using entered = folder;
+  yield entry;
+  yield* treeOf(entered, entry.path, depth + 1);
 }
 
 /** The opened folder, or why it is not entered. */

@@ -60,11 +60,11 @@ export async function* archiveOf(
   using folder = hold(root);
   const waiting: Buffer[] = [headerOf(folder, name)];
   let size = 0;
-  for (const seen of treeWithout(folder, apart)) {
-    const path = Buffer.concat([name, Buffer.from("/"), seen.path]);
-    const tell = (why: string): void => skip({ path: textOfBytes(seen.path), why });
-    if (seen.closed !== undefined) tell(`what is in it is left out: it ${seen.closed}`);
-    for (const part of partsOf(seen, path, tell)) {
+  for (const entry of treeWithout(folder, apart)) {
+    const path = Buffer.concat([name, Buffer.from("/"), entry.path]);
+    const tell = (why: string): void => skip({ path: textOfBytes(entry.path), why });
+    if (entry.closed !== undefined) tell(`what is in it is left out: it ${entry.closed}`);
+    for (const part of partsOf(entry, path, tell)) {
       waiting.push(part);
       size += part.length;
       if (size < PIECE) continue;
@@ -75,11 +75,11 @@ export async function* archiveOf(
   yield Buffer.concat([...waiting, TAR_END()]);
 }
 
-function* partsOf(seen: TreeEntry, path: Buffer, tell: (why: string) => void): Generator<Buffer, void> {
-  const { stats } = seen;
-  if (stats.isDirectory()) yield headerOf(seen, path);
-  else if (stats.isSymbolicLink()) yield* linkParts(seen, path, tell);
-  else if (stats.isFile()) yield* fileParts(seen, path, tell);
+function* partsOf(entry: TreeEntry, path: Buffer, tell: (why: string) => void): Generator<Buffer, void> {
+  const { stats } = entry;
+  if (stats.isDirectory()) yield headerOf(entry, path);
+  else if (stats.isSymbolicLink()) yield* linkParts(entry, path, tell);
+  else if (stats.isFile()) yield* fileParts(entry, path, tell);
   else tell("it is neither file, folder nor link");
 }
 

@@ -41,11 +41,11 @@ export const isOfAnother = async ({ boot, machine }: Owner): Promise<boolean> =>
 
 /** Checks each process once, however many things it owns. */
 export function liveness(): (owner: Owner) => Promise<boolean> {
-  const asked = new Map<string, Promise<boolean>>();
+  const answers = new Map<string, Promise<boolean>>();
   return (owner) => {
     const key = `${owner.pid} ${owner.start} ${owner.boot} ${owner.machine ?? ""}`;
-    const answer = asked.get(key) ?? isAlive(owner);
-    asked.set(key, answer);
+    const answer = answers.get(key) ?? isAlive(owner);
+    answers.set(key, answer);
     return answer;
   };
 }

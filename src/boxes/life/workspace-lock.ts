@@ -145,10 +145,10 @@ function inUse(claim: Claim, { owner, entry }: Rival): HarnessError {
     );
   const where = entry.claim.path === claim.path ? "" : ` in ${entry.claim.path}`;
   // Nobody may run beside a writer; only another reader may run beside readers.
-  const beside = entry.claim.write ? "" : ", or run beside it: --mode read-only, or --isolation overlay";
+  const alternative = entry.claim.write ? "" : ", or run beside it: --mode read-only, or --isolation overlay";
   return new HarnessError(
     EXIT.sandbox,
     `${claim.path} is in use by another run${where} (pid ${owner.pid}, since ${entry.since})`,
-    `wait for it to end (harness sandbox ls shows it)${beside}`,
+    `wait for it to end (harness sandbox ls shows it)${alternative}`,
   );
 }

@@ -80,15 +80,15 @@ async function followedFrom(top: string, pointed: boolean, { path: root, uid }: 
  */
 export async function withEnclosing(
   enclosing: Enclosing,
-  given: Protection,
+  protection: Protection,
   { root, user, signal }: EnclosingContext,
 ): Promise<Protection> {
-  if (enclosing.kind === "none") return given;
+  if (enclosing.kind === "none") return protection;
   const { top } = enclosing;
   const without = (why: string): Protection => ({
-    ...given,
+    ...protection,
     warnings: [
-      ...given.warnings,
+      ...protection.warnings,
       `git does not work in the box: the repository ${top} is not mounted: ${why}`,
     ],
   });
@@ -96,12 +96,12 @@ export async function withEnclosing(
   try {
     const above = enclosing.mounts;
     const { covered } = await reachedIn(top, [], { away: outermost(above), top: user, signal });
-    const fresh = covered.filter((file) => !isInside(root, file) && !given.covered.includes(file));
+    const fresh = covered.filter((file) => !isInside(root, file) && !protection.covered.includes(file));
     return {
-      ...given,
+      ...protection,
       above,
-      outside: given.outside.filter((folder) => !above.some((one) => isInside(one, folder))),
-      covered: [...given.covered, ...fresh],
+      outside: protection.outside.filter((folder) => !above.some((one) => isInside(one, folder))),
+      covered: [...protection.covered, ...fresh],
     };
   } catch (thrown) {
     if (!(thrown instanceof HarnessError)) throw thrown;

@@ -67,14 +67,14 @@ function readText(text: string): ReadValue | undefined {
   let quoted = false;
   for (let at = 0; at < text.length; at = piece.lastIndex) {
     const found = piece.exec(text)?.[0];
-    const meant = meaningOf(found, quoted);
-    if (meant === undefined) return undefined;
-    if (meant === END) return { value: value.slice(0, kept), rest: text.slice(at).replace(/^[^\n]+/, "") };
+    const added = meaningOf(found, quoted);
+    if (added === undefined) return undefined;
+    if (added === END) return { value: value.slice(0, kept), rest: text.slice(at).replace(/^[^\n]+/, "") };
     if (found === '"') quoted = !quoted;
     // Looks at this piece only: earlier pieces were measured before, however many there are.
-    const own = quoted || meant !== found ? meant : meant.trimEnd();
-    if (own !== "" || quoted || meant !== found) kept = value.length + own.length;
-    value += meant;
+    const own = quoted || added !== found ? added : added.trimEnd();
+    if (own !== "" || quoted || added !== found) kept = value.length + own.length;
+    value += added;
   }
   return quoted ? undefined : { value: value.slice(0, kept), rest: "" };
 }

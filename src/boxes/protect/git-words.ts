@@ -111,8 +111,8 @@ function valueOf(
 }
 
 const completed = (name: string, known: ReadonlyMap<string, KnownOption>): string => {
-  const meant = [...known.keys()].filter((each) => name.length > 1 && each.startsWith(name));
-  return meant.length === 0 ? "" : `; write it out: --${meant.join(", --")}`;
+  const candidates = [...known.keys()].filter((each) => name.length > 1 && each.startsWith(name));
+  return candidates.length === 0 ? "" : `; write it out: --${candidates.join(", --")}`;
 };
 
 const unknown = ({ verb, word }: WordContext, more: string): HarnessError =>

@@ -196,50 +196,50 @@ class Search {
   }
 
   async #read(folder: Folder, opened: Dir): Promise<void> {
-    const seen = new FolderEntries();
+    const contents = new FolderEntries();
     for (let entry = opened.readSync(); entry !== null; entry = opened.readSync()) {
       this.#entries += 1;
       if (this.#entries > this.#bounds.entries)
         this.stop(`${shown(folder)} and others: more than ${this.#bounds.entries} entries`);
       if (this.#entries % PIECE === 0) await breath();
       if (this.#stopped) return;
-      this.#note(folder, seen, entry);
+      this.#note(folder, contents, entry);
     }
-    if (isGitLayout(seen.marks)) {
+    if (isGitLayout(contents.marks)) {
       if (folder.atTop) this.#bare = true;
       else if (folder.zone !== "guarded")
-        return this.#keep({ ...folder, zone: "guarded" }, seen.asGuarded(folder));
+        return this.#keep({ ...folder, zone: "guarded" }, contents.asGuarded(folder));
     }
-    this.#keep(folder, seen);
+    this.#keep(folder, contents);
   }
 
-  #note({ anchor, rest, zone, atTop }: Folder, seen: FolderEntries, entry: Dirent): void {
+  #note({ anchor, rest, zone, atTop }: Folder, contents: FolderEntries, entry: Dirent): void {
     const { name } = entry;
     const file = `${rest}/${name}`;
     const kind = kindOf(entry, anchor.place + file);
-    seen.mark(name, kind);
-    if ((kind === "socket" || kind === "FIFO") && this.#options.reached === true) seen.reached.push(file);
+    contents.mark(name, kind);
+    if ((kind === "socket" || kind === "FIFO") && this.#options.reached === true) contents.reached.push(file);
     if (zone !== "guarded" && isProtected(name, zone, atTop)) {
-      seen.found.push(file);
-      if (kind === "folder") seen.guarded.push(file);
+      contents.found.push(file);
+      if (kind === "folder") contents.guarded.push(file);
     } else if (kind === "folder") {
-      if (zone === "open" && isDependencies(name)) seen.dependencies.push(file);
-      else seen.below.push(file);
+      if (zone === "open" && isDependencies(name)) contents.dependencies.push(file);
+      else contents.below.push(file);
     } else if (kind === "file" && zone !== "guarded" && this.#options.linked === true)
-      seen.link(file, anchor.place + file);
+      contents.link(file, anchor.place + file);
   }
 
-  #keep(folder: Folder, seen: FolderEntries): void {
+  #keep(folder: Folder, contents: FolderEntries): void {
     const { full } = folder.anchor;
-    for (const file of seen.found) {
+    for (const file of contents.found) {
       this.#found.push(full + file);
       this.#weight += weightOf(full.length + file.length);
     }
-    for (const file of seen.reached) this.#reached.push(full + file);
-    for (const { file, key, names } of seen.linked) this.#keepLinked(full + file, key, names);
-    this.#enter(folder, folder.zone, seen.below);
-    this.#enter(folder, "dependencies", seen.dependencies);
-    if (this.#options.reached === true) this.#enter(folder, "guarded", seen.guarded);
+    for (const file of contents.reached) this.#reached.push(full + file);
+    for (const { file, key, names } of contents.linked) this.#keepLinked(full + file, key, names);
+    this.#enter(folder, folder.zone, contents.below);
+    this.#enter(folder, "dependencies", contents.dependencies);
+    if (this.#options.reached === true) this.#enter(folder, "guarded", contents.guarded);
     const most = this.#mostOf();
     if (most !== undefined) this.stop(`${shown(folder)} and others: ${most}`);
   }
@@ -339,8 +339,8 @@ type Kind = "folder" | "file" | "link" | "socket" | "FIFO" | "device" | "gone";
 
 /** Some file systems do not tell the kind of an entry in a listing. */
 function kindOf(entry: Dirent, place: string): Kind {
-  const told = kindBy(entry);
-  if (told !== undefined) return told;
+  const listed = kindBy(entry);
+  if (listed !== undefined) return listed;
   const stats = lstatSync(openable(place), { throwIfNoEntry: false });
   return stats === undefined ? "gone" : (kindBy(stats) ?? "device");
 }

@@ -70,8 +70,8 @@ interface Identity {
 
 /** The author of a commit: from the command's own -c options, from the user's git settings, or the harness. */
 export async function commitIdentity(home: string, config: readonly string[]): Promise<Identity> {
-  const given = new Map(config.map(pair));
-  const odd = [...given.keys()].find((key) => key !== "user.name" && key !== "user.email");
+  const settings = new Map(config.map(pair));
+  const odd = [...settings.keys()].find((key) => key !== "user.name" && key !== "user.email");
   if (odd !== undefined)
     throw new HarnessError(
       EXIT.refused,
@@ -82,7 +82,7 @@ export async function commitIdentity(home: string, config: readonly string[]): P
   const texts = await Promise.all(files.map((file) => readSmall(file)));
   const own = texts.flatMap((text) => parseGitConfig(text ?? "") ?? []);
   const value = (key: string): string | undefined =>
-    given.get(key) ?? own.findLast((entry) => entry.key === key)?.value;
+    settings.get(key) ?? own.findLast((entry) => entry.key === key)?.value;
   return { name: value("user.name") ?? "harness", email: value("user.email") ?? "harness@localhost" };
 }
 

@@ -231,8 +231,8 @@ function* entriesIn({ bytes, version, hash }: Layout): Generator<Entry> {
     const rest = bytes.subarray(from, nul);
     if (kept.length + rest.length > MAX_NAME) throw malformed();
     const name = kept.length === 0 ? rest : Buffer.concat([kept, rest]);
-    const said = flags & 0xfff;
-    if (said < 0xfff ? name.length !== said : name.length < 0xfff) throw malformed();
+    const nameLength = flags & 0xfff;
+    if (nameLength < 0xfff ? name.length !== nameLength : name.length < 0xfff) throw malformed();
     at = version === 4 ? nul + 1 : at + padded(nul - at);
     before = name;
     yield { name, end: at };

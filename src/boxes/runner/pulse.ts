@@ -26,8 +26,8 @@ export class Pulse {
   #overdue = 0;
   #over = false;
 
-  constructor(asked: PulseParts) {
-    this.#asked = asked;
+  constructor(parts: PulseParts) {
+    this.#asked = parts;
   }
 
   /** Called when a call has begun. */

@@ -153,10 +153,10 @@ export class RunnerClient {
       throw new HarnessError(EXIT.sandbox, "the box is at work and cannot be held", "");
     const asks = this.#asks.hold();
     const call = this.#calls.number();
-    const held = this.#open<void>(call, (frame, done) => frame.type === REPLY.held && done());
+    const confirmation = this.#open<void>(call, (frame, done) => frame.type === REPLY.held && done());
     this.#send(REQUEST.hold, call, key);
     this.#silent = true;
-    await held;
+    await confirmation;
     this.#pulse.stop();
     return { next: this.#calls.next, asks, going: this.#calls.numbers };
   }
@@ -436,6 +436,6 @@ interface HeldState extends Omit<PausedRunner, "key"> {
 
 interface ClientParts {
   /** Gets what a command asks of the harness, if commands may ask (sandbox/runner/ask.h), and returns the answer. */
-  readonly onAsk?: ((asked: Buffer) => Promise<Buffer>) | undefined;
+  readonly onAsk?: ((request: Buffer) => Promise<Buffer>) | undefined;
   readonly held?: PausedRunner | undefined;
 }

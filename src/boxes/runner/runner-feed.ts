@@ -63,12 +63,12 @@ const MAX_LATE = 64;
 
 /** Answers the requests of commands (sandbox/runner/ask.h) until the runner is held. */
 export class CommandRequests {
-  readonly #onAsk: ((asked: Buffer) => Promise<Buffer>) | undefined;
+  readonly #onAsk: ((request: Buffer) => Promise<Buffer>) | undefined;
   readonly #send: Send;
   #open = 0;
   #late: CommandRequest[] | undefined;
 
-  constructor(onAsk: ((asked: Buffer) => Promise<Buffer>) | undefined, send: Send) {
+  constructor(onAsk: ((request: Buffer) => Promise<Buffer>) | undefined, send: Send) {
     this.#onAsk = onAsk;
     this.#send = send;
   }

@@ -61,10 +61,10 @@ async function askRunner(
     throw new FileRefused("ENAMETOOLONG", path, "no file has such a name");
   const { data, end } = await client.ask(type, [["p", path], ...fields], content);
   if (end.type !== REPLY.end) throw new HarnessError(EXIT.sandbox, "the runner gave another answer", "");
-  const said = decodeFields(end.payload);
-  const errno = numberIn(said, "e");
-  if (errno !== 0) throw new FileRefused(nameOfErrno(errno), path, textIn(said, "w"));
-  return { data, end: said };
+  const reply = decodeFields(end.payload);
+  const errno = numberIn(reply, "e");
+  if (errno !== 0) throw new FileRefused(nameOfErrno(errno), path, textIn(reply, "w"));
+  return { data, end: reply };
 }
 
 /** At most `limit` bytes from `offset`; `size` is the whole file's. */

@@ -40,7 +40,7 @@ export function openWire(stream: Duplex, { secret, first }: Opening, { onFrame, 
   const raw = new ByteQueue();
   const frames = new ByteQueue();
   const waiting: Frame[] = [];
-  let held = 0;
+  let pauses = 0;
   let complaint = "";
   let ended = false;
   const end = (reason: string): void => {
@@ -52,7 +52,7 @@ export function openWire(stream: Duplex, { secret, first }: Opening, { onFrame, 
   const handOn = (): void => {
     for (let frame = waiting.shift(); frame !== undefined; frame = waiting.shift()) {
       onFrame(frame);
-      if (held > 0) return;
+      if (pauses > 0) return;
     }
     if (stream.isPaused()) stream.resume();
   };
@@ -70,7 +70,7 @@ export function openWire(stream: Duplex, { secret, first }: Opening, { onFrame, 
         if (source === STDOUT) frames.push(bytes);
         else complaint = (complaint + bytes.toString("utf8")).slice(-COMPLAINT_BYTES);
       waiting.push(...read(frames));
-      if (held === 0) handOn();
+      if (pauses === 0) handOn();
     });
   });
   stream.on("error", (error) => end(reasonOf(error)));
@@ -80,19 +80,19 @@ export function openWire(stream: Duplex, { secret, first }: Opening, { onFrame, 
   return {
     send: (frame) => void (ended || stream.write(write(frame))),
     pause: () => {
-      held += 1;
+      pauses += 1;
       stream.pause();
     },
     resume: () => {
-      held -= 1;
-      if (held === 0) guarded(handOn);
+      pauses -= 1;
+      if (pauses === 0) guarded(handOn);
     },
     close: () => {
       stream.end();
       end("it was closed");
     },
     fail: end,
-    isPaused: () => held > 0,
+    isPaused: () => pauses > 0,
   };
 }
 

@@ -64,16 +64,19 @@ export async function makeAttackTarget(parent: string, owner: number | null): Pr
   makeFolder(parent);
   const root = await mkdtemp(path.join(await realpath(parent), "attack-"));
   const [workspace, outside] = [path.join(root, "workspace"), path.join(root, "outside")];
-  const things = new AsyncDisposableStack();
-  things.defer(() => rm(root, { recursive: true, force: true }));
+  const cleanup = new AsyncDisposableStack();
+  cleanup.defer(() => rm(root, { recursive: true, force: true }));
   try {
     const token = `token-${randomBytes(12).toString("hex")}`;
     await fill(root, token);
     if (owner !== null) await giveTo(root, owner);
     const counter = { visits: 0 };
     const abstract = `harness-attack-${randomBytes(6).toString("hex")}`;
-    const [port, port6] = [await listen(things, counter, "127.0.0.1"), await listen(things, counter, "::1")];
-    await listen(things, counter, `\0${abstract}`);
+    const [port, port6] = [
+      await listen(cleanup, counter, "127.0.0.1"),
+      await listen(cleanup, counter, "::1"),
+    ];
+    await listen(cleanup, counter, `\0${abstract}`);
     const words: Readonly<Record<string, string>> = {
       W: workspace,
       OUT: outside,
@@ -92,10 +95,10 @@ export async function makeAttackTarget(parent: string, owner: number | null): Pr
         return prints;
       },
       visits: () => counter.visits,
-      [Symbol.asyncDispose]: () => things.disposeAsync(),
+      [Symbol.asyncDispose]: () => cleanup.disposeAsync(),
     };
   } catch (thrown) {
-    await things.disposeAsync();
+    await cleanup.disposeAsync();
     throw thrown;
   }
 }
@@ -135,7 +138,7 @@ async function giveTo(folder: string, owner: number): Promise<void> {
 }
 
 async function listen(
-  things: AsyncDisposableStack,
+  cleanup: AsyncDisposableStack,
   counter: { visits: number },
   at: string,
 ): Promise<number> {
@@ -151,7 +154,7 @@ async function listen(
     // A machine without IPv6 or without abstract sockets: nobody can reach such a server there.
     return 1;
   }
-  things.defer(async () => {
+  cleanup.defer(async () => {
     server.close();
     await once(server, "close");
   });

@@ -111,32 +111,43 @@ interface AttackEvidence {
 }
 
 /** Fails closed: a success breaks the promise; anything but a refusal beside a working twin shows nothing. */
-export function judgeAttack(attack: Attack, seen: AttackEvidence): Outcome {
+export function judgeAttack(attack: Attack, evidence: AttackEvidence): Outcome {
   const { id, promise, text } = attack;
-  const [breaches, doubts] = [breachesOf(attack, seen), doubtsOf(attack, seen)];
+  const [breaches, doubts] = [breachesOf(attack, evidence), doubtsOf(attack, evidence)];
   const state = breaches.length > 0 ? "broken" : doubts.length > 0 ? "not shown" : "held";
   const remedy = state === "held" ? "" : attack.remedy;
-  return { id, promise, text, state, why: [...breaches, ...doubts], attempts: seen.tried.answers, remedy };
+  return {
+    id,
+    promise,
+    text,
+    state,
+    why: [...breaches, ...doubts],
+    attempts: evidence.tried.answers,
+    remedy,
+  };
 }
 
-function breachesOf({ counts, ownKernel }: Attack, seen: AttackEvidence): readonly string[] {
-  if (counts === "host" || (ownKernel === true && seen.ownKernel)) return seen.changed;
-  const through = seen.tried.answers.filter(({ kind }) => kind === "through");
-  return [...seen.changed, ...through.map(({ name, why }) => `${name}: it went through${inBrackets(why)}`)];
+function breachesOf({ counts, ownKernel }: Attack, evidence: AttackEvidence): readonly string[] {
+  if (counts === "host" || (ownKernel === true && evidence.ownKernel)) return evidence.changed;
+  const through = evidence.tried.answers.filter(({ kind }) => kind === "through");
+  return [
+    ...evidence.changed,
+    ...through.map(({ name, why }) => `${name}: it went through${inBrackets(why)}`),
+  ];
 }
 
 function doubtsOf(attack: Attack, { tried, twin }: AttackEvidence): readonly string[] {
   const ended = tried.cause !== null && (attack.ends ?? []).includes(tried.cause);
-  const told = new Set(tried.answers.map(({ name }) => name));
+  const reported = new Set(tried.answers.map(({ name }) => name));
   const names = attack.asks === undefined ? attemptNames(attack.attempts) : [];
-  const silent = ended ? [] : names.filter((name) => !told.has(name));
+  const silent = ended ? [] : names.filter((name) => !reported.has(name));
   const missing = tried.answers.filter(({ kind }) => kind === "missing");
   const worked = new Map(twin.answers.map((answer) => [answer.name, answer]));
   return [
     ...[tried.lost, twin.lost].filter((lost) => lost !== null),
     ...missing.map(({ name, why }) => `${name}: it could not be tried${inBrackets(why)}`),
     ...silent.map((name) => `${name}: nothing was heard of it`),
-    ...(told.size === 0 && !ended && silent.length === 0 ? ["nothing was tried"] : []),
+    ...(reported.size === 0 && !ended && silent.length === 0 ? ["nothing was tried"] : []),
     ...attemptNames(attack.twin)
       .filter((name) => worked.get(name)?.kind !== "through")
       .map((name) => `what is allowed fails: ${name}${inBrackets(worked.get(name)?.why ?? "")}`),

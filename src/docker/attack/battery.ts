@@ -43,12 +43,12 @@ export async function runBattery(battery: Battery, signal: AbortSignal): Promise
   const outcomes: Outcome[] = [];
   for (const isolation of ["bind", "overlay"] as const) {
     const attacks = ATTACKS.filter(({ layer }) => (layer === true) === (isolation === "overlay"));
-    await using things = new AsyncDisposableStack();
+    await using resources = new AsyncDisposableStack();
     const opened = await battery.open(isolation, signal).catch((thrown: unknown) => {
       signal.throwIfAborted();
       return `no box could be opened: ${reasonOf(thrown)}`;
     });
-    const box = typeof opened === "string" ? lostBox(opened) : things.use(opened);
+    const box = typeof opened === "string" ? lostBox(opened) : resources.use(opened);
     for (const attack of attacks) {
       outcomes.push(await tryAttack(attack, box, battery, signal));
     }
@@ -75,12 +75,12 @@ async function tryAttack(
     attack.asks === undefined
       ? readResults(await run(attackScript(attack.attempts), attack.timeoutMs ?? MS))
       : readAsked(attack.asks, await run(attack.asks.run, MS), facts);
-  const came = target.visits() - visits;
+  const newVisits = target.visits() - visits;
   // Files that a command planted deep down are searched for when a box ends, or on request.
   if (attack.counts === "host") await box.log?.().catch(() => undefined);
   const changed = [
     ...changedSince(before, await target.look(attack.layer === true)),
-    ...(came > 0 ? [`a server of the host was reached ${came} times`] : []),
+    ...(newVisits > 0 ? [`a server of the host was reached ${newVisits} times`] : []),
   ];
   const twin = readResults(await run(attackScript(attack.twin), MS));
   return judgeAttack(attack, { tried, twin, changed, ownKernel });

@@ -38,10 +38,16 @@ const processOf = ({ user, makesImage }: BoxPlan): Parameters<typeof processLine
 });
 
 /** A bind mount must show the same file that the host sees at that path. Volumes are exempt: they are not host files. */
-function fileLines(plan: BoxPlan, seen: readonly SeenFile[], host: readonly SeenFile[]): readonly string[] {
+function fileLines(
+  plan: BoxPlan,
+  reported: readonly SeenFile[],
+  host: readonly SeenFile[],
+): readonly string[] {
   const bound = mountsOf(plan).filter(({ Type }) => Type === "bind");
   return bound.flatMap(({ Target }) => {
-    const [inside, outside] = [seen, host].map((files) => nameOf(files.find(({ path }) => path === Target)));
+    const [inside, outside] = [reported, host].map((files) =>
+      nameOf(files.find(({ path }) => path === Target)),
+    );
     if (inside === outside && inside !== "unknown") return [];
     return [`${Target} is ${inside} in the box and ${outside} on the host`];
   });

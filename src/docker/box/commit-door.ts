@@ -82,12 +82,12 @@ export class CommitDoor {
     this.#request = request;
   }
 
-  readonly ask: Door = (asked) => {
+  readonly ask: Door = (encoded) => {
     if (this.#waiting >= MAX_WAITING)
       return Promise.resolve(encodedAnswer(refusedAnswer(tooMuch(`${MAX_WAITING} commands wait already`))));
     this.#waiting += 1;
     const answer = this.#last
-      .then(() => this.#made(asked))
+      .then(() => this.#made(encoded))
       .catch(refusedAnswer)
       .then(encodedAnswer)
       .finally(() => (this.#waiting -= 1));
@@ -98,13 +98,13 @@ export class CommitDoor {
   /** Refuses further requests. Work in progress gets a short grace period; its container is gone when this resolves. */
   readonly shut = async (): Promise<void> => {
     this.#shut = true;
-    const over = new AbortController();
-    const late = sleep(GRACE_MS, undefined, { signal: over.signal }).then(
+    const ending = new AbortController();
+    const late = sleep(GRACE_MS, undefined, { signal: ending.signal }).then(
       () => this.#open?.close(),
       () => undefined,
     );
     await this.#last;
-    over.abort();
+    ending.abort();
     await late;
     if (this.#hostile?.exit === EXIT.sandbox) throw this.#hostile;
   };
@@ -209,8 +209,8 @@ export class CommitDoor {
   }
 
   async #logCommit(work: CommitWork): Promise<void> {
-    const said = textOfBytes((await gitOutput(work, HASH_AND_SUBJECT)).bytes);
-    const [hash = "", subject = ""] = said.split("\n");
+    const text = textOfBytes((await gitOutput(work, HASH_AND_SUBJECT)).bytes);
+    const [hash = "", subject = ""] = text.split("\n");
     const { bytes, whole } = await gitOutput(work, COMMITTED);
     const all = rawEntries(bytes);
     const entries = inWorkspace(work, all);
@@ -382,8 +382,8 @@ function inWorkspace(
 }
 
 /** Paths are relative to the repository's top. */
-function rawEntries(said: Buffer): readonly RawEntry[] {
-  const fields = textOfBytes(said).split("\0");
+function rawEntries(output: Buffer): readonly RawEntry[] {
+  const fields = textOfBytes(output).split("\0");
   const entries: RawEntry[] = [];
   for (let at = 0; at + 1 < fields.length; at += 2) {
     const found = HEAD.exec((fields[at] ?? "").trim());
@@ -406,15 +406,15 @@ const KINDS: Readonly<Record<string, GitEntry["kind"]>> = { "120000": "link", "1
 const permissions = (mode: string): number => Number.parseInt(mode, 8) & 0o7777;
 
 /** The contents that `cat-file --batch` gives, by id; incomplete ones are left out. */
-function contentsOf(said: Buffer): ReadonlyMap<string, string> {
+function contentsOf(output: Buffer): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
-  for (let at = 0; at < said.length;) {
-    const end = said.indexOf(0x0a, at);
-    const head = /^([0-9a-f]+) blob (\d+)$/.exec(said.subarray(at, Math.max(at, end)).toString("latin1"));
+  for (let at = 0; at < output.length;) {
+    const end = output.indexOf(0x0a, at);
+    const head = /^([0-9a-f]+) blob (\d+)$/.exec(output.subarray(at, Math.max(at, end)).toString("latin1"));
     const [, id = "", size = ""] = head ?? [];
     const to = end + 1 + Number(size);
-    if (id === "" || to > said.length) break;
-    found.set(id, textOfBytes(said.subarray(end + 1, to)));
+    if (id === "" || to > output.length) break;
+    found.set(id, textOfBytes(output.subarray(end + 1, to)));
     at = to + 1;
   }
   return found;

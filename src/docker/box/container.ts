@@ -20,7 +20,7 @@ import { reportDifferences } from "./box-report.ts";
 import { differences, type Inspected } from "./inspected.ts";
 
 /** Answers requests that commands make of the harness. */
-export type Door = (asked: Buffer) => Promise<Buffer>;
+export type Door = (request: Buffer) => Promise<Buffer>;
 
 interface Extras {
   /** Lets commands make requests of the harness. */

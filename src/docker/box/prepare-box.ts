@@ -110,7 +110,7 @@ export async function prepare(maker: BoxMaker, request: BoxRequest, signal?: Abo
   const cover = protection.covered.length === 0 ? null : await keptFile(mounts, "empty", "");
   const hosts = hasOwnHosts(engine, request) ? await keptFile(mounts, "hosts", HOSTS) : undefined;
   const named = await account;
-  const given = {
+  const parts = {
     workspace,
     protection,
     cover,
@@ -127,7 +127,7 @@ export async function prepare(maker: BoxMaker, request: BoxRequest, signal?: Abo
     network,
     hosts,
   };
-  const plan = planOf(request, given);
+  const plan = planOf(request, parts);
   const { labels } = plan;
   const place = { workspace, session, owner, volume, labels, image: id, engineRoot: host.root };
   return { plan, workspace, protection, owner, place };
@@ -250,36 +250,36 @@ interface PlanParts {
   readonly hosts: string | undefined;
 }
 
-const planOf = (request: BoxRequest, given: PlanParts): BoxPlan => ({
-  image: given.id,
+const planOf = (request: BoxRequest, parts: PlanParts): BoxPlan => ({
+  image: parts.id,
   argv: [RUNNER],
   mode: request.mode,
-  user: { uid: given.workspace.uid, gid: given.workspace.gid },
+  user: { uid: parts.workspace.uid, gid: parts.workspace.gid },
   workspace: {
-    path: given.workspace.path,
-    ...(request.isolation === "bind" ? {} : { volume: given.volume }),
+    path: parts.workspace.path,
+    ...(request.isolation === "bind" ? {} : { volume: parts.volume }),
   },
-  ...(given.protection.above.length === 0 ? {} : { above: given.protection.above }),
-  readOnly: [...given.protection.readOnly, ...given.protection.outside],
-  pinned: given.protection.pinned,
-  ...(given.cover === null ? {} : { covered: { by: given.cover, paths: given.protection.covered } }),
-  volumes: given.volumes,
-  ...(given.account === undefined ? {} : { account: given.account }),
-  ...(given.network === undefined ? {} : { network: given.network }),
-  ...(given.hosts === undefined ? {} : { hosts: given.hosts }),
+  ...(parts.protection.above.length === 0 ? {} : { above: parts.protection.above }),
+  readOnly: [...parts.protection.readOnly, ...parts.protection.outside],
+  pinned: parts.protection.pinned,
+  ...(parts.cover === null ? {} : { covered: { by: parts.cover, paths: parts.protection.covered } }),
+  volumes: parts.volumes,
+  ...(parts.account === undefined ? {} : { account: parts.account }),
+  ...(parts.network === undefined ? {} : { network: parts.network }),
+  ...(parts.hosts === undefined ? {} : { hosts: parts.hosts }),
   limits: request.limits,
-  host: { ...given.host, runtime: request.runtime },
-  seccomp: given.seccomp,
+  host: { ...parts.host, runtime: request.runtime },
+  seccomp: parts.seccomp,
   stdin: true,
-  ...(given.parks === undefined ? {} : { lease: true }),
+  ...(parts.parks === undefined ? {} : { lease: true }),
   labels: boxLabels({
-    workspace: given.workspace.path,
-    uid: given.uid,
-    owner: given.owner,
-    session: given.session,
+    workspace: parts.workspace.path,
+    uid: parts.uid,
+    owner: parts.owner,
+    session: parts.session,
     created: new Date().toISOString(),
     isolation: request.isolation,
     mode: request.mode,
-    ...(given.parks === undefined ? {} : { parks: given.parks }),
+    ...(parts.parks === undefined ? {} : { parks: parts.parks }),
   }),
 });

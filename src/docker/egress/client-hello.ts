@@ -95,16 +95,16 @@ function readHello(reader: Reader): HelloRead {
   if (reader.left === 0) return { kind: "hello", serverName: null, encrypted: false };
   const extensions = new Reader(reader.vector(2));
   if (!reader.sound || reader.left > 0) return MALFORMED;
-  const seen = new Map<number, Buffer>();
+  const bodies = new Map<number, Buffer>();
   while (extensions.left > 0) {
     const type = extensions.number(2);
     const body = extensions.vector(2);
     if (!extensions.sound) return MALFORMED;
-    if (seen.has(type)) return type === SERVER_NAME ? TWO_NAMES : MALFORMED;
-    seen.set(type, body);
+    if (bodies.has(type)) return type === SERVER_NAME ? TWO_NAMES : MALFORMED;
+    bodies.set(type, body);
   }
-  const names = seen.get(SERVER_NAME);
-  const encrypted = seen.has(ENCRYPTED_HELLO);
+  const names = bodies.get(SERVER_NAME);
+  const encrypted = bodies.has(ENCRYPTED_HELLO);
   return names === undefined ? { kind: "hello", serverName: null, encrypted } : readNames(names, encrypted);
 }
 
@@ -141,25 +141,26 @@ export class SecondHello {
   /** Looks at the server's bytes before they are passed on. */
   fromServer(chunk: Buffer): void {
     if (this.#server === null) return;
-    const came = Buffer.concat([this.#server, chunk.subarray(0, LONGEST_HELLO)]);
-    const hello = came.subarray(skippedLength(came));
+    const received = Buffer.concat([this.#server, chunk.subarray(0, LONGEST_HELLO)]);
+    const hello = received.subarray(skippedLength(received));
     const random = hello.subarray(BEFORE_RANDOM, BEFORE_RANDOM + RETRY.length);
     const isOther = hello.length > 0 && (hello[0] !== HANDSHAKE || (hello[5] ?? 2) !== 2);
-    this.#server = isOther || random.length === RETRY.length || came.length > LONGEST_HELLO ? null : came;
+    this.#server =
+      isOther || random.length === RETRY.length || received.length > LONGEST_HELLO ? null : received;
     if (!isOther && random.equals(RETRY)) this.#client = Buffer.alloc(0);
   }
 
   /** The bytes that may be passed on now, or why none may. */
   fromClient(chunk: Buffer): Buffer | Denial {
     if (this.#client === null) return chunk;
-    const came = Buffer.concat([this.#client, chunk]);
-    const read = readClientHello(came.subarray(skippedLength(came)));
-    if (read.kind === "more" && came.length <= 4 * LONGEST_HELLO) {
-      this.#client = came;
+    const received = Buffer.concat([this.#client, chunk]);
+    const read = readClientHello(received.subarray(skippedLength(received)));
+    if (read.kind === "more" && received.length <= 4 * LONGEST_HELLO) {
+      this.#client = received;
       return Buffer.alloc(0);
     }
     this.#client = null;
-    if (read.kind === "hello") return this.#judge(read) ?? came;
+    if (read.kind === "hello") return this.#judge(read) ?? received;
     return read.kind === "denied" ? read.denial : { rule: "sni", reason: "no second TLS client hello came" };
   }
 }

@@ -128,8 +128,8 @@ export class EgressGate {
       return this.deny({ host: text, port: 0, method }, { rule: "authority", reason });
     }
     const asked = { host: read.host, port: read.port, method };
-    const over = this.meter.denial;
-    if (over !== undefined) return this.deny(asked, over);
+    const overBudget = this.meter.denial;
+    if (overBudget !== undefined) return this.deny(asked, overBudget);
     const verdict = this.#verdict(read);
     return isDenial(verdict) ? this.deny(asked, verdict) : { authority: read, asked, allowance: verdict };
   }
@@ -184,14 +184,14 @@ interface RequestFacts {
 /** On a host with only some methods granted, requests that read must not carry a body. */
 function judgeMethod(
   { method, carries, target }: RequestFacts,
-  asked: Authority,
+  authority: Authority,
   { methods }: Allowance,
 ): Denial | undefined {
-  const { host } = asked;
+  const { host } = authority;
   if (!isMethodAllowed(methods, method, target.replace(/\?.*$/s, "")))
     return {
       rule: "method",
-      reason: `${method} is not granted for ${host}, only ${methods?.join(", ")}; --allow-domain ${asGranted(asked)}:${method} would grant it`,
+      reason: `${method} is not granted for ${host}, only ${methods?.join(", ")}; --allow-domain ${asGranted(authority)}:${method} would grant it`,
     };
   return methods !== null && /^(?:GET|HEAD|OPTIONS)$/.test(method) && carries
     ? {

@@ -231,14 +231,14 @@ class Proxy {
   /** Opens the tunnel towards the client and judges its first message; null if nothing may follow. */
   async #hello(client: Socket, head: Buffer, judged: Judged): Promise<Buffer | null> {
     client.write("HTTP/1.1 200 Connection established\r\n\r\n");
-    const came = await awaitHello(client, head, this.gate.limits.helloMs);
-    if (came === null) {
+    const received = await awaitHello(client, head, this.gate.limits.helloMs);
+    if (received === null) {
       client.destroy();
       return null;
     }
     const { host, literal } = judged.authority;
-    const denial = isDenial(came) ? came : judgeHello(came.hello, host, literal);
-    if (denial === undefined && !isDenial(came)) return came.bytes;
+    const denial = isDenial(received) ? received : judgeHello(received.hello, host, literal);
+    if (denial === undefined && !isDenial(received)) return received.bytes;
     if (denial !== undefined) this.gate.deny(judged.asked, denial);
     client.end(ACCESS_DENIED, () => client.destroy());
     return null;

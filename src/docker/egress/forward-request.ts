@@ -115,13 +115,13 @@ type RequestFailure = Denial;
  * Sends one request, made anew from what was read of it, and passes the answer back. Data from the client and data from
  * the server each wait while the other side does not read.
  */
-export async function forwardRequest(way: Forwarding): Promise<RequestFailure | null> {
+export async function forwardRequest(forwarding: Forwarding): Promise<RequestFailure | null> {
   try {
-    const body = await smallBody(way);
-    await attempt(way, body, true);
+    const body = await smallBody(forwarding);
+    await attempt(forwarding, body, true);
     return null;
   } catch (thrown) {
-    const denial = way.meter.denial;
+    const denial = forwarding.meter.denial;
     if (denial !== undefined) return denial;
     return { rule: "unreachable", reason: reasonOf(thrown) };
   }
@@ -132,30 +132,37 @@ class StaleConnection extends Error {
   override readonly name = "StaleConnection";
 }
 
-async function attempt(way: Forwarding, body: Buffer | null, again: boolean): Promise<void> {
-  const { request, response, line, rewriting } = way;
-  const raw = ["Host", way.host, ...endToEnd(request.rawHeaders, REBUILT), ...(way.extra ?? [])];
+async function attempt(forwarding: Forwarding, body: Buffer | null, again: boolean): Promise<void> {
+  const { request, response, line, rewriting } = forwarding;
+  const raw = [
+    "Host",
+    forwarding.host,
+    ...endToEnd(request.rawHeaders, REBUILT),
+    ...(forwarding.extra ?? []),
+  ];
   const sent = sendRequest({
-    ...way.connection,
+    ...forwarding.connection,
     method: request.method ?? "GET",
-    path: rewriting?.requestTarget(way.target) ?? way.target,
+    path: rewriting?.requestTarget(forwarding.target) ?? forwarding.target,
     headers: [...(rewriting?.requestHeaders(raw) ?? raw), ...framing(request, body)],
     setHost: false,
     insecureHTTPParser: false,
     maxHeaderSize: LONGEST_HEAD,
   });
-  way.meter.take("up", headLength(way.target, raw), line);
-  sent.setTimeout(way.idleMs, () => sent.destroy(new Error(`nothing came for ${way.idleMs / 1000} s`)));
+  forwarding.meter.take("up", headLength(forwarding.target, raw), line);
+  sent.setTimeout(forwarding.idleMs, () =>
+    sent.destroy(new Error(`nothing came for ${forwarding.idleMs / 1000} s`)),
+  );
   const left = (): void => void sent.destroy(new Error("the client left"));
   response.once("close", left);
   try {
-    const [answer] = await Promise.all([answerOf(sent), sendBody(way, body, sent)]);
-    await giveBack(way, answer);
+    const [answer] = await Promise.all([answerOf(sent), sendBody(forwarding, body, sent)]);
+    await giveBack(forwarding, answer);
   } catch (thrown) {
     sent.destroy();
     const unread = again && thrown instanceof StaleConnection && (body !== null || !hasBody(request));
     if (!unread || response.headersSent || response.destroyed) throw thrown;
-    await attempt(way, body, false);
+    await attempt(forwarding, body, false);
   } finally {
     response.off("close", left);
   }
@@ -197,8 +204,8 @@ function answerOf(sent: ClientRequest): Promise<IncomingMessage> {
 }
 
 /** A server may answer before it has read everything; then the rest is not sent. */
-async function sendBody(way: Forwarding, body: Buffer | null, sent: ClientRequest): Promise<void> {
-  const { request, meter, line } = way;
+async function sendBody(forwarding: Forwarding, body: Buffer | null, sent: ClientRequest): Promise<void> {
+  const { request, meter, line } = forwarding;
   if (body !== null) return void sent.end(body);
   if (!hasBody(request)) return void sent.end();
   await pipeline([request, counting((bytes) => meter.take("up", bytes, line)), sent]);

@@ -32,24 +32,24 @@ export const isDenial = (verdict: object): verdict is Denial => "rule" in verdic
 const USUAL_PORTS: readonly number[] = [443, 80];
 
 /** Denials first, then the host, then the port; an empty list grants nothing. */
-export function judgeHost(asked: Authority, rules: Rules): Allowance | Denial {
-  const { host, port } = asked;
+export function judgeHost(authority: Authority, rules: Rules): Allowance | Denial {
+  const { host, port } = authority;
   if (rules.denied.some((pattern) => coversHost({ host: pattern }, host)))
     return { rule: "denied-host", reason: `${host} is denied by the user's settings` };
-  const grants = rules.grants.filter((grant) => coversHost(grant, host) && isReadAs(grant, asked));
-  if (grants.length === 0) return notGranted(asked);
+  const grants = rules.grants.filter((grant) => coversHost(grant, host) && isReadAs(grant, authority));
+  if (grants.length === 0) return notGranted(authority);
   const open = grants.filter(({ ports }) => (ports.length === 0 ? USUAL_PORTS : ports).includes(port));
   if (open.length === 0)
     return {
       rule: "port",
-      reason: `${host} is granted, its port ${port} is not; --allow-domain ${shown(asked)} would grant it`,
+      reason: `${host} is granted, its port ${port} is not; --allow-domain ${shown(authority)} would grant it`,
     };
   return {
     methods: open.some(({ methods }) => methods === null)
       ? null
       : open.flatMap(({ methods }) => methods ?? []),
     private: open.some((grant) => grant.private),
-    literal: open.some((grant) => grant.host === host) && (asked.literal || host === "localhost"),
+    literal: open.some((grant) => grant.host === host) && (authority.literal || host === "localhost"),
     secrets: rules.secrets.filter(({ hosts }) =>
       hosts.some((pattern) => coversHost({ host: pattern }, host)),
     ),
@@ -60,14 +60,14 @@ export function judgeHost(asked: Authority, rules: Rules): Allowance | Denial {
 const isReadAs = (grant: Grant, { literal }: Authority): boolean => !literal || !grant.host.startsWith("*.");
 
 /** As a grant names the host: with its port, unless the name alone covers that port. */
-export const asGranted = (asked: Authority): string =>
-  USUAL_PORTS.includes(asked.port) ? shown(asked).replace(/:\d+$/, "") : shown(asked);
+export const asGranted = (authority: Authority): string =>
+  USUAL_PORTS.includes(authority.port) ? shown(authority).replace(/:\d+$/, "") : shown(authority);
 
-function notGranted(asked: Authority): Denial {
-  const kind = asked.literal ? "the address" : "the host";
+function notGranted(authority: Authority): Denial {
+  const kind = authority.literal ? "the address" : "the host";
   return {
-    rule: asked.literal ? "address-literal" : "not-granted",
-    reason: `${kind} ${asked.host} is not granted; --allow-domain ${asGranted(asked)} would grant it`,
+    rule: authority.literal ? "address-literal" : "not-granted",
+    reason: `${kind} ${authority.host} is not granted; --allow-domain ${asGranted(authority)} would grant it`,
   };
 }
 
@@ -76,12 +76,12 @@ function notGranted(asked: Authority): Denial {
  * private leads into private networks, and no name leads to this host's loopback or to a cloud's metadata.
  */
 export function judgeAddresses(
-  asked: Authority,
+  authority: Authority,
   addresses: readonly string[],
   allowance: Allowance,
   own: ReadonlySet<string>,
 ): readonly string[] | Denial {
-  const { host } = asked;
+  const { host } = authority;
   const kinds = addresses.map((address) => {
     const kind = addressClass(address);
     return kind === "public" && isAmong(own, address) ? "private" : kind;
@@ -97,7 +97,7 @@ export function judgeAddresses(
   if (kinds.includes("private"))
     return {
       rule: "private-address",
-      reason: `${host} has a private or reserved address here; --allow-domain ${asGranted(asked)}:private would allow it`,
+      reason: `${host} has a private or reserved address here; --allow-domain ${asGranted(authority)}:private would allow it`,
     };
   const [kind, rule] = kinds.includes("metadata")
     ? ["a cloud's metadata service", "metadata-address"]

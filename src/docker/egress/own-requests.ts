@@ -40,10 +40,10 @@ export class GrantedRequests implements OwnRequests, AsyncDisposable {
 
   async send(request: OwnRequest, signal: AbortSignal): Promise<OwnAnswer> {
     const ending = AbortSignal.any([signal, this.#ending.signal]);
-    const asked = this.#judged(request);
-    if ("kind" in asked) return asked;
+    const prepared = this.#judged(request);
+    if ("kind" in prepared) return prepared;
     try {
-      return await this.#sent(request, asked, ending);
+      return await this.#sent(request, prepared, ending);
     } catch (thrown) {
       return { kind: "unreachable", reason: ending.aborted ? "it was ended" : reasonOf(thrown) };
     }

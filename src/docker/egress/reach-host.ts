@@ -49,43 +49,43 @@ export interface Reached {
  * itself.
  */
 export async function reachHost(
-  asked: Authority,
+  authority: Authority,
   allowance: Allowance,
   kind: "https" | "http",
   by: Reaching,
 ): Promise<Reached | Denial | Unreachable> {
-  const proxy = by.upstream === null ? null : proxyFor(by.upstream, asked, kind);
-  if (proxy !== null) return reachThrough(proxy, asked, allowance, { kind, by });
-  const addresses = await addressesOf(asked, allowance, by.resolve);
+  const proxy = by.upstream === null ? null : proxyFor(by.upstream, authority, kind);
+  if (proxy !== null) return reachThrough(proxy, authority, allowance, { kind, by });
+  const addresses = await addressesOf(authority, allowance, by.resolve);
   if (isDenial(addresses) || isUnreachable(addresses)) return addresses;
-  const socket = await dialFirst(asked, addresses, by);
+  const socket = await dialFirst(authority, addresses, by);
   return isUnreachable(socket) ? socket : { socket, proxy: null };
 }
 
 async function reachThrough(
   proxy: ProxyServer,
-  asked: Authority,
+  authority: Authority,
   allowance: Allowance,
   { kind, by }: { readonly kind: "https" | "http"; readonly by: Reaching },
 ): Promise<Reached | Denial | Unreachable> {
-  if (asked.literal) {
-    const judged = judgeAddresses(asked, [asked.host], allowance, ownAddresses());
+  if (authority.literal) {
+    const judged = judgeAddresses(authority, [authority.host], allowance, ownAddresses());
     if (isDenial(judged)) return judged;
   }
-  const socket = await (kind === "http" ? dialProxy(proxy, by) : tunnelThrough(proxy, asked, by));
+  const socket = await (kind === "http" ? dialProxy(proxy, by) : tunnelThrough(proxy, authority, by));
   return isUnreachable(socket) ? socket : { socket, proxy: kind === "http" ? proxy : null };
 }
 
 async function addressesOf(
-  asked: Authority,
+  authority: Authority,
   allowance: Allowance,
   resolve: Resolve,
 ): Promise<readonly string[] | Denial | Unreachable> {
   try {
-    const addresses = asked.literal ? [asked.host] : await resolve(asked.host);
-    return judgeAddresses(asked, addresses, allowance, ownAddresses());
+    const addresses = authority.literal ? [authority.host] : await resolve(authority.host);
+    return judgeAddresses(authority, addresses, allowance, ownAddresses());
   } catch (thrown) {
-    return { unreachable: `${asked.host} has no address here: ${reasonOf(thrown)}` };
+    return { unreachable: `${authority.host} has no address here: ${reasonOf(thrown)}` };
   }
 }
 
@@ -93,13 +93,13 @@ async function addressesOf(
 const MOST_TRIED = 4;
 
 async function dialFirst(
-  asked: Authority,
+  authority: Authority,
   addresses: readonly string[],
   { dial, connectMs }: Reaching,
 ): Promise<Socket | Unreachable> {
   const failures: string[] = [];
   for (const address of addresses.slice(0, MOST_TRIED)) {
-    const socket = dial(address, asked.port);
+    const socket = dial(address, authority.port);
     try {
       if (socket.connecting) await once(socket, "connect", { signal: AbortSignal.timeout(connectMs) });
       return socket;
@@ -108,7 +108,9 @@ async function dialFirst(
       failures.push(reasonOf(thrown));
     }
   }
-  return { unreachable: `${asked.host} port ${asked.port} cannot be reached: ${failures.join("; ")}` };
+  return {
+    unreachable: `${authority.host} port ${authority.port} cannot be reached: ${failures.join("; ")}`,
+  };
 }
 
 /** TLS to the host over an existing connection; rejects if the host cannot be verified or does not answer. */

@@ -71,8 +71,8 @@ async function grantsOf(preset: Preset, place: RegistryContext): Promise<PresetG
   const ask = REGISTRY_TOOLS[preset];
   const host = await ask(hostAsking(place));
   if (host.urls === null) {
-    const told = askBox === undefined ? null : (await ask(boxAsking(place, askBox))).urls;
-    const box = told === null ? null : exceptHome(told, []);
+    const boxUrls = askBox === undefined ? null : (await ask(boxAsking(place, askBox))).urls;
+    const box = boxUrls === null ? null : exceptHome(boxUrls, []);
     if (box === null || box.length === 0) throw unanswered(preset, "there is no tool here that knows");
     return { preset, grants: grantsFor(preset, box), variables: {}, settings: {}, asked: "box" };
   }
@@ -111,9 +111,9 @@ const hostAsking = ({ env, scratch, workspace, top, uid, signal }: RegistryConte
   uid,
   run: async (argv, { env: more = {}, cwd = scratch, enough } = {}) => {
     const question = { env: { ...env, ...more }, cwd, apart: top ?? workspace, signal };
-    const said = await askHost(argv, enough === undefined ? question : { ...question, enough });
-    if (said === null) return null;
-    return said.code === 0 || (enough !== undefined && said.code === null) ? said.stdout : null;
+    const result = await askHost(argv, enough === undefined ? question : { ...question, enough });
+    if (result === null) return null;
+    return result.code === 0 || (enough !== undefined && result.code === null) ? result.stdout : null;
   },
 });
 
@@ -127,9 +127,9 @@ const boxAsking = (place: RegistryContext, run: NonNullable<RegistryQuestion["as
  * Names that come from a registry, an image or a repository were not written by the user: they never lead to this host
  * itself or to a cloud's metadata, except for hosts that the user's settings name.
  */
-function exceptHome(told: readonly string[], settings: readonly string[]): readonly string[] {
+function exceptHome(urls: readonly string[], settings: readonly string[]): readonly string[] {
   const own = new Set(settings.map(hostOf));
-  return told.filter((text) => own.has(hostOf(text)) || !leadsHome(hostOf(text).replace(/^\[(.*)\]$/, "$1")));
+  return urls.filter((text) => own.has(hostOf(text)) || !leadsHome(hostOf(text).replace(/^\[(.*)\]$/, "$1")));
 }
 
 /**
@@ -138,13 +138,13 @@ function exceptHome(told: readonly string[], settings: readonly string[]): reado
  */
 function remoteGrants(preset: Preset, urls: readonly string[], own: readonly string[]): readonly Grant[] {
   const known = new Set(own);
-  const told = exceptHome(urls, []).filter((url) => known.has(url) || !isPrivateAddress(hostOf(url)));
+  const allowed = exceptHome(urls, []).filter((url) => known.has(url) || !isPrivateAddress(hostOf(url)));
   const inside = grantsFor(
     preset,
-    told.filter((url) => known.has(url)),
+    allowed.filter((url) => known.has(url)),
   );
   const names = new Set(inside.map(nameOf));
-  const outside = grantsFor(preset, told).filter((grant) => !names.has(nameOf(grant)));
+  const outside = grantsFor(preset, allowed).filter((grant) => !names.has(nameOf(grant)));
   return [...inside, ...outside.map((grant) => ({ ...grant, private: false }))];
 }
 
@@ -187,10 +187,10 @@ async function cachedUrls(
   const key = createHash("sha256").update(JSON.stringify(urls)).digest("hex");
   const known = await readCache(file);
   if (known?.key === key && known.until > Date.now()) return known.urls;
-  const told = (await ask()).map(withoutUser).filter((url) => url !== undefined);
-  const until = Date.now() + (told.length === 0 ? EMPTY_ANSWER_MS : WEEK_MS);
-  await replaceFile(file, JSON.stringify({ key, until, urls: told }), { lasts: "content" });
-  return told;
+  const origins = (await ask()).map(withoutUser).filter((url) => url !== undefined);
+  const until = Date.now() + (origins.length === 0 ? EMPTY_ANSWER_MS : WEEK_MS);
+  await replaceFile(file, JSON.stringify({ key, until, urls: origins }), { lasts: "content" });
+  return origins;
 }
 
 /** Only the origin: whatever else a registry's address holds is not kept. */

@@ -48,12 +48,13 @@ function parsedToml(text: string): Fields {
 /** Sources with an address, and sources that such a source replaces, over any number of steps. */
 function sourcesIn(sources: Fields): string {
   const kept = new Map<string, readonly string[]>();
-  const lead = (name: string, behind: ReadonlySet<string>): boolean => {
+  const lead = (name: string, visited: ReadonlySet<string>): boolean => {
     if (kept.has(name)) return true;
     const source = Object.hasOwn(sources, name) ? fieldsOf(sources[name]) : {};
     const next = source["replace-with"];
     const registry = plainUrl(source["registry"]);
-    const replaced = typeof next === "string" && !behind.has(next) && lead(next, new Set([...behind, next]));
+    const replaced =
+      typeof next === "string" && !visited.has(next) && lead(next, new Set([...visited, next]));
     if (!replaced && registry === undefined) return false;
     kept.set(name, [
       ...(registry === undefined ? [] : [`registry = ${JSON.stringify(registry)}`]),

@@ -85,8 +85,8 @@ async function npm({ run }: Asking): Promise<Settings> {
 export async function yarnRegistry(run: Asking["run"]): Promise<readonly string[]> {
   for (const key of ["npmRegistryServer", "registry"]) {
     // Nothing is fetched to answer this, even if `yarn` is a stub for whatever yarn a project names.
-    const said = await run(["yarn", "config", "get", key], { env: { COREPACK_ENABLE_NETWORK: "0" } });
-    const [url] = urlsIn(said ?? "");
+    const output = await run(["yarn", "config", "get", key], { env: { COREPACK_ENABLE_NETWORK: "0" } });
+    const [url] = urlsIn(output ?? "");
     if (url !== undefined) return [url];
   }
   return [];
@@ -156,8 +156,8 @@ async function defaultIndex(
   { run }: Asking,
 ): Promise<readonly string[]> {
   const help = await run([...tool, "help", "install"], { env: { COLUMNS: "400" } });
-  const told = /--index-url[^]*?\(default:?\s+(https?:\/\/[^\s)]+)\)/.exec(help ?? "")?.[1];
-  return told === undefined ? [] : [told];
+  const address = /--index-url[^]*?\(default:?\s+(https?:\/\/[^\s)]+)\)/.exec(help ?? "")?.[1];
+  return address === undefined ? [] : [address];
 }
 
 /** Uses a separate home with the user's settings, because cargo notes in its home what it learns of an index. */
@@ -204,8 +204,8 @@ async function indexesBelow(folder: string): Promise<readonly string[]> {
   const found = await Promise.all(
     names.map(async (name) => {
       const host = /^(.+)-[0-9a-f]{16}$/.exec(name)?.[1];
-      const told = fieldsIn((await textOf(path.join(folder, name, "config.json"))) || "{}");
-      const { dl } = told;
+      const config = fieldsIn((await textOf(path.join(folder, name, "config.json"))) || "{}");
+      const { dl } = config;
       return [
         ...(host === undefined ? [] : [`https://${host}/`]),
         ...(typeof dl === "string" ? urlsIn(dl) : []),
@@ -261,9 +261,9 @@ async function maven({ run, env, scratch }: Asking): Promise<Settings> {
     files: async () => {
       const repository = path.join(scratch, "maven");
       const argv = ["mvn", "-B", `-Dmaven.repo.local=${repository}`, "help:effective-settings"] as const;
-      const said = await run([...argv], { enough: (line) => line.includes("Downloaded from ") });
+      const output = await run([...argv], { enough: (line) => line.includes("Downloaded from ") });
       const from = /Downloading from [^:]+: (https?:\/\/\S+)/g;
-      return [...(said ?? "").matchAll(from)].map(([, url = ""]) => url);
+      return [...(output ?? "").matchAll(from)].map(([, url = ""]) => url);
     },
   };
 }

@@ -137,16 +137,16 @@ const DECODERS: ReadonlyMap<string, () => Transform> = new Map([
 /** Holds back only what could be the beginning of a value. */
 function masking(exchanges: readonly Exchange[]): Transform {
   const back = exchanges.map(([inside, outside]): Exchange => [outside, inside]);
-  let held = "";
+  let pending = "";
   return new Changing({
     transform(chunk: Buffer, _, done) {
-      const text = swap(held + chunk.toString("latin1"), back);
+      const text = swap(pending + chunk.toString("latin1"), back);
       const kept = partialMatch(text, back);
-      held = text.slice(text.length - kept);
+      pending = text.slice(text.length - kept);
       done(null, Buffer.from(text.slice(0, text.length - kept), "latin1"));
     },
     flush(done) {
-      done(null, Buffer.from(held, "latin1"));
+      done(null, Buffer.from(pending, "latin1"));
     },
   });
 }

@@ -87,17 +87,17 @@ export class TlsEnding {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const seen = this.#tunnels.get(request.socket);
-    if (seen === undefined) return void response.destroy();
+    const tunnel = this.#tunnels.get(request.socket);
+    if (tunnel === undefined) return void response.destroy();
     const method = request.method ?? "";
-    const judged = this.#gate.judge(shown(seen.judged.authority), null, method);
+    const judged = this.#gate.judge(shown(tunnel.judged.authority), null, method);
     if (isDenial(judged)) return answerInWords(response, 403, judged.reason);
     const target = request.url ?? "";
     const denial = target.startsWith("/")
       ? this.#gate.judgeRequest(request, target, judged, 443)
       : this.#gate.deny(judged.asked, { rule: "authority", reason: "a request in a tunnel names a path" });
     if (denial !== undefined) return answerInWords(response, 403, denial.reason);
-    await this.#passOn(request, response, judged, seen.agent);
+    await this.#passOn(request, response, judged, tunnel.agent);
   }
 
   async #passOn(

@@ -82,25 +82,31 @@ function decoded(text: string): string {
 }
 
 /** The proxy for a connection; this host itself is never reached through a proxy. */
-export function proxyFor(upstream: Upstream, asked: Authority, kind: "https" | "http"): ProxyServer | null {
+export function proxyFor(
+  upstream: Upstream,
+  authority: Authority,
+  kind: "https" | "http",
+): ProxyServer | null {
   const isHere =
-    asked.host === "localhost" || asked.host === "::1" || (asked.literal && asked.host.startsWith("127."));
-  return isHere || upstream.direct.some((entry) => isDirect(entry, asked)) ? null : upstream[kind];
+    authority.host === "localhost" ||
+    authority.host === "::1" ||
+    (authority.literal && authority.host.startsWith("127."));
+  return isHere || upstream.direct.some((entry) => isDirect(entry, authority)) ? null : upstream[kind];
 }
 
 /**
  * An entry is `*`, a name with all below it, `.name` or `*.name` for what is below it, an address, or a range; each may
  * have a port.
  */
-function isDirect(entry: string, asked: Authority): boolean {
+function isDirect(entry: string, authority: Authority): boolean {
   if (entry === "*") return true;
-  if (entry.includes("/")) return asked.literal && isInRange(entry, asked.host);
+  if (entry.includes("/")) return authority.literal && isInRange(entry, authority.host);
   const below = /^\*?\./.test(entry);
   const bare = entry.replace(/^\*?\./, "");
-  const read = parseAuthority(isIPv6(bare) ? `[${bare}]` : bare, asked.port);
-  if (isUnreadable(read) || read.port !== asked.port) return false;
-  if (read.literal || asked.literal) return read.host === asked.host;
-  return (!below && read.host === asked.host) || asked.host.endsWith(`.${read.host}`);
+  const read = parseAuthority(isIPv6(bare) ? `[${bare}]` : bare, authority.port);
+  if (isUnreadable(read) || read.port !== authority.port) return false;
+  if (read.literal || authority.literal) return read.host === authority.host;
+  return (!below && read.host === authority.host) || authority.host.endsWith(`.${read.host}`);
 }
 
 function isInRange(entry: string, address: string): boolean {
@@ -149,21 +155,25 @@ const LONGEST_ANSWER = 16 * 1024;
 /** A tunnel through the proxy. The proxy resolves the name itself: nobody here can judge the address. */
 export async function tunnelThrough(
   proxy: ProxyServer,
-  asked: Authority,
+  authority: Authority,
   dialing: ProxyDialing,
 ): Promise<Socket | Unreachable> {
   const socket = await dialProxy(proxy, dialing);
   if (isUnreachable(socket)) return socket;
   const authorization = proxy.authorization === null ? "" : `Proxy-Authorization: ${proxy.authorization}\r\n`;
-  socket.write(`CONNECT ${shown(asked)} HTTP/1.1\r\nHost: ${shown(asked)}\r\n${authorization}\r\n`);
+  socket.write(`CONNECT ${shown(authority)} HTTP/1.1\r\nHost: ${shown(authority)}\r\n${authorization}\r\n`);
   try {
     const status = await answeredStatus(socket, dialing.connectMs);
     if (status === 200) return socket;
     socket.destroy();
-    return { unreachable: `the host's proxy did not open a tunnel to ${asked.host}: it answered ${status}` };
+    return {
+      unreachable: `the host's proxy did not open a tunnel to ${authority.host}: it answered ${status}`,
+    };
   } catch (thrown) {
     socket.on("error", () => undefined).destroy();
-    return { unreachable: `the host's proxy did not open a tunnel to ${asked.host}: ${reasonOf(thrown)}` };
+    return {
+      unreachable: `the host's proxy did not open a tunnel to ${authority.host}: ${reasonOf(thrown)}`,
+    };
   }
 }
 

@@ -32,7 +32,7 @@ export function readDevcontainer(
   const fault =
     dockerfile === undefined ? undefined : taking.dockerfile(dockerfile, { build: value["build"], context });
   if (fault !== undefined) return fault;
-  for (const [key, given] of Object.entries(value)) taking.key(key, given);
+  for (const [key, setting] of Object.entries(value)) taking.key(key, setting);
   const checked = recipeSchema.safeParse(taking.recipe);
   if (!checked.success) return `${from}: ${faultsOf(checked.error)[0] ?? "not understood"}`;
   return { recipe: checked.data, taken: taking.taken, notTaken: taking.notTaken };
@@ -61,10 +61,10 @@ function argumentsOf(build: unknown): {
   readonly target: string | undefined;
 } {
   const { args, target } = Object(build) as Readonly<Record<string, unknown>>;
-  const given = Object.entries(Object(args) as Readonly<Record<string, unknown>>).filter(
+  const strings = Object.entries(Object(args) as Readonly<Record<string, unknown>>).filter(
     (each): each is [string, string] => typeof each[1] === "string" && !VARIABLE.test(each[1]),
   );
-  return { args: Object.fromEntries(given), target: typeof target === "string" ? target : undefined };
+  return { args: Object.fromEntries(strings), target: typeof target === "string" ? target : undefined };
 }
 
 const MAX_DEPTH = 32;
@@ -168,14 +168,14 @@ class DevcontainerReader {
     }
   }
 
-  key(name: string, given: unknown): void {
+  key(name: string, setting: unknown): void {
     if (SILENT.has(name)) return;
     if (this.#built && (name === "build" || name === "dockerFile" || name === "context")) return;
-    if (name === "image") return this.#takeImage(given);
-    if (name === "containerEnv") return this.#takeEnv(given);
+    if (name === "image") return this.#takeImage(setting);
+    if (name === "containerEnv") return this.#takeEnv(setting);
     const command = COMMANDS.find((each) => each === name);
     if (command === undefined) return this.#leave(name, REASONS[name] ?? "not known here");
-    const steps = stepsOf(given);
+    const steps = stepsOf(setting);
     if (steps === undefined)
       return this.#leave(name, "neither a command line, a list of words, nor both by name");
     this.#steps.set(command, steps);
@@ -183,17 +183,17 @@ class DevcontainerReader {
     return undefined;
   }
 
-  #takeImage(given: unknown): void {
-    if (typeof given !== "string" || VARIABLE.test(given))
+  #takeImage(setting: unknown): void {
+    if (typeof setting !== "string" || VARIABLE.test(setting))
       return this.#leave("image", "no plain name of an image");
     if (this.#built) return this.#leave("image", "its Dockerfile says what it starts from");
-    this.#image = given;
-    return this.#take(`image: ${given}`);
+    this.#image = setting;
+    return this.#take(`image: ${setting}`);
   }
 
-  #takeEnv(given: unknown, from = this.#from, label = "containerEnv"): void {
-    if (typeof given !== "object" || given === null) return this.#leave(label, "no table of variables");
-    for (const [name, value] of Object.entries(given as Readonly<Record<string, unknown>>)) {
+  #takeEnv(setting: unknown, from = this.#from, label = "containerEnv"): void {
+    if (typeof setting !== "object" || setting === null) return this.#leave(label, "no table of variables");
+    for (const [name, value] of Object.entries(setting as Readonly<Record<string, unknown>>)) {
       const one = recipeSchema.shape.env.safeParse({ [name]: value });
       if (!one.success) this.#leave(`${label}.${name}`, faultsOf(one.error)[0] ?? "not understood", from);
       else if (VARIABLE.test(String(value)))
@@ -224,15 +224,15 @@ const lineOf = ({ files, ...line }: DockerfileLine): Recipe["system"][number] =>
 const VARIABLE = /\$\{/;
 
 /** A line for a shell, words without a shell, or several of both by name, which an editor runs at the same time. */
-function stepsOf(given: unknown): readonly SetupStep[] | undefined {
-  if (typeof given === "string") return given.trim() === "" ? [] : [{ run: given, folder: "." }];
-  if (Array.isArray(given))
-    return given.every((word) => typeof word === "string")
-      ? given.length === 0
+function stepsOf(setting: unknown): readonly SetupStep[] | undefined {
+  if (typeof setting === "string") return setting.trim() === "" ? [] : [{ run: setting, folder: "." }];
+  if (Array.isArray(setting))
+    return setting.every((word) => typeof word === "string")
+      ? setting.length === 0
         ? []
-        : [{ run: given.map(quoted).join(" "), folder: "." }]
+        : [{ run: setting.map(quoted).join(" "), folder: "." }]
       : undefined;
-  if (typeof given !== "object" || given === null) return undefined;
-  const each = Object.values(given).map(stepsOf);
+  if (typeof setting !== "object" || setting === null) return undefined;
+  const each = Object.values(setting).map(stepsOf);
   return each.every((steps) => steps !== undefined) ? each.flat() : undefined;
 }

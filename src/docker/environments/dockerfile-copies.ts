@@ -86,14 +86,14 @@ interface Words {
 }
 
 function readWords({ rest, line, scope }: CopyInstruction): Words {
-  const [given = ""] = /^(?:--\S+\s+)+/.exec(rest) ?? [];
+  const [flagWords = ""] = /^(?:--\S+\s+)+/.exec(rest) ?? [];
   const flags = new Map(
-    Array.from(given.matchAll(/(?<!\S)--([\w-]+)(?:=(\S+))?\s/g), ([, flag = "", value = ""]) => [
+    Array.from(flagWords.matchAll(/(?<!\S)--([\w-]+)(?:=(\S+))?\s/g), ([, flag = "", value = ""]) => [
       flag,
       filled(unquoted(value), scope),
     ]),
   );
-  const plain = rest.slice(given.length);
+  const plain = rest.slice(flagWords.length);
   const words = plain.startsWith("[") ? wordsOf(plain, line) : plain.split(/\s+/).map(unquoted);
   const [to = "", ...sources] = words.map((word) => filled(word, scope)).toReversed();
   return { flags, plain, to, sources: sources.toReversed() };

@@ -45,13 +45,13 @@ export const filled = (text: string, scope: Scope): string =>
 const valueOf = (name: string, { env, args }: Scope): string => env[name] ?? args[name] ?? USUAL[name] ?? "";
 
 export function joined(folder: string, next: string): string {
-  const way = next.startsWith("/") ? [] : folder.split("/").filter((each) => each !== "");
+  const parts = next.startsWith("/") ? [] : folder.split("/").filter((each) => each !== "");
   for (const each of next.split("/")) {
     if (each === "" || each === ".") continue;
-    if (each === "..") way.pop();
-    else way.push(each);
+    if (each === "..") parts.pop();
+    else parts.push(each);
   }
-  return `/${way.join("/")}`;
+  return `/${parts.join("/")}`;
 }
 
 export const quoted = (word: string): string =>

@@ -177,8 +177,8 @@ class DockerfileReader {
     return { image, lines, stages, env, notTaken: [...new Set([...notTaken, ...whose])], sources };
   }
 
-  #one(given: Instruction): void {
-    const { name, rest, line } = given;
+  #one(instruction: Instruction): void {
+    const { name, rest, line } = instruction;
     if (name === "FROM") return this.#from(rest, line);
     const stage = this.#stages.at(-1);
     if (name === "ARG") return this.#arg(rest, line, stage);
@@ -193,8 +193,8 @@ class DockerfileReader {
       );
     else if (name === "WORKDIR") stage.folder = joined(stage.folder, filled(unquoted(rest), stage));
     else if (name === "SHELL") stage.shell = wordsOf(rest, line);
-    else if (name === "RUN") this.#run(given, stage);
-    else if (name === "COPY" || name === "ADD") this.#bring(given, stage);
+    else if (name === "RUN") this.#run(instruction, stage);
+    else if (name === "COPY" || name === "ADD") this.#bring(instruction, stage);
     else if (name === "USER") stage.user = userOf(filled(unquoted(rest), stage), line);
     else if (reason === undefined) throw new Fault(`line ${line}: ${name} is not known`);
     else stage.notTaken.push(`${name} ${rest.slice(0, 200)}: ${reason}`);
@@ -232,10 +232,10 @@ class DockerfileReader {
   #arg(rest: string, line: number, stage: Stage | undefined): void {
     for (const [, name = "", value] of rest.matchAll(/([A-Za-z_]\w*)(?:=("[^"]*"|'[^']*'|\S*))?/g)) {
       if (name === "") throw new Fault(`line ${line}: ARG without a name`);
-      const given = this.#build.args?.[name];
+      const argument = this.#build.args?.[name];
       const fallback = value === undefined ? this.#global[name] : unquoted(value);
       const scope = stage ?? { env: {}, args: this.#global };
-      const known = given ?? (fallback === undefined ? undefined : filled(fallback, scope));
+      const known = argument ?? (fallback === undefined ? undefined : filled(fallback, scope));
       if (known !== undefined) scope.args[name] = known;
     }
   }

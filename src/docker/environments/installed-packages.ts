@@ -163,8 +163,8 @@ function byContent(place: string, content: string, add: Add): void {
   else if (place.endsWith(".yarn-state.yml"))
     for (const [, name, version] of content.matchAll(YARN_STATE)) add("npm", name, version);
   else if (place.endsWith(".yarn-integrity"))
-    for (const [asked, from] of entriesOf(fieldsIn(content)["lockfileEntries"]))
-      add("npm", /^(@?[^@]+)@/.exec(asked)?.[1], /-(\d+\.\d+\.\d+[^/]*)\.tgz/.exec(String(from))?.[1]);
+    for (const [requested, from] of entriesOf(fieldsIn(content)["lockfileEntries"]))
+      add("npm", /^(@?[^@]+)@/.exec(requested)?.[1], /-(\d+\.\d+\.\d+[^/]*)\.tgz/.exec(String(from))?.[1]);
   else if (place.endsWith(".package-lock.json"))
     for (const [folder, about] of entriesOf(fieldsIn(content)["packages"])) {
       const { name, version } = fieldsOf(about);

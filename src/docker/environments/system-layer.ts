@@ -67,13 +67,13 @@ export const STAGE_LABEL = "dev.harness.stage_state";
  */
 export async function makeSystemLayer(request: LayerRequest): Promise<void> {
   const { engine, signal, steps, onStep } = request;
-  await using things = new AsyncDisposableStack();
-  const { plan, network } = await planLayer(request, things);
+  await using resources = new AsyncDisposableStack();
+  const { plan, network } = await planLayer(request, resources);
   const container = await verifiedContainer(engine, plan);
-  things.defer(container.close);
+  resources.defer(container.close);
   const stop = (): void => void container.close();
   signal.addEventListener("abort", stop, { once: true });
-  things.defer(() => signal.removeEventListener("abort", stop));
+  resources.defer(() => signal.removeEventListener("abort", stop));
   for (const step of steps) {
     signal.throwIfAborted();
     onStep(step.title);
@@ -109,7 +109,7 @@ async function bringFilesFor(
 
 async function planLayer(
   { engine, root, uid, stateDir, image, limits, network }: LayerRequest,
-  things: AsyncDisposableStack,
+  resources: AsyncDisposableStack,
 ): Promise<{ readonly plan: BoxPlan; readonly network: BoxNetwork | undefined }> {
   const [{ id, volumes }, seccomp, owner, host, mounts] = await Promise.all([
     boxImage(engine, root, image),
@@ -122,7 +122,7 @@ async function planLayer(
   const folder = networkFolder(mounts, session);
   const opening = network === undefined ? undefined : await openNetwork(network, { folder, owner });
   const opened = await opening?.opened;
-  if (opened !== undefined) things.defer(opened.remove);
+  if (opened !== undefined) resources.defer(opened.remove);
   const plan: BoxPlan = {
     image: id,
     argv: [RUNNER],
@@ -241,8 +241,8 @@ async function runStep(
   silence.signal.addEventListener("abort", () => end("cancelled"));
   const { exit_code, reason } = await ended;
   if (exit_code === 0) return;
-  const said = `${Buffer.concat(last).toString("utf8")}\n${refusedLines(network, before)}`;
-  throw stepFailed(title, said, silence.why ?? reason);
+  const output = `${Buffer.concat(last).toString("utf8")}\n${refusedLines(network, before)}`;
+  throw stepFailed(title, output, silence.why ?? reason);
 }
 
 /** Connections that the proxy refused since then, each once. */
@@ -295,8 +295,8 @@ export const SILENT_MS = 15 * 60_000;
 const LAST_LINES = 10;
 
 /** An error with the lines that say what went wrong: the first of them, and the last ones printed. */
-export function stepFailed(title: string, said: string, reason: string): HarnessError {
-  const all = said.split("\n").filter((line) => line.trim() !== "");
+export function stepFailed(title: string, output: string, reason: string): HarnessError {
+  const all = output.split("\n").filter((line) => line.trim() !== "");
   const [telling, last] = [
     all
       .slice(0, -LAST_LINES)
@@ -305,7 +305,7 @@ export function stepFailed(title: string, said: string, reason: string): Harness
     all.slice(-LAST_LINES),
   ];
   const lines = [...telling, ...last].map((line) => `\n    ${visible(line.slice(0, 300))}`);
-  const next = /no space left|ENOSPC/i.test(said)
+  const next = /no space left|ENOSPC/i.test(output)
     ? "free space (harness env rm; docker system df), then harness env build goes on where it stopped"
     : "harness env show --log has all of it; mend the recipe or the project, then harness env build goes on there";
   return new HarnessError(EXIT.failed, `set-up failed: ${title} (${reason})${lines.join("")}`, next);

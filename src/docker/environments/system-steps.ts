@@ -128,15 +128,17 @@ exec setpriv --reuid="$uid" --regid="$gid" "$groups" sh -c LINE`;
 /** The registries that the layer itself is made from. */
 export function systemRegistries({ recipe }: Pick<SystemWishes, "recipe">): readonly string[] {
   const { toolchains, managers } = recipe;
-  const asked = new Set(registriesAsked(recipe.system));
+  const lineRegistries = new Set(registriesAsked(recipe.system));
   const wanted = {
     apt: packagesOf(recipe).length > 0,
     npm: typeof toolchains.node === "string" || managers.pnpm !== undefined || managers.yarn !== undefined,
     pip: managers.uv !== undefined || managers.poetry !== undefined,
     go: toolchains.go !== undefined,
   };
-  const own = Object.entries(wanted).flatMap(([name, needed]) => (needed && !asked.has(name) ? [name] : []));
-  return [...own, ...asked];
+  const own = Object.entries(wanted).flatMap(([name, needed]) =>
+    needed && !lineRegistries.has(name) ? [name] : [],
+  );
+  return [...own, ...lineRegistries];
 }
 
 /** An alternative `a|b` means the first one that the distribution has. */
@@ -277,7 +279,7 @@ done
 true`;
 
 /** The lines of VERSIONS_SCRIPT for the toolchains of a recipe, with the wanted version if it was not met. */
-export function versionsGot(recipe: Recipe, said: string): readonly string[] {
+export function versionsGot(recipe: Recipe, output: string): readonly string[] {
   const programs = {
     node: "node",
     python: "python3",
@@ -288,7 +290,7 @@ export function versionsGot(recipe: Recipe, said: string): readonly string[] {
     ruby: "ruby",
   };
   return Object.entries(recipe.toolchains).map(([name, wanted]) => {
-    const line = new RegExp(`^${programs[name as keyof typeof programs]}: (.*)$`, "m").exec(said)?.[1];
+    const line = new RegExp(`^${programs[name as keyof typeof programs]}: (.*)$`, "m").exec(output)?.[1];
     const got = /\d+(?:\.\d+)*/.exec(line ?? "")?.[0];
     if (got === undefined) return `${name}: none could be had`;
     const met = typeof wanted !== "string" || `${got}.`.startsWith(`${wanted}.`);

@@ -42,9 +42,12 @@ export async function takePaths(
   for (const [at, wanted] of named.entries()) {
     signal.throwIfAborted();
     const { name, isFolder, bytes } = await archiveOf(source.container, wanted);
-    const held = `${UNPACKED}/${at}`;
-    await run(`rm -rf ${held} && mkdir -p ${held} && tar -x -p --numeric-owner -f - -C ${held}`, bytes);
-    const there = quoted(`${held}/${name}`);
+    const unpacked = `${UNPACKED}/${at}`;
+    await run(
+      `rm -rf ${unpacked} && mkdir -p ${unpacked} && tar -x -p --numeric-owner -f - -C ${unpacked}`,
+      bytes,
+    );
+    const there = quoted(`${unpacked}/${name}`);
     placing.push(isFolder ? contentInto(there, quoted(to)) : fileTo(there, to, path.posix.basename(wanted)));
   }
   const lines = [
@@ -150,11 +153,11 @@ async function searchFolder(
       looked += 1;
       if (looked > MOST_NAMES)
         throw failed(`${visible(folder)} has more than ${MOST_NAMES} names to look at`);
-      const way = entry.name
+      const parts = entry.name
         .toString("utf8")
         .split("/")
         .filter((name) => name !== "" && name !== ".");
-      const below = folder === "/" ? way : way.slice(1);
+      const below = folder === "/" ? parts : parts.slice(1);
       if (folder !== "/" || below[0] !== ENGINES_OWN)
         for (const each of patterns) recordMatch(each, below, steps);
     }
@@ -219,8 +222,8 @@ async function archiveOf(container: ArchiveSource, wanted: string): Promise<Arch
 }
 
 function statOf({ headers }: IncomingMessage): { readonly mode: number; readonly linkTarget: string } {
-  const told = Buffer.from(String(headers["x-docker-container-path-stat"] ?? ""), "base64").toString("utf8");
-  const { mode, linkTarget } = JSON.parse(told) as Readonly<Record<string, unknown>>;
+  const stat = Buffer.from(String(headers["x-docker-container-path-stat"] ?? ""), "base64").toString("utf8");
+  const { mode, linkTarget } = JSON.parse(stat) as Readonly<Record<string, unknown>>;
   return { mode: Number(mode), linkTarget: typeof linkTarget === "string" ? linkTarget : "" };
 }
 

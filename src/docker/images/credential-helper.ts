@@ -46,11 +46,11 @@ export async function askCredentialHelper(question: HelperQuestion): Promise<Hel
   if (ending === "late") return failed(`${name} gave no answer in ${(question.ms ?? HELPER_MS) / 1000} s`);
   if (ending === "long") return failed(`${name} answers with more than ${MAX_BYTES} bytes`);
   if (ending === 0) return answerIn(stdout) ?? failed(`what ${name} answers is no login`);
-  const said = visibleLine(stdout.trim().slice(0, MAX_MESSAGE_LENGTH));
+  const message = visibleLine(stdout.trim().slice(0, MAX_MESSAGE_LENGTH));
   // The words of docker's own library for helpers.
-  if (/credentials not found in native keychain/i.test(said)) return { kind: "none" };
+  if (/credentials not found in native keychain/i.test(message)) return { kind: "none" };
   return failed(
-    `${name} ended with ${ending ?? "a signal"}${said === "" ? ", without a word" : `: ${said}`}`,
+    `${name} ended with ${ending ?? "a signal"}${message === "" ? ", without a word" : `: ${message}`}`,
   );
 }
 
@@ -109,14 +109,14 @@ function endGroup(pid: number | undefined): void {
 const TOKEN_NAME = "<token>";
 
 function answerIn(stdout: string): HelperAnswer | undefined {
-  let told: unknown;
+  let answer: unknown;
   try {
-    told = JSON.parse(stdout);
+    answer = JSON.parse(stdout);
   } catch {
     return undefined;
   }
-  if (typeof told !== "object" || told === null) return undefined;
-  const { Username: username, Secret: secret } = told as Readonly<Record<string, unknown>>;
+  if (typeof answer !== "object" || answer === null) return undefined;
+  const { Username: username, Secret: secret } = answer as Readonly<Record<string, unknown>>;
   if (typeof username !== "string" || typeof secret !== "string") return undefined;
   // This is how older helpers say that they have none.
   if (secret === "") return username === "" ? { kind: "none" } : undefined;

@@ -110,8 +110,8 @@ function readLine(line: string): Progress | undefined {
   }
   if (typeof value !== "object" || value === null) return undefined;
   const { stream, status, id, error } = value as Record<string, unknown>;
-  const said = [id, stream ?? status].filter((part) => typeof part === "string").join(" ");
+  const message = [id, stream ?? status].filter((part) => typeof part === "string").join(" ");
   // The builder colours the error output of a step.
-  const text = stripVTControlCharacters(said).trim();
+  const text = stripVTControlCharacters(message).trim();
   return { text, ...(typeof error === "string" ? { error } : {}) };
 }

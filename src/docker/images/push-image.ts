@@ -132,7 +132,7 @@ export function pushFailure(
   engine: Parameters<typeof isPodman>[0],
   { why, repository, login }: PushFailure,
 ): HarnessError {
-  const word = failureKindOf(why);
+  const kind = failureKindOf(why);
   const registry = registryOf(repository);
   const instead = login.kind === "none" && login.instead !== undefined ? ` (${login.instead})` : "";
   const docker = isPodman(engine) ? "podman" : "docker";
@@ -145,9 +145,9 @@ export function pushFailure(
     "a fault of the registry": `ask who runs the registry, whose disk may be full, then: ${AGAIN}`,
     failed: AGAIN,
   };
-  const said = withoutLogin(why, login);
-  const message = `the environment is built, and could not be pushed to ${repository}: ${word}: ${visible(said.slice(0, 500))}`;
-  return new HarnessError(EXIT.failed, message, next[word]);
+  const masked = withoutLogin(why, login);
+  const message = `the environment is built, and could not be pushed to ${repository}: ${kind}: ${visible(masked.slice(0, 500))}`;
+  return new HarnessError(EXIT.failed, message, next[kind]);
 }
 
 const AGAIN = "harness env build, which pushes what is built";
@@ -158,7 +158,7 @@ function withoutLogin(text: string, login: RegistryLogin): string {
   const named = login.kind === "token" ? "" : Buffer.from(`${login.username}:${secret}`).toString("base64");
   return [named, secret, encodeURIComponent(secret)]
     .filter((each) => each !== "")
-    .reduce((said, each) => said.replaceAll(each, "…"), text);
+    .reduce((masked, each) => masked.replaceAll(each, "…"), text);
 }
 
 interface PushedReference {

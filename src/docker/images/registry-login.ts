@@ -37,9 +37,9 @@ export async function registryLogin(question: LoginQuestion): Promise<RegistryLo
     written.kind === "none" ? { kind: "none", instead } : written;
   if (await liesIn(file, apart))
     return otherwise(`${file} lies in this folder, and no helper it names is asked`);
-  const told = await askCredentialHelper({ ...question, ...kept });
-  if (told.kind === "failed") return otherwise(told.why);
-  return told.kind === "none" ? otherwise(`docker-credential-${kept.helper} has no login for it`) : told;
+  const answer = await askCredentialHelper({ ...question, ...kept });
+  if (answer.kind === "failed") return otherwise(answer.why);
+  return answer.kind === "none" ? otherwise(`docker-credential-${kept.helper} has no login for it`) : answer;
 }
 
 function jsonIn(bytes: Buffer): Fields | undefined {
@@ -52,8 +52,8 @@ function jsonIn(bytes: Buffer): Fields | undefined {
 
 async function liesIn(file: string, folder: string): Promise<boolean> {
   const [real, around] = await Promise.all([file, folder].map((each) => realpath(each).catch(() => each)));
-  const way = path.relative(around ?? folder, real ?? file);
-  return way !== ".." && !way.startsWith(`..${path.sep}`) && !path.isAbsolute(way);
+  const relative = path.relative(around ?? folder, real ?? file);
+  return relative !== ".." && !relative.startsWith(`..${path.sep}`) && !path.isAbsolute(relative);
 }
 
 /** The registry of a repository such as registry.example:5000/team/box. */

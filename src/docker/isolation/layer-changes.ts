@@ -36,13 +36,13 @@ export async function changesOfLayer(
   const { folder, workspace, made } = layer;
   const upper = path.join(folder, "upper");
   await using stack = new AsyncDisposableStack();
-  const held: { shown?: Promise<ReturnType<typeof mergedViewOf>> } = {};
+  const cached: { shown?: Promise<ReturnType<typeof mergedViewOf>> } = {};
   const open = async () => {
     const labels = ownerLabels(uid, await thisProcess());
     return stack.use(mergedViewOf(await engine(), { folder, labels, mounted }));
   };
   const shows = async (file: string): Promise<boolean | undefined> =>
-    (await (held.shown ??= open())).shows(file);
+    (await (cached.shown ??= open())).shows(file);
   const { changes, incomplete } = await changesOfUpper({ lower: workspace, upper, shows });
   return { changes: [...changes], incomplete, content: upper, since: made };
 }
@@ -118,10 +118,10 @@ interface Layers {
 /** Asks the engine, which alone can merge the layers; no program runs. The container is made for the first question. */
 function mergedViewOf(engine: Engine, layers: Layers): MergedView {
   const stack = new AsyncDisposableStack();
-  const held: { container?: ReturnType<typeof mountLayers> } = {};
+  const cached: { container?: ReturnType<typeof mountLayers> } = {};
   return {
     shows: async (path) => {
-      const container = await (held.container ??= mountLayers(engine, { ...layers, stack }));
+      const container = await (cached.container ??= mountLayers(engine, { ...layers, stack }));
       if (!path.isWellFormed()) return isListed(container, path);
       try {
         const answer = (await container.infoArchive({ path: `${PLACE}/${path}` })) as NodeJS.ReadableStream;

@@ -108,10 +108,10 @@ const STALLED_MS = 60_000;
 /** Fires if nothing more was taken for a while. */
 function whenStalled(size: { readonly bytes: number }): Disposable & { readonly signal: AbortSignal } {
   const controller = new AbortController();
-  let seen = -1;
+  let lastBytes = -1;
   const timer = setInterval(() => {
-    if (size.bytes === seen) controller.abort(new Error("the engine takes no more of the copy"));
-    seen = size.bytes;
+    if (size.bytes === lastBytes) controller.abort(new Error("the engine takes no more of the copy"));
+    lastBytes = size.bytes;
   }, STALLED_MS).unref();
   return { signal: controller.signal, [Symbol.dispose]: () => clearInterval(timer) };
 }

@@ -176,9 +176,9 @@ export async function holderOf(
 ): Promise<Standing | undefined> {
   if (parks === undefined) return undefined;
   const own = await standingsOf(parks.stateDir, parks.session).catch(() => []);
-  const meant = own.filter(({ kind }) => kind === "taken" || (kind === "parked" && frozen));
-  const held = await Promise.all(meant.map((each) => isClaimed(each, Date.now())));
-  return meant.find((_, index) => held[index]);
+  const candidates = own.filter(({ kind }) => kind === "taken" || (kind === "parked" && frozen));
+  const claimed = await Promise.all(candidates.map((each) => isClaimed(each, Date.now())));
+  return candidates.find((_, index) => claimed[index]);
 }
 
 export interface SessionRef {

@@ -44,19 +44,19 @@ export async function takeUp(standing: Standing, taking: ResumeRequest): Promise
   if (standing.kind !== "parked") return NOT_THERE;
   // Before anything is removed: a process that has the box may have thawed it by now.
   const claimed = await claimParked(stateDir, standing, owner);
-  const over =
+  const expired =
     standing.expires <= Date.now()
       ? `it was kept until ${new Date(standing.expires).toISOString()}`
       : undefined;
   if (claimed === undefined) {
     await refuseTaken(stateDir, taking.session);
     // A process that looked for leftovers has found the box expired too.
-    if (over !== undefined) await removeLeased(engine, taking);
-    return over ?? NOT_THERE;
+    if (expired !== undefined) await removeLeased(engine, taking);
+    return expired ?? NOT_THERE;
   }
   const { letGo } = claimed;
   try {
-    const done = over ?? (await thawBox(readParked(claimed.text), taking));
+    const done = expired ?? (await thawBox(readParked(claimed.text), taking));
     if (typeof done !== "string") return { ...done, letGo };
     await removeLeased(engine, taking);
     await letGo();
@@ -123,8 +123,9 @@ async function planOf(
 ): Promise<BoxPlan> {
   const plan = named || fresh.account === undefined ? fresh : await withoutLists(engine, fresh);
   const volumes = [...plan.volumes, ...(environment?.(boxOf(labels)?.session ?? "") ?? [])];
-  const way = network === null || fresh.network?.relayed === true ? {} : { network: { folder: network } };
-  return { ...plan, ...way, volumes, labels, ...volumeOf(plan, volume) };
+  const networkPart =
+    network === null || fresh.network?.relayed === true ? {} : { network: { folder: network } };
+  return { ...plan, ...networkPart, volumes, labels, ...volumeOf(plan, volume) };
 }
 
 const volumeOf = (plan: BoxPlan, volume: string | null): Pick<BoxPlan, "workspace"> =>

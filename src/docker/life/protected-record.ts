@@ -77,7 +77,7 @@ export async function recordProtected(
 }
 
 /** Records of dead runs: those over this folder, over a folder above it and over a folder in it. */
-export async function deadRecords(stateDir: string, given: string): Promise<readonly DeadRecord[]> {
+export async function deadRecords(stateDir: string, workspacePath: string): Promise<readonly DeadRecord[]> {
   const folder = folderIn(stateDir);
   const names = await readdir(folder).catch((thrown: unknown) => {
     if (errorCode(thrown) === "ENOENT") return [];
@@ -86,7 +86,7 @@ export async function deadRecords(stateDir: string, given: string): Promise<read
   });
   if (names.length === 0) return [];
   // A missing folder is refused elsewhere.
-  const workspace = await realpath(given).catch(() => given);
+  const workspace = await realpath(workspacePath).catch(() => workspacePath);
   const found = await Promise.all(names.map((name) => deadIn(folder, name, workspace)));
   return found.flat();
 }

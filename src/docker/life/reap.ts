@@ -151,10 +151,10 @@ async function removeOrWait(container: Docker.Container): Promise<void> {
 /** Records of boxes that may no longer be resumed. */
 async function expiredParkings(stateDir: string): Promise<readonly Thing[]> {
   const now = Date.now();
-  const over = (await standings(stateDir)).map(async (each) =>
+  const expired = (await standings(stateDir)).map(async (each) =>
     (await isClaimed(each, now)) ? [] : [{ id: path.basename(each.file), remove: () => forget(each) }],
   );
-  return (await Promise.all(over)).flat();
+  return (await Promise.all(expired)).flat();
 }
 
 async function removeLayers(engine: Engine, uid: number, folder: BoxFolder): Promise<void> {

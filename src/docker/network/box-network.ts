@@ -113,14 +113,14 @@ type Variables = NonNullable<NetworkRequest["variables"]>;
 
 async function openIn(folder: string, request: NetworkRequest): Promise<BoxNetwork> {
   const opening: { way?: Promise<OpenProxy> } = {};
-  const way = (): Promise<OpenProxy> => {
+  const proxy = (): Promise<OpenProxy> => {
     opening.way ??= openProxy(folder, request).catch((thrown: unknown) => {
       delete opening.way;
       throw thrown;
     });
     return opening.way;
   };
-  const held: { way?: OpenProxy } = request.grants.length > 0 ? { way: await way() } : {};
+  const held: { way?: OpenProxy } = request.grants.length > 0 ? { way: await proxy() } : {};
   const added = new Set<{ readonly grants: NetworkRequest["grants"]; readonly variables: Variables }>();
   const leave = async (): Promise<void> => {
     await (await opening.way?.catch(() => undefined))?.leave();
@@ -136,7 +136,7 @@ async function openIn(folder: string, request: NetworkRequest): Promise<BoxNetwo
     },
     connections: () => held.way?.connections() ?? [],
     grant: async (grants, variables = {}, files = {}) => {
-      held.way = await way();
+      held.way = await proxy();
       await putAll(folder, files);
       const withdraw = await held.way.grant(grants);
       const one = { grants, variables };
@@ -161,8 +161,8 @@ interface OpenProxy extends Pick<BoxNetwork, "connections" | "leave"> {
 }
 
 async function openProxy(folder: string, request: NetworkRequest): Promise<OpenProxy> {
-  const { trust: asked, variables: _, files = {}, ...options } = request;
-  const [{ openEgress }, trust] = await Promise.all([import("../egress/egress-proxy.ts"), asked()]);
+  const { trust: askTrust, variables: _, files = {}, ...options } = request;
+  const [{ openEgress }, trust] = await Promise.all([import("../egress/egress-proxy.ts"), askTrust()]);
   const egress = await openEgress({ ...(trust === "" ? {} : { roots: trust }), ...options, folder });
   const leave = async (): Promise<void> => {
     await egress[Symbol.asyncDispose]();

@@ -81,10 +81,10 @@ async function valueIn(
   const old = byController.get(controller);
   if (old === undefined && unified === undefined) return undefined;
   const text = await textOf(old === undefined ? path.join(unified ?? "", v2) : path.join(old, file));
-  const [word = "", beside = ""] = text.trim().split(" ");
+  const [word = "", second = ""] = text.trim().split(" ");
   if (!/^\d+$/.test(word)) return undefined;
   const isTime = v2 === "cpu.max";
-  const period = isTime && old !== undefined ? (await textOf(path.join(old, PERIOD_FILE))).trim() : beside;
+  const period = isTime && old !== undefined ? (await textOf(path.join(old, PERIOD_FILE))).trim() : second;
   return isTime && /^[1-9]\d*$/.test(period)
     ? Math.round((Number(word) * PERIOD) / Number(period))
     : Number(word);

@@ -85,7 +85,7 @@ function reportLines(
   const planned = containerSpec(plan);
   const runtime = path.basename(String(own.OCIRuntime));
   const known = plan.host.runtime === null ? KNOWN_RUNTIMES : [path.basename(plan.host.runtime)];
-  const words: readonly (readonly [string, unknown, unknown])[] = [
+  const checks: readonly (readonly [string, unknown, unknown])[] = [
     ["Privileged", host["Privileged"], false],
     ["AutoRemove", host["AutoRemove"], planned.HostConfig.AutoRemove],
     ["LogConfig.Type", fieldsOf(host["LogConfig"])["Type"], "none"],
@@ -96,7 +96,7 @@ function reportLines(
     ...(plan.image.startsWith("sha256:") ? [["Image", Image, plan.image] as const] : []),
   ];
   return [
-    ...words
+    ...checks
       .filter(([, found, wanted]) => found !== wanted)
       .map(([name, found, wanted]) => `${name} is ${String(found)}, planned ${String(wanted)}`),
     ...(known.includes(runtime) ? [] : [`the runtime is ${runtime}, planned ${known.join(", ")}`]),
