@@ -186,7 +186,7 @@ async function park(
   if (parts.parking === undefined) return null;
   await parts.network?.end?.();
   const key = randomBytes(KEY_BYTES);
-  const { going, ...held } = await parts.client.hold(key, shelf.lasting);
+  const { going, ...held } = await parts.client.hold(key, shelf.continuingCalls);
   await shelf.settled(going);
   const parked = await parts.parking({ key, ...held }, shelf.kept());
   const freeze = async (): Promise<void> => {

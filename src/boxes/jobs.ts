@@ -106,7 +106,7 @@ export class FinishedJobs {
   }
 
   /** Protocol numbers of the jobs that continue. */
-  get lasting(): ReadonlySet<number> {
+  get continuingCalls(): ReadonlySet<number> {
     const going = [...this.#jobs.values()].filter(({ result }) => result === null);
     return new Set(going.map(({ started }) => started.past().call));
   }

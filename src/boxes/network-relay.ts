@@ -51,7 +51,7 @@ export async function relayNetwork(relaying: RelayParts): Promise<RelayedNetwork
   if (Object.keys(network.env()).length > 0) await relay.bringUp();
   return {
     env: network.env,
-    connections: () => [...network.connections(), ...relay.trouble()],
+    connections: () => [...network.connections(), ...relay.outageReport()],
     grant: async (grants, variables, files) => {
       const withdraw = await network.grant(grants, variables, files);
       try {
@@ -95,10 +95,10 @@ class Relay {
   /** The files that the box has, each with its version. */
   readonly #written = new Map<string, string>();
   #beginning: Promise<void> | undefined;
-  #life: RelayRun | undefined;
-  #away: number | undefined;
+  #current: RelayRun | undefined;
+  #outageSince: number | undefined;
   #lost: string | undefined;
-  #left = false;
+  #isLeft = false;
 
   constructor(parts: RelayParts) {
     this.#parts = parts;
@@ -113,8 +113,8 @@ class Relay {
   }
 
   /** While the way out is missing, commands that fail get this report. */
-  trouble(): readonly Connection[] {
-    const isAway = this.#away !== undefined && performance.now() - this.#away > OUTAGE_MS;
+  outageReport(): readonly Connection[] {
+    const isAway = this.#outageSince !== undefined && performance.now() - this.#outageSince > OUTAGE_MS;
     const why = this.#lost ?? (isAway ? "its program in the box was ended, and is begun again" : undefined);
     if (why === undefined) return [];
     const nothing = { host: "", port: 0, method: null, up: 0, down: 0 };
@@ -122,14 +122,14 @@ class Relay {
   }
 
   leave(): void {
-    this.#left = true;
-    this.#life?.streams.close();
+    this.#isLeft = true;
+    this.#current?.streams.close();
   }
 
   async end(): Promise<void> {
     this.leave();
-    this.#life?.kill();
-    await this.#life?.ended;
+    this.#current?.kill();
+    await this.#current?.ended;
   }
 
   async #write(): Promise<void> {
@@ -161,37 +161,37 @@ class Relay {
         () => ended,
       );
       const end = await Promise.race([ready, sleep(READY_MS, SILENT_END, { ref: false })]);
-      if (end === undefined) return void this.#keep(ended);
+      if (end === undefined) return void this.#keepRunning(ended);
       streams.close();
       if (!end.isLast && tries < MAX_TRIES) continue;
-      this.#lose(end.why);
+      this.#giveUp(end.why);
       throw lostError(end.why);
     }
   }
 
   /** Restarts the relay whenever it ends, until it cannot be started or trusted. */
-  async #keep(running: Promise<RelayEnd>): Promise<void> {
+  async #keepRunning(running: Promise<RelayEnd>): Promise<void> {
     let ended = running;
     for (let pause = 0; ;) {
       const began = performance.now();
       const { why, isLast } = await ended;
-      if (this.#left || this.#parts.client.lost !== undefined) return;
-      if (isLast) return this.#lose(why);
-      this.#away ??= performance.now();
+      if (this.#isLeft || this.#parts.client.lost !== undefined) return;
+      if (isLast) return this.#giveUp(why);
+      this.#outageSince ??= performance.now();
       await sleep(pause, undefined, { ref: false });
-      if (this.#left) return;
+      if (this.#isLeft) return;
       pause = performance.now() - began > LIVED_MS ? 0 : Math.min(Math.max(pause * 2, LEAST_MS), MOST_MS);
       const next = this.#run();
       next.streams.ready.then(
-        () => (this.#away = undefined),
+        () => (this.#outageSince = undefined),
         () => undefined,
       );
       ended = next.ended;
     }
   }
 
-  #lose(why: string): void {
-    if (this.#left || this.#parts.client.lost !== undefined) return;
+  #giveUp(why: string): void {
+    if (this.#isLeft || this.#parts.client.lost !== undefined) return;
     this.#lost = why;
     this.#parts.onWarning(lostWords(why));
   }
@@ -231,8 +231,8 @@ class Relay {
       (exit) => finished(endOf(exit)),
       (thrown: unknown) => finished({ why: reasonOf(thrown), isLast: true }),
     );
-    this.#life = { streams, ended, kill: () => running.signal(KILL) };
-    return this.#life;
+    this.#current = { streams, ended, kill: () => running.signal(KILL) };
+    return this.#current;
   }
 }
 

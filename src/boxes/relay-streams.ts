@@ -115,17 +115,17 @@ export class RelayStreams {
       return this.#ready.resolve();
     }
     if (!this.#begun) throw new RelayRubbish("a frame before the first one");
-    if (type === FRAME.open) return this.#opened(id, payload);
+    if (type === FRAME.open) return this.#openStream(id, payload);
     if (id === 0 || id > this.#last)
       throw new RelayRubbish(`a frame of the stream ${id}, which there is not`);
     const stream = this.#streams.get(id);
     // An unknown stream was closed from this side, and the box did not know of it yet.
-    if (stream !== undefined) this.#hear(stream, type, payload);
+    if (stream !== undefined) this.#handleFrame(stream, type, payload);
   }
 
-  #hear(stream: Stream, type: number, payload: Buffer): void {
+  #handleFrame(stream: Stream, type: number, payload: Buffer): void {
     if (type === FRAME.data) this.#data(stream, payload);
-    else if (type === FRAME.more && payload.length === 4) this.#more(stream, payload.readUInt32LE(0));
+    else if (type === FRAME.more && payload.length === 4) this.#widenWindow(stream, payload.readUInt32LE(0));
     else if (type === FRAME.end && payload.length === 0 && !stream.boxEnded) {
       stream.boxEnded = true;
       stream.socket.end();
@@ -135,7 +135,7 @@ export class RelayStreams {
     } else throw new RelayRubbish(`a frame of the type ${type} with ${payload.length} bytes`);
   }
 
-  #opened(id: number, payload: Buffer): void {
+  #openStream(id: number, payload: Buffer): void {
     if (id <= this.#last || payload.length > 0) throw new RelayRubbish(`the stream ${id} opened again`);
     if (this.#streams.size >= MOST_STREAMS) throw new RelayRubbish(`more than ${MOST_STREAMS} streams`);
     this.#last = id;
@@ -150,7 +150,7 @@ export class RelayStreams {
       closed: false,
     };
     this.#streams.set(id, stream);
-    const say = (): void => this.#say(stream);
+    const say = (): void => this.#schedule(stream);
     stream.socket
       .on("readable", say)
       .on("error", () => undefined)
@@ -172,14 +172,14 @@ export class RelayStreams {
     stream.socket.write(payload, () => {
       stream.fromBox += length;
       stream.taken += length;
-      if (stream.taken >= STEP) this.#say(stream);
+      if (stream.taken >= STEP) this.#schedule(stream);
     });
   }
 
-  #more(stream: Stream, bytes: number): void {
+  #widenWindow(stream: Stream, bytes: number): void {
     if (bytes > WINDOW - stream.toBox) throw new RelayRubbish(`a window of more than ${WINDOW} bytes`);
     stream.toBox += bytes;
-    this.#say(stream);
+    this.#schedule(stream);
   }
 
   #forget(stream: Stream): void {
@@ -187,7 +187,7 @@ export class RelayStreams {
     this.#due.delete(stream);
   }
 
-  #say(stream: Stream): void {
+  #schedule(stream: Stream): void {
     if (this.#over || this.#streams.get(stream.id) !== stream) return;
     this.#due.add(stream);
     this.#wake();
@@ -197,7 +197,7 @@ export class RelayStreams {
   #next(): Buffer | undefined {
     for (const stream of this.#due) {
       this.#due.delete(stream);
-      const outgoing = this.#word(stream);
+      const outgoing = this.#frameFor(stream);
       if (outgoing === undefined) continue;
       if (this.#streams.has(stream.id)) this.#due.add(stream);
       return outgoing;
@@ -205,7 +205,7 @@ export class RelayStreams {
     return undefined;
   }
 
-  #word(stream: Stream): Buffer | undefined {
+  #frameFor(stream: Stream): Buffer | undefined {
     const { id, socket } = stream;
     if (stream.taken >= STEP && !stream.boxEnded && !stream.closed) {
       const payload = Buffer.alloc(4);

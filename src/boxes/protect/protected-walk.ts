@@ -108,7 +108,7 @@ class Search {
   #bare = false;
   #entries = 0;
   #weight = 0;
-  #more = 0;
+  #moreUnseen = 0;
   #stopped = false;
 
   constructor(root: string, options: WalkOptions) {
@@ -122,13 +122,13 @@ class Search {
   stop(why: string): void {
     if (this.#stopped) return;
     this.#stopped = true;
-    if (why !== "stopped") this.#miss(why);
+    if (why !== "stopped") this.#addUnseen(why);
     for (const { anchor } of this.#waiting.splice(0)) anchor.release();
   }
 
   result(): WalkResult {
     const linked = [...this.#linked.values()].flatMap(({ paths }) => paths.map(textOf));
-    const unseen = this.#more > 0 ? [...this.#unseen, `and ${this.#more} more`] : this.#unseen;
+    const unseen = this.#moreUnseen > 0 ? [...this.#unseen, `and ${this.#moreUnseen} more`] : this.#unseen;
     return {
       found: this.#found.map(textOf),
       bare: this.#bare,
@@ -144,9 +144,9 @@ class Search {
       await Promise.all(this.#waiting.splice(-PARALLEL_READS).map((folder) => this.#search(folder)));
   }
 
-  #miss(line: string): void {
+  #addUnseen(line: string): void {
     if (this.#unseen.length < MAX_COUNT.unseen) this.#unseen.push(line);
-    else this.#more += 1;
+    else this.#moreUnseen += 1;
   }
 
   async #search(folder: Folder): Promise<void> {
@@ -159,7 +159,7 @@ class Search {
         opened.closeSync();
       }
     } catch (thrown) {
-      this.#miss(`${shown(folder)}: ${errorCode(thrown) ?? "unreadable"}`);
+      this.#addUnseen(`${shown(folder)}: ${errorCode(thrown) ?? "unreadable"}`);
     } finally {
       folder.anchor.release();
     }
@@ -240,11 +240,11 @@ class Search {
     this.#enter(folder, folder.zone, contents.below);
     this.#enter(folder, "dependencies", contents.dependencies);
     if (this.#options.reached === true) this.#enter(folder, "guarded", contents.guarded);
-    const most = this.#mostOf();
+    const most = this.#exceededLimit();
     if (most !== undefined) this.stop(`${shown(folder)} and others: ${most}`);
   }
 
-  #mostOf(): string | undefined {
+  #exceededLimit(): string | undefined {
     if (this.#weight > MAX_COUNT.found || this.#reached.length > MAX_COUNT.linked)
       return "too much that is to be protected";
     if (this.#linked.size > MAX_COUNT.linked) return `more than ${MAX_COUNT.linked} files with several names`;
@@ -274,7 +274,7 @@ class Search {
     if (rest.length < MAX_LENGTH) return { anchor, rest: (file) => file, [Symbol.dispose]: () => undefined };
     const own = process.platform === "linux" && anchor.depth < MAX_DEPTH ? anchor.below(rest) : undefined;
     if (own === undefined) {
-      this.#miss(`${shown(folder)}: its path is too long`);
+      this.#addUnseen(`${shown(folder)}: its path is too long`);
       return undefined;
     }
     return { anchor: own, rest: (file) => file.slice(rest.length), [Symbol.dispose]: () => own.release() };

@@ -19,7 +19,7 @@ interface PulseParts {
  * counted instead of time: a harness that was stopped, or a machine that slept, has heard nothing either.
  */
 export class Pulse {
-  readonly #asked: PulseParts;
+  readonly #parts: PulseParts;
   readonly #due = new Map<number, number>();
   #timer: NodeJS.Timeout | undefined;
   #silent = 0;
@@ -27,14 +27,14 @@ export class Pulse {
   #over = false;
 
   constructor(parts: PulseParts) {
-    this.#asked = parts;
+    this.#parts = parts;
   }
 
   /** Called when a call has begun. */
   begin(): void {
     if (this.#timer !== undefined || this.#over) return;
     this.#silent = 0;
-    this.#timer = setInterval(() => this.#look(), TICK_MS).unref();
+    this.#timer = setInterval(() => this.#check(), TICK_MS).unref();
   }
 
   /** This call should end within so many milliseconds. */
@@ -53,23 +53,23 @@ export class Pulse {
   /** No answer is expected any more. */
   stop(): void {
     this.#over = true;
-    this.#rest();
+    this.#stopTimer();
   }
 
-  #rest(): void {
+  #stopTimer(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
 
-  #look(): void {
-    if (!this.#asked.isOpen()) return this.#rest();
-    if (this.#asked.isDeaf()) return this.heard();
+  #check(): void {
+    if (!this.#parts.isOpen()) return this.#stopTimer();
+    if (this.#parts.isDeaf()) return this.heard();
     this.#silent += 1;
     this.#overdue = this.#isOverdue() ? this.#overdue + 1 : 0;
     const most = this.#overdue > SILENT_OVERDUE ? SILENT_OVERDUE : SILENT;
-    if (this.#silent <= most) return this.#asked.ping();
+    if (this.#silent <= most) return this.#parts.ping();
     this.stop();
-    this.#asked.give(silentFor(most));
+    this.#parts.give(silentFor(most));
   }
 
   #isOverdue(): boolean {

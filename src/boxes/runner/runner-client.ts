@@ -74,10 +74,10 @@ export class RunnerClient {
   readonly #asks: CommandRequests;
   readonly #pulse: Pulse;
   /** Calls of the harness's own programs, which the pulse does not watch. */
-  readonly #own = new Set<number>();
-  #given: BoxLost | undefined;
+  readonly #ownCalls = new Set<number>();
+  #declaredLoss: BoxLost | undefined;
   /** The runner was told to hold: any frame but the resuming one would end the runner, and the box with it. */
-  #silent = false;
+  #isHolding = false;
   /** Paths that lost their mount, if the box could still report them. */
   unguarded: readonly string[] = [];
   /** Resolves with the reason when the box is gone; never rejects. */
@@ -89,7 +89,7 @@ export class RunnerClient {
     this.#asks = new CommandRequests(onAsk, (call, answer) => this.#send(REQUEST.answer, call, answer));
     this.#calls = new OpenCalls(held?.next ?? 1);
     this.#pulse = new Pulse({
-      isOpen: () => [...this.#calls.numbers].some((call) => !this.#own.has(call)),
+      isOpen: () => [...this.#calls.numbers].some((call) => !this.#ownCalls.has(call)),
       isDeaf: () => this.#wire.isPaused(),
       ping: () => this.#send(REQUEST.ping, 0, EMPTY),
       give: (up) => this.#giveUp(up),
@@ -111,7 +111,7 @@ export class RunnerClient {
         },
         onEnd: (reason) => {
           this.#pulse.stop();
-          const lost = this.#given ?? new BoxLost(reason, "harness doctor");
+          const lost = this.#declaredLoss ?? new BoxLost(reason, "harness doctor");
           this.#calls.lose(lost);
           resolve(lost.why);
         },
@@ -124,7 +124,7 @@ export class RunnerClient {
 
   /** Declares the box lost, for this reason and no later one. */
   #giveUp(lost: BoxLost): void {
-    this.#given ??= lost;
+    this.#declaredLoss ??= lost;
     this.#wire.fail(lost.message);
   }
 
@@ -155,7 +155,7 @@ export class RunnerClient {
     const call = this.#calls.number();
     const confirmation = this.#open<void>(call, (frame, done) => frame.type === REPLY.held && done());
     this.#send(REQUEST.hold, call, key);
-    this.#silent = true;
+    this.#isHolding = true;
     await confirmation;
     this.#pulse.stop();
     return { next: this.#calls.next, asks, going: this.#calls.numbers };
@@ -176,7 +176,7 @@ export class RunnerClient {
     const impossible = unsendable(command, payload);
     if (impossible !== undefined) return this.#unstarted(impossible);
     const call = this.#calls.number();
-    if (command.own === true) this.#own.add(call);
+    if (command.own === true) this.#ownCalls.add(call);
     const credit = creditWindow(INPUT_WINDOW);
     const running = this.#follow(call, onOutput, credit);
     this.#send(REQUEST.exec, call, payload);
@@ -246,7 +246,7 @@ export class RunnerClient {
     const answer = this.#calls.open<T>(call, onFrame);
     this.#pulse.begin();
     const ended = (): void => {
-      this.#own.delete(call);
+      this.#ownCalls.delete(call);
       this.#pulse.ended(call);
     };
     answer.then(ended, ended);
@@ -267,7 +267,7 @@ export class RunnerClient {
   }
 
   #send(type: number, call: number, payload: Buffer): void {
-    if (!this.#silent) this.#wire.send({ type, call, payload });
+    if (!this.#isHolding) this.#wire.send({ type, call, payload });
   }
 
   #feed(call: number, input: Input, credit: CreditWindow): void {

@@ -65,13 +65,13 @@ export class CommitDoor {
   readonly #request: DoorRequest;
   readonly #staged = new Map<string, readonly GitEntry[]>();
   /** Repositories for which some staged paths were left out. */
-  readonly #cut = new Set<string>();
+  readonly #cutRepositories = new Set<string>();
   /** Entries that were staged before the box's first request, by repository. */
-  readonly #before = new Map<string, ReadonlySet<string>>();
+  readonly #stagedBefore = new Map<string, ReadonlySet<string>>();
   #last: Promise<unknown> = Promise.resolve();
   #waiting = 0;
-  #done = 0;
-  #spent = 0;
+  #doneCount = 0;
+  #spentMs = 0;
   #entries = 0;
   #shut = false;
   #open: VerifiedContainer | undefined;
@@ -87,7 +87,7 @@ export class CommitDoor {
       return Promise.resolve(encodedAnswer(refusedAnswer(tooMuch(`${MAX_WAITING} commands wait already`))));
     this.#waiting += 1;
     const answer = this.#last
-      .then(() => this.#made(encoded))
+      .then(() => this.#answerTo(encoded))
       .catch(refusedAnswer)
       .then(encodedAnswer)
       .finally(() => (this.#waiting -= 1));
@@ -109,7 +109,7 @@ export class CommitDoor {
     if (this.#hostile?.exit === EXIT.sandbox) throw this.#hostile;
   };
 
-  async #made(payload: Buffer): Promise<Answer> {
+  async #answerTo(payload: Buffer): Promise<Answer> {
     this.#refuseShut();
     if (payload.length > MAX_BYTES) throw tooMuch("it is too long");
     const { engine, plan, home } = this.#request;
@@ -120,11 +120,11 @@ export class CommitDoor {
     if (found === undefined || !isProtected(plan, found)) return DO_IT_YOURSELF;
     const identity = await commitIdentity(home, config);
     const commit = commitPlan({ workspace: top, ...found, identity }, words);
-    if (this.#done >= MAX_DONE) throw tooMuch(`${MAX_DONE} were carried out for this box`);
-    if (this.#spent >= MAX_MS) throw tooMuch(`they took ${MAX_MS / 60_000} minutes for this box`);
+    if (this.#doneCount >= MAX_DONE) throw tooMuch(`${MAX_DONE} were carried out for this box`);
+    if (this.#spentMs >= MAX_MS) throw tooMuch(`they took ${MAX_MS / 60_000} minutes for this box`);
     const over = await presentMounts(commit.mounts);
     const absent = await absentAmong(commit.obeyed);
-    this.#done += 1;
+    this.#doneCount += 1;
     const began = performance.now();
     try {
       await using stack = new AsyncDisposableStack();
@@ -134,10 +134,10 @@ export class CommitDoor {
       stack.defer(container.close);
       this.#open = container;
       this.#refuseShut();
-      return await this.#carriedOut({ container, commit, found, folder, workspace });
+      return await this.#carryOut({ container, commit, found, folder, workspace });
     } finally {
       this.#open = undefined;
-      this.#spent += performance.now() - began;
+      this.#spentMs += performance.now() - began;
     }
   }
 
@@ -171,22 +171,22 @@ export class CommitDoor {
     if (this.#shut) throw new HarnessError(EXIT.refused, "no commit any more: the box is ending", "");
   }
 
-  async #carriedOut(work: CommitWork): Promise<Answer> {
+  async #carryOut(work: CommitWork): Promise<Answer> {
     const { commit, found, folder } = work;
     const staged = async (): Promise<StagedEntries> => {
       const { bytes, whole } = await gitOutput(work, STAGED);
       return { entries: inWorkspace(work, rawEntries(bytes)), whole };
     };
     // Beyond the limit, entries that were staged before count as staged now.
-    if (!this.#before.has(found.gitDir)) {
-      const room = MAX_ENTRIES - totalOf(this.#before.values(), ({ size }) => size);
-      this.#before.set(
+    if (!this.#stagedBefore.has(found.gitDir)) {
+      const room = MAX_ENTRIES - totalOf(this.#stagedBefore.values(), ({ size }) => size);
+      this.#stagedBefore.set(
         found.gitDir,
         new Set((await staged()).entries.slice(0, Math.max(0, room)).map(contentKey)),
       );
     }
     const head = await headOf(work);
-    const left = Math.max(1000, MAX_MS - this.#spent);
+    const left = Math.max(1000, MAX_MS - this.#spentMs);
     const command = { words: commit.argv, folder, timeoutMs: Math.min(COMMIT_MS, left), keep: KEEP };
     try {
       const { exit_code, stdout, stderr } = await run(work, command);
@@ -224,15 +224,15 @@ export class CommitDoor {
 
   async #logStaged(work: CommitWork, { entries, whole }: StagedEntries): Promise<void> {
     const { gitDir } = work.found;
-    const before = this.#before.get(gitDir);
+    const before = this.#stagedBefore.get(gitDir);
     const fresh = entries.filter((entry) => before?.has(contentKey(entry)) !== true);
     this.#staged.delete(gitDir);
     const room = MAX_ENTRIES - totalOf(this.#staged.values(), ({ length }) => length);
     // The links are read in their own repository: another one does not have them.
     this.#staged.set(gitDir, await withTargets(work, fresh.slice(0, Math.max(0, room))));
-    if (whole && fresh.length <= room) this.#cut.delete(gitDir);
-    else this.#cut.add(gitDir);
-    this.#request.log.stage([...this.#staged.values()].flat(), this.#cut.size > 0);
+    if (whole && fresh.length <= room) this.#cutRepositories.delete(gitDir);
+    else this.#cutRepositories.add(gitDir);
+    this.#request.log.stage([...this.#staged.values()].flat(), this.#cutRepositories.size > 0);
   }
 }
 

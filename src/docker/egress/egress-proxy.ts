@@ -120,7 +120,7 @@ class Proxy {
       reaching: { resolve, dial, connectMs: limits.connectMs, upstream: upstreamFrom(env), roots },
       tell: onConnection,
     });
-    if (secrets.length > 0 || grants.some(({ methods }) => methods !== null)) this.#end();
+    if (secrets.length > 0 || grants.some(({ methods }) => methods !== null)) this.#tlsEnding();
     this.#server = createServer({
       maxHeaderSize: LONGEST_HEAD,
       headersTimeout: limits.headMs,
@@ -162,7 +162,7 @@ class Proxy {
     return this.#ending?.authority.pem ?? null;
   }
 
-  #end(): TlsEnding {
+  #tlsEnding(): TlsEnding {
     if (this.#ending === null) {
       const authority = makeSessionAuthority();
       this.#ending = { authority, tls: new TlsEnding(this.gate, authority) };
@@ -184,7 +184,7 @@ class Proxy {
   }
 
   grant(more: readonly Grant[]): () => void {
-    if (more.some(({ methods }) => methods !== null)) this.#end();
+    if (more.some(({ methods }) => methods !== null)) this.#tlsEnding();
     return this.gate.grant(more);
   }
 
@@ -205,7 +205,7 @@ class Proxy {
     const judged = this.gate.judge(url, null, null);
     if (isDenial(judged)) return refuse(client, 403, judged.reason);
     this.gate.hold(client, judged);
-    if (mustSeeInto(judged.allowance)) return this.#seen(client, head, judged);
+    if (mustSeeInto(judged.allowance)) return this.#tunnelWithTls(client, head, judged);
     const reached = await this.gate.reach(judged, "https");
     if (isAnswered(reached)) return refuse(client, reached.status, reached.words);
     const hello = await this.#hello(client, head, judged);
@@ -223,9 +223,9 @@ class Proxy {
     if (why?.rule === "sni" || why?.rule === "not-tls") this.gate.deny(judged.asked, why);
   }
 
-  async #seen(client: Socket, head: Buffer, judged: Judged): Promise<void> {
+  async #tunnelWithTls(client: Socket, head: Buffer, judged: Judged): Promise<void> {
     const hello = await this.#hello(client, head, judged);
-    if (hello !== null) this.#end().serve(client, hello, judged);
+    if (hello !== null) this.#tlsEnding().serve(client, hello, judged);
   }
 
   /** Opens the tunnel towards the client and judges its first message; null if nothing may follow. */

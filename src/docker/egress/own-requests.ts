@@ -40,10 +40,10 @@ export class GrantedRequests implements OwnRequests, AsyncDisposable {
 
   async send(request: OwnRequest, signal: AbortSignal): Promise<OwnAnswer> {
     const ending = AbortSignal.any([signal, this.#ending.signal]);
-    const prepared = this.#judged(request);
+    const prepared = this.#judge(request);
     if ("kind" in prepared) return prepared;
     try {
-      return await this.#sent(request, prepared, ending);
+      return await this.#sendJudged(request, prepared, ending);
     } catch (thrown) {
       return { kind: "unreachable", reason: ending.aborted ? "it was ended" : reasonOf(thrown) };
     }
@@ -55,7 +55,7 @@ export class GrantedRequests implements OwnRequests, AsyncDisposable {
     return Promise.resolve();
   }
 
-  #judged({ url: text, method, body }: OwnRequest): JudgedRequest | Refused {
+  #judge({ url: text, method, body }: OwnRequest): JudgedRequest | Refused {
     const url = URL.parse(text);
     const scheme = url?.protocol;
     if (url === null || (scheme !== "http:" && scheme !== "https:"))
@@ -70,7 +70,7 @@ export class GrantedRequests implements OwnRequests, AsyncDisposable {
     return denial === undefined ? { judged, by, target } : refused(denial.rule, denial.reason);
   }
 
-  async #sent(
+  async #sendJudged(
     request: OwnRequest,
     { judged, by, target }: JudgedRequest,
     signal: AbortSignal,

@@ -62,7 +62,7 @@ class ContextReader {
   readonly #read = new Map<string, Omit<ContextFile, "below">>();
   #ignored: ((file: string, steps: Steps) => boolean) | undefined;
   #bytes = 0;
-  #looked = 0;
+  #namesSeen = 0;
 
   constructor(place: ContextPlace) {
     this.#place = place;
@@ -70,7 +70,7 @@ class ContextReader {
 
   async source(source: string): Promise<ContextSource> {
     try {
-      this.#ignored ??= await this.#ignoring();
+      this.#ignored ??= await this.#readIgnoreList();
       const names = source.split("/").filter((name) => name !== "" && name !== ".");
       if (names.includes("..")) throw new NotTaken("it leads out of the build's context");
       if (this.#place.folder === "" && (names.length === 0 || names.join("/") === "*"))
@@ -132,8 +132,9 @@ class ContextReader {
       );
     const there: readonly string[] = await readdir(at).catch(() => []);
     const names = there.toSorted();
-    this.#looked += names.length;
-    if (this.#looked > MOST_NAMES) throw new NotTaken(`there are more than ${MOST_NAMES} names to look at`);
+    this.#namesSeen += names.length;
+    if (this.#namesSeen > MOST_NAMES)
+      throw new NotTaken(`there are more than ${MOST_NAMES} names to look at`);
     return names;
   }
 
@@ -172,7 +173,7 @@ class ContextReader {
     return read;
   }
 
-  async #ignoring(): Promise<(file: string, steps: Steps) => boolean> {
+  async #readIgnoreList(): Promise<(file: string, steps: Steps) => boolean> {
     const { top, folder, dockerfile } = this.#place;
     for (const name of [`${dockerfile}.dockerignore`, path.posix.join(folder, ".dockerignore")]) {
       const text = await readRegular(path.join(top, name), { links: "refuse", max: MAX_IGNORE }).catch(

@@ -116,7 +116,7 @@ class RecipeFinder {
         const [from, first] = [pathIn(folder, name), this.#versions.get(toolchain)];
         if (first === undefined) this.#versions.set(toolchain, { version, from });
         else if (folder === "." ? false : !`${first.version}.`.startsWith(`${version}.`))
-          this.#leave(
+          this.#refuse(
             `${toolchain} ${version}: an environment has one version, ${first.version} of ${first.from}`,
             from,
           );
@@ -132,14 +132,14 @@ class RecipeFinder {
       return;
     }
     if (this.#projects >= MAX_PROJECTS)
-      return this.#leave(`${folder}: an environment has at most ${MAX_PROJECTS} projects`, from);
+      return this.#refuse(`${folder}: an environment has at most ${MAX_PROJECTS} projects`, from);
     this.#projects += 1;
     this.#needs(folder, from, needs);
   }
 
   #needs(folder: string, from: string, needs: Needs): void {
     if (needs.toolchain !== undefined) this.#toolchain(needs.toolchain, from);
-    for (const why of needs.notTaken ?? []) this.#leave(why, from);
+    for (const why of needs.notTaken ?? []) this.#refuse(why, from);
     this.#list("packages", needs.packages ?? [], from);
     this.#list("registries", needs.registries ?? [], from);
     this.#folders(folder, needs.folders ?? [], from);
@@ -181,7 +181,7 @@ class RecipeFinder {
       const { folders } = this.#recipe;
       if (folders.includes(name)) continue;
       if (folders.length >= MAX_FOLDERS)
-        return this.#leave(`${name}: an environment has at most ${MAX_FOLDERS} folders`, from);
+        return this.#refuse(`${name}: an environment has at most ${MAX_FOLDERS} folders`, from);
       this.#recipe = { ...this.#recipe, folders: [...folders, name] };
       this.#take(`folder: ${name}`, from);
     }
@@ -191,7 +191,7 @@ class RecipeFinder {
     this.#taken.push({ what, from });
   }
 
-  #leave(what: string, from: string): void {
+  #refuse(what: string, from: string): void {
     this.#notTaken.push({ what, from });
   }
 }

@@ -174,10 +174,10 @@ class DevcontainerReader {
     if (name === "image") return this.#takeImage(setting);
     if (name === "containerEnv") return this.#takeEnv(setting);
     const command = COMMANDS.find((each) => each === name);
-    if (command === undefined) return this.#leave(name, REASONS[name] ?? "not known here");
+    if (command === undefined) return this.#refuse(name, REASONS[name] ?? "not known here");
     const steps = stepsOf(setting);
     if (steps === undefined)
-      return this.#leave(name, "neither a command line, a list of words, nor both by name");
+      return this.#refuse(name, "neither a command line, a list of words, nor both by name");
     this.#steps.set(command, steps);
     for (const { run } of steps) this.#take(`set-up: ${run}`);
     return undefined;
@@ -185,19 +185,19 @@ class DevcontainerReader {
 
   #takeImage(setting: unknown): void {
     if (typeof setting !== "string" || VARIABLE.test(setting))
-      return this.#leave("image", "no plain name of an image");
-    if (this.#built) return this.#leave("image", "its Dockerfile says what it starts from");
+      return this.#refuse("image", "no plain name of an image");
+    if (this.#built) return this.#refuse("image", "its Dockerfile says what it starts from");
     this.#image = setting;
     return this.#take(`image: ${setting}`);
   }
 
   #takeEnv(setting: unknown, from = this.#from, label = "containerEnv"): void {
-    if (typeof setting !== "object" || setting === null) return this.#leave(label, "no table of variables");
+    if (typeof setting !== "object" || setting === null) return this.#refuse(label, "no table of variables");
     for (const [name, value] of Object.entries(setting as Readonly<Record<string, unknown>>)) {
       const one = recipeSchema.shape.env.safeParse({ [name]: value });
-      if (!one.success) this.#leave(`${label}.${name}`, faultsOf(one.error)[0] ?? "not understood", from);
+      if (!one.success) this.#refuse(`${label}.${name}`, faultsOf(one.error)[0] ?? "not understood", from);
       else if (VARIABLE.test(String(value)))
-        this.#leave(`${label}.${name}`, "it asks for a value of the host", from);
+        this.#refuse(`${label}.${name}`, "it asks for a value of the host", from);
       else {
         this.#env = { ...this.#env, ...one.data };
         this.taken.push({ what: `variable: ${name}=${String(value)}`, from });
@@ -209,7 +209,7 @@ class DevcontainerReader {
     this.taken.push({ what, from: this.#from });
   }
 
-  #leave(what: string, why: string, from = this.#from): void {
+  #refuse(what: string, why: string, from = this.#from): void {
     this.notTaken.push({ what: `${what}: ${why}`, from });
   }
 }

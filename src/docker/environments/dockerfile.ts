@@ -158,7 +158,7 @@ class DockerfileReader {
   }
 
   read(text: string): ReadDockerfile {
-    for (const each of instructionsOf(text)) this.#one(each);
+    for (const each of instructionsOf(text)) this.#instruction(each);
     const { target } = this.#build;
     const last =
       target === undefined
@@ -177,7 +177,7 @@ class DockerfileReader {
     return { image, lines, stages, env, notTaken: [...new Set([...notTaken, ...whose])], sources };
   }
 
-  #one(instruction: Instruction): void {
+  #instruction(instruction: Instruction): void {
     const { name, rest, line } = instruction;
     if (name === "FROM") return this.#from(rest, line);
     const stage = this.#stages.at(-1);
@@ -194,7 +194,7 @@ class DockerfileReader {
     else if (name === "WORKDIR") stage.folder = joined(stage.folder, filled(unquoted(rest), stage));
     else if (name === "SHELL") stage.shell = wordsOf(rest, line);
     else if (name === "RUN") this.#run(instruction, stage);
-    else if (name === "COPY" || name === "ADD") this.#bring(instruction, stage);
+    else if (name === "COPY" || name === "ADD") this.#copy(instruction, stage);
     else if (name === "USER") stage.user = userOf(filled(unquoted(rest), stage), line);
     else if (reason === undefined) throw new Fault(`line ${line}: ${name} is not known`);
     else stage.notTaken.push(`${name} ${rest.slice(0, 200)}: ${reason}`);
@@ -240,7 +240,7 @@ class DockerfileReader {
     }
   }
 
-  #bring({ name, rest, line, body }: Instruction, stage: Stage): void {
+  #copy({ name, rest, line, body }: Instruction, stage: Stage): void {
     const brought = linesOfCopy({
       name,
       rest,

@@ -61,7 +61,7 @@ export async function readHostTrust(
   env: Env,
   systemFiles: readonly string[] = SYSTEM_FILES,
 ): Promise<HostTrust> {
-  const gathering = new Gathering();
+  const gathering = new CertificateCollector();
   await gathering.system(systemFiles);
   for (const name of FILE_VARIABLES) if (env[name]) await gathering.file(env[name], name);
   for (const name of FOLDER_VARIABLES)
@@ -72,7 +72,7 @@ export async function readHostTrust(
 
 const BLOCK = /-----BEGIN CERTIFICATE-----[\w+/=\s]+-----END CERTIFICATE-----/g;
 
-class Gathering {
+class CertificateCollector {
   readonly #certificates = new Map<string, string>();
   readonly #sources: { from: string; added: number }[] = [];
   readonly #troubles: string[] = [];
