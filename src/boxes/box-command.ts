@@ -9,10 +9,10 @@ import { FileRefused, refusedFile } from "./runner/runner-files.ts";
 type Ending = "cancelled" | "disk" | "input";
 
 /** How a command ended, before the workspace is searched for its changes. */
-export type Ended = Omit<ExecResult, "blocked" | "quarantined">;
+export type FinishedCommand = Omit<ExecResult, "blocked" | "quarantined">;
 
-export interface Started extends Omit<Job, "result" | "kill" | "note"> {
-  readonly ended: Promise<Ended>;
+export interface StartedCommand extends Omit<Job, "result" | "kill" | "note"> {
+  readonly ended: Promise<FinishedCommand>;
   readonly end: (why: Ending) => void;
   /** The end of its stderr, kept even when `onOutput` consumed the stream. */
   readonly errors: () => string;
@@ -42,7 +42,7 @@ export function startCommand(
   client: RunnerClient,
   request: ExecRequest,
   { workspace, past }: StartOptions,
-): Started {
+): StartedCommand {
   const [stdout, stderr] = [new OutputKeeper(past?.stdout), new OutputKeeper(past?.stderr)];
   const errors = new LastBytes(past?.errors);
   const onOutput: Listener["onOutput"] = (stream, part, bytes) => {
@@ -100,7 +100,7 @@ export function startCommand(
 function resultOf(
   exit: RunnerExit,
   why: Ending | undefined,
-): Omit<Ended, "stdout" | "stderr" | "duration_ms"> {
+): Omit<FinishedCommand, "stdout" | "stderr" | "duration_ms"> {
   if (exit.errno === constants.errno.ESTALE) throw mountsMoved();
   if (exit.stuck) throw stuck();
   const { exitCode, cause, reason }: Verdict =
@@ -117,7 +117,7 @@ function resultOf(
   };
 }
 
-function keptOf({ kept }: RunnerExit, { keepFile }: ExecRequest): Pick<Ended, "keptFile"> {
+function keptOf({ kept }: RunnerExit, { keepFile }: ExecRequest): Pick<FinishedCommand, "keptFile"> {
   if (kept === undefined || keepFile === undefined) return {};
   if ("content" in kept) return { keptFile: { kind: "ok", value: kept.content } };
   return { keptFile: refusedFile(new FileRefused(nameOfErrno(kept.errno), keepFile.path, "read")) };
@@ -127,7 +127,7 @@ function keptOf({ kept }: RunnerExit, { keepFile }: ExecRequest): Pick<Ended, "k
 function observedOf(
   { seen = [] }: RunnerExit,
   { observe }: ExecRequest,
-): Partial<Pick<Ended, "observed" | "cause" | "reason">> {
+): Partial<Pick<FinishedCommand, "observed" | "cause" | "reason">> {
   // A command started before the box was parked is still observed, but which canaries it had is no longer known.
   if (observe === undefined && seen.length === 0) return {};
   const observed = readSeen(seen, observe?.canaries ?? []);

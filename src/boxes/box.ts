@@ -29,7 +29,13 @@ import type { Tracked } from "./protect/tracked.ts";
 import type { PausedRunner, RunnerClient } from "./runner/runner-client.ts";
 import { FileRefused, listIn, readFileIn, refusedFile, statIn, writeFileIn } from "./runner/runner-files.ts";
 import { KEY_BYTES } from "./runner/runner-frames.ts";
-import { type Ended, cancelledResult, type CommandState, startCommand, type Started } from "./box-command.ts";
+import {
+  type FinishedCommand,
+  cancelledResult,
+  type CommandState,
+  startCommand,
+  type StartedCommand,
+} from "./box-command.ts";
 import { type DiskBudget, watchDisk } from "./disk-watch.ts";
 import { type BegunJob, FinishedJobs, type KeptJob, commandStateOf } from "./jobs.ts";
 
@@ -80,7 +86,7 @@ export interface BoxParts {
 export async function openBox(options: Omit<BoxParts, "moved" | "searches">): Promise<OwnedBox> {
   const parts = { ...options, moved: [], searches: { last: Promise.resolve() } };
   const { workspace, client } = parts;
-  const running = new Set<Started>();
+  const running = new Set<StartedCommand>();
   const ending: Ending["ending"] = {};
   const endAll = (): void => {
     for (const command of running) command.end("disk");
@@ -89,7 +95,10 @@ export async function openBox(options: Omit<BoxParts, "moved" | "searches">): Pr
   const { disk } = parts.place;
   if (disk !== undefined) stack.use(await watchDisk(disk, endAll, parts.budget));
   const watch = stack.move();
-  const start = (request: ExecRequest, past?: CommandState): BegunJob & { readonly started: Started } => {
+  const start = (
+    request: ExecRequest,
+    past?: CommandState,
+  ): BegunJob & { readonly started: StartedCommand } => {
     const folder = folderOf(workspace, request);
     const env = { ...parts.network?.env(), ...parts.env, ...request.env };
     const since = Date.now();
@@ -233,10 +242,14 @@ const folderOf = (workspace: string, { folder }: ExecRequest): string => within(
 async function completedResult(
   parts: BoxParts,
   request: ExecRequest,
-  { ended: how, errors, since }: { readonly ended: Ended; readonly errors: string; readonly since: number },
+  {
+    ended: how,
+    errors,
+    since,
+  }: { readonly ended: FinishedCommand; readonly errors: string; readonly since: number },
 ): Promise<ExecResult> {
   const { network } = parts;
-  const ended: Ended =
+  const ended: FinishedCommand =
     network === undefined ? how : { ...how, blocked_connections: blockedSince(network, since) };
   const { protection, workspace } = parts;
   const quarantined = await inTurn(parts, async () => takeOut(parts, await plantedPaths(parts)));

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { CAUSES } from "../core/errors.ts";
 import type { ExecResult, Job, KeptOutput, OldJob } from "../core/ports.ts";
-import type { CommandState, Started } from "./box-command.ts";
+import type { CommandState, StartedCommand } from "./box-command.ts";
 
 /** A named job of a parked box: everything received from it and, if it has ended, its result. */
 
@@ -54,7 +54,7 @@ export type KeptJob = z.infer<typeof keptJob>;
 
 interface StoredJob {
   readonly folder: string;
-  readonly started: Pick<Started, "past">;
+  readonly started: Pick<StartedCommand, "past">;
   /** Resolves once `result` is set. */
   ended: Promise<unknown>;
   noted: string;
@@ -63,7 +63,7 @@ interface StoredJob {
 
 export interface BegunJob {
   readonly folder: string;
-  readonly started: Pick<Started, "past" | "output" | "end" | "resize">;
+  readonly started: Pick<StartedCommand, "past" | "output" | "end" | "resize">;
   readonly result: Promise<ExecResult>;
 }
 

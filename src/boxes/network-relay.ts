@@ -73,7 +73,7 @@ const [LEAST_MS, MOST_MS, LIVED_MS] = [20, 2000, 10_000];
 /** The relay is restarted as fast as possible; a longer outage is reported. */
 const OUTAGE_MS = 1000;
 const READY_MS = 15_000;
-const MAX_TRIES = 3;
+const MAX_RETRIES = 3;
 
 /** How one life of the relay program ended. */
 interface RelayEnd {
@@ -163,7 +163,7 @@ class Relay {
       const end = await Promise.race([ready, sleep(READY_MS, SILENT_END, { ref: false })]);
       if (end === undefined) return void this.#keepRunning(ended);
       streams.close();
-      if (!end.isLast && tries < MAX_TRIES) continue;
+      if (!end.isLast && tries < MAX_RETRIES) continue;
       this.#giveUp(end.why);
       throw lostError(end.why);
     }

@@ -5,7 +5,7 @@ import { createContainer } from "./box/container.ts";
 import type { BoxPlan } from "./container-spec.ts";
 
 /** One command in one container. */
-export interface Once {
+export interface OneshotRequest {
   /** The installed package, whose seccomp profile is used. */
   readonly root: string;
   readonly image: string;
@@ -27,7 +27,7 @@ export interface Outcome {
 const OUTPUT_LIMIT = 64 * 1024;
 
 /** Runs one locked container to its end and removes it, whatever happens. For checks, not for tool calls. */
-export async function runOnce(engine: Engine, once: Once, timeoutMs: number): Promise<Outcome> {
+export async function runOnce(engine: Engine, once: OneshotRequest, timeoutMs: number): Promise<Outcome> {
   const plan = await planOf(engine, once);
   const container = await createContainer(engine, plan).catch((thrown: unknown) => {
     throw new HarnessError(
@@ -60,7 +60,7 @@ export async function runOnce(engine: Engine, once: Once, timeoutMs: number): Pr
   }
 }
 
-async function planOf(engine: Engine, once: Once): Promise<BoxPlan> {
+async function planOf(engine: Engine, once: OneshotRequest): Promise<BoxPlan> {
   const { memory, pids } = once;
   const [host, seccomp] = await Promise.all([hostFacts(engine), readSeccomp(once.root)]);
   return {

@@ -3,13 +3,13 @@ import { constants } from "node:os";
 import test from "node:test";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
 import type { ExecRequest } from "../../src/core/ports.ts";
-import { cancelledResult, type Started, startCommand } from "../../src/boxes/box-command.ts";
+import { cancelledResult, type StartedCommand, startCommand } from "../../src/boxes/box-command.ts";
 import { RunnerClient } from "../../src/boxes/runner/runner-client.ts";
 import { decodeFields, numberIn, textIn, REPLY, REQUEST } from "../../src/boxes/runner/runner-frames.ts";
 import { KEY, type ScriptedRunner, scriptedRunner } from "./runner/scripted-runner.ts";
 
 interface Opened extends ScriptedRunner {
-  readonly started: Started;
+  readonly started: StartedCommand;
   readonly call: number;
 }
 

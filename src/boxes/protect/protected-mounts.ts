@@ -23,7 +23,7 @@ function parentsFirst(paths: Iterable<string>): readonly string[] {
   return known.map(({ file }) => file);
 }
 
-export interface Arranged {
+export interface MountArrangement {
   readonly readOnly: readonly string[];
   readonly pinned: readonly string[];
   readonly warnings: readonly string[];
@@ -37,7 +37,7 @@ const MAX_MOUNTS = 200;
  * that hold most of them become read-only as a whole, or the smallest folder that is enough. Each path is visited a few
  * times, however many there are.
  */
-export function arrange(root: string, paths: Iterable<string>, limit = MAX_MOUNTS): Arranged {
+export function arrange(root: string, paths: Iterable<string>, limit = MAX_MOUNTS): MountArrangement {
   const readOnly = outermost(paths);
   const saves = savings(root, readOnly);
   let excess = readOnly.length + saves.size - limit;

@@ -27,14 +27,14 @@ const COMPLAINT_BYTES = 2000;
 /** The first bytes for a runner that was just started. */
 export const greeting = (secret: Buffer): Buffer => Buffer.concat([Buffer.from(MAGIC, "latin1"), secret]);
 
-interface Opening {
+interface WireOptions {
   readonly secret: Buffer;
   /** Tells the other end the secret. */
   readonly first: Buffer;
 }
 
 /** `stream` is the engine's hijacked connection, its stdout and stderr multiplexed. */
-export function openWire(stream: Duplex, { secret, first }: Opening, { onFrame, onEnd }: Listener): Wire {
+export function openWire(stream: Duplex, { secret, first }: WireOptions, { onFrame, onEnd }: Listener): Wire {
   const write = frameWriter(secret);
   const read = frameReader(secret);
   const raw = new ByteQueue();

@@ -22,7 +22,7 @@ import { differences, type Inspected } from "./inspected.ts";
 /** Answers requests that commands make of the harness. */
 export type Door = (request: Buffer) => Promise<Buffer>;
 
-interface Extras {
+interface ContainerExtras {
   /** Lets commands make requests of the harness. */
   readonly door?: Door | undefined;
   /** Further checks of the container's mount table besides the plan; one line for each deviation. */
@@ -69,7 +69,7 @@ export interface VerifiedContainer {
 export async function verifiedContainer(
   engine: Engine,
   plan: BoxPlan,
-  extras: Extras = {},
+  extras: ContainerExtras = {},
 ): Promise<VerifiedContainer> {
   const made = await create(engine, plan);
   return connectAndVerify(made.container, made.plan, { ...extras, engine });
@@ -83,7 +83,7 @@ export async function verifiedContainer(
 export async function thawedContainer(
   engine: Engine,
   plan: BoxPlan,
-  extras: Extras & { readonly id: string; readonly frozen: Frozen },
+  extras: ContainerExtras & { readonly id: string; readonly frozen: Frozen },
 ): Promise<VerifiedContainer> {
   return connectAndVerify(engine.api.getContainer(extras.id), plan, { ...extras, engine });
 }
@@ -91,7 +91,7 @@ export async function thawedContainer(
 async function connectAndVerify(
   container: Docker.Container,
   plan: BoxPlan,
-  extras: Extras & WithEngine,
+  extras: ContainerExtras & WithEngine,
 ): Promise<VerifiedContainer> {
   const stack = new AsyncDisposableStack();
   stack.defer(() => removeContainer(container, extras.onWarning));
@@ -179,7 +179,7 @@ export function keptAlive(client: Pick<RunnerClient, "alive">): Disposable {
 async function connect(
   container: Docker.Container,
   plan: BoxPlan,
-  { door: onAsk, frozen, engine }: Extras & WithEngine,
+  { door: onAsk, frozen, engine }: ContainerExtras & WithEngine,
 ): Promise<RunnerClient> {
   // Attaching to a container that is not prepared makes Podman prepare it at the same time.
   if (isPodman(engine) && frozen === undefined) await prepareOnPodman(engine, container).catch(notStarted);
@@ -253,7 +253,7 @@ async function explainExposure(thrown: unknown, frozen: Frozen | undefined): Pro
 async function verify(
   client: RunnerClient,
   plan: BoxPlan,
-  { door, faults }: Extras,
+  { door, faults }: ContainerExtras,
 ): Promise<readonly HostFile[]> {
   const mounts = mountsOf(plan).filter(({ Type }) => Type === "bind");
   const bound = mounts.map(({ Target }) => Target);
@@ -305,7 +305,7 @@ const REMOVAL_MS = 10_000;
  */
 async function removeContainer(
   container: Docker.Container,
-  onWarning: Extras["onWarning"] = () => undefined,
+  onWarning: ContainerExtras["onWarning"] = () => undefined,
 ): Promise<void> {
   const bound = AbortSignal.timeout(REMOVAL_MS);
   try {

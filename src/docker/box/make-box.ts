@@ -86,15 +86,18 @@ export async function makeNewBox(making: NewBoxOptions): Promise<MadeBox> {
   return { container, plan: planned, place, network: await opening?.opened };
 }
 
-type Opening = Awaited<ReturnType<typeof openNetwork>>;
+type OpeningNetwork = Awaited<ReturnType<typeof openNetwork>>;
 
-const networkOf = async ({ network }: BoxRequest, { plan, owner }: Prepared): Promise<Opening | undefined> =>
+const networkOf = async (
+  { network }: BoxRequest,
+  { plan, owner }: Prepared,
+): Promise<OpeningNetwork | undefined> =>
   network === undefined || plan.network === undefined
     ? undefined
     : openNetwork(network, { folder: plan.network.folder, owner });
 
 /** A network that could not be opened has left nothing behind. */
-async function removeOpened({ opened }: Opening, onWarning: (text: string) => void): Promise<void> {
+async function removeOpened({ opened }: OpeningNetwork, onWarning: (text: string) => void): Promise<void> {
   const network = await opened.catch(() => undefined);
   if (network !== undefined) await removeNetwork(network, onWarning);
 }

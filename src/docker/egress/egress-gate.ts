@@ -13,7 +13,7 @@ import {
   isMethodAllowed,
   judgeHost,
 } from "./judge-host.ts";
-import { type Reached, reachHost, type Reaching } from "./reach-host.ts";
+import { type HostConnection, reachHost, type ReachOptions } from "./reach-host.ts";
 import { ByteMeter } from "./tunnel.ts";
 import { isUnreachable } from "./upstream-proxy.ts";
 
@@ -46,7 +46,7 @@ export interface GateOptions {
   readonly denied: readonly string[];
   readonly secrets: readonly SecretBinding[];
   readonly limits: EgressLimits;
-  readonly reaching: Reaching;
+  readonly reaching: ReachOptions;
   readonly tell: (connection: Connection) => void;
 }
 
@@ -162,7 +162,10 @@ export class EgressGate {
     return denial === undefined ? undefined : this.deny(asked, denial);
   }
 
-  async reach({ authority, asked, allowance }: Judged, kind: "https" | "http"): Promise<Reached | Answered> {
+  async reach(
+    { authority, asked, allowance }: Judged,
+    kind: "https" | "http",
+  ): Promise<HostConnection | Answered> {
     const found = await reachHost(authority, allowance, kind, this.#options.reaching);
     if (isDenial(found)) return { status: 403, words: this.deny(asked, found).reason };
     if (isUnreachable(found)) {

@@ -120,7 +120,7 @@ export class EgressLedger {
   }
 }
 
-/** Rules that can only be checked in an open tunnel: nothing from the tunnel reached the host. */
+/** Rules that can only be checked in an open tunnel: a connection that breaks one counts as denied. */
 const DENIED_LATE: ReadonlySet<string> = new Set(["sni", "not-tls", "hello-timeout", "budget"]);
 
 const shownAsked = ({ host, port, method }: RequestedHost): RequestedHost => ({

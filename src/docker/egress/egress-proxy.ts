@@ -9,7 +9,7 @@ import type { Connection, Grant, SecretBinding } from "../../core/network.ts";
 import { judgeHello, SecondHello } from "./client-hello.ts";
 import { EGRESS_LIMITS, EgressGate, type EgressLimits, isAnswered, type Judged } from "./egress-gate.ts";
 import type { Ledger } from "./egress-ledger.ts";
-import { FLOODED, isMalformed, LONGEST_HEAD, Turns } from "./forward-request.ts";
+import { FLOODED, isMalformed, LONGEST_HEAD, RequestQueue } from "./forward-request.ts";
 import { isDenial, mustSeeInto } from "./judge-host.ts";
 import { servePlain } from "./plain-requests.ts";
 import { type Dial, dialDirectly, type Resolve, resolveOnHost } from "./reach-host.ts";
@@ -104,7 +104,7 @@ class Proxy {
   readonly gate: EgressGate;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
-  readonly #turns = new Turns(() => this.gate.denyUnread(null, "connections", FLOODED));
+  readonly #turns = new RequestQueue(() => this.gate.denyUnread(null, "connections", FLOODED));
   #ending: { readonly authority: SessionAuthority; readonly tls: TlsEnding } | null = null;
 
   constructor(options: EgressOptions) {

@@ -241,7 +241,7 @@ export const FLOODED = `more than ${MOST_WAITING} requests in one connection wai
  * and reads on while there is data. After an answer that ended the connection nothing is served; a connection with too
  * many waiting requests is ended, and reported once to `flooded`.
  */
-export class Turns {
+export class RequestQueue {
   readonly #last = new WeakMap<Socket, { readonly turn: Promise<void>; readonly waiting: Set<object> }>();
   readonly #flooded: (socket: Socket) => void;
 

@@ -7,7 +7,7 @@ import type { OpenLine } from "./egress-ledger.ts";
 import type { EgressOptions } from "./egress-proxy.ts";
 import { LONGEST_HEAD, pairsOf } from "./forward-request.ts";
 import { isDenial } from "./judge-host.ts";
-import { dialDirectly, type Reached, resolveOnHost, verified } from "./reach-host.ts";
+import { dialDirectly, type HostConnection, resolveOnHost, verifiedTls } from "./reach-host.ts";
 import { upstreamFrom } from "./upstream-proxy.ts";
 
 type OwnOptions = Omit<EgressOptions, "folder" | "secrets">;
@@ -117,7 +117,7 @@ export class GrantedRequests implements OwnRequests, AsyncDisposable {
     const host = shown(judged.authority).replace(by === "https" ? /:443$/ : /:80$/, "");
     const stream =
       by === "https"
-        ? await verified(reached.socket, name, { roots, connectMs: limits.connectMs })
+        ? await verifiedTls(reached.socket, name, { roots, connectMs: limits.connectMs })
         : reached.socket;
     signal.throwIfAborted();
     const { proxy } = reached;
@@ -198,7 +198,7 @@ interface JudgedRequest {
 }
 
 interface RequestWay extends JudgedRequest {
-  readonly reached: Reached;
+  readonly reached: HostConnection;
   readonly line: OpenLine;
 }
 

@@ -3,7 +3,7 @@ import { shown } from "./authority.ts";
 import { type EgressGate, isAnswered, type Judged } from "./egress-gate.ts";
 import { answerInWords, forwardRequest } from "./forward-request.ts";
 import { isDenial } from "./judge-host.ts";
-import type { Reached } from "./reach-host.ts";
+import type { HostConnection } from "./reach-host.ts";
 import { placeholderIn } from "./secret-swap.ts";
 
 /** Serves a request that names its whole URL: `GET http://host/path`. Each request is judged separately. */
@@ -27,17 +27,17 @@ export async function servePlain(
   await passOn(gate, { request, response, target, judged, reached });
 }
 
-interface Passing {
+interface PassedRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly target: string;
   readonly judged: Judged;
-  readonly reached: Reached;
+  readonly reached: HostConnection;
 }
 
 async function passOn(
   gate: EgressGate,
-  { request, response, target, judged, reached }: Passing,
+  { request, response, target, judged, reached }: PassedRequest,
 ): Promise<void> {
   const { socket, proxy } = reached;
   const { authority } = judged;

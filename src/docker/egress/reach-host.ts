@@ -28,7 +28,7 @@ export const resolveOnHost: Resolve = async (host) =>
 export const dialDirectly: Dial = (address, port) =>
   connect({ host: address, port, allowHalfOpen: true, noDelay: true });
 
-export interface Reaching {
+export interface ReachOptions {
   readonly resolve: Resolve;
   readonly dial: Dial;
   readonly connectMs: number;
@@ -37,7 +37,7 @@ export interface Reaching {
   readonly roots: string | undefined;
 }
 
-export interface Reached {
+export interface HostConnection {
   readonly socket: Socket;
   /** The proxy at the other end, which wants whole URLs; null if the other end is the host, or a tunnel to the host. */
   readonly proxy: ProxyServer | null;
@@ -52,8 +52,8 @@ export async function reachHost(
   authority: Authority,
   allowance: Allowance,
   kind: "https" | "http",
-  by: Reaching,
-): Promise<Reached | Denial | Unreachable> {
+  by: ReachOptions,
+): Promise<HostConnection | Denial | Unreachable> {
   const proxy = by.upstream === null ? null : proxyFor(by.upstream, authority, kind);
   if (proxy !== null) return reachThrough(proxy, authority, allowance, { kind, by });
   const addresses = await addressesOf(authority, allowance, by.resolve);
@@ -66,8 +66,8 @@ async function reachThrough(
   proxy: ProxyServer,
   authority: Authority,
   allowance: Allowance,
-  { kind, by }: { readonly kind: "https" | "http"; readonly by: Reaching },
-): Promise<Reached | Denial | Unreachable> {
+  { kind, by }: { readonly kind: "https" | "http"; readonly by: ReachOptions },
+): Promise<HostConnection | Denial | Unreachable> {
   if (authority.literal) {
     const judged = judgeAddresses(authority, [authority.host], allowance, ownAddresses());
     if (isDenial(judged)) return judged;
@@ -95,7 +95,7 @@ const MOST_TRIED = 4;
 async function dialFirst(
   authority: Authority,
   addresses: readonly string[],
-  { dial, connectMs }: Reaching,
+  { dial, connectMs }: ReachOptions,
 ): Promise<Socket | Unreachable> {
   const failures: string[] = [];
   for (const address of addresses.slice(0, MOST_TRIED)) {
@@ -114,10 +114,10 @@ async function dialFirst(
 }
 
 /** TLS to the host over an existing connection; rejects if the host cannot be verified or does not answer. */
-export function verified(
+export function verifiedTls(
   socket: Socket,
   host: string,
-  { roots, connectMs }: Pick<Reaching, "roots" | "connectMs">,
+  { roots, connectMs }: Pick<ReachOptions, "roots" | "connectMs">,
 ): Promise<TLSSocket> {
   const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
   const tls = connectTls({

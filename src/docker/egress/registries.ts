@@ -9,7 +9,7 @@ import { fieldsOf } from "../../core/text/json-values.ts";
 import { readRegular, replaceFile } from "../../platform/safe-files.ts";
 import { askHost } from "../../platform/host-programs.ts";
 import { addressClass } from "./address-class.ts";
-import { type Asking, REGISTRY_TOOLS, yarnRegistry } from "./registry-tools.ts";
+import { type ToolQuestion, REGISTRY_TOOLS, yarnRegistry } from "./registry-tools.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
 /*
@@ -104,7 +104,7 @@ const unanswered = (preset: Preset, why: string): HarnessError =>
     `name it by hand: --allow-domain ${preset}=registry.example.org:443`,
   );
 
-const hostAsking = ({ env, scratch, workspace, top, uid, signal }: RegistryContext): Asking => ({
+const hostAsking = ({ env, scratch, workspace, top, uid, signal }: RegistryContext): ToolQuestion => ({
   env,
   scratch,
   workspace: top ?? workspace,
@@ -118,7 +118,7 @@ const hostAsking = ({ env, scratch, workspace, top, uid, signal }: RegistryConte
 });
 
 /** The box's tools have no network and none of the user's settings: they report their defaults. */
-const boxAsking = (place: RegistryContext, run: NonNullable<RegistryQuestion["askBox"]>): Asking => ({
+const boxAsking = (place: RegistryContext, run: NonNullable<RegistryQuestion["askBox"]>): ToolQuestion => ({
   ...hostAsking(place),
   run: (argv) => run(argv),
 });

@@ -16,7 +16,7 @@ import { makeFolder } from "../../platform/folders.ts";
  */
 
 /** How a preset's tools are asked. All of it happens in an empty folder, never in the repository. */
-export interface Asking {
+export interface ToolQuestion {
   /** The tool's output; null if there is no such tool, or if it fails. */
   readonly run: (
     argv: readonly [string, ...string[]],
@@ -47,7 +47,7 @@ export interface Settings {
   readonly own?: readonly string[];
 }
 
-export const REGISTRY_TOOLS: Readonly<Record<Preset, (asking: Asking) => Promise<Settings>>> = {
+export const REGISTRY_TOOLS: Readonly<Record<Preset, (asking: ToolQuestion) => Promise<Settings>>> = {
   npm,
   pip,
   cargo,
@@ -59,7 +59,7 @@ export const REGISTRY_TOOLS: Readonly<Record<Preset, (asking: Asking) => Promise
 
 const NONE: Settings = { urls: null };
 
-async function npm({ run }: Asking): Promise<Settings> {
+async function npm({ run }: ToolQuestion): Promise<Settings> {
   const text = await run(["npm", "config", "ls", "-l", "--json"]);
   if (text === null) return NONE;
   const settings = fieldsIn(text);
@@ -82,7 +82,7 @@ async function npm({ run }: Asking): Promise<Settings> {
 }
 
 /** Yarn has its own default registry, which its lock files name. The setting has one of two names. */
-export async function yarnRegistry(run: Asking["run"]): Promise<readonly string[]> {
+export async function yarnRegistry(run: ToolQuestion["run"]): Promise<readonly string[]> {
   for (const key of ["npmRegistryServer", "registry"]) {
     // Nothing is fetched to answer this, even if `yarn` is a stub for whatever yarn a project names.
     const output = await run(["yarn", "config", "get", key], { env: { COREPACK_ENABLE_NETWORK: "0" } });
@@ -112,7 +112,7 @@ function withoutUser(text: string): string | undefined {
   return url.href;
 }
 
-async function pip(asking: Asking): Promise<Settings> {
+async function pip(asking: ToolQuestion): Promise<Settings> {
   for (const tool of [["pip"], ["pip3"], ["python3", "-m", "pip"]] as const) {
     const { run } = asking;
     const settings = await run([...tool, "config", "list"]);
@@ -153,7 +153,7 @@ const PIP_REPORT = [
 
 async function defaultIndex(
   tool: readonly [string, ...string[]],
-  { run }: Asking,
+  { run }: ToolQuestion,
 ): Promise<readonly string[]> {
   const help = await run([...tool, "help", "install"], { env: { COLUMNS: "400" } });
   const address = /--index-url[^]*?\(default:?\s+(https?:\/\/[^\s)]+)\)/.exec(help ?? "")?.[1];
@@ -161,7 +161,7 @@ async function defaultIndex(
 }
 
 /** Uses a separate home with the user's settings, because cargo notes in its home what it learns of an index. */
-async function cargo({ run, env, scratch }: Asking): Promise<Settings> {
+async function cargo({ run, env, scratch }: ToolQuestion): Promise<Settings> {
   if ((await run(["cargo", "--version"])) === null) return NONE;
   const own = env["CARGO_HOME"] ?? path.join(env["HOME"] ?? homedir(), ".cargo");
   const settings = await Promise.all(["config.toml", "config"].map((name) => textOf(path.join(own, name))));
@@ -215,7 +215,7 @@ async function indexesBelow(folder: string): Promise<readonly string[]> {
   return found.flat();
 }
 
-async function go({ run }: Asking): Promise<Settings> {
+async function go({ run }: ToolQuestion): Promise<Settings> {
   const text = await run(["go", "env", "GOPROXY", "GOSUMDB"], {
     env: { GOTOOLCHAIN: "local", GOWORK: "off" },
   });
@@ -241,7 +241,7 @@ async function go({ run }: Asking): Promise<Settings> {
 const USER = /(https?:\/\/)[^\s,|/@]*@/g;
 
 /** With an empty local repository, Maven prints which server it asks first, mirrors included; then it is stopped. */
-async function maven({ run, env, scratch }: Asking): Promise<Settings> {
+async function maven({ run, env, scratch }: ToolQuestion): Promise<Settings> {
   const version = await run(["mvn", "--version"]);
   if (version === null) return NONE;
   const home = /^Maven home: (.+)$/m.exec(version)?.[1];
@@ -274,13 +274,13 @@ const plainXml = (text: string): string =>
     .replaceAll(/<!--[^]*?-->/g, "")
     .replaceAll(/<mirror>(?:(?!<\/mirror>)[^])*<blocked>\s*true\s*<\/blocked>[^]*?<\/mirror>/g, "");
 
-async function apt({ run }: Asking): Promise<Settings> {
+async function apt({ run }: ToolQuestion): Promise<Settings> {
   const text = await run(["apt-get", "indextargets", "--format", "$(REPO_URI)"]);
   return text === null ? NONE : { urls: urlsIn(text) };
 }
 
 /** The remotes of the repository around the workspace, read without running git. */
-async function git({ workspace, uid, env }: Asking): Promise<Settings> {
+async function git({ workspace, uid, env }: ToolQuestion): Promise<Settings> {
   const found = await findRepository({ workspace, top: workspace, uid }, workspace);
   const entries = found?.config.flatMap((text) => parseGitConfig(text) ?? []) ?? [];
   const urls = entries
@@ -298,7 +298,7 @@ async function git({ workspace, uid, env }: Asking): Promise<Settings> {
 async function ownGitHosts({
   env,
   workspace,
-}: Pick<Asking, "env" | "workspace">): Promise<readonly string[]> {
+}: Pick<ToolQuestion, "env" | "workspace">): Promise<readonly string[]> {
   const { HOME: home = homedir(), XDG_CONFIG_HOME: config = path.join(home, ".config") } = env;
   const files = [path.join(home, ".gitconfig"), path.join(config, "git/config")].filter(
     (file) => path.isAbsolute(file) && !file.startsWith(`${workspace}/`),

@@ -10,11 +10,11 @@ import {
   forwardRequest,
   isMalformed,
   LONGEST_HEAD,
-  Turns,
+  RequestQueue,
 } from "./forward-request.ts";
 import { isDenial } from "./judge-host.ts";
 import { secretSwap } from "./secret-swap.ts";
-import { verified } from "./reach-host.ts";
+import { verifiedTls } from "./reach-host.ts";
 import type { SessionAuthority } from "./session-authority.ts";
 
 /** A tunnel whose TLS ends here, and the connection to the host that its requests share. */
@@ -31,13 +31,13 @@ export class TlsEnding {
   readonly #gate: EgressGate;
   readonly #authority: SessionAuthority;
   readonly #server: Server;
-  readonly #turns: Turns;
+  readonly #turns: RequestQueue;
   readonly #tunnels = new WeakMap<Socket, EndedTunnel>();
 
   constructor(gate: EgressGate, authority: SessionAuthority) {
     this.#gate = gate;
     this.#authority = authority;
-    this.#turns = new Turns(() => gate.denyUnread(null, "connections", FLOODED));
+    this.#turns = new RequestQueue(() => gate.denyUnread(null, "connections", FLOODED));
     this.#server = createServer({
       maxHeaderSize: LONGEST_HEAD,
       requireHostHeader: true,
@@ -155,6 +155,6 @@ class HostAgent extends Agent {
     }
     const { roots, limits } = this.#gate;
     const { host } = this.#judged.authority;
-    resolve(await verified(reached.socket, host, { roots, connectMs: limits.connectMs }));
+    resolve(await verifiedTls(reached.socket, host, { roots, connectMs: limits.connectMs }));
   }
 }

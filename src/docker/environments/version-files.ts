@@ -66,7 +66,7 @@ const packageJson: Reader = (text) => {
     readonly engines?: { readonly node?: unknown };
   };
   const pinned = numbersIn(textIn(volta?.node));
-  const version = pinned ?? lineOfRange(textIn(engines?.node));
+  const version = pinned ?? majorOfRange(textIn(engines?.node));
   return version === null ? [] : [{ toolchain: "node", version }];
 };
 
@@ -100,7 +100,7 @@ const firstLine = (text: string): string =>
     .find((line) => line !== "") ?? "";
 
 /** The highest major version in a range with an upper end; null for an open range. */
-export function lineOfRange(range: string): string | null {
+export function majorOfRange(range: string): string | null {
   const lines = range.split("||").map((part) => {
     const text = part.trim();
     const below = /<\s*(\d+)(?:\.0)*\s*$/.exec(text)?.[1];

@@ -19,7 +19,7 @@ export async function removeUnthawed(container: Docker.Container, abortSignal?: 
   await container.remove({ force: true, v: true, ...bound });
 }
 
-interface Listed {
+interface TopListing {
   readonly Titles: readonly string[];
   readonly Processes: readonly (readonly string[])[];
 }
@@ -30,7 +30,7 @@ async function endFrozen(
 ): Promise<void> {
   const { State } = await container.inspect(bound);
   if (!State.Paused) return;
-  const { Titles, Processes } = (await container.top({ ps_args: "-eo pid", ...bound })) as Listed;
+  const { Titles, Processes } = (await container.top({ ps_args: "-eo pid", ...bound })) as TopListing;
   const at = Titles.indexOf("PID");
   for (const row of Processes) {
     const pid = Number(row[at]);
