@@ -50,13 +50,22 @@ export function liveness(): (owner: Owner) => Promise<boolean> {
   };
 }
 
-async function bootId(): Promise<string> {
+/** Neither changes while a process lives, so each is read once. */
+const bootId = once(readBootId);
+const machineId = once(readMachineId);
+
+function once<T>(ask: () => Promise<T>): () => Promise<T> {
+  let answer: Promise<T> | undefined;
+  return () => (answer ??= ask());
+}
+
+async function readBootId(): Promise<string> {
   const id = await readFile("/proc/sys/kernel/random/boot_id", "utf8").catch(() => undefined);
   return id?.trim() ?? (await lineFromProgram("sysctl", "-n", "kern.bootsessionuuid")) ?? "unknown";
 }
 
 /** Stays the same across restarts. Machines that were cloned from each other differ at least in their host names. */
-async function machineId(): Promise<string> {
+async function readMachineId(): Promise<string> {
   const files = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
   const read = await Promise.all(files.map((file) => readFile(file, "utf8").catch(() => "")));
   const known = read.find((text) => text.trim() !== "");

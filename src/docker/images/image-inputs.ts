@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { readdir, readFile } from "node:fs/promises";
+import { readdirSync, readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
@@ -44,7 +45,7 @@ export async function readImageInputs(root: string, arch: string): Promise<Image
     configure: await readFile(configureScript(root), "utf8"),
     node: manifest.optionalDependencies?.[nodePackage(arch)] ?? "",
     npm: manifest.devDependencies?.["npm"] ?? "",
-    sources: await sourcesHash(sandboxFolder(root)),
+    sources: sourcesHash(sandboxFolder(root)),
     arch,
   };
 }
@@ -52,11 +53,14 @@ export async function readImageInputs(root: string, arch: string): Promise<Image
 /** Files that the compiler reads; nothing else in those folders counts. */
 export const isSource = (name: string): boolean => /\.[ch]$/.test(name);
 
-async function sourcesHash(folder: string): Promise<string> {
-  const inside = async (inner: string): Promise<readonly string[]> =>
-    (await readdir(path.join(folder, inner))).filter(isSource).map((name) => path.join(inner, name));
-  const names = (await Promise.all(COMPILED.map(inside))).flat().toSorted();
-  const texts = await Promise.all(names.map((name) => readFile(path.join(folder, name), "utf8")));
+/** They are small and many: read at once, which takes a fraction of what as many promises do. */
+function sourcesHash(folder: string): string {
+  const inside = (inner: string): readonly string[] =>
+    readdirSync(path.join(folder, inner))
+      .filter(isSource)
+      .map((name) => path.join(inner, name));
+  const names = COMPILED.flatMap(inside).toSorted();
+  const texts = names.map((name) => readFileSync(path.join(folder, name), "utf8"));
   return shortHash(JSON.stringify(names.map((name, index) => [name, texts[index]])));
 }
 
