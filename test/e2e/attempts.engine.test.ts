@@ -166,6 +166,7 @@ test(
       finishedOf(none).attempts?.map(({ verified }) => verified?.exit_code),
       [3, 3, 3],
     );
+    assert.equal(finishedOf(none).verified?.exit_code, 3);
     for (const { reason } of finishedOf(none).attempts ?? []) assert.match(reason, /no right in a/);
     await using other = await household({ a: "1\n" });
     const ran = await attempts(other, { does: [UNPROVED, RIGHT], flags: CHECK });

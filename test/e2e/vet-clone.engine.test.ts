@@ -134,6 +134,9 @@ test(
       assert.equal(ran.code, 2, ran.stdout);
       assert.match(ran.stdout, why);
     }
+    const nowhere = await vet("https://nowhere.invalid/x.git", []);
+    assert.equal(nowhere.code, 2, nowhere.stdout);
+    assert.match(nowhere.stdout, /nowhere\.invalid has no address here/);
     // This machine's own name says what it is.
     const own = await vet(`${base}/repo.git`, []);
     assert.equal(own.code, 0, own.stdout);

@@ -191,7 +191,7 @@ export function combinedEnd(tried: AttemptsResult): Finished {
     tool_calls: sum(all, ({ tool_calls }) => tool_calls),
     usage: all.reduce((usage, each) => sumUsage(usage, each.usage), NO_USAGE),
     denials: isApplied ? shown.denials : all.flatMap(({ denials }) => denials),
-    ...(first === undefined ? NOTHING_DONE : doneBy(first)),
+    ...(first === undefined ? noneDone(shown) : doneBy(first)),
     session: shown.session,
     grounded: null,
     ...(shown.recorded === undefined ? {} : { recorded: shown.recorded }),
@@ -215,7 +215,14 @@ function doneBy({ finished, applied }: NonNullable<AttemptsResult["first"]>): Do
 }
 
 const NOTHING: RunChanges = { added: [], modified: [], deleted: [], ignored: 0 };
-const NOTHING_DONE: Done = { changes: NOTHING, handoff: [], verified: null, answer: null };
+
+/** No candidate was green: nothing of them is in the workspace, and the last one's check says why. */
+const noneDone = ({ verified = null }: Finished): Done => ({
+  changes: NOTHING,
+  handoff: [],
+  verified,
+  answer: null,
+});
 
 const sum = (all: readonly Finished[], of: (one: Finished) => number): number =>
   all.reduce((count, each) => count + of(each), 0);

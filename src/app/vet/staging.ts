@@ -51,12 +51,16 @@ export async function stage(
   if (wanted.kind === "archive")
     return staged(options, { granted: [], fill: (box) => unpackArchive(box, wanted.path, signal) }, signal);
   const refused: Connection[] = [];
+  let unreached: Connection | undefined;
   const onConnection = (one: Connection): void => {
     if (one.verdict === "denied") refused.push(one);
+    if (one.rule === "unreachable") unreached = one;
   };
   const fill = async (box: OwnedBox): Promise<Filled> => {
     const filled = await cloneRepository(box, wanted, signal).catch((thrown: unknown) => {
-      throw redirectError(wanted, refused, thrown);
+      throw refused.length === 0 && unreached !== undefined
+        ? unreachedError(wanted, unreached, thrown)
+        : redirectError(wanted, refused, thrown);
     });
     return { ...filled, findings: cloneFindings(refused.map(({ host, port }) => `${host}:${port}`)) };
   };
@@ -283,6 +287,17 @@ function redirectError({ from }: Git, refused: readonly Connection[], thrown: un
         "if that is where you want it from: its address there",
         thrown,
       );
+}
+
+/** Git knows only that the proxy had no answer; the proxy knows why. */
+function unreachedError({ from }: Git, { reason }: Connection, thrown: unknown): unknown {
+  if ("path" in from || !(thrown instanceof HarnessError)) return thrown;
+  return new HarnessError(
+    EXIT.usage,
+    `${from.url.href}: ${visibleLine(reason)}`,
+    "is the address right, and is this machine on the network? behind a proxy: HTTPS_PROXY",
+    thrown,
+  );
 }
 
 const CLONE_MS = 300_000;
