@@ -131,7 +131,8 @@ export async function runOnTerminal(
   if (file === null) return null;
   process.on("SIGINT", ignoreSignal);
   try {
-    const child = spawn(file, args, { env, cwd, stdio });
+    const safe = { ...env, PATH: safePath(env, apart).join(":") };
+    const child = spawn(file, args, { env: safe, cwd, stdio });
     const code = await new Promise<number | null>((resolve) => {
       child.once("error", () => resolve(null));
       child.once("close", resolve);

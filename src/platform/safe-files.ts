@@ -1,5 +1,5 @@
 import {
-  chmodSync,
+  fchmodSync,
   closeSync,
   constants,
   fstatSync,
@@ -171,11 +171,11 @@ export function replaceFileSync(
     try {
       if (typeof content === "function") content(descriptor);
       else writeFileSync(descriptor, content);
+      if (mode !== PRIVATE) fchmodSync(descriptor, mode);
       if (lasts !== "never") fsyncSync(descriptor);
     } finally {
       closeSync(descriptor);
     }
-    if (mode !== PRIVATE) chmodSync(written, mode);
     renameSync(written, file);
   } catch (thrown) {
     rmSync(written, { force: true });

@@ -18,7 +18,10 @@ const home = (): Promise<Scratch> =>
   scratch({
     "work/quokka.txt": "quokka inside\n",
     "model.jsonl": JSON.stringify({ reply: ["A quokka."] }),
-    ".config/harness/keys.json": JSON.stringify({ openai: "k3y-0f-the-file-42" }),
+    ".config/harness/keys.json": JSON.stringify({ openai: "k3y-0f-the-file-42" }).replace(
+      "}",
+      String.raw`,"groq":"heron\u002Dwillow"}`,
+    ),
   });
 
 const run = (
@@ -122,7 +125,7 @@ const echoing = (place: Scratch) =>
       status: 400,
       body: JSON.stringify({
         error: {
-          message: `cannot do: ${TASK}; key ${KEY}; ${place.path}/private; ${SECRET.map(([, a, b]) => a + b).join(" ")}`,
+          message: `cannot do: ${TASK}; key ${KEY}; heron-willow; ${place.path}/private; ${SECRET.map(([, a, b]) => a + b).join(" ")}`,
         },
       }),
     },
@@ -155,7 +158,16 @@ test("the file for a bug report has what happened, and nothing that is nobody's 
   assert.equal((await stat(place.at("report.txt"))).mode & 0o777, 0o600);
   const text = await place.read("report.txt");
   for (const [kind, , secret] of SECRET) assert.ok(!text.includes(secret), kind);
-  for (const word of [place.path, KEY, "tulip-9", "narcissus77", "k3y-0f-the-file", "s3cr3tpw", "zzz"])
+  for (const word of [
+    place.path,
+    KEY,
+    "tulip-9",
+    "narcissus77",
+    "k3y-0f-the-file",
+    "heron-willow",
+    "s3cr3tpw",
+    "zzz",
+  ])
     assert.ok(
       !text.includes(word),
       `${word}: ${text.slice(text.indexOf(word) - 200, text.indexOf(word) + 50)}`,

@@ -140,7 +140,7 @@ test("it is shown with what it would do, and nothing in it acts on the terminal"
   await using place = await household({
     [SETTINGS]: text,
     ".harness/policy.toml":
-      '[[rule]]\nprefix = ["frob"]\ndecision = "allow"\nreason = "it\\u009b2J"\nmatch = ["frob"]\n',
+      '[[rule]]\nprefix = ["frob"]\ndecision = "allow"\nreason = "it\\u009b2J"\nmatch = ["frob"]\n[[rule]]\ntool = "tracker__*"\ndecision = "allow"\nreason = "r"\n',
     ".harness/env.json":
       '{"image": "theirs", "packages": ["libpq-dev"], "registries": ["npm"], "setup": [{"run": "make"}]}',
     ".devcontainer/devcontainer.json":
@@ -155,6 +155,7 @@ test("it is shown with what it would do, and nothing in it acts on the terminal"
     "  ! chat_model: qwen3:8b -> a<U+202E>b\u241B[2J<U+200B>",
     "    pids: 512 -> 64",
     "  ! runs without asking: frob … (it<U+009B>2J)",
+    "  ! runs without asking: the tool tracker__* (r)",
     "  ! starts every box from the image: theirs",
     "  ! installs: libpq-dev",
     "  ! reaches while it is set up: npm",

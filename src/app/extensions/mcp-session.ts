@@ -6,7 +6,7 @@ import type { Extensions } from "../../core/extensions.ts";
 import { firstLines } from "../../core/text/short-lists.ts";
 import { type AnyTool, type Facts, NO_FACTS } from "../../core/tool.ts";
 import { visibleLine } from "../../core/text/visible.ts";
-import { programOfHost } from "../../platform/host-programs.ts";
+import { programOfHost, safePath } from "../../platform/host-programs.ts";
 import { httpTransport } from "../../extensions/mcp/http-transport.ts";
 import {
   LineTransport,
@@ -167,7 +167,8 @@ export class McpSession implements Extensions {
     );
     return {
       words: [file, ...args],
-      env: { ...kept, ...own },
+      // Programs that it starts by name, such as `env node` of its first line, are not the workspace's either.
+      env: { ...kept, PATH: safePath(env, this.#parts.workspace).join(":"), ...own },
       folder: path.resolve(places.home, cwd ?? "."),
     };
   }

@@ -99,15 +99,27 @@ async function rulesDo(thing: Described): Promise<readonly Doing[]> {
 const list = (name: string, given: string | readonly string[] | undefined): readonly string[] =>
   given === undefined ? [] : [`${name} ${[given].flat().join(" or ")}`];
 
+type Condition = Exclude<
+  keyof RuleForm,
+  "id" | "prefix" | "exact" | "decision" | "reason" | "match" | "notMatch"
+>;
+
+/** What is left out here would be trusted unseen: a condition that is added to rules has to be added here. */
+const CONDITIONS = {
+  arg: "with the argument",
+  effect: "whatever has the effect",
+  path: "on the path",
+  host: "with the host",
+  tool: "the tool",
+} satisfies Record<Condition, string>;
+
 /** Every condition of a rule, in a fixed order. */
-function conditionOf({ prefix, exact, arg, effect, path: paths, host }: RuleForm): string {
+function conditionOf(rule: RuleForm): string {
+  const { prefix, exact } = rule;
   const words = prefix?.map((word) => (typeof word === "string" ? word : `{${word.join(",")}}`)).join(" ");
   return [
     ...(words === undefined ? [] : [exact === true ? `${words} (exactly)` : `${words} …`]),
-    ...list("with the argument", arg),
-    ...list("whatever has the effect", effect),
-    ...list("on the path", paths),
-    ...list("with the host", host),
+    ...(Object.keys(CONDITIONS) as Condition[]).flatMap((key) => list(CONDITIONS[key], rule[key])),
   ].join(", ");
 }
 

@@ -115,5 +115,17 @@ function userName(): string {
 
 const keysIn = async (file: string): Promise<readonly string[]> => {
   const text = await readFile(file, "utf8").catch(() => "");
-  return [...text.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, value = ""]) => value);
+  // Read as text, so that a file that is no JSON hides its keys too; as JSON has a text, and as it means it.
+  return [...text.matchAll(/"((?:[^"\\]|\\.)*)"/g)].flatMap(([quoted, value = ""]) => [
+    value,
+    ...meantBy(quoted),
+  ]);
 };
+
+function meantBy(quoted: string): readonly string[] {
+  try {
+    return [String(JSON.parse(quoted))];
+  } catch {
+    return [];
+  }
+}

@@ -231,11 +231,12 @@ test("on the host a server has only its own variables; what lies in the workspac
       inside: onHost([place.at("work/server")]),
       relative: onHost(["./server"]),
     },
-    { env: { SECRET_OF_MINE: "no" } },
+    { env: { SECRET_OF_MINE: "no", PATH: `${place.at("work/bin")}:${process.env["PATH"]}` } },
   );
   const { facts, result } = await called(files, "out__env", { name: "MINE" });
   assert.deepEqual([facts.program, result.text], ["host", "yes"]);
   assert.equal((await called(files, "out__env", { name: "SECRET_OF_MINE" })).result.text, "(unset)");
+  assert.equal((await called(files, "out__env", { name: "PATH" })).result.text, process.env["PATH"]);
   assert.deepEqual(files.box.asked, []);
   await assert.rejects(place.read("was-run"));
   assert.ok(!namesOf(files).some((name) => /^(?:inside|relative)__/.test(name)));
