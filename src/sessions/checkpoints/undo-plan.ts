@@ -101,20 +101,25 @@ function firstIn<T>(all: Iterable<T>, isWanted: (one: T) => boolean): T | undefi
   return undefined;
 }
 
-/** Every path needs folders above it. A missing folder is created again. */
+/** Every path needs folders above it. A missing folder is created again, unless the path is refused for one above that. */
 function createParents(wanted: Wanted, now: Tree): readonly Refusal[] {
   const refused: Refusal[] = [];
   const coming = [...wanted].filter(([, to]) => to !== undefined).map(([path]) => path);
-  for (const path of coming)
-    for (let folder = parentOf(path); folder !== ""; folder = parentOf(folder)) {
-      const there = expectedAt(folder, wanted, now);
-      if (there === undefined) wanted.set(folder, { kind: "folder", mode: 0o755 });
-      else if (there.kind !== "folder") {
-        refused.push({ path, reason: `${folder} is no folder any more` });
-        break;
-      }
-    }
+  for (const path of coming) {
+    const above = foldersAbove(path).map((folder) => ({ folder, there: expectedAt(folder, wanted, now) }));
+    const blocked = above.find(({ there }) => there !== undefined && there.kind !== "folder");
+    if (blocked !== undefined) refused.push({ path, reason: `${blocked.folder} is no folder any more` });
+    else
+      for (const { folder, there } of above)
+        if (there === undefined) wanted.set(folder, { kind: "folder", mode: 0o755 });
+  }
   return refused;
+}
+
+/** The nearest one first. */
+function foldersAbove(path: string): readonly string[] {
+  const folder = parentOf(path);
+  return folder === "" ? [] : [folder, ...foldersAbove(folder)];
 }
 
 const ENTER = 0o700;

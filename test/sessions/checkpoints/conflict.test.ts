@@ -117,6 +117,20 @@ test("nothing is written through a link that was put in place of a folder", asyn
   assert.deepEqual(pictureOf(outside), { "": "folder 755" });
 });
 
+test("where a folder further up is none any more, what was in it is refused and all else is taken back", async () => {
+  await using kept = await keptRun({ "a/b/c/f.txt": LINES, "z.txt": LINES });
+  await kept.run(() => {
+    rmSync(kept.place.at("work/a/b/c/f.txt"));
+    writeFileSync(kept.place.at("work/z.txt"), "theirs\n");
+  });
+  rmSync(kept.place.at("work/a"), { recursive: true });
+  writeFileSync(kept.place.at("work/a"), "mine\n");
+  const { refused } = await kept.undo();
+  assert.deepEqual(refused, [{ path: "a/b/c/f.txt", reason: "a is no folder any more" }]);
+  await kept.undo({ skip: true });
+  assert.deepEqual([await kept.place.read("work/a"), await kept.place.read("work/z.txt")], ["mine\n", LINES]);
+});
+
 test("nothing is written through a link that stands where the file was", async () => {
   await using kept = await keptRun({ "a.txt": LINES });
   const secret = await kept.place.write("secret", "secret\n");
