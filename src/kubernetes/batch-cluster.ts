@@ -1,3 +1,4 @@
+import { amountOf } from "./pod-readback.ts";
 import type { ConfigMap, Job } from "./manifest.ts";
 
 /** What the coordinator of a batch needs from a cluster. Every failure is a `ClusterTrouble`. */
@@ -138,5 +139,8 @@ export function lostFields(wanted: unknown, made: unknown, at = ""): readonly st
 }
 
 /** `1000m` is `1`: a cluster may write quantities in another way. */
-const isSameQuantity = (at: string, wanted: unknown, made: unknown): boolean =>
-  /\.(?:requests|limits)\.|sizeLimit$/.test(at) && typeof wanted === "string" && typeof made === "string";
+function isSameQuantity(at: string, wanted: unknown, made: unknown): boolean {
+  if (!/\.(?:requests|limits)\.|sizeLimit$/.test(at)) return false;
+  const amount = amountOf(wanted);
+  return amount !== undefined && amount === amountOf(made);
+}

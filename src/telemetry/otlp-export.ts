@@ -50,6 +50,8 @@ export class OtlpExport implements AsyncDisposable {
   readonly #over = new AbortController();
   readonly #timer: NodeJS.Timeout;
   #sending: Promise<void> | undefined;
+  /** A delta that the endpoint could not take yet: it is sent again before later ones, or its values would be lost. */
+  #delta: string | undefined;
   #notBefore = 0;
   #metricsAt: number;
   #dropped = 0;
@@ -129,11 +131,19 @@ export class OtlpExport implements AsyncDisposable {
   async #sendMetrics(): Promise<void> {
     const { settings, now } = this.#options;
     const { metrics, temporality } = settings;
-    if (metrics === undefined || this.#histograms.empty) return;
+    if (metrics === undefined) return;
+    const isSent = async (json: string): Promise<boolean> =>
+      (await this.#send(metrics, "metrics", json)) !== "later";
+    if (this.#delta !== undefined && !(await isSent(this.#delta))) return;
+    this.#delta = undefined;
+    if (this.#histograms.empty) return;
     const json = this.#histograms.json(this.#about, now(), temporality);
-    // Values measured during the request belong to the next one.
-    if (temporality === "delta") this.#histograms.reset(now());
-    await this.#send(metrics, "metrics", json);
+    if (temporality === "delta") {
+      this.#delta = json;
+      // Values measured during the request belong to the next one.
+      this.#histograms.reset(now());
+    }
+    if (await isSent(json)) this.#delta = undefined;
   }
 
   async #send(to: Destination, what: string, json: string): Promise<SendResult> {

@@ -6,6 +6,7 @@ import { clusterPlan, manifestsOf } from "../../src/app/batch/cluster-plan.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import { DEFAULTS } from "../../src/config/settings-schema.ts";
 import { EXIT } from "../../src/core/errors.ts";
+import { lostFields } from "../../src/kubernetes/batch-cluster.ts";
 import { batchJob, batchRows } from "../../src/kubernetes/batch-job.ts";
 import { manifestYaml, type PodSpec, type Role } from "../../src/kubernetes/manifest.ts";
 import { scratch } from "../fixtures/scratch.ts";
@@ -397,6 +398,15 @@ const clusterPlanOf = (settings: typeof SETTINGS) =>
     tag: "",
     environments: { of: () => Promise.resolve(undefined) },
   });
+
+test("a quantity may come back written in another way, and not as another amount", () => {
+  const asked = { resources: { limits: { cpu: "1000m", memory: "2Gi" } } };
+  const made = (cpu: string, memory: string): readonly string[] =>
+    lostFields(asked, { resources: { limits: { cpu, memory } } });
+  assert.deepEqual(made("1", "2048Mi"), []);
+  assert.deepEqual(made("5", "2Gi"), ["resources.limits.cpu"]);
+  assert.deepEqual(made("1", "1Gi"), ["resources.limits.memory"]);
+});
 
 test("what is printed names the seccomp profile that boxes are to have", async () => {
   const settings = { ...SETTINGS, kubernetes: { ...KUBERNETES, seccomp: "Localhost/harness.json" } };

@@ -167,6 +167,15 @@ test("a long run is bounded, and says how much there is", () => {
   );
 });
 
+test("replies without a word are no steps that were left out", () => {
+  const calls = Array.from({ length: 150 }, (_, at): readonly EventBody[] => [
+    { type: "turn.started", turn: at + 1, record_count: at },
+    said(" "),
+    ...callOf({ call: `c${at}`, args: { command: `echo ${at}` } }),
+  ]).flat();
+  assert.doesNotMatch(textOf(reportFrom([started("x"), ...calls])), /and more/);
+});
+
 test("nothing of others acts on the terminal", () => {
   const bad = "\u001B[31m\u202Ex\u0000\r\n\u0007";
   const report = reportFrom(

@@ -26,7 +26,11 @@ interface Sent {
   readonly exporter: OtlpExport;
 }
 
-function exporting(answer: (nth: number, signal: AbortSignal) => Promise<Posted>, env = {}): Sent {
+function exporting(
+  answer: (nth: number, signal: AbortSignal) => Promise<Posted>,
+  env = {},
+  now = (): number => NOW,
+): Sent {
   const posts: (readonly [string, string])[] = [];
   const warned: string[] = [];
   const post: Post = ({ url }, json, signal) => {
@@ -39,7 +43,7 @@ function exporting(answer: (nth: number, signal: AbortSignal) => Promise<Posted>
     instance: "one",
     warn: (text) => void warned.push(text),
     post,
-    now: () => NOW,
+    now,
     newTrace: () => "f".repeat(32),
   });
   return { posts, warned, exporter };
@@ -144,6 +148,27 @@ test("what an endpoint was too busy for is sent once more, and nothing twice", a
   const ids = posts.slice(1).flatMap(([, json]) => spansIn(json).map(({ spanId }) => spanId));
   assert.deepEqual([ids.length, new Set(ids).size], [300, 300]);
   assert.equal(warned.length, 1);
+});
+
+test("a delta that an endpoint was too busy for is sent again as it was, before what was measured since", async (context) => {
+  context.mock.timers.enable({ apis: ["setInterval"] });
+  let time = NOW;
+  const { posts, exporter } = exporting(
+    (nth) => Promise.resolve(nth === 1 ? { ...OK, status: 503 } : OK),
+    { OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE: "delta" },
+    () => time,
+  );
+  exporter.measure("gen_ai.execute_tool.duration", 1, {});
+  time += 3_600_000;
+  context.mock.timers.tick(60_000);
+  exporter.measure("gen_ai.execute_tool.duration", 5, {});
+  await exporter[Symbol.asyncDispose]();
+  const [first, again, ...others] = posts.map(([, json]) => json);
+  assert.equal(again, first);
+  assert.deepEqual(
+    [first, ...others].map((json = "") => /"sum":([\d.]+)/.exec(json)?.[1]),
+    ["1", "5"],
+  );
 });
 
 test("what cannot be used of the variables is said once, at the start", () => {

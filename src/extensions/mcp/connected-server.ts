@@ -235,6 +235,9 @@ export class McpServer implements AsyncDisposable {
       // The previous list stays.
     } finally {
       this.#relisting = false;
+      // The server that took the place of this one may have announced a change during the pause.
+      const now = this.#client;
+      if (this.#stale && now !== undefined && now !== client) void this.#relist(now);
     }
   }
 

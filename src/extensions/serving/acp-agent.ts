@@ -30,6 +30,7 @@ import {
   promptOf,
   replayed,
   stopOf,
+  type OpenDiffs,
   updatesOf,
 } from "./acp-updates.ts";
 import { messageLines, type Wire } from "./message-lines.ts";
@@ -324,6 +325,7 @@ class EditorUpdates {
   readonly #client: AgentContext;
   #id = "";
   #workspace = "/";
+  readonly #diffs: OpenDiffs = new Map();
   readonly #replaced = new ReplacedAnswer();
   #commands = "";
   #last: Promise<unknown> = Promise.resolve();
@@ -341,7 +343,7 @@ class EditorUpdates {
     show: (event) => {
       const answer = this.#replaced.take(event);
       if (answer !== undefined) this.update(insteadOf(answer));
-      for (const each of updatesOf(event, this.#workspace)) this.update(each);
+      for (const each of updatesOf(event, this.#workspace, this.#diffs)) this.update(each);
     },
     say: (text) => this.update(notice(text)),
     ask: (question, signal) => this.#ask(question, signal),

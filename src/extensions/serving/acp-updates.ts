@@ -73,8 +73,11 @@ export const commandsOf = (all: readonly EditorCommand[]): SessionUpdate => ({
 export const insteadOf = (answer: string): SessionUpdate =>
   message(`\n\n[harness] A hook put this in place of the answer:\n\n${answer}`);
 
+/** What the open calls would do to files, by their ids. */
+export type OpenDiffs = Map<string, readonly ToolCallContent[]>;
+
 /** The updates for one event; none for most events. */
-export function updatesOf(event: AgentEvent, workspace: string): readonly SessionUpdate[] {
+export function updatesOf(event: AgentEvent, workspace: string, diffs: OpenDiffs): readonly SessionUpdate[] {
   const id = (call: string): string => (event.agent === undefined ? call : `${event.agent}/${call}`);
   switch (event.type) {
     case "text":
@@ -85,13 +88,13 @@ export function updatesOf(event: AgentEvent, workspace: string): readonly Sessio
         ? [{ sessionUpdate: "agent_thought_chunk", content: text(event.text) }]
         : [];
     case "call.proposed":
-      return [proposedCall(id(event.call), event.tool, event.args, workspace)];
+      return [proposedCall(id(event.call), event.tool, event.args, { workspace, diffs })];
     case "call.decided":
       return event.runs
         ? [{ sessionUpdate: "tool_call_update", toolCallId: id(event.call), status: "in_progress" }]
         : [];
     case "call.ended":
-      return [endedCall(id(event.call), event)];
+      return [endedCall(id(event.call), event, diffs)];
     case "plan":
       return [{ sessionUpdate: "plan", entries: entriesOf(event.steps) }];
     case "model.waiting":
@@ -105,8 +108,14 @@ export function updatesOf(event: AgentEvent, workspace: string): readonly Sessio
   }
 }
 
-function proposedCall(toolCallId: string, tool: string, args: Args, workspace: string): SessionUpdate {
+function proposedCall(
+  toolCallId: string,
+  tool: string,
+  args: Args,
+  { workspace, diffs }: { readonly workspace: string; readonly diffs: OpenDiffs },
+): SessionUpdate {
   const content = diffsOf(tool, args, workspace);
+  if (content.length > 0) diffs.set(toolCallId, content);
   return {
     sessionUpdate: "tool_call",
     toolCallId,
@@ -161,16 +170,16 @@ function wordIn(value: unknown, key: string): string | undefined {
 
 type Ended = Extract<AgentEvent, { readonly type: "call.ended" }>;
 
-/** Sends the output as the call's content, in place of earlier content such as a diff. */
 function endedCall(
   toolCallId: string,
   { kind, cause, text: output, exit_code, reason }: Ended,
+  diffs: OpenDiffs,
 ): SessionUpdate {
   return {
     sessionUpdate: "tool_call_update",
     toolCallId,
     status: kind === "ok" ? "completed" : "failed",
-    content: [{ type: "content", content: text(fenced(output)) }],
+    content: contentAtEnd(toolCallId, output, { diffs, isDone: kind === "ok" }),
     rawOutput: {
       kind,
       cause,
@@ -178,6 +187,17 @@ function endedCall(
       ...(reason === undefined ? {} : { reason }),
     },
   };
+}
+
+/** An update's content replaces all earlier content, so a diff that was made is sent again; one that was not made goes. */
+function contentAtEnd(
+  toolCallId: string,
+  output: string,
+  { diffs, isDone }: { readonly diffs: OpenDiffs; readonly isDone: boolean },
+): ToolCallContent[] {
+  const made = isDone ? (diffs.get(toolCallId) ?? []) : [];
+  diffs.delete(toolCallId);
+  return [...made, { type: "content", content: text(fenced(output)) }];
 }
 
 /** Unchanged text that is not read as Markdown. */
@@ -295,6 +315,7 @@ export const permissionOf = (optionId: string): Permission =>
 
 /** Earlier messages, for an editor that shows the conversation again. */
 export function replayed(messages: readonly Message[], workspace: string): readonly SessionUpdate[] {
+  const diffs: OpenDiffs = new Map();
   return messages.flatMap((each): readonly SessionUpdate[] => {
     switch (each.role) {
       case "system":
@@ -304,7 +325,7 @@ export function replayed(messages: readonly Message[], workspace: string): reado
       case "assistant":
         return [
           ...(each.text === "" ? [] : [message(each.text)]),
-          ...each.calls.map(({ id, name, args }) => proposedCall(id, name, args, workspace)),
+          ...each.calls.map(({ id, name, args }) => proposedCall(id, name, args, { workspace, diffs })),
         ];
       case "tool":
         return [

@@ -173,17 +173,19 @@ const MAX_STEPS = 200;
 /** What happened, turn by turn, one line per step. */
 function stepsText(run: RunReport, page: Page): void {
   let left = MAX_STEPS;
+  let all = 0;
   for (const { turn, at, steps } of run.turns) {
-    if (left <= 0) break;
     const visibleSteps = steps.filter((step) => step.kind !== "said" || step.text.trim() !== "");
+    all += visibleSteps.length;
+    if (left <= 0) continue;
     page.line(
       page.dim(`  ${turn === 0 ? "before turn 1" : `turn ${turn}`}  +${formatDuration(at - run.started)}`),
     );
     for (const step of visibleSteps.slice(0, left)) stepText(step, page);
     left -= visibleSteps.length;
   }
-  const more = run.turns.reduce((sum, { steps }) => sum + steps.length, 0) - MAX_STEPS;
-  if (more > 0) page.line(`  … and more: ${counted(callsOf(run).length, "call")} in all; --json has them`);
+  if (all > MAX_STEPS)
+    page.line(`  … and more: ${counted(callsOf(run).length, "call")} in all; --json has them`);
 }
 
 function stepText(step: Step, page: Page): void {

@@ -156,6 +156,18 @@ test("tools that come are there once the server says so", async () => {
   assert.ok(namesOf(files).includes("grown1"));
 });
 
+test("a server that was started anew while its last list was waited out is listed when it says so, too", async () => {
+  await using files = await opened("good", { delays: [1] });
+  const before = files.changes();
+  await files.server.call("grow", {}, never());
+  await until(() => files.changes() > before);
+  await files.server.call("die", {}, never());
+  await until(() => files.server.isUp);
+  assert.ok(!namesOf(files).includes("grown1"));
+  await files.server.call("grow", {}, never());
+  await until(() => namesOf(files).includes("grown1"));
+});
+
 test("a storm of changed lists is one more list, not one for each", async () => {
   await using files = await opened("storm");
   await until(() => files.changes() > 1);

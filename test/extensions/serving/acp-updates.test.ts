@@ -6,6 +6,7 @@ import type { Question } from "../../../src/core/ports.ts";
 import {
   failureOf,
   insteadOf,
+  type OpenDiffs,
   permissionOf,
   permissionRequestOf,
   promptOf,
@@ -14,8 +15,8 @@ import {
   updatesOf,
 } from "../../../src/extensions/serving/acp-updates.ts";
 
-const of = (body: EventBody, agent?: string): readonly SessionUpdate[] =>
-  updatesOf({ ...body, run: "r", seq: 1, ...(agent === undefined ? {} : { agent }) }, "/w");
+const of = (body: EventBody, agent?: string, open: OpenDiffs = new Map()): readonly SessionUpdate[] =>
+  updatesOf({ ...body, run: "r", seq: 1, ...(agent === undefined ? {} : { agent }) }, "/w", open);
 
 const proposed = (tool: string, args: Record<string, unknown>): EventBody => ({
   type: "call.proposed",
@@ -125,6 +126,22 @@ test("how a call ended is told with its text as it is, behind a fence that holds
   const [bad] = of(endedWith("denied", "no"));
   assert.ok(bad?.sessionUpdate === "tool_call_update");
   assert.deepEqual([bad.status, bad.rawOutput], ["failed", { kind: "denied", cause: "policy" }]);
+});
+
+test("the diff of an edit stays where it was made, beside what came of it; of a failed one nothing stays", () => {
+  const edit = proposed("edit_file", { path: "a.txt", old: "1", new: "2" });
+  const output = { type: "content", content: { type: "text", text: "```\nok\n```" } };
+  const diff = { type: "diff", path: "/w/a.txt", oldText: "1", newText: "2" };
+  for (const [kind, expected] of [
+    ["ok", [diff, output]],
+    ["denied", [output]],
+  ] as const) {
+    const open: OpenDiffs = new Map();
+    of(edit, undefined, open);
+    const [ended] = of(endedWith(kind, "ok"), undefined, open);
+    assert.ok(ended?.sessionUpdate === "tool_call_update");
+    assert.deepEqual([ended.content, open.size], [expected, 0]);
+  }
 });
 
 test("a plan is told without what was dropped", () => {
