@@ -1,4 +1,4 @@
-import { commandsFromStdin } from "./argument-roles.ts";
+import { commandsFromStdin, reachesAnyway } from "./argument-roles.ts";
 import { type Arg, type Found, type Reader, UNKNOWN, type Use } from "./program-model.ts";
 
 /**
@@ -24,9 +24,7 @@ export const ARGUMENT_READERS: Readonly<Record<string, Reader>> = {
     operands
       .filter(({ value }) => /^[a-z][a-z0-9+.-]*:\/?\//i.test(value) || /^(?:npm|jsr):/.test(value))
       .map(({ span }) => ({ kind: "network", hosts: [], span })),
-  /** For clients whose operands are hosts: without an operand the host comes from a file or a default. */
-  "network without a host too": ({ operands }) =>
-    operands.length > 0 ? [] : [{ kind: "network", hosts: [] }],
+  "network without a host too": reachesAnyway,
   /** Stdin is read as commands, some of which run on this machine. */
   "commands on stdin": commandsFromStdin,
 };

@@ -85,16 +85,12 @@ function loggedRefs(use: Use): readonly Found[] {
 }
 
 /** `-d` deletes a ref, and `--stdin` may; any other use changes the value of a ref. */
-const updatedRefs = ({ program, options }: Use): readonly Found[] =>
-  options.some(({ name }) => name === "-d" || name === "--stdin")
-    ? [
-        {
-          kind: "repository",
-          change: options.some(({ name }) => name === "-d") ? "rewritten" : "lost",
-          what: `${program} -d`,
-        },
-      ]
-    : [{ kind: "repository", change: "local", what: program }];
+function updatedRefs({ program, options }: Use): readonly Found[] {
+  const has = (wanted: string): boolean => options.some(({ name }) => name === wanted);
+  if (has("-d")) return [{ kind: "repository", change: "rewritten", what: `${program} -d` }];
+  if (has("--stdin")) return [{ kind: "repository", change: "lost", what: `${program} --stdin` }];
+  return [{ kind: "repository", change: "local", what: program }];
+}
 
 /** With one name, the ref is read; with two, it is written. */
 const symbolicRef = ({ program, operands }: Use): readonly Found[] =>

@@ -45,7 +45,7 @@ const narrowingPatterns = (use: Use, names: ReadonlySet<string>): readonly Found
     return [{ kind: "read", path: use.place({ ...value, value: pattern }), span: value.span }];
   });
 
-const LIGHT_SEARCHERS = { forced: false, recursive: false };
+const LIGHT = { forced: false, recursive: false };
 /** Options with which no operand is a pattern. */
 const WITHOUT_PATTERN: ReadonlySet<string> = new Set(["--files", "-f", "--file", "-g"]);
 const PATTERNS: ReadonlySet<string> = new Set(["-e", "--regexp"]);
@@ -57,7 +57,7 @@ function searches(patternless: ReadonlySet<string>): (use: Use) => readonly Foun
     const first = options.some(({ name }) => patternless.has(name)) ? operands.slice(0, 1) : [];
     const given = first.length > 0 || options.some(({ name }) => PATTERNS.has(name));
     return [
-      ...first.flatMap((arg) => roleEffects("read", arg, use, LIGHT_SEARCHERS)),
+      ...first.flatMap((arg) => roleEffects("read", arg, use, LIGHT)),
       ...(operands.length <= (given ? 0 : 1) ? [{ kind: "read", path: use.folder } as const] : []),
     ];
   };
@@ -71,7 +71,6 @@ const rgEffects = (use: Use): readonly Found[] =>
   use.options.some(({ name }) => name === "--files")
     ? rgSearches(use)
     : [...rgSearches(use), ...narrowingPatterns(use, CHOOSING)];
-const LIGHT = { forced: false, recursive: false };
 const FILES: ReadonlySet<string> = new Set(["-f", "--file"]);
 const RECURSIVE: ReadonlySet<string> = new Set(["-r", "-R", "--recursive", "--dereference-recursive"]);
 
