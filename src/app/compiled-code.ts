@@ -166,7 +166,7 @@ export function bundleLoader(bundle: Bundle): LoadFile {
 }
 
 function compiled(file: string, code: Buffer | undefined): Script {
-  const text = readFileSync(file, "utf8");
+  const text = readFileSync(file, "latin1");
   return new Script(`(function (exports, require, module, __filename, __dirname) {${text}\n})`, {
     filename: file,
     ...(code === undefined ? {} : { cachedData: code }),

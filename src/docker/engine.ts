@@ -16,6 +16,8 @@ export interface Engine {
   readonly version: EngineVersion;
   /** How long it may take to answer. */
   readonly patience: Patience;
+  /** What it said of its machine when it was found; asked for again where this is left out. */
+  readonly info?: Promise<unknown>;
 }
 
 interface EngineVersion {
@@ -71,7 +73,11 @@ async function knock(
     const api = engineClient(await dockerOptions(endpoint, env), patience);
     const asked = (silence: AbortSignal): Promise<unknown> =>
       askVersion(api, signal === undefined ? silence : AbortSignal.any([silence, signal]));
-    return { api, endpoint, version: readVersion(await answered(asked)), patience };
+    // Whoever looks for an engine wants a box of it nearly always, and over a socket a second question costs nothing.
+    const info = endpoint.host.startsWith("unix:") ? api.info() : undefined;
+    info?.catch(() => undefined);
+    const version = readVersion(await answered(asked));
+    return { api, endpoint, version, patience, ...(info === undefined ? {} : { info }) };
   } catch (thrown) {
     const { host, origin } = endpoint;
     const remedy = remedyOf(thrown);
@@ -214,7 +220,7 @@ export interface EngineFacts extends HostFacts {
 
 /** What the container spec must know of the engine's machine. */
 export async function hostFacts(engine: Engine): Promise<EngineFacts> {
-  const info = (await engine.api.info()) as Info;
+  const info = (await (engine.info ?? engine.api.info())) as Info;
   const podman = isPodman(engine) ? { rootless: info.Rootless === true } : undefined;
   if (podman !== undefined) refusePodman(engine, info);
   return {

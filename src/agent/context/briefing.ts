@@ -38,8 +38,8 @@ const SCRIPT = String.raw`
 export LC_ALL=C
 put() { printf '%s\0' "$@"; }
 git() { command git --no-pager --no-optional-locks -c core.fsmonitor=false -c core.hooksPath=/dev/null -c log.showSignature=false "$@"; }
-os=$(. /etc/os-release; printf %s "$PRETTY_NAME")
-put system "$os $(uname -m)"
+. /etc/os-release
+put system "$PRETTY_NAME $HOSTTYPE"
 found=
 for tool in git rg node npm python3 pip gcc make cmake go cargo java mvn gradle ruby php dotnet jq; do
   command -v "$tool" >/dev/null && found="$found $tool"
@@ -55,29 +55,41 @@ for name; do
   [ $((count += 1)) -gt ${NAMES} ] && break
   if [ -d "$name" ] && [ ! -L "$name" ]; then put name "$name/"; else put name "$name"; fi
 done
-if git rev-parse --is-inside-work-tree >/dev/null; then
-  put branch "$(git symbolic-ref -q --short HEAD || git rev-parse --short HEAD)"
-  git log -3 --format='commit%x00%h %<(200,trunc)%s%x00'
-fi | tr -d '\n'
+tree=$(git rev-parse --is-inside-work-tree --show-prefix)
+if [ -n "$tree" ]; then
+  {
+    put branch "$(git symbolic-ref -q --short HEAD || git rev-parse --short HEAD)"
+    git log -3 --format='commit%x00%h %<(200,trunc)%s%x00'
+  } | tr -d '\n'
+fi
 left=40000
 instructions() {
-  timeout 2 find . -xdev -maxdepth "$1" '(' ${PRUNED.map((name) => `-name ${name}`).join(" -o ")} ')' -prune -o \
+  for name in AGENTS.md CLAUDE.md; do
+    [ -f "$name" ] && [ ! -L "$name" ] && printf '1 %s %s\0' "$(stat -c %s -- "$name")" "$name"
+  done
+  timeout 2 find . -xdev -maxdepth 8 '(' ${PRUNED.map((name) => `-name ${name}`).join(" -o ")} ')' -prune -o \
     -type f '(' -name AGENTS.md -o -name CLAUDE.md ')' -printf '%d %s %P\0'
 }
-{ instructions 1; instructions 8; } | sort -zu -k1,1n -k3 | head -zn 40 |
-while read -rd '' depth size file; do
-  put file "$file"
-  if [ -r "$file" ] && [ "$size" -le "$left" ]; then put whole; else put head; fi
-  head -c "$left" -- "$file" | tr -d '\0'
-  put ''
-  left=$((size < left ? left - size : 0))
-done
-below=$(git rev-parse --show-prefix)
-{ git status --porcelain --ignore-submodules=all -- . || echo failed; } | below=$below awk '
-  length(ENVIRON["below"]) && index(substr($0, 4), ENVIRON["below"]) == 1 { $0 = substr($0, 1, 3) substr($0, 4 + length(ENVIRON["below"])) }
-  $0 == "failed" { failed = 1 }
-  NR <= ${STATUS_LINES} && !failed { printf "status%c%s%c", 0, substr($0, 1, 200), 0 }
-  END { if (!failed) printf "changed%c%d%c", 0, NR, 0 }'
+mapfile -d '' -t files < <(instructions)
+if [ ${"$"}{#files[@]} -gt 0 ]; then
+  put "${"$"}{files[@]}" | sort -zu -k1,1n -k3 | head -zn 40 |
+  while read -rd '' depth size file; do
+    put file "$file"
+    if [ -r "$file" ] && [ "$size" -le "$left" ]; then put whole; else put head; fi
+    head -c "$left" -- "$file" | tr -d '\0'
+    put ''
+    left=$((size < left ? left - size : 0))
+  done
+fi
+if [ -n "$tree" ]; then
+  below=${"$"}{tree#true}
+  below=${"$"}{below#?}
+  { git status --porcelain --ignore-submodules=all -- . || echo failed; } | below=$below awk '
+    length(ENVIRON["below"]) && index(substr($0, 4), ENVIRON["below"]) == 1 { $0 = substr($0, 1, 3) substr($0, 4 + length(ENVIRON["below"])) }
+    $0 == "failed" { failed = 1 }
+    NR <= ${STATUS_LINES} && !failed { printf "status%c%s%c", 0, substr($0, 1, 200), 0 }
+    END { if (!failed) printf "changed%c%d%c", 0, NR, 0 }'
+fi
 `;
 
 /** Asks the box with one command. Never rejects: a failure only gives less. */

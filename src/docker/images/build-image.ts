@@ -193,7 +193,7 @@ async function nodeFolder(inputs: ImageInputs, npm: string, cache: string): Prom
   try {
     await unpackInto(kept, async (work) => {
       const args = [cli, "pack", spec, "--silent", "--pack-destination", work];
-      await run(process.execPath, args, { timeout: 600_000 });
+      await promisify(execFile)(process.execPath, args, { timeout: 600_000 });
       return path.join(work, `${spec.replace("@", "-")}.tgz`);
     });
   } catch (thrown) {
@@ -224,14 +224,12 @@ const exists = (file: string): Promise<boolean> =>
     () => false,
   );
 
-const run = promisify(execFile);
-
 /** Unpacks the folder `package` of a packed package as `target`: all of it or nothing. */
 async function unpackInto(target: string, packed: (work: string) => Promise<string>): Promise<void> {
   makeFolder(path.dirname(target), 0o777);
   const work = await mkdtemp(`${target}-`);
   try {
-    await run("tar", ["-xzf", await packed(work), "-C", work]);
+    await promisify(execFile)("tar", ["-xzf", await packed(work), "-C", work]);
     await rename(path.join(work, "package"), target).catch(async (thrown: unknown) => {
       // Another harness was faster.
       if (!(await exists(target))) throw thrown;

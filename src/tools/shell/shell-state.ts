@@ -17,8 +17,8 @@ interface BoxState {
    * breach: those commands are judged with exactly that state, and any command can set the same with `cd` and `export`.
    */
   readonly file: string;
-  /** What a shell starts with here when nothing was exported. */
-  own: Exported | undefined;
+  /** What a shell starts with here when nothing was exported; asked for beside the first command, or the next one after a failure. */
+  own: Promise<Exported | undefined> | undefined;
 }
 
 export type Keeper = (box: Box) => KeptCall;
@@ -29,6 +29,7 @@ export function keeperOf(context: Pick<ToolContext, "shell" | "refused">): Keepe
   return (box) => {
     const place = places.get(box) ?? { file: `/run/.harness-${crypto.randomUUID()}`, own: undefined };
     places.set(box, place);
+    place.own ??= Promise.resolve().then(() => ownOf(box));
     const token = crypto.randomUUID();
     return {
       request: {
@@ -71,9 +72,12 @@ async function takeState(
   const left = stateIn(keptFile.value, token);
   if (left === undefined) return [];
   if (typeof left === "string") return left;
-  place.own ??= await ownOf(box);
-  if (place.own === undefined) return "the box does not say what its own are";
-  const own = new Map([...place.own, ...Object.entries(box.networkEnv?.() ?? {})]);
+  const known = await place.own;
+  if (known === undefined) {
+    place.own = undefined;
+    return "the box does not say what its own are";
+  }
+  const own = new Map([...known, ...Object.entries(box.networkEnv?.() ?? {})]);
   const { env, refused } = await envOver(own, left.exported, context);
   context.shell.move(left.folder, env);
   return refused;
@@ -98,8 +102,9 @@ async function ownOf(box: Box): Promise<Exported | undefined> {
     timeoutMs: 10_000,
     keep: { head: MAX_COUNT, tail: 0 },
   };
-  const { exit_code, stdout } = await box.exec(request, new AbortController().signal);
-  const text = exit_code === 0 && stdout.lost === 0 ? decoded(stdout.head) : undefined;
+  const answer = await box.exec(request, new AbortController().signal).catch(() => undefined);
+  if (answer === undefined || answer.exit_code !== 0 || answer.stdout.lost > 0) return undefined;
+  const text = decoded(answer.stdout.head);
   return text === undefined ? undefined : exportedIn(text.split("\0"));
 }
 
