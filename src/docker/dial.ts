@@ -25,7 +25,7 @@ export function engineClient(options: Docker.DockerOptions, patience: Patience):
     const { abortSignal: own } = request;
     const abortSignal = own === undefined ? wait.signal : AbortSignal.any([own, wait.signal]);
     dial({ ...sentOnce(request), abortSignal }, (failure, data) => {
-      wait.end(abortSignal.aborted);
+      wait.end(wait.signal.aborted);
       answer(wait.signal.aborted ? wait.signal.reason : failure, data);
     });
   };

@@ -70,6 +70,15 @@ test("the twin: what an engine reads from the address stays there", async () => 
   assert.match(list?.head ?? "", /^GET \/containers\/json\?all=true&filters=/);
 });
 
+test("a request that its caller ends says nothing about the engine: the next one has as long as ever", async () => {
+  await using there = await engine({ answerMs: 200, hurriedMs: 20 }, true);
+  const caller = new AbortController();
+  const listing = there.api.listContainers({ abortSignal: caller.signal });
+  caller.abort(new Error("not wanted any more"));
+  await assert.rejects(listing, /abort/i);
+  await assert.rejects(there.api.getContainer("c").remove({ force: true }), /has not answered for 0.2 s/);
+});
+
 test("an engine that takes everything and answers nothing is given up, sooner the next time", async () => {
   await using there = await engine({ answerMs: 200, hurriedMs: 20 }, true);
   await assert.rejects(there.api.info(), /has not answered for 0.2 s/);

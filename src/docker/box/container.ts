@@ -327,8 +327,9 @@ const leftOver = ({ id }: Docker.Container, why: string): string =>
 
 const LOOK_MS = 20;
 
+/** Only the engine can say that it is gone; whatever else fails is asked again until the bound. */
 const isThere = (container: Docker.Container, abortSignal: AbortSignal): Promise<boolean> =>
   container.inspect({ abortSignal }).then(
     () => true,
-    () => false,
+    (thrown: unknown) => !isMissing(thrown),
   );

@@ -58,10 +58,10 @@ const scratch =
     if (point.type !== "tmpfs") return `is ${point.type}, planned tmpfs`;
     const words = planned.split(",");
     for (const name of ["size", "nr_inodes"]) {
-      const most = Math.ceil(sizeIn(words, name) / 65_536) * 65_536;
+      const exact = sizeIn(words, name);
+      const most = name === "size" ? Math.ceil(exact / 65_536) * 65_536 : exact;
       const real = sizeIn(point.superOptions, name);
-      if (!(real <= (name === "size" ? most : sizeIn(words, name))))
-        return `${name} is ${real}, planned ${most}`;
+      if (!(real <= most)) return `${name} is ${real}, planned ${most}`;
     }
     return flags(point, ["rw", ...words.filter((word) => ["nosuid", "nodev", "noexec"].includes(word))]);
   };

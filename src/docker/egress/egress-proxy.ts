@@ -220,7 +220,6 @@ class Proxy {
       second,
     });
     line.end(why?.rule, why?.reason);
-    if (why?.rule === "sni" || why?.rule === "not-tls") this.gate.deny(judged.asked, why);
   }
 
   async #tunnelWithTls(client: Socket, head: Buffer, judged: Judged): Promise<void> {

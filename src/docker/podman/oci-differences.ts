@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { asList, type Fields, fieldsOf } from "../../core/text/json-values.ts";
 import { type BoxPlan, commandOf, containerSpec, mountsOf, PACKAGE_CAPABILITIES } from "../container-spec.ts";
-import { quotaOf } from "./podman-spec.ts";
+import { PERIOD, quotaOf } from "./podman-spec.ts";
 import { ULIMITS } from "../../boxes/runner/runner-report.ts";
 
 /**
@@ -155,7 +155,7 @@ function resourceLines(plan: BoxPlan, found: Fields): readonly string[] {
     ...same(`${at}memory.swappiness`, swappiness, host.MemorySwappiness),
     ...same(`${at}pids`, fieldsOf(found["pids"])["limit"], host.PidsLimit),
     ...same(`${at}cpu.shares`, shares, host.CpuShares),
-    ...same(`${at}cpu.quota`, { quota, period }, { quota: quotaOf(host.NanoCpus ?? 0), period: 100_000 }),
+    ...same(`${at}cpu.quota`, { quota, period }, { quota: quotaOf(host.NanoCpus ?? 0), period: PERIOD }),
     ...asList(found["devices"])
       .filter((rule) => fieldsOf(rule)["allow"] !== false)
       .map((rule) => `${at}devices: ${shown(rule)}`),

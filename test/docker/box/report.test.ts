@@ -120,7 +120,7 @@ test("something else in the place of what the engine mounts is found", () => {
     "/home/box: is ext4, planned tmpfs",
   ]);
   assert.deepEqual(mountinfo("size=131072k", "size=262144k"), ["/tmp: size is 268435456, planned 134217728"]);
-  assert.deepEqual(mountinfo(",nr_inodes=1000,", ","), ["/run: nr_inodes is NaN, planned 65536"]);
+  assert.deepEqual(mountinfo(",nr_inodes=1000,", ","), ["/run: nr_inodes is NaN, planned 1000"]);
 });
 
 test("a way out of the box is found", () => {

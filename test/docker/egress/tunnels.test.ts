@@ -132,7 +132,7 @@ for (const [what, retry, servername, passes] of [
     assert.equal(server.came() === whole, passes);
     if (!passes) assert.equal(server.came(), HELLO.toString("latin1"), "nothing of it is passed on");
     const rules = way.proxy.ledger().connections.map(({ verdict, rule }) => `${verdict} ${rule}`);
-    assert.equal(rules.includes("denied sni"), !passes, rules.join());
+    assert.equal(rules.filter((each) => each === "denied sni").length, passes ? 0 : 1, rules.join());
     client.destroy();
   });
 
