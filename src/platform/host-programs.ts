@@ -70,7 +70,7 @@ export async function askHost(
   const ended = new AbortController();
   const stop = AbortSignal.any([signal, ended.signal, AbortSignal.timeout(ANSWER_MS)]);
   const child = spawn(file, args, {
-    env: { ...env, PATH: safePath(env, apart).join(":") },
+    env: safeEnvironment(env, apart),
     cwd,
     signal: stop,
     stdio: ["ignore", "pipe", "ignore"],
@@ -97,12 +97,24 @@ export async function openHostPipe(
   const [program, ...args] = argv;
   const file = await hostProgram(program, env, apart);
   if (file === null) return null;
-  const safe = { ...env, PATH: safePath(env, apart).join(":") };
-  return spawn(file, args, { env: safe, cwd: "/", stdio: ["pipe", "pipe", "pipe"] });
+  return spawn(file, args, { env: safeEnvironment(env, apart), cwd: "/", stdio: ["pipe", "pipe", "pipe"] });
 }
 
 export const safePath = ({ PATH = "" }: HostQuestion["env"], apart: string): readonly string[] =>
   PATH.split(":").filter((folder) => path.isAbsolute(folder) && !isWithin(apart, folder));
+
+/**
+ * The variables of a program on the host, which finds no other program in `apart` by its name. Where nothing of PATH
+ * remains it is left out, because an empty one means the current folder.
+ */
+export function safeEnvironment<T extends string | undefined>(
+  env: Readonly<Record<string, T>>,
+  apart: string,
+): Record<string, T | string> {
+  const { PATH: _, ...others } = env;
+  const folders = safePath(env, apart);
+  return folders.length === 0 ? others : { ...others, PATH: folders.join(":") };
+}
 
 /** Both are absolute, and may contain `.` and `..`. */
 export const isWithin = (folder: string, file: string): boolean => {
@@ -131,8 +143,7 @@ export async function runOnTerminal(
   if (file === null) return null;
   process.on("SIGINT", ignoreSignal);
   try {
-    const safe = { ...env, PATH: safePath(env, apart).join(":") };
-    const child = spawn(file, args, { env: safe, cwd, stdio });
+    const child = spawn(file, args, { env: safeEnvironment(env, apart), cwd, stdio });
     const code = await new Promise<number | null>((resolve) => {
       child.once("error", () => resolve(null));
       child.once("close", resolve);

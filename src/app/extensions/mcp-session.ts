@@ -6,7 +6,7 @@ import type { Extensions } from "../../core/extensions.ts";
 import { firstLines } from "../../core/text/short-lists.ts";
 import { type AnyTool, type Facts, NO_FACTS } from "../../core/tool.ts";
 import { visibleLine } from "../../core/text/visible.ts";
-import { programOfHost, safePath } from "../../platform/host-programs.ts";
+import { programOfHost, safeEnvironment } from "../../platform/host-programs.ts";
 import { httpTransport } from "../../extensions/mcp/http-transport.ts";
 import {
   LineTransport,
@@ -168,7 +168,7 @@ export class McpSession implements Extensions {
     return {
       words: [file, ...args],
       // Programs that it starts by name, such as `env node` of its first line, are not the workspace's either.
-      env: { ...kept, PATH: safePath(env, this.#parts.workspace).join(":"), ...own },
+      env: { ...safeEnvironment(kept, this.#parts.workspace), ...own },
       folder: path.resolve(places.home, cwd ?? "."),
     };
   }

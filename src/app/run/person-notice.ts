@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import type { Settings } from "../../config/settings-schema.ts";
 import type { AgentEvent, RunStatus } from "../../core/events.ts";
 import { visible } from "../../core/text/visible.ts";
-import { hostProgram, safePath } from "../../platform/host-programs.ts";
+import { hostProgram, safeEnvironment } from "../../platform/host-programs.ts";
 import type { Renderer } from "../../render/renderers.ts";
 import { move, type Output } from "../../render/tty/output.ts";
 import type { Clock } from "../../render/tty/paced-writer.ts";
@@ -74,7 +74,7 @@ export async function desktopNotice(text: string, env: Env, apart: string): Prom
     const file = await hostProgram(name, env, apart);
     if (file === null) continue;
     const child = spawn(file, argv(text), {
-      env: { ...env, PATH: safePath(env, apart).join(":") },
+      env: safeEnvironment(env, apart),
       cwd: "/",
       detached: true,
       stdio: "ignore",

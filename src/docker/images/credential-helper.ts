@@ -1,8 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import path from "node:path";
 import { visibleLine } from "../../core/text/visible.ts";
-import { hostProgram, safePath } from "../../platform/host-programs.ts";
+import { hostProgram, safeEnvironment } from "../../platform/host-programs.ts";
 
 /**
  * Answers of programs that keep passwords for docker (`docker-credential-NAME get`). Only the user's own docker config
@@ -70,7 +69,7 @@ async function runHelper(
   { server, env, apart, signal, ms = HELPER_MS }: HelperQuestion,
 ): Promise<HelperRan> {
   const child = spawn(file, ["get"], {
-    env: { ...env, PATH: safePath(env, apart).join(path.delimiter) },
+    env: safeEnvironment(env, apart),
     cwd: "/",
     detached: true,
     stdio: ["pipe", "pipe", "ignore"],
