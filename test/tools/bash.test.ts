@@ -68,7 +68,7 @@ test("a time limit is in seconds, and at most 600", async () => {
   await called(tool, { command: "x", timeout: 5 }, box);
   const { text } = await called(tool, { command: "x", timeout: 1000 }, box);
   assert.deepEqual(
-    shellsOf(box).map(({ timeoutMs }) => timeoutMs),
+    box.asked.map(({ timeoutMs }) => timeoutMs),
     [5000, 600_000],
   );
   assert.match(text, /\[the timeout was cut to 600 s\]/);
@@ -81,7 +81,7 @@ test("where a command has longer by itself, a call may ask for as much", async (
   await called(tool, { command: "x", timeout: 5000 }, box);
   const { text } = await called(tool, { command: "x", timeout: 9000 }, box);
   assert.deepEqual(
-    shellsOf(box).map(({ timeoutMs }) => timeoutMs),
+    box.asked.map(({ timeoutMs }) => timeoutMs),
     [5_000_000, 7_200_000],
   );
   assert.match(text, /\[the timeout was cut to 7200 s\]/);
@@ -134,9 +134,6 @@ test("what the shell exported over the box's own is taken over, and what cannot 
     /\[folder and exported variables stay as before the call: it was not written whole\]/,
   );
 });
-
-/** Without what is asked beside the first one. */
-const shellsOf = (box: FakeBox): FakeBox["asked"] => box.asked.filter(({ words }) => words[0] === "bash");
 
 const asks = (box: FakeBox): number => box.asked.filter(({ words }) => words[0] === "env").length;
 
@@ -240,7 +237,7 @@ test("an input as small models send it is understood", async () => {
   assert.equal((await called(bashTool(fakeToolContext()), sent, box)).kind, "ok");
   assert.deepEqual([box.asked[0]?.words.at(-1), box.asked[0]?.timeoutMs], ["x", 5000]);
   assert.equal((await called(bashTool(fakeToolContext()), { command: "", job: "j7" }, box)).kind, "invalid");
-  assert.equal(shellsOf(box).length, 1);
+  assert.equal(box.asked.length, 1);
 });
 
 test("a call names a command, a job or a restart", () => {

@@ -17,8 +17,8 @@ interface BoxState {
    * breach: those commands are judged with exactly that state, and any command can set the same with `cd` and `export`.
    */
   readonly file: string;
-  /** What a shell starts with here when nothing was exported; asked for beside the first command, or the next one after a failure. */
-  own: Promise<Exported | undefined> | undefined;
+  /** What a shell starts with here when nothing was exported. */
+  own: Exported | undefined;
 }
 
 export type Keeper = (box: Box) => KeptCall;
@@ -29,7 +29,6 @@ export function keeperOf(context: Pick<ToolContext, "shell" | "refused">): Keepe
   return (box) => {
     const place = places.get(box) ?? { file: `/run/.harness-${crypto.randomUUID()}`, own: undefined };
     places.set(box, place);
-    place.own ??= Promise.resolve().then(() => ownOf(box));
     const token = crypto.randomUUID();
     return {
       request: {
@@ -72,12 +71,9 @@ async function takeState(
   const left = stateIn(keptFile.value, token);
   if (left === undefined) return [];
   if (typeof left === "string") return left;
-  const known = await place.own;
-  if (known === undefined) {
-    place.own = undefined;
-    return "the box does not say what its own are";
-  }
-  const own = new Map([...known, ...Object.entries(box.networkEnv?.() ?? {})]);
+  place.own ??= await ownOf(box);
+  if (place.own === undefined) return "the box does not say what its own are";
+  const own = new Map([...place.own, ...Object.entries(box.networkEnv?.() ?? {})]);
   const { env, refused } = await envOver(own, left.exported, context);
   context.shell.move(left.folder, env);
   return refused;
@@ -102,9 +98,8 @@ async function ownOf(box: Box): Promise<Exported | undefined> {
     timeoutMs: 10_000,
     keep: { head: MAX_COUNT, tail: 0 },
   };
-  const answer = await box.exec(request, new AbortController().signal).catch(() => undefined);
-  if (answer === undefined || answer.exit_code !== 0 || answer.stdout.lost > 0) return undefined;
-  const text = decoded(answer.stdout.head);
+  const { exit_code, stdout } = await box.exec(request, new AbortController().signal);
+  const text = exit_code === 0 && stdout.lost === 0 ? decoded(stdout.head) : undefined;
   return text === undefined ? undefined : exportedIn(text.split("\0"));
 }
 
