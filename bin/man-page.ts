@@ -19,7 +19,7 @@ export function manPage({ version, description }: About, { commands, topics }: C
     "[\\fICOMMAND\\fR] [\\fIOPTIONS\\fR]",
     ".SH DESCRIPTION",
     plain(
-      `Without a command, harness is a chat. harness COMMAND --help says the same of one command as this page.`,
+      `Without a command, harness starts a chat. harness COMMAND --help shows the same text about one command as this page.`,
     ),
     ...Object.entries(topics).flatMap(([name, topic]) => item(`harness ${name}`, topic.description)),
     ".SH COMMANDS",
@@ -81,20 +81,20 @@ const EXITS = [
   ["5", "model unreachable or broken"],
   ["6", "sandbox unavailable"],
   ["7", "parked for approval"],
-  ["10, 20", "ask and deny, of harness policy"],
+  ["10, 20", "verdicts ask and deny of harness policy"],
   ["129, 130, 143", "ended by SIGHUP, Ctrl-C, SIGTERM"],
 ] as const;
 
 const FILES = [
   ["~/.config/harness", "your settings"],
   ["~/.local/state/harness", "sessions, audits and logs"],
-  ["~/.cache/harness", "what can be thrown away"],
-  [".harness", "what a project brings; it counts once you have said yes to harness trust"],
+  ["~/.cache/harness", "files that you can delete at any time"],
+  [".harness", "what a project brings; it counts once you have trusted it with harness trust"],
 ] as const;
 
 const VARIABLES = [
-  ["HARNESS_<KEY>", "a setting of harness config list, in capitals"],
-  ["OLLAMA_HOST, OPENAI_API_KEY, ANTHROPIC_API_KEY", "where models are, and the keys to them"],
-  ["DOCKER_HOST", "the engine of the boxes"],
+  ["HARNESS_<KEY>", "a setting from harness config list, in capitals"],
+  ["OLLAMA_HOST, OPENAI_API_KEY, ANTHROPIC_API_KEY", "addresses of model servers, and API keys"],
+  ["DOCKER_HOST", "the engine that runs the boxes"],
   ["NO_COLOR", "no colours"],
 ] as const;

@@ -11,13 +11,13 @@ type Parsed = Readonly<Record<string, unknown>>;
 export abstract class HarnessCommand extends Command {
   static override baseFlags = {
     // First because of its letter: help strips the blanks before the first flag, and flags without a letter need them.
-    quiet: Flags.boolean({ char: "q", description: "no progress on stderr", helpGroup: "OUTPUT" }),
-    json: Flags.boolean({ description: "answer as JSON on stdout", helpGroup: "OUTPUT" }),
+    quiet: Flags.boolean({ char: "q", description: "show no progress on stderr", helpGroup: "OUTPUT" }),
+    json: Flags.boolean({ description: "print the answer as JSON on stdout", helpGroup: "OUTPUT" }),
     plain: Flags.boolean({
-      description: "words instead of marks, no live line, no colours (for screen readers)",
+      description: "use words instead of symbols, no live line and no colours (for screen readers)",
       helpGroup: "OUTPUT",
     }),
-    "no-color": Flags.boolean({ description: "no colours (also: NO_COLOR)", helpGroup: "OUTPUT" }),
+    "no-color": Flags.boolean({ description: "use no colours (also: NO_COLOR)", helpGroup: "OUTPUT" }),
   };
 
   /** Read once, and handed down. */

@@ -16,27 +16,32 @@ import { becomePlain } from "../render/tty/output.ts";
 /** The flags that are settings, for every command that prepares or starts a run. */
 export const settingFlags = {
   mode: Flags.option({ options: MODES, description: "what the box may touch", helpGroup: "RUN" })(),
-  cwd: Flags.string({ description: "the workspace", helpGroup: "RUN", helpValue: "DIR" }),
-  model: Flags.string({ description: "the chat model", helpGroup: "MODEL", helpValue: "NAME" }),
-  provider: Flags.option({ options: PROVIDERS, description: "who serves the model", helpGroup: "MODEL" })(),
+  cwd: Flags.string({
+    description: "workspace folder (default: the current folder)",
+    helpGroup: "RUN",
+    helpValue: "DIR",
+  }),
+  model: Flags.string({ description: "chat model", helpGroup: "MODEL", helpValue: "NAME" }),
+  provider: Flags.option({ options: PROVIDERS, description: "provider of the model", helpGroup: "MODEL" })(),
   "base-url": Flags.string({
-    description: "the model server's address",
+    description: "address of the model server",
     helpGroup: "MODEL",
     helpValue: "URL",
   }),
   engine: Flags.string({
-    description: "where boxes are made: unix://, tcp://, ssh://, kubernetes:// or a docker context",
+    description: "where boxes are created: unix://, tcp://, ssh://, kubernetes:// or a Docker context",
     helpGroup: "BOX",
     helpValue: "ADDRESS",
   }),
   isolation: Flags.option({
     options: ISOLATIONS,
-    description: "how the box has the folder: itself, in a layer over it, or as a copy",
+    description:
+      "how the box gets the folder: the folder itself (bind), a layer over it (overlay) or a copy (copy)",
     helpGroup: "BOX",
   })(),
-  image: Flags.string({ description: "another sandbox image", helpGroup: "BOX" }),
+  image: Flags.string({ description: "sandbox image to use instead of the default one", helpGroup: "BOX" }),
   env: Flags.string({
-    description: "a recipe of yours, or none: without an environment",
+    description: "name of one of your recipes, or `none` to use no environment",
     helpGroup: "BOX",
     helpValue: "NAME",
   }),
@@ -45,7 +50,7 @@ export const settingFlags = {
     // Words after the value are the command's own arguments again.
     multipleNonGreedy: true,
     description:
-      "a host that the box may reach (NAME[:PORTS][:METHODS][:private]), or a preset: npm, pip, cargo, go, maven, apt, git",
+      "host that the box may reach (NAME[:PORTS][:METHODS][:private]), or a preset: npm, pip, cargo, go, maven, apt, git",
     helpGroup: "BOX",
     helpValue: "NAME",
   }),
@@ -53,35 +58,39 @@ export const settingFlags = {
     multiple: true,
     multipleNonGreedy: true,
     description:
-      "a variable of yours whose value is put into requests to these hosts, and never into the box",
+      "your environment variable NAME: its value is put into requests to HOST and never enters the box",
     helpGroup: "BOX",
     helpValue: "NAME@HOST",
   }),
   canaries: Flags.boolean({
-    description: "false keys and sockets in the box: a command that touches one ends the run",
+    description: "put fake keys and sockets into the box; a command that touches one ends the run",
     helpGroup: "BOX",
   }),
-  memory: Flags.string({ description: "memory of the box", helpGroup: "BOX", helpValue: "2g" }),
-  cpus: Flags.string({ description: "processors of the box", helpGroup: "BOX", helpValue: "N" }),
-  pids: Flags.string({ description: "processes in the box", helpGroup: "BOX", helpValue: "N" }),
+  memory: Flags.string({ description: "memory limit of the box", helpGroup: "BOX", helpValue: "2g" }),
+  cpus: Flags.string({ description: "number of processors for the box", helpGroup: "BOX", helpValue: "N" }),
+  pids: Flags.string({
+    description: "maximum number of processes in the box",
+    helpGroup: "BOX",
+    helpValue: "N",
+  }),
   runtime: Flags.string({
-    description: "another runtime of the engine, e.g. runsc (gVisor)",
+    description: "another container runtime of the engine, e.g. runsc (gVisor)",
     helpGroup: "BOX",
     helpValue: "NAME",
   }),
-  timeout: Flags.string({ description: "time for one command", helpGroup: "BOX", helpValue: "120s" }),
+  timeout: Flags.string({ description: "time limit for one command", helpGroup: "BOX", helpValue: "120s" }),
 };
 
 /** Selects a candidate, for the commands that take a session. */
 export const attemptFlag = Flags.integer({
-  description: "of a run with --attempts: this candidate of it, from 1 on",
+  description: "use this candidate of a run with --attempts, counted from 1",
   helpValue: "N",
   min: 1,
 });
 
 /** Another machine's session, for the commands that read one. */
 export const bundleFlag = Flags.string({
-  description: "of the session in this file, or object s3://BUCKET/KEY, instead",
+  description: "use the session in this file or in the object s3://BUCKET/KEY",
   helpValue: "FILE",
 });
 
@@ -185,70 +194,86 @@ const BUDGET = "BUDGET";
 
 /** The flags of `run` in addition to the settings. */
 export const runFlags = {
-  "max-turns": Flags.string({ description: "requests to the model (40)", helpGroup: BUDGET, helpValue: "N" }),
-  "max-time": Flags.string({ description: "time for all of it", helpGroup: BUDGET, helpValue: "30m" }),
-  "max-tokens": Flags.string({ description: "tokens, read and written", helpGroup: BUDGET, helpValue: "N" }),
+  "max-turns": Flags.string({
+    description: "maximum number of requests to the model (40)",
+    helpGroup: BUDGET,
+    helpValue: "N",
+  }),
+  "max-time": Flags.string({
+    description: "maximum time for the whole run",
+    helpGroup: BUDGET,
+    helpValue: "30m",
+  }),
+  "max-tokens": Flags.string({
+    description: "maximum number of tokens, read and written",
+    helpGroup: BUDGET,
+    helpValue: "N",
+  }),
   "max-cost": Flags.string({
-    description: "cost, by the setting prices",
+    description: "maximum cost, by the setting `prices`",
     helpGroup: BUDGET,
     helpValue: "X",
   }),
-  "max-tool-calls": Flags.string({ description: "calls of tools", helpGroup: BUDGET, helpValue: "N" }),
+  "max-tool-calls": Flags.string({
+    description: "maximum number of tool calls",
+    helpGroup: BUDGET,
+    helpValue: "N",
+  }),
   intent: Flags.option({
     options: INTENTS,
     description:
-      "what is wanted, instead of a guess: an answer, an answer about the repository, a change, pages of the web",
+      "kind of task, instead of a guess: an answer (direct), an answer about the repository (repo), a change (change) or web pages (web)",
     helpGroup: "TASK",
   })(),
   "output-schema": Flags.string({
-    description: "JSON Schema that the answer has to fit",
+    description: "JSON Schema that the answer must match",
     helpGroup: "TASK",
     helpValue: "FILE",
   }),
   continue: Flags.boolean({
-    description: "go on with the last session of this folder",
+    description: "continue the last session of this folder",
     helpGroup: "TASK",
     exclusive: ["resume"],
   }),
-  resume: Flags.string({ description: "go on with this session", helpGroup: "TASK", helpValue: "ID" }),
+  resume: Flags.string({ description: "continue this session", helpGroup: "TASK", helpValue: "ID" }),
   "on-ask": Flags.option({
     options: ON_ASK,
     description:
-      "what becomes of an ask: refused, run if it is contained (usual), or that and else the run waits for you",
+      "what happens to a call that needs approval: it is refused (refuse), it runs if it is contained (contained, the default), or otherwise the run waits for you (park)",
     helpGroup: "TASK",
   })(),
   "park-timeout": Flags.string({
-    description: "how long the box of a run that waits is kept as it is; 0: not at all",
+    description: "how long to keep the box of a parked run as it is; 0 does not keep it",
     helpGroup: "TASK",
     helpValue: "24h",
   }),
   fork: Flags.boolean({
-    description: "with --continue or --resume: in a session of its own, the earlier one stays as it is",
+    description: "with --continue or --resume: continue in a new session and leave the earlier one unchanged",
     helpGroup: "TASK",
   }),
   strict: Flags.boolean({
     description:
-      "end with 4 after any refusal, with 1 after an answer about the repository without a look, a change that is claimed and not there, tests that pass by its words alone, or a check that was bent",
+      "end with 4 after any refusal; end with 1 if the model answered about the repository without looking at it, claimed a change that is not there, claimed without proof that tests pass, or tampered with a check",
     helpGroup: "TASK",
   }),
   check: Flags.string({
-    description: "command that has to succeed in the box when the model says that it is done",
+    description: "command that must succeed in the box when the model says that it is done",
     helpGroup: "PROOF",
     helpValue: "CMD",
   }),
   "no-verify": Flags.boolean({
-    description: "run no check, not the project's own tests either",
+    description: "run no check, not even the project's own tests",
     helpGroup: "PROOF",
     exclusive: ["check"],
   }),
   attempts: Flags.string({
     description:
-      "candidates from the same start, each in a layer of its own; the first that the check passes is applied",
+      "number of candidates from the same start, each in its own layer; the first one that passes the check is applied",
     helpGroup: "PROOF",
     helpValue: "N",
   }),
   jobs: Flags.integer({
-    description: "with --attempts: how many candidates work side by side (1)",
+    description: "with --attempts: how many candidates run side by side (1)",
     helpGroup: "PROOF",
     helpValue: "N",
     min: 1,
@@ -256,12 +281,12 @@ export const runFlags = {
   }),
   record: Flags.boolean({
     description:
-      "write down the smallest policy and grants that would have sufficed; nothing is changed by it",
+      "write down the smallest policy and grants that would have been enough; this changes nothing",
     helpGroup: "TASK",
   }),
   preflight: Flags.boolean({
     description:
-      "begin with the names of the files, those that the task names, and what the check says; by itself for small models",
+      "start by showing the model the file names, the files that the task names and the output of the check; automatic for small models",
     helpGroup: "TASK",
   }),
 };

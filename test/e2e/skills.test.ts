@@ -196,7 +196,7 @@ test("in a chat a command is listed, completed and said; the chat's own come fir
   terminal.type("/help\r");
   const help = await terminal.until(/Ctrl-C cancels[\s\S]*harness> $/);
   assert.match(help, /\/greet \[who\] +Greets\. \(yours\)/);
-  assert.match(help, /\/cost +Never said\. \(never: the chat has one of this name\)/);
+  assert.match(help, /\/cost +Never said\. \(not used: the chat has a command of this name\)/);
   assert.match(help, /The project has commands that are not trusted/);
   terminal.type("/cost\r");
   await terminal.until(/Nothing has been asked yet[\s\S]*harness> $/);

@@ -98,7 +98,7 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
   },
   "a missing argument beside a flag of several values": {
     args: ["approve"],
-    message: "Missing 1 required arg:\nid  the session, or how its id begins",
+    message: "Missing 1 required arg:\nid  session ID, or the beginning of it",
     remedy: "harness approve --help",
   },
   "a setting that is set to what it cannot be": {
@@ -177,7 +177,7 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
   },
   "a missing argument": {
     args: ["config", "get"],
-    message: "Missing 1 required arg:\nkey  e.g. mode or search.store",
+    message: "Missing 1 required arg:\nkey  name of a setting, e.g. mode or search.store",
     remedy: "harness config get --help",
   },
   "an argument too many": {

@@ -6,9 +6,9 @@ import { stderr } from "../../render/tty/output.ts";
 const { cwd: _, ...flags } = settingFlags;
 
 export class Acp extends HarnessCommand {
-  static override summary = "Be the agent of an editor: the Agent Client Protocol on stdin and stdout.";
+  static override summary = "Serve as an editor's agent, with the Agent Client Protocol on stdin and stdout.";
   static override description =
-    "An editor that starts this (Zed and others) shows the agent's work, and asks you what the chat would ask. Everything is done in a box over the folder that the editor names, under your policy: the editor's own files and terminals are never used, nor are its MCP servers. The modes that it offers are no looser than --mode. Its sessions are those of the chat: `harness resume`, `harness diff` and `harness undo` know them.";
+    "An editor that starts this command (Zed and others) shows the agent's work and asks you what the chat would ask. Everything is done in a box over the folder that the editor names, under your policy. The editor's own files, terminals and MCP servers are never used. The modes offered to the editor are no looser than --mode. The sessions are the same as the chat's: `harness resume`, `harness diff` and `harness undo` know them.";
   static override flags = flags;
   static override examples = ["harness acp", "harness acp --provider ollama --model qwen3:8b"];
 

@@ -9,25 +9,25 @@ import { isTerminal, prompter } from "../terminal.ts";
 import { stdout } from "../../render/tty/output.ts";
 
 export class Apply extends HarnessCommand {
-  static override summary = "Move what a session changed in a layer or a copy into the folder itself.";
+  static override summary = "Move a session's changes from its layer or copy into the folder itself.";
   static override description =
-    "For sessions with --isolation overlay or copy; without ID the last session of this folder. Each file is moved at once. Where you have changed the same file since the session began, both changes are merged; where both changed the same lines the file is named, yours stays, and the exit code is 1. Paths that the host would run or obey by itself (hooks, editor and agent settings, links out of the folder) want a yes each: with --accept, or on a terminal; without it nothing is moved, and the exit code is 4. What was applied is taken back by `harness undo`.";
+    "For sessions with --isolation overlay or copy. Without ID, applies the last session of this folder. Each file is replaced atomically. If you have changed the same file since the session began, both changes are merged. If both changed the same lines, the file is named, yours stays, and the exit code is 1. Paths that the host would run or obey by itself (hooks, editor and agent settings, links out of the folder) each need a yes, with --accept or on a terminal; without it nothing is moved, and the exit code is 4. `harness undo` takes back what was applied.";
   static override args = {
-    id: Args.string({ description: "a session, as `harness sessions list` shows it", ignoreStdin: true }),
+    id: Args.string({ description: "session ID, as shown by `harness sessions list`", ignoreStdin: true }),
   };
   static override flags = {
     only: Flags.string({
-      description: "only this path, or what is in this folder",
+      description: "move only this path, or what is in this folder",
       helpValue: "PATH",
       multiple: true,
     }),
     accept: Flags.string({
-      description: "yes to a dangerous path; `dangerous` is yes to all of them",
+      description: "say yes to a dangerous path; `dangerous` says yes to all of them",
       helpValue: "PATH",
       multiple: true,
     }),
-    interactive: Flags.boolean({ char: "i", description: "ask for each part, on a terminal" }),
-    "dry-run": Flags.boolean({ description: "only say what would be done" }),
+    interactive: Flags.boolean({ char: "i", description: "ask about each part, on a terminal" }),
+    "dry-run": Flags.boolean({ description: "only show what would be done" }),
     cwd: settingFlags.cwd,
     engine: settingFlags.engine,
   };

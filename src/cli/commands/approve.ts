@@ -11,20 +11,20 @@ const flag = (own: string, description: string) =>
   Flags.boolean({ description, helpGroup: "ANSWER", exclusive: others(own) });
 
 export class Approve extends HarnessCommand {
-  static override summary = "Answer the question that a parked run waits with, and let it go on.";
+  static override summary = "Answer the question of a parked run, and let the run continue.";
   static override description =
-    "Without a flag the question is shown, and you answer it on the terminal. The run goes on in its own box, which was frozen, or where that is gone in a new one over the same workspace, from the call that waited to its end, with run's output and exit codes; it may park again. The answer counts for that very question: where the workspace or your rules have changed what it would mean, it is asked anew.";
+    "Without a flag, shows the question and lets you answer it on the terminal. The run continues in its own frozen box or, if that box is gone, in a new one over the same workspace. It continues from the waiting call to its end, with the output and exit codes of `harness run`, and may park again. Your answer counts only for this exact question: if the workspace or your rules have changed what it would mean, you are asked again.";
   static override usage =
     "approve ID [--once | --session | --always | --edit COMMAND | --deny [--because WORDS]] [--allow-domain NAME...] [FLAGS]";
   static override args = {
-    id: Args.string({ description: "the session, or how its id begins", required: true, ignoreStdin: true }),
+    id: Args.string({ description: "session ID, or the beginning of it", required: true, ignoreStdin: true }),
   };
   static override flags = {
     once: flag("once", "yes, for this call"),
     session: flag("session", "yes, whenever the same is asked in this session"),
     always: flag("always", "yes, and a rule in your policy file allows it from now on"),
     edit: Flags.string({
-      description: "another command in its place, for this call: judged anew, and the model is told",
+      description: "run this command instead, for this call; it is judged anew, and the model is told",
       helpGroup: "ANSWER",
       helpValue: "COMMAND",
       exclusive: [...ANSWERS, "allow-domain"],
@@ -38,9 +38,9 @@ export class Approve extends HarnessCommand {
         return command;
       },
     }),
-    deny: flag("deny", "no; the model is told so"),
+    deny: flag("deny", "no; the model is told"),
     because: Flags.string({
-      description: "with --deny: what the model is told beside the no",
+      description: "with --deny: what to tell the model along with the no",
       helpGroup: "ANSWER",
       helpValue: "WORDS",
       dependsOn: ["deny"],
@@ -54,7 +54,7 @@ export class Approve extends HarnessCommand {
     "allow-domain": Flags.string({
       multiple: true,
       description:
-        "with the yes: a host or preset that the box may reach, for as long as the answer holds; with --always in your own settings, and no rule",
+        "with a yes: host or preset that the box may reach for as long as the answer holds; with --always it goes into your settings, and no rule is written",
       helpGroup: "ANSWER",
       helpValue: "NAME",
       exclusive: ["deny"],

@@ -23,56 +23,56 @@ const PIPED = {
 };
 
 export class Batch extends HarnessCommand {
-  static override summary = "Do many tasks unattended, some side by side, each a run of its own.";
+  static override summary = "Do many tasks unattended, some side by side, each as its own run.";
   static override description =
-    'TASKS is a file of JSON lines, {"dir" or "repo", "prompt"} and if wanted "check", "limits", "mode", "env" (- reads it from a pipe); --repos is a list of repositories that get the same task. A repo is cloned in a box, as `harness vet` does; a dir is worked on in a layer over it, so that it stays as it is, and rows of one folder are run one after the other. Results, patches, reports and audits are kept in --out as they come, and --resume goes on where a batch was stopped. Ends with 0 when every row did, else with 1 (docs/scale.md).';
+    'TASKS is a file of JSON lines with {"dir" or "repo", "prompt"} and optionally "check", "limits", "mode", "env" (- reads it from a pipe). --repos is a list of repositories that all get the same task. A repo is cloned in a box, as `harness vet` does. A dir is worked on in a layer over it, so the folder itself stays as it is; rows of the same folder run one after the other. Results, patches, reports and audits are written to --out as they come, and --resume continues a batch that was stopped. Ends with 0 if every row did, otherwise with 1 (docs/scale.md).';
   static override usage = "batch [FLAGS] TASKS | --repos LIST --prompt TASK";
   static override args = {
     // Piped input can be the list of repositories.
-    tasks: Args.string({ description: "a file of rows; - reads them from a pipe", ignoreStdin: true }),
+    tasks: Args.string({ description: "file of rows; - reads them from a pipe", ignoreStdin: true }),
   };
   static override flags = {
     repos: Flags.string({
-      description: "a file of paths and addresses of repositories, one a line; - reads it from a pipe",
+      description: "file of repository paths and addresses, one per line; - reads it from a pipe",
       helpValue: "FILE",
       dependsOn: ["prompt"],
     }),
     prompt: Flags.string({ description: "with --repos: the task", helpValue: "TASK", dependsOn: ["repos"] }),
     jobs: Flags.integer({
-      description: "how many rows are run side by side, as far as memory and processors allow",
+      description: "how many rows run side by side, as far as memory and processors allow",
       helpValue: "N",
       min: 1,
       max: 256,
       default: 1,
     }),
     out: Flags.string({
-      description: "folder for results, patches, reports and audits (in the state folder)",
+      description: "folder for results, patches, reports and audits (default: in the state folder)",
       helpValue: "DIR",
     }),
     resume: Flags.boolean({
-      description: "go on with the batch of the folder: only rows that have not ended",
+      description: "continue the batch in the folder: run only rows that have not ended",
     }),
     retries: Flags.integer({
-      description: "how often a row is tried again when its model or box was away",
+      description: "how often to retry a row whose model or box was unavailable",
       helpValue: "N",
       min: 0,
       max: 10,
       default: 2,
     }),
-    html: Flags.string({ description: "write all rows as a page", helpValue: "FILE" }),
-    bundles: Flags.boolean({ description: "keep each session as a bundle, too (harness replay --bundle)" }),
+    html: Flags.string({ description: "write all rows as an HTML page", helpValue: "FILE" }),
+    bundles: Flags.boolean({ description: "also keep each session as a bundle (harness replay --bundle)" }),
     on: Flags.string({
-      description: "where the rows run: here, or kubernetes[:[//CONTEXT][/NAMESPACE]], as one Job",
+      description: "where the rows run: here, or as one Job on kubernetes[:[//CONTEXT][/NAMESPACE]]",
       helpGroup: "CLUSTER",
       helpValue: "WHERE",
     }),
     "print-manifests": Flags.boolean({
-      description: "with --on kubernetes: print all objects as YAML, and ask no cluster",
+      description: "with --on kubernetes: print all objects as YAML without asking a cluster",
       helpGroup: "CLUSTER",
       dependsOn: ["on"],
     }),
     tag: Flags.string({
-      description: "with --on kubernetes: another batch of the same rows",
+      description: "with --on kubernetes: name of another batch of the same rows",
       helpGroup: "CLUSTER",
       helpValue: "NAME",
       dependsOn: ["on"],
@@ -82,26 +82,34 @@ export class Batch extends HarnessCommand {
     tree: Flags.string({ hidden: true, dependsOn: ["index"] }),
     told: Flags.string({ hidden: true, dependsOn: ["index"] }),
     "max-time": Flags.string({
-      description: "time of the whole: then no further row is begun",
+      description: "maximum time for the whole batch; after it, no further row starts",
       helpGroup: "BUDGET",
       helpValue: "30m",
     }),
-    "max-tokens": Flags.string({ description: "tokens of all rows", helpGroup: "BUDGET", helpValue: "N" }),
-    "max-cost": Flags.string({ description: "cost of all rows", helpGroup: "BUDGET", helpValue: "X" }),
+    "max-tokens": Flags.string({
+      description: "maximum number of tokens for all rows together",
+      helpGroup: "BUDGET",
+      helpValue: "N",
+    }),
+    "max-cost": Flags.string({
+      description: "maximum cost of all rows together",
+      helpGroup: "BUDGET",
+      helpValue: "X",
+    }),
     "max-turns": Flags.string({
-      description: "requests to the model, of each row (40)",
+      description: "maximum number of requests to the model for each row (40)",
       helpGroup: "BUDGET",
       helpValue: "N",
     }),
     check: Flags.string({
-      description: "command that has to succeed in the box of each row that names none of its own",
+      description: "command that must succeed in the box of each row that names no check of its own",
       helpGroup: "PROOF",
       helpValue: "CMD",
     }),
     attempts: runFlags.attempts,
     "on-ask": Flags.option({
       options: ["refuse", "contained"] as const,
-      description: "what becomes of an ask: refused, or run if it is contained",
+      description: "what happens to a call that needs approval: refuse it, or run it if it is contained",
       helpGroup: "RUN",
     })(),
     ...passed,

@@ -6,9 +6,9 @@ import { settingFlags } from "../settings.ts";
 const HINT = 'harness run "fix the failing test"   (harness --help lists all commands)';
 
 export class Chat extends HarnessCommand {
-  static override summary = "Talk with the agent; also what harness does without a command.";
+  static override summary = "Chat with the agent; harness without a command does the same.";
   static override description =
-    "Asks before it runs what the policy does not allow by itself: the whole command is shown, with the reason. Ctrl-C cancels what is going on, and the conversation is as it was before; /help lists the rest.";
+    "Asks before it runs anything that the policy does not allow by itself, and shows you the whole command with the reason. Ctrl-C cancels the work in progress and leaves the conversation as it was before; /help lists the rest.";
   static override flags = settingFlags;
   static override examples = ["harness", "harness --mode read-only", "harness chat --model qwen3:8b"];
 

@@ -3,14 +3,14 @@ import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { completionScript, SHELLS } from "../completion/completion-scripts.ts";
 
 export class Completion extends HarnessCommand {
-  static override summary = "Print what a shell needs to complete commands, flags and their values.";
+  static override summary = "Print a script that lets your shell complete commands, flags and their values.";
   static override description =
-    'For bash, in ~/.bashrc: eval "$(harness completion bash)". For zsh, in ~/.zshrc behind compinit: eval "$(harness completion zsh)". For fish, in ~/.config/fish/config.fish: harness completion fish | source. At a tab the shell asks the harness of PATH: sessions, models, MCP servers and settings are those of this machine\'s own files; no network, no engine and no model is asked, and nothing of a project is read.';
+    'For bash, in ~/.bashrc: eval "$(harness completion bash)". For zsh, in ~/.zshrc after compinit: eval "$(harness completion zsh)". For fish, in ~/.config/fish/config.fish: harness completion fish | source. When you press Tab, the shell asks the harness in your PATH. Sessions, models, MCP servers and settings come from this machine\'s own files; no network, engine or model is asked, and nothing of a project is read.';
   static override args = {
     shell: Args.string({
       required: true,
       options: [...SHELLS],
-      description: "which shell",
+      description: "shell to print the script for",
       ignoreStdin: true,
     }),
   };

@@ -2,9 +2,9 @@ import { lastAnswer, HarnessCommand } from "../command.ts";
 import { configFor, settingFlags } from "../settings.ts";
 
 export class Demo extends HarnessCommand {
-  static override summary = "See a run from its start to its end on a small repository with a failing test.";
+  static override summary = "Show a run from start to end on a small repository with a failing test.";
   static override description =
-    "Works on a copy that is thrown away. Where a model is set up it does the task; otherwise a scenario stands in for it: its replies are written in examples/scripted-demo.jsonl, everything else is real: the policy, the box, the tests.";
+    "Works on a copy that is thrown away. If a model is set up, it does the task. Otherwise a scenario stands in for the model: its replies come from examples/scripted-demo.jsonl, and everything else is real: the policy, the box, the tests.";
   static override flags = {
     model: settingFlags.model,
     provider: settingFlags.provider,

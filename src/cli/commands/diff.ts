@@ -14,20 +14,20 @@ import { visibleWhole } from "../../core/text/visible.ts";
 export class Diff extends HarnessCommand {
   static override summary = "Show what a session's runs changed in the workspace.";
   static override description =
-    "Without ID the last session of this folder. From before its first change to after its last one, ignored and untracked files too, whatever was changed since; what was undone is left out. Control characters in names and texts are shown, not run. In a pipe it is a patch that `git apply` takes; what no such patch can hold stands in it as comments, and is named. `.git` and `.harness` are never part of it. Of a session in a layer or a copy: what `harness apply` would do, `.git` too. --bundle prints the patch that a file of `harness sessions export --bundle`, or an object of a bucket (s3://BUCKET/KEY), holds.";
+    "Without ID, shows the last session of this folder. The diff covers everything from before the session's first change to after its last one, including ignored and untracked files, whatever was changed since then. It leaves out what was undone. Control characters in names and texts are shown, not run. In a pipe, the output is a patch that `git apply` accepts; what such a patch cannot hold is written in it as comments and named on stderr. `.git` and `.harness` are never part of the diff. For a session in a layer or a copy, it shows what `harness apply` would do, including `.git`. --bundle prints the patch in a file from `harness sessions export --bundle` or in an object of a bucket (s3://BUCKET/KEY).";
   static override usage = "diff [ID] [--stat | --steps] [--from STEP] [--cwd DIR] [FLAGS] | --bundle FILE";
   static override args = {
-    id: Args.string({ description: "a session, as `harness sessions list` shows it", ignoreStdin: true }),
+    id: Args.string({ description: "session ID, as shown by `harness sessions list`", ignoreStdin: true }),
   };
   static override flags = {
-    stat: Flags.boolean({ description: "only a line for each path" }),
+    stat: Flags.boolean({ description: "show only one line for each path" }),
     from: Flags.integer({
-      description: "only what came after this step",
+      description: "show only what came after this step",
       helpValue: "STEP",
       min: 0,
       default: 0,
     }),
-    steps: Flags.boolean({ description: "the steps instead, for --from and for `undo --to`" }),
+    steps: Flags.boolean({ description: "list the steps instead, for --from and for `undo --to`" }),
     bundle: { ...bundleFlag, exclusive: ["cwd", "engine", "stat", "from", "steps"] },
     cwd: settingFlags.cwd,
     engine: settingFlags.engine,

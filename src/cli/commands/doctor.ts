@@ -11,15 +11,18 @@ import { stdout } from "../../render/tty/output.ts";
 export class Doctor extends HarnessCommand {
   static override summary = "Check everything that a run depends on.";
   static override description =
-    "Each line says ok, warn or fail, with the command that mends it. The exit code says whether `run` would work: 0, or 2 (config), 6 (sandbox), 5 (model). With --attack forbidden things are tried in a live box of this machine over a folder made for it, each beside the nearest allowed thing: 1 when one went through or could not be shown to fail, with the promise that this machine does not keep and what to do. With --bundle what helps to find a mistake is written into one file for a bug report, FILE or one beside the state of harness: these answers, versions, settings, and the diagnostics of the last runs; no prompts, commands, outputs or files, and secrets, home folders and names masked.";
+    "Each line says ok, warn or fail, with the command that fixes the problem. The exit code says whether `run` would work: 0, or 2 (config), 6 (sandbox), 5 (model). --attack tries forbidden things in a live box on this machine, over a folder made for it, each next to the nearest allowed thing. It ends with 1 if one of them got through or could not be shown to fail, and names the promise that this machine does not keep and what to do. --bundle writes one file for a bug report, to FILE or to the state folder of harness: these answers, versions, settings and the diagnostics of the last runs. The file holds no prompts, commands, outputs or files; secrets, home folders and names are masked.";
   static override usage = "doctor [FLAGS] [--bundle [FILE]]";
   static override args = {
-    file: Args.string({ description: "with --bundle: where to; it must not be there", ignoreStdin: true }),
+    file: Args.string({
+      description: "with --bundle: file to write; it must not exist yet",
+      ignoreStdin: true,
+    }),
   };
   static override flags = {
     ...settingFlags,
     attack: Flags.boolean({
-      description: "try to break out of a box, and say which promises this machine keeps",
+      description: "try to break out of a box, and report which promises this machine keeps",
     }),
     bundle: Flags.boolean({ description: "write one file for a bug report", exclusive: ["attack"] }),
   };

@@ -12,41 +12,41 @@ import { stderr, stdout } from "../../render/tty/output.ts";
 import { ProgressLine } from "../../render/tty/progress-line.ts";
 
 export class Eval extends HarnessCommand {
-  static override summary = "Run a suite of tasks against a model and count what was solved.";
+  static override summary = "Run a suite of tasks against a model, and count the solved ones.";
   static override description =
-    "A suite is a folder of tasks: a repository, a prompt, and a check that is run in a box afterwards (docs/evals.md). Each task is a `harness run` of its own in a copy of its repository. A task is solved when the run ends as the task says and the check passes; a run that ends with 0 while the check fails is a false done. Results are kept in --out as they come: the same command goes on where it was stopped. Everything after `--` is given to `harness run`.";
+    "A suite is a folder of tasks. Each task has a repository, a prompt, and a check that runs in a box afterwards (docs/evals.md). Each task is its own `harness run` in a copy of its repository. A task is solved if the run ends as the task says and the check passes. A run that ends with 0 while the check fails is a false done. Results are written to --out as they come, and the same command continues where it was stopped. Everything after `--` is passed to `harness run`.";
   static override args = {
-    suite: Args.string({ description: "a folder of tasks", required: true, ignoreStdin: true }),
+    suite: Args.string({ description: "folder of tasks", required: true, ignoreStdin: true }),
   };
   static override strict = false;
   static override flags = {
     out: Flags.string({
       description:
-        "folder for results and the page (in the state folder, one for each suite and what is run)",
+        "folder for results and the page (default: in the state folder, one for each suite and configuration)",
       helpValue: "DIR",
     }),
-    times: Flags.integer({ description: "how often each task is run", min: 1, max: 1000, default: 1 }),
-    jobs: Flags.integer({ description: "how many are run side by side", min: 1, max: 64, default: 1 }),
+    times: Flags.integer({ description: "how often to run each task", min: 1, max: 1000, default: 1 }),
+    jobs: Flags.integer({ description: "how many runs to do side by side", min: 1, max: 64, default: 1 }),
     attempts: Flags.integer({
-      description: "candidates of each run that wants a change, as `harness run --attempts` has them",
+      description: "number of candidates for each run that wants a change, as in `harness run --attempts`",
       min: 1,
       max: 16,
     }),
     only: Flags.string({
-      description: "only this task (may be repeated)",
+      description: "run only this task (may be repeated)",
       helpValue: "NAME",
       multiple: true,
     }),
     scripted: Flags.option({
       options: ["solution", "wrong", "reply"] as const,
       description:
-        "play the tasks' own replies instead of a model: all are solved, or none; reply: what a real one said",
+        "play the tasks' own replies instead of a model: all are solved (solution), none is (wrong), or what a real model said (reply)",
     })(),
     compare: Flags.string({
-      description: "set beside the results of another model, in its --out folder; runs nothing",
+      description: "compare with the results of another model, in its --out folder; runs nothing",
       helpValue: "DIR",
     }),
-    keep: Flags.boolean({ description: "keep the workspaces of what was not solved" }),
+    keep: Flags.boolean({ description: "keep the workspaces of tasks that were not solved" }),
   };
   static override examples = [
     "harness eval examples/evals/small -- --model qwen2.5-coder:1.5b",

@@ -22,13 +22,13 @@ import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { choose, confirm, isTerminal } from "../terminal.ts";
 
 export class Init extends HarnessCommand {
-  static override summary = "Find a model server on this machine, and write it into your settings.";
+  static override summary = "Find a model server on this machine, and write it to your settings.";
   static override description =
-    "Asks the usual addresses of this machine alone (Ollama's, by OLLAMA_HOST too; LM Studio 1234; llama-server 8080; vLLM 8000), offers the chat models of what answers, those that fit the memory first, and after a question writes provider, chat_model, and base_url where it is not the usual one. What you have set already is replaced only after that question: with --yes it stays, and that is said. Without a terminal or with --json, and without --yes, it says what it would write, and ends with 2. Ends with 5 where no chat model is found.";
+    "Asks only the usual addresses of this machine (Ollama's, also from OLLAMA_HOST; LM Studio 1234; llama-server 8080; vLLM 8000). Offers the chat models of the servers that answer, those that fit the memory first. After a question, writes provider, chat_model and, if it is not the usual one, base_url. Settings that you already have are replaced only after that question; with --yes they stay, and the output says so. Without a terminal or with --json, and without --yes, prints what it would write and ends with 2. Ends with 5 if it finds no chat model.";
   static override flags = {
-    provider: Flags.option({ options: LOCAL_PROVIDERS, description: "ask this server alone" })(),
-    model: Flags.string({ description: "take this model", helpValue: "NAME" }),
-    yes: Flags.boolean({ description: "take the first offer, and write it without asking" }),
+    provider: Flags.option({ options: LOCAL_PROVIDERS, description: "ask only this server" })(),
+    model: Flags.string({ description: "use this model", helpValue: "NAME" }),
+    yes: Flags.boolean({ description: "take the first offer and write it without asking" }),
   };
   static override examples = ["harness init", "harness init --yes --provider ollama --model qwen3:8b"];
 

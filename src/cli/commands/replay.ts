@@ -23,27 +23,30 @@ import { attemptFlag, configFor, refuseIdOfBundle, settingFlags, workspaceOf } f
 export class Replay extends HarnessCommand {
   static override summary = "Run a session's commands again in a fresh box, and list what differs.";
   static override description =
-    "Without ID, the last session of this folder. The commands of its shell are run in their order over the folder as it is now, in a layer (or a copy, as the setting isolation or an engine elsewhere wants it) that is thrown away; files that other tools wrote are not written again, and there is no network. What is refused by the policy of today is not run. Ends with 1 when something differs. With --policy nothing is run: the verdicts that would change under the rules of FILE are listed. With --conversation the whole conversation is played again: its requests, each answered by the replies that were recorded, through the same loop; what the calls and the ends come to is compared. With --bundle nothing is run unless --conversation is there too, which plays it over this folder: a file of `harness sessions export --bundle`, or an object of a bucket (s3://BUCKET/KEY), is checked (every part against its hash, the audit against its chain) and shown as `harness report` shows a session; it ends with 1 when a byte of it is another one.";
+    "Without ID, uses the last session of this folder. The commands of the session's shell run in order over the folder as it is now, in a layer that is thrown away (or a copy, if the setting isolation or a remote engine requires it). Files that other tools wrote are not written again, and there is no network. Commands that today's policy refuses are not run. Ends with 1 if something differs. --policy runs nothing: it lists the verdicts that would change under the rules in FILE. --conversation plays the whole conversation again through the same loop: each request is answered with the recorded replies, and the results of the calls and the endings are compared. --bundle takes a file from `harness sessions export --bundle` or an object of a bucket (s3://BUCKET/KEY), checks every part against its hash and the audit against its chain, and shows it as `harness report` shows a session. It ends with 1 if any byte differs, and runs nothing unless you add --conversation, which plays the conversation over this folder.";
   static override usage =
     "replay [ID | --bundle FILE] [--conversation | --policy FILE] [--attempt N] [FLAGS]";
   static override args = {
-    id: Args.string({ description: "a session, as `harness sessions list` shows it", ignoreStdin: true }),
+    id: Args.string({ description: "session ID, as shown by `harness sessions list`", ignoreStdin: true }),
   };
   static override flags = {
-    policy: Flags.string({ description: "judge only, under these rules", helpValue: "FILE" }),
+    policy: Flags.string({
+      description: "only judge the commands, under the rules in this file",
+      helpValue: "FILE",
+    }),
     bundle: Flags.string({
-      description: "check and show a session that is in this file",
+      description: "check and show the session in this file",
       helpValue: "FILE",
       exclusive: ["policy"],
     }),
     conversation: Flags.boolean({
-      description: "play the recorded replies again, through the whole loop",
+      description: "play the recorded replies again through the whole loop",
       exclusive: ["policy"],
     }),
     attempt: { ...attemptFlag, exclusive: ["bundle"] },
     isolation: Flags.option({
       options: ["overlay", "copy"] as const,
-      description: "how the box has the folder: in a layer over it, or as a copy",
+      description: "how the box gets the folder: a layer over it (overlay) or a copy (copy)",
     })(),
     cwd: settingFlags.cwd,
     engine: settingFlags.engine,

@@ -11,15 +11,15 @@ import { bundleFlag, refuseIdOfBundle, settingFlags, workspaceOf } from "../sett
 import { stderr, stdout } from "../../render/tty/output.ts";
 
 export class Report extends HarnessCommand {
-  static override summary = "Tell what a session did: asked, decided, run, refused, changed, spent.";
+  static override summary = "Report what a session asked, decided, ran, refused, changed and spent.";
   static override description =
-    "Without ID, the last session of this folder. What is recognisable as a secret is masked. --html writes one file that needs no network and runs no script; a file that is there is only replaced when it is a report, and - is stdout. --verify looks at nothing but the audit: it ends with 1 and names the first line that is not as it was written. --bundle tells of a session in a file of `harness sessions export --bundle`, or in an object of a bucket (s3://BUCKET/KEY), anywhere, as far as the file holds it, and says what it does not hold.";
+    "Without ID, reports on the last session of this folder. Recognisable secrets are masked. --html writes one file that needs no network and runs no script; an existing file is replaced only if it is a report, and - is stdout. --verify checks only the audit: if a line is not as it was written, it names the first such line and ends with 1. --bundle reports on a session in a file from `harness sessions export --bundle` or in an object of a bucket (s3://BUCKET/KEY), on any machine. It reports what the file holds, and says what it does not hold.";
   static override args = {
-    id: Args.string({ description: "a session, as `harness sessions list` shows it", ignoreStdin: true }),
+    id: Args.string({ description: "session ID, as shown by `harness sessions list`", ignoreStdin: true }),
   };
   static override flags = {
-    html: Flags.string({ description: "write it as a page", helpValue: "FILE" }),
-    verify: Flags.boolean({ description: "check the audit's chain", exclusive: ["html"] }),
+    html: Flags.string({ description: "write the report as an HTML page", helpValue: "FILE" }),
+    verify: Flags.boolean({ description: "only check the chain of the audit", exclusive: ["html"] }),
     bundle: { ...bundleFlag, exclusive: ["cwd"] },
     cwd: settingFlags.cwd,
   };

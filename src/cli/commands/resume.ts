@@ -4,14 +4,14 @@ import { HarnessCommand } from "../command.ts";
 import { settingFlags } from "../settings.ts";
 
 export class Resume extends HarnessCommand {
-  static override summary = "Go on with an earlier session in the chat.";
+  static override summary = "Continue an earlier session in the chat.";
   static override description =
-    "Without ID: with the last one of the folder. The model knows what was said, and which files it has read.";
+    "Without ID, continues the last session of the folder. The model knows what was said and which files it has read.";
   static override args = {
-    id: Args.string({ description: "the session, or how its id begins", ignoreStdin: true }),
+    id: Args.string({ description: "session ID, or the beginning of it", ignoreStdin: true }),
   };
   static override flags = {
-    fork: Flags.boolean({ description: "in a session of its own; the earlier one stays as it is" }),
+    fork: Flags.boolean({ description: "continue in a new session and leave the earlier one unchanged" }),
     ...settingFlags,
   };
   static override examples = ["harness resume", "harness resume 7f3a"];

@@ -8,7 +8,7 @@ import { promptFrom } from "../terminal.ts";
 export class Run extends HarnessCommand {
   static override summary = "Do a task unattended, in a box over the current folder.";
   static override description =
-    "Nobody is asked: what is allowed runs, and so does what asks but stays inside the workspace; the rest is refused, told to the model, and listed at the end; --on-ask park has the run wait for `harness approve` instead. stdout has the answer alone, or with --json one event a line. Ends with 0 done, 1 failed, 2 usage, 3 budget spent, 4 refused, 5 no model, 6 no box, 7 parked, 130 interrupted. PROMPT - reads the task from a pipe; /NAME ARGUMENTS is a command that you or the project added (harness skills lists them).";
+    "Nobody is asked. What the policy allows runs, and so does a call that needs approval but stays inside the workspace; the rest is refused, reported to the model and listed at the end. With --on-ask park, the run waits for `harness approve` instead. stdout carries only the answer or, with --json, one event per line. Ends with 0 done, 1 failed, 2 usage, 3 budget spent, 4 refused, 5 no model, 6 no box, 7 parked, 130 interrupted. PROMPT - reads the task from a pipe. /NAME ARGUMENTS is a command that you or the project added (`harness skills` lists them).";
   static override usage = "run [FLAGS] [PROMPT | -]";
   static override strict = false;
   static override args = { prompt: Args.string({ description: "the task; - reads it from a pipe" }) };

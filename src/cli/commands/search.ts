@@ -12,15 +12,21 @@ import { stdout } from "../../render/tty/output.ts";
 export class Search extends HarnessCommand {
   static override summary = "Find code by what it does or says.";
   static override description =
-    "QUERY is a few words, or a sentence; - reads it from a pipe. The index is made at the first search and kept up to date: when a look at names and times shows no change, nothing else is started; else what has changed is read in a box that can only read. Where that cannot be, the answer comes from what is there, and says so (stale). Nothing found is no failure.";
+    "QUERY is a few words or a sentence; - reads it from a pipe. The first search builds the index, and later searches keep it up to date. If file names and times show no change, nothing else is started; otherwise what has changed is read in a box that can only read. If that is not possible, the answer comes from the index as it is, and says so (stale). Finding nothing is not a failure.";
   static override usage = "search [FLAGS] QUERY | -";
   static override strict = false;
   static override args = { query: Args.string({ description: "what to look for; - reads it from a pipe" }) };
   static override flags = {
     cwd: settingFlags.cwd,
     engine: settingFlags.engine,
-    limit: Flags.integer({ description: "most results", default: 10, min: 1, max: 100, helpValue: "N" }),
-    below: Flags.string({ description: "only what lies below", helpValue: "DIR" }),
+    limit: Flags.integer({
+      description: "maximum number of results",
+      default: 10,
+      min: 1,
+      max: 100,
+      helpValue: "N",
+    }),
+    below: Flags.string({ description: "search only below this folder", helpValue: "DIR" }),
     store: storeFlag,
   };
   static override examples = [

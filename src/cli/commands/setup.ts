@@ -14,19 +14,19 @@ import { stderr } from "../../render/tty/output.ts";
 
 export class Setup extends HarnessCommand {
   static override summary =
-    "Bring up engine, image, sidecars and model (what ./start.sh does after the build).";
+    "Set up the engine, image, sidecars and model (what ./start.sh does after the build).";
   static override description =
-    "Where no Ollama answers and none is installed, one is offered as a container that this machine alone reaches; then a chat model that fits memory and processor, with the sizes of the downloads, and the model for search beside it. The choice is written into your settings as chat_model and not asked again; a download that is interrupted goes on at the next start. Without a terminal and without --yes nothing is downloaded, and the step says what to type.";
+    "If no Ollama answers and none is installed, offers one as a container that only this machine can reach. Then offers a chat model that fits memory and processor, with the sizes of the downloads, and a model for search. Your choice is written to your settings as chat_model, and you are not asked again. An interrupted download continues at the next start. Without a terminal and without --yes, nothing is downloaded, and the step says what to type.";
   static override hidden = true;
   static override flags = {
     ...settingFlags,
-    "no-install": Flags.boolean({ description: "install nothing; say what to type instead" }),
+    "no-install": Flags.boolean({ description: "install nothing, and say what to type instead" }),
     "no-sidecars": Flags.boolean({ description: "start no sidecar: no Qdrant, no Ollama" }),
     yes: Flags.boolean({
-      description: "answer offers with yes: the Ollama sidecar, the first model that fits, its download",
+      description: "answer yes to offers: the Ollama sidecar, the first model that fits, its download",
     }),
-    "no-model": Flags.boolean({ description: "look for no model, as the command that follows needs none" }),
-    brief: Flags.boolean({ description: "no closing table, as another command follows" }),
+    "no-model": Flags.boolean({ description: "look for no model, because the next command needs none" }),
+    brief: Flags.boolean({ description: "print no closing table, because another command follows" }),
   };
   static override examples = ["harness setup", "harness setup --yes --no-sidecars"];
 

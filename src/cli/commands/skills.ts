@@ -3,9 +3,9 @@ import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { settingFlags, workspaceOf } from "../settings.ts";
 
 export class Skills extends HarnessCommand {
-  static override summary = "List skills and slash commands: yours, and the project's that are trusted.";
+  static override summary = "List skills and slash commands: yours, and the project's trusted ones.";
   static override description =
-    "Skills are folders with a SKILL.md, of which the model is told the name and description; commands are Markdown files that a person types as /NAME. Both are read from skills/ and commands/ of the settings' folder, ~/.agents and ~/.claude, and once `harness trust` was said, of the project's .harness, .agents and .claude. What does not count is listed with the reason.";
+    "Skills are folders with a SKILL.md; the model is told their names and descriptions. Commands are Markdown files that you type as /NAME. Both are read from skills/ and commands/ in your settings folder, ~/.agents and ~/.claude and, after `harness trust`, in the project's .harness, .agents and .claude. Whatever does not count is listed with the reason.";
   static override flags = { cwd: settingFlags.cwd };
   static override examples = ["harness skills", "harness skills --json"];
 

@@ -8,12 +8,12 @@ import { confirm } from "../terminal.ts";
 import { settingFlags } from "../settings.ts";
 
 export class Teardown extends HarnessCommand {
-  static override summary = "Stop the sidecars and remove this user's sandboxes (what ./stop.sh does).";
+  static override summary = "Stop the sidecars and remove your sandboxes (what ./stop.sh does).";
   static override hidden = true;
   static override flags = {
     purge: Flags.boolean({
       description:
-        "also remove images, environments, the search index and the models of the sidecars, after asking",
+        "after asking, also remove the images, the environments, the search index and the models of the sidecars",
     }),
     yes: Flags.boolean({ description: "do not ask" }),
     engine: settingFlags.engine,

@@ -9,14 +9,19 @@ import { settingFlags, workspaceOf } from "../settings.ts";
 import { confirm, isTerminal } from "../terminal.ts";
 
 export class Trust extends HarnessCommand {
-  static override summary = "Say what of a project's own settings, rules and recipes counts.";
+  static override summary = "Decide which of a project's own settings, rules and recipes count.";
   static override description =
-    "Shows what the project of this folder brings and what it would do, and asks; from then on these very bytes count in this very folder, until they change. What only tightens counts without. Without a terminal --yes takes the hash that --show prints, and nothing else. Ends with 0 when all that is there counts, 4 when something does not, 2 when nobody could be asked or the hash is another.";
+    "Shows what the project in this folder brings and what it would do, and asks you. From then on, these exact bytes count in this exact folder until they change. What only tightens counts without trust. Without a terminal, --yes takes the hash that --show prints, and nothing else. Ends with 0 if everything that is there counts, 4 if something does not, 2 if nobody could be asked or the hash is a different one.";
   static override flags = {
-    show: Flags.boolean({ description: "ask nothing: what is trusted, what is not, what has changed" }),
-    revoke: Flags.boolean({ description: "trust nothing of it any more", exclusive: ["show", "yes"] }),
+    show: Flags.boolean({
+      description: "ask nothing; show what is trusted, what is not, and what has changed",
+    }),
+    revoke: Flags.boolean({
+      description: "trust nothing of the project any more",
+      exclusive: ["show", "yes"],
+    }),
     yes: Flags.string({
-      description: "trust all of it, if it has this hash still",
+      description: "trust all of the project if it still has this hash",
       helpValue: "HASH",
       exclusive: ["show"],
     }),

@@ -8,11 +8,11 @@ import { settingFlags, workspaceOf } from "../settings.ts";
 import { stdout } from "../../render/tty/output.ts";
 
 export class Undo extends HarnessCommand {
-  static override summary = "Take back what a session's runs changed in the workspace.";
+  static override summary = "Undo what a session's runs changed in the workspace.";
   static override description =
-    "Without ID the last session of this folder. Only what the runs changed is taken back: where you have changed the same file since, your lines stay, and where both changed the same lines the file is named, nothing at all is done, and the exit code is 1. --skip does the rest all the same. How it was before is kept: --redo brings it back. Commits and all else in `.git` are not undone. Nothing is done while a run works in the folder.";
+    "Without ID, undoes the last session of this folder. Only the changes of the runs are undone: if you have changed the same file since then, your lines stay. If both changed the same lines, the file is named, nothing at all is done, and the exit code is 1; --skip does the rest anyway. The state before the undo is kept, and --redo brings it back. Commits and everything else in `.git` are not undone. Nothing is done while a run works in the folder.";
   static override args = {
-    id: Args.string({ description: "a session, as `harness sessions list` shows it", ignoreStdin: true }),
+    id: Args.string({ description: "session ID, as shown by `harness sessions list`", ignoreStdin: true }),
   };
   static override flags = {
     to: Flags.integer({
@@ -26,8 +26,8 @@ export class Undo extends HarnessCommand {
       default: false,
       exclusive: ["to"],
     }),
-    skip: Flags.boolean({ description: "leave what cannot be undone, do the rest", default: false }),
-    "dry-run": Flags.boolean({ description: "only say what would be done", default: false }),
+    skip: Flags.boolean({ description: "leave what cannot be undone, and do the rest", default: false }),
+    "dry-run": Flags.boolean({ description: "only show what would be done", default: false }),
     cwd: settingFlags.cwd,
     engine: settingFlags.engine,
   };

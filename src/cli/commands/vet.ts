@@ -16,28 +16,32 @@ const MAX_TIME = 10 * MINUTE;
 
 export class Vet extends HarnessCommand {
   static override summary =
-    "Tell what a repository would do: its files, and what its commands do in a locked box.";
+    "Show what a repository would do: its files, and what its commands do in a locked box.";
   static override description =
-    "REPO is a folder, an archive or an address of git; archives are unpacked and addresses cloned in a box. The commands that install, build and test it, or yours behind --, are run in a copy-on-write layer without a network (but --allow-domain), without anything of yours; the folder stays as it is, and what it brings for harness does not count. Ends with 0 where it was quiet, 30 noisy, 40 hostile.";
+    "REPO is a folder, an archive or a Git address; archives are unpacked and addresses are cloned in a box. The commands that install, build and test the repository, or yours after --, run in a copy-on-write layer without a network (except for --allow-domain) and without anything of yours. The folder stays as it is, and what it brings for harness does not count. Ends with 0 if the repository was quiet, 30 if noisy, 40 if hostile.";
   static override usage = "vet [FLAGS] REPO [-- CMD...]";
   static override args = {
     repo: Args.string({
-      description: "a folder, an archive, or https://HOST/OWNER/NAME[#REF]",
+      description: "folder, archive, or https://HOST/OWNER/NAME[#REF]",
       ignoreStdin: true,
     }),
-    other: Args.string({ description: "with --compare: what the first is compared with", ignoreStdin: true }),
+    other: Args.string({
+      description: "with --compare: what to compare the first one with",
+      ignoreStdin: true,
+    }),
   };
   static override flags = {
     compare: Flags.boolean({
       description:
-        "two repositories, two lock files, or two answers of --json: what is new in the second decides",
+        "compare two repositories, two lock files or two --json answers; what is new in the second one decides",
       exclusive: ["diff"],
     }),
     diff: Flags.string({
-      description: "two commits of a repository: what the later one brings, and the commands that it touches",
+      description:
+        "compare two commits of a repository: what the later one brings, and the commands that it affects",
       helpValue: "BASE..HEAD",
     }),
-    html: Flags.string({ description: "write the report as a page (-: stdout)", helpValue: "FILE" }),
+    html: Flags.string({ description: "write the report as an HTML page (-: stdout)", helpValue: "FILE" }),
     engine: boxFlags.engine,
     image: boxFlags.image,
     env: boxFlags.env,
@@ -49,7 +53,7 @@ export class Vet extends HarnessCommand {
     isolation: boxFlags.isolation,
     timeout: boxFlags.timeout,
     "max-time": Flags.string({
-      description: "time for all commands together (10m)",
+      description: "time limit for all commands together (10m)",
       helpGroup: "BOX",
       helpValue: "10m",
     }),

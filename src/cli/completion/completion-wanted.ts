@@ -215,6 +215,6 @@ function flagWords({ flags }: KnownCommand, said: ReadonlySet<string>): readonly
   );
   return [
     ...left.map(([name, { description }]) => word(`--${name}`, description)),
-    word("--help", "what there is, with examples"),
+    word("--help", "show the help, with examples"),
   ];
 }

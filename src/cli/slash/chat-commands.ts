@@ -31,10 +31,10 @@ const changes = () => import("./slash-changes.ts");
 const project = () => import("./slash-project.ts");
 
 export const COMMANDS: readonly SlashCommand[] = [
-  { name: "help", takes: "NAME", says: "this list, or what one of them does", run: help },
+  { name: "help", takes: "NAME", says: "show this list, or describe one command", run: help },
   {
     name: "new",
-    says: "begin a fresh session; this one is kept",
+    says: "start a new session; this one is kept",
     run: async (call) => (await conversation()).begin(call),
   },
   {
@@ -44,16 +44,16 @@ export const COMMANDS: readonly SlashCommand[] = [
   },
   {
     name: "compact",
-    says: "summarise its older part",
+    says: "summarise the older part of the conversation",
     run: async (call) => (await conversation()).compact(call),
   },
   {
     name: "undo",
     takes: "files",
-    says: "take back the last message; files: what was changed",
+    says: "take back the last message; with files: what was changed",
     more: [
       "/undo forgets the last message and its answer, and leaves files as they are.",
-      "/undo files takes back what this session changed in the folder; your own lines stay. It is shown first, and you are asked.",
+      "/undo files takes back what this session changed in the folder; your own lines stay. You see the changes first, and are asked.",
     ],
     run: async (call) =>
       call.argument === "files" ? (await changes()).undoFiles(call) : (await conversation()).undo(call),
@@ -61,15 +61,15 @@ export const COMMANDS: readonly SlashCommand[] = [
   {
     name: "diff",
     takes: "stat",
-    says: "what this session has changed",
-    more: ["/diff stat gives a line for each path. What it shows is taken back by: harness undo"],
+    says: "show what this session has changed",
+    more: ["/diff stat shows one line for each path. To take the changes back: harness undo"],
     run: async (call) => (await changes()).diff(call),
   },
   {
     name: "apply",
-    says: "move what waits in this session's layer into the folder",
+    says: "move the changes in this session's layer into the folder",
     more: [
-      "For --isolation overlay and copy. It is shown first, you are asked, and again for each path that the host would obey.",
+      "For --isolation overlay and copy. You see the changes first, and are asked; you are asked again about each path that the host would obey.",
     ],
     run: async (call) => (await changes()).apply(call),
   },
@@ -78,24 +78,24 @@ export const COMMANDS: readonly SlashCommand[] = [
     takes: "MESSAGE",
     says: "commit the changes; the model proposes a message",
     more: [
-      "What is staged is committed, and where nothing is, all that is not ignored. It is shown with its message, and you are asked.",
-      "It is made in a container of its own, without hooks.",
+      "Commits what is staged or, if nothing is staged, everything that is not ignored. You see the commit with its message first, and are asked.",
+      "The commit is made in its own container, without hooks.",
     ],
     run: async (call) => (await project()).commit(call),
   },
   {
     name: "model",
     takes: "NAME",
-    says: "show the model, or ask another one",
+    says: "show the model, or switch to another one",
     run: async (call) => (await settings()).model(call),
   },
   {
     name: "provider",
     takes: "NAME [URL] [MODEL]",
-    says: "show who serves the model, or switch; the conversation goes on",
+    says: "show the model's provider, or switch; the conversation continues",
     more: [
       "/provider openai http://127.0.0.1:1234/v1 MODEL asks another server from the next message on.",
-      "A server elsewhere is sent the whole conversation then.",
+      "A server on another machine then gets the whole conversation.",
     ],
     run: async (call) => (await settings()).provider(call),
   },
@@ -108,59 +108,59 @@ export const COMMANDS: readonly SlashCommand[] = [
   {
     name: "grant",
     takes: "NAME",
-    says: "show what the box may reach, or add to it (always NAME: for later, too)",
+    says: "show what the box may reach, or add to it (always NAME: also for later)",
     run: async (call) => (await settings()).grant(call),
   },
   {
     name: "web",
-    says: "whether pages are read and searched for, and where",
+    says: "show whether web pages are read and searched for, and where",
     run: async (call) => (await settings()).web(call),
   },
   {
     name: "policy",
     takes: "CMD",
-    says: "what decides here; with a command: how it would be judged",
+    says: "show what decides here; with a command: how it would be judged",
     more: [
-      "/policy rm -rf build says what would be decided, by which rule, and what would pass. Nothing is run.",
+      "/policy rm -rf build shows what would be decided, by which rule, and what would pass. Nothing is run.",
     ],
     run: async (call) => (await import("./slash-policy.ts")).policy(call),
   },
   {
     name: "tools",
-    says: "what the model can call",
+    says: "list the tools that the model can call",
     run: async (call) => (await settings()).tools(call),
   },
   {
     name: "cost",
-    says: "tokens, cost, and how full the window is",
+    says: "show tokens, cost and how full the window is",
     run: async (call) => (await conversation()).cost(call),
   },
   {
     name: "memory",
-    says: "what is in the prompt and in the window, and where it comes from",
+    says: "show what is in the prompt and in the window, and where it comes from",
     run: async (call) => (await project()).memory(call),
   },
   {
     name: "system",
-    says: "the system prompt as it is",
+    says: "show the system prompt as it is",
     run: async (call) => (await project()).system(call),
   },
   {
     name: "sessions",
-    says: "the last ones of this folder",
+    says: "list the last sessions of this folder",
     run: async (call) => (await conversation()).sessions(call),
   },
   {
     name: "resume",
     takes: "ID",
-    says: "go on with an earlier one",
+    says: "continue an earlier session",
     run: async (call) => (await conversation()).resume(call),
   },
   {
     name: "init",
-    says: "write a short AGENTS.md from what can be told of the project",
+    says: "write a short AGENTS.md from what is found in the project",
     more: [
-      "Languages, commands and folders are looked up, no model is asked. It is shown first, and you are asked.",
+      "Looks up languages, commands and folders, and asks no model. You see the file first, and are asked.",
     ],
     run: async (call) => (await project()).init(call),
   },
@@ -217,19 +217,19 @@ function allOf({ all, untrusted }: SlashCommands, width: number): string {
   ];
   const added = all.map(({ name, hint, description, origin }) => {
     const typed = visibleLine(`/${name} ${hint}`.trim());
-    const whose = isOwn(name) ? "never: the chat has one of this name" : WHOSE[origin];
+    const whose = isOwn(name) ? "not used: the chat has a command of this name" : WHOSE[origin];
     return [typed, `${clip(visibleLine(description))} (${whose})`] as const;
   });
   const waiting = [...new Set(untrusted.map(({ kind }) => kind))].join(" and ");
   return [
     ...rows.flatMap(([name, says]) => helpRows(name, says, width)),
-    ...(added.length === 0 ? [] : ["", "Added, and said to the model in your place:"]),
+    ...(added.length === 0 ? [] : ["", "Added commands, whose text goes to the model in your place:"]),
     ...added.flatMap(([name, says]) => helpRows(name, says, width)),
     ...(waiting === "" ? [] : ["", `The project has ${waiting} that are not trusted: harness trust`]),
     "",
-    "/NAME ? says more of one. A backslash at the end goes on in the next line.",
-    "Ctrl-C cancels what is going on; Up and Ctrl-R bring back earlier messages, Tab completes, a file behind @.",
-    "In a drawn chat Esc cancels too, Ctrl-O shows all that a call said, Ctrl-S puts what is typed aside.",
+    "/NAME ? describes one command. A backslash at the end continues the message on the next line.",
+    "Ctrl-C cancels the work in progress. Up and Ctrl-R bring back earlier messages. Tab completes, also files after @.",
+    "In a drawn chat, Esc also cancels, Ctrl-O shows all the output of a call, Ctrl-S puts aside what you typed.",
   ].join("\n");
 }
 

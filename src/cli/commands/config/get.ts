@@ -7,7 +7,11 @@ import { configFor } from "../../settings.ts";
 export class ConfigGet extends HarnessCommand {
   static override summary = "Print the value of one setting.";
   static override args = {
-    key: Args.string({ required: true, description: "e.g. mode or search.store", ignoreStdin: true }),
+    key: Args.string({
+      required: true,
+      description: "name of a setting, e.g. mode or search.store",
+      ignoreStdin: true,
+    }),
   };
   static override examples = ["harness config get chat_model", "harness config get search.store --json"];
 

@@ -8,7 +8,7 @@ import { configFor } from "../../settings.ts";
 const LONG = 48;
 
 export class ConfigList extends HarnessCommand {
-  static override summary = "Show every setting, its value and who set it.";
+  static override summary = "Show every setting with its value and where the value comes from.";
   static override examples = ["harness config list", "harness config list --json"];
 
   async run(): Promise<void> {

@@ -5,10 +5,14 @@ import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { stderr } from "../../../render/tty/output.ts";
 
 export class ConfigSet extends HarnessCommand {
-  static override summary = "Write one setting into your config file.";
+  static override summary = "Write one setting to your config file.";
   static override args = {
-    key: Args.string({ required: true, description: "e.g. mode or search.store", ignoreStdin: true }),
-    value: Args.string({ required: true, description: "text, a number, or JSON", ignoreStdin: true }),
+    key: Args.string({
+      required: true,
+      description: "name of a setting, e.g. mode or search.store",
+      ignoreStdin: true,
+    }),
+    value: Args.string({ required: true, description: "text, a number or JSON", ignoreStdin: true }),
   };
   static override examples = ["harness config set chat_model qwen3:14b", "harness config set memory 4g"];
 

@@ -10,9 +10,9 @@ import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { configFor, settingFlags, workspaceOf } from "../../settings.ts";
 
 export class EnvBuild extends HarnessCommand {
-  static override summary = "Make the environment of the current folder, unless all of it is in place.";
+  static override summary = "Build the environment of the current folder, unless it is already complete.";
   static override description =
-    "Toolchains and dependencies are installed once, in a box that reaches the registries of the recipe and nothing else; every box of this workspace starts from them, without a network. A build that was ended goes on where it was. Where the setting kubernetes.registry names a repository, the environment is pushed there, too, by its content's key, and boxes that are pods start from it; built before, it is only pushed. With --json, one object.";
+    "Installs toolchains and dependencies once, in a box that reaches the registries of the recipe and nothing else. Every box of this workspace then starts from them, without a network. A build that was stopped continues where it was. If the setting kubernetes.registry names a repository, the environment is also pushed there, under a key made from its content, and boxes that are pods start from it; an environment that was built before is only pushed. With --json, prints one object.";
   static override flags = {
     cwd: settingFlags.cwd,
     engine: settingFlags.engine,
@@ -21,8 +21,8 @@ export class EnvBuild extends HarnessCommand {
     memory: settingFlags.memory,
     cpus: settingFlags.cpus,
     pids: settingFlags.pids,
-    rebuild: Flags.boolean({ description: "make all of it anew" }),
-    verbose: Flags.boolean({ description: "show what the tools print" }),
+    rebuild: Flags.boolean({ description: "build all of it again" }),
+    verbose: Flags.boolean({ description: "show the output of the tools" }),
   };
   static override examples = [
     "harness env build",

@@ -5,8 +5,8 @@ import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { settingFlags } from "../../settings.ts";
 
 export class EnvList extends HarnessCommand {
-  static override summary = "List your environments, with their sizes and what of them is in a registry.";
-  static override description = "With --json, one object per line.";
+  static override summary = "List your environments, with their sizes and what of each is in a registry.";
+  static override description = "With --json, prints one object per line.";
   static override flags = { engine: settingFlags.engine };
   static override examples = ["harness env list", "harness env list --json"];
 

@@ -5,13 +5,15 @@ import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { settingFlags } from "../../settings.ts";
 
 export class EnvRm extends HarnessCommand {
-  static override summary = "Remove environments: those named, or all.";
+  static override summary = "Remove the environments that you name, or all of them.";
   static override description =
-    "A name is an id as `harness env list` shows it, any beginning of one, or the folder that it is for. One that a box uses stays.";
+    "A name is an ID as shown by `harness env list`, any beginning of an ID, or the folder that the environment is for. An environment that a box uses stays.";
   static override strict = false;
-  static override args = { name: Args.string({ description: "an id, or a workspace", ignoreStdin: true }) };
+  static override args = {
+    name: Args.string({ description: "environment ID, or a workspace folder", ignoreStdin: true }),
+  };
   static override flags = {
-    all: Flags.boolean({ description: "all of yours, half-made ones too" }),
+    all: Flags.boolean({ description: "remove all your environments, including unfinished ones" }),
     engine: settingFlags.engine,
   };
   static override examples = ["harness env rm 3f2a", "harness env rm --all"];

@@ -12,12 +12,12 @@ import { configFor, settingFlags, workspaceOf } from "../../settings.ts";
 
 export class EnvShow extends HarnessCommand {
   static override summary =
-    "Show what an environment for the current folder is made of, and where each line came from.";
-  static override description = "Nothing is built and nothing of the project is run.";
+    "Show what an environment for the current folder consists of, and where each line comes from.";
+  static override description = "Builds nothing and runs nothing of the project.";
   static override flags = {
     cwd: settingFlags.cwd,
     env: settingFlags.env,
-    log: Flags.boolean({ description: "what the last build printed" }),
+    log: Flags.boolean({ description: "show what the last build printed" }),
   };
   static override examples = ["harness env show", "harness env show --log", "harness env show --env backend"];
 

@@ -9,11 +9,11 @@ import type { Indexed, Indexing } from "../../../app/search/indexing.ts";
 import { configFor, settingFlags, storeFlag, workspaceOf } from "../../settings.ts";
 
 export class Index extends HarnessCommand {
-  static override summary = "Make the index that `search` answers from, or bring it up to date.";
+  static override summary = "Build the index that `search` answers from, or bring it up to date.";
   static override description =
-    "Files are listed and read in a box that can only read; nothing of the folder is run. What .gitignore and .harnessignore leave out is not in it, nor are files that usually hold secrets. Ctrl-C keeps what is done, and the same command goes on; it ends with 130 as everywhere, --watch too, which ends in no other way but by a failure at its first update.";
+    "Files are listed and read in a box that can only read; nothing in the folder is run. The index leaves out what .gitignore and .harnessignore exclude, and files that usually hold secrets. Ctrl-C keeps what is done, and the same command continues from there. It ends with 130, as everywhere. So does --watch, which otherwise ends only if its first update fails.";
   static override args = {
-    dir: Args.string({ description: "the folder; the current one when left out", ignoreStdin: true }),
+    dir: Args.string({ description: "folder to index (default: the current folder)", ignoreStdin: true }),
   };
   static override flags = {
     cwd: settingFlags.cwd,
@@ -22,11 +22,14 @@ export class Index extends HarnessCommand {
     embed: Flags.boolean({
       default: true,
       allowNo: true,
-      description: "give chunks vectors, where a model makes them",
+      description: "compute vectors for the chunks, if a model can",
     }),
-    watch: Flags.boolean({ description: "keep it up to date until Ctrl-C", exclusive: ["status", "prune"] }),
-    status: Flags.boolean({ description: "only say what there is", exclusive: ["prune"] }),
-    prune: Flags.boolean({ description: "remove indexes that nothing needs, and give room back" }),
+    watch: Flags.boolean({
+      description: "keep the index up to date until Ctrl-C",
+      exclusive: ["status", "prune"],
+    }),
+    status: Flags.boolean({ description: "only show what is indexed", exclusive: ["prune"] }),
+    prune: Flags.boolean({ description: "remove indexes that nothing needs, and free their space" }),
   };
   static override examples = [
     "harness index",

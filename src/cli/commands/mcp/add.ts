@@ -4,39 +4,46 @@ import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 
 export class McpAdd extends HarnessCommand {
-  static override summary = "Write an MCP server into your config file.";
+  static override summary = "Add an MCP server to your config file.";
   static override description =
-    "The words behind -- are its command; it is started in the box of each run, unless --no-sandbox says otherwise. With --url it is a server that is asked over HTTP. Values may name variables of yours: ${NAME}, ${NAME:-default}. A server of that name is replaced. Nothing is started: harness mcp test NAME does that.";
+    "The words after -- are the server's command, which is started in the box of each run unless you give --no-sandbox. With --url, the server is asked over HTTP. Values may name your environment variables: ${NAME}, ${NAME:-default}. An existing server of the same name is replaced. Nothing is started; `harness mcp test NAME` does that.";
   static override usage = "mcp add NAME [FLAGS] -- CMD...";
   static override args = {
-    name: Args.string({ required: true, description: "its tools are NAME__TOOL", ignoreStdin: true }),
+    name: Args.string({
+      required: true,
+      description: "server name; its tools are called NAME__TOOL",
+      ignoreStdin: true,
+    }),
   };
   static override flags = {
-    url: Flags.string({ description: "where it is, instead of a command", helpValue: "URL" }),
+    url: Flags.string({ description: "address of the server, instead of a command", helpValue: "URL" }),
     env: Flags.string({
       multiple: true,
       multipleNonGreedy: true,
-      description: "a variable",
+      description: "environment variable for the server",
       helpValue: "NAME=VALUE",
     }),
     header: Flags.string({
       multiple: true,
       multipleNonGreedy: true,
-      description: "a header, with --url",
+      description: "with --url: header to send",
       helpValue: "NAME=VALUE",
     }),
-    folder: Flags.string({ description: "where it is started, from the workspace", helpValue: "DIR" }),
-    "no-sandbox": Flags.boolean({ description: "on this machine itself, not in the box" }),
+    folder: Flags.string({
+      description: "folder in which the server is started, relative to the workspace",
+      helpValue: "DIR",
+    }),
+    "no-sandbox": Flags.boolean({ description: "start the server on this machine itself, not in the box" }),
     allow: Flags.string({
       multiple: true,
       multipleNonGreedy: true,
-      description: "only these tools",
+      description: "offer only these tools",
       helpValue: "GLOB",
     }),
     deny: Flags.string({
       multiple: true,
       multipleNonGreedy: true,
-      description: "none of these tools",
+      description: "offer none of these tools",
       helpValue: "GLOB",
     }),
   };

@@ -9,7 +9,7 @@ import { configFor, settingFlags, workspaceOf } from "../../settings.ts";
 export class McpList extends HarnessCommand {
   static override summary = "List the MCP servers that a run here would have, and those that do not count.";
   static override description =
-    "Nothing is started. Servers stand in your settings (mcp), and in .harness/mcp.json or .mcp.json of a project, which count once they are trusted. With --json, one object per line.";
+    "Starts nothing. Servers come from your settings (mcp), and from a project's .harness/mcp.json or .mcp.json, which count once you trust them. With --json, prints one object per line.";
   static override flags = { cwd: settingFlags.cwd };
   static override examples = ["harness mcp list", "harness mcp list --json"];
 

@@ -6,10 +6,10 @@ import { answer, answerJson, HarnessCommand } from "../../command.ts";
 
 export class McpLogs extends HarnessCommand {
   static override summary = "Show what an MCP server wrote to stderr when it last ran.";
-  static override description = "The last 64 KiB of the last run that it was a part of.";
+  static override description = "Shows the last 64 KiB from the last run that the server was part of.";
   static override args = {
     name: Args.string({
-      description: "a server, as `harness mcp list` shows it",
+      description: "server name, as shown by `harness mcp list`",
       required: true,
       ignoreStdin: true,
     }),

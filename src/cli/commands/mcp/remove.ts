@@ -4,10 +4,10 @@ import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 
 export class McpRemove extends HarnessCommand {
-  static override summary = "Take an MCP server out of your config file.";
+  static override summary = "Remove an MCP server from your config file.";
   static override args = {
     name: Args.string({
-      description: "a server, as `harness mcp list` shows it",
+      description: "server name, as shown by `harness mcp list`",
       required: true,
       ignoreStdin: true,
     }),

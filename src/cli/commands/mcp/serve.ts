@@ -4,15 +4,15 @@ import { boxFlags, configFor, settingFlags, workspaceOf } from "../../settings.t
 import { stderr } from "../../../render/tty/output.ts";
 
 export class McpServe extends HarnessCommand {
-  static override summary = "Offer the box to other agents: an MCP server on stdin and stdout.";
+  static override summary = "Offer the box to other agents, as an MCP server on stdin and stdout.";
   static override description =
-    "An agent that starts this has commands, files and search in a box over the current folder, under your policy: every call is judged, run and recorded as in `run`. Nobody is asked: what asks runs where it is contained, and is refused otherwise. stdout has the protocol alone. The box starts with the first call and is gone when the client leaves; `harness sessions show`, `harness diff` and `harness undo` know what was done.";
+    "An agent that starts this command gets commands, files and search in a box over the current folder, under your policy: every call is judged, run and recorded as in `run`. Nobody is asked: a call that needs approval runs if it is contained, and is refused otherwise. stdout carries only the protocol. The box starts with the first call and is removed when the client leaves. `harness sessions show`, `harness diff` and `harness undo` know what was done.";
   static override flags = {
     ...boxFlags,
     canaries: settingFlags.canaries,
     "on-ask": Flags.option({
       options: ["refuse", "contained"] as const,
-      description: "what becomes of an ask: refused, or run if it is contained",
+      description: "what happens to a call that needs approval: refuse it, or run it if it is contained",
       helpGroup: "BOX",
     })(),
   };

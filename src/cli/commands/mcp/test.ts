@@ -11,17 +11,17 @@ import { boxFlags, configFor, workspaceOf } from "../../settings.ts";
 export class McpTest extends HarnessCommand {
   static override summary = "Start an MCP server as a run would, and list its tools with their verdicts.";
   static override description =
-    "No model is asked, and no tool is called. Ends with 0 when the server is there, 1 when it is not. What it says of its tools is remembered; --accept takes it as it is now, where a server with on_change = leave-out describes them otherwise than before.";
+    "Asks no model and calls no tool. Ends with 0 if the server is there, 1 if it is not. What the server says about its tools is remembered. If a server with on_change = leave-out now describes its tools differently than before, --accept accepts the new descriptions.";
   static override args = {
     name: Args.string({
-      description: "a server, as `harness mcp list` shows it",
+      description: "server name, as shown by `harness mcp list`",
       required: true,
       ignoreStdin: true,
     }),
   };
   static override flags = {
     ...boxFlags,
-    accept: Flags.boolean({ description: "its tools may be as it describes them now" }),
+    accept: Flags.boolean({ description: "accept the server's tools as it describes them now" }),
   };
   static override examples = ["harness mcp test files", "harness mcp test files --json"];
 

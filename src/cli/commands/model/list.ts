@@ -7,9 +7,9 @@ import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { configFor, settingFlags } from "../../settings.ts";
 
 export class ModelList extends HarnessCommand {
-  static override summary = "Show the models of the server, and what is assumed of them and why.";
+  static override summary = "List the server's models, with what is assumed about each and why.";
   static override description =
-    "Behind each value stands where it comes from: user (your settings), probe (harness model probe), server, table (of families), guess. The star marks the model of a run. Ends with 5 when the server gives no list; what is assumed of the configured model is shown all the same.";
+    "Each value is followed by its source: user (your settings), probe (harness model probe), server, table (of model families) or guess. The star marks the model that a run uses. Ends with 5 if the server gives no list; what is assumed about the configured model is still shown.";
   static override flags = {
     model: settingFlags.model,
     provider: settingFlags.provider,

@@ -8,10 +8,10 @@ const EXAMPLE = "harness model parse --stdin --json < replies.jsonl";
 export class ModelParse extends HarnessCommand {
   static override summary = "Find the tool calls in replies, without running them.";
   static override description =
-    'Each line of the input is a JSON object {"text", "tools"}: a reply, and the tools that were offered, by name or as {"name", "parameters"}. Each is answered in its turn by the calls that would be run, those that cannot be read, and the text that a user would see. A line that is none is answered by its error. The end is always 0.';
+    'Each line of the input is a JSON object {"text", "tools"}: a reply, and the tools that were offered, by name or as {"name", "parameters"}. Each line is answered in order, with the calls that would be run, the calls that cannot be read, and the text that a user would see. A line that is no such object is answered with an error. The exit code is always 0.';
   static override usage = "model parse --stdin [FLAGS]";
   static override flags = {
-    stdin: Flags.boolean({ description: "read replies from stdin, one JSON object a line" }),
+    stdin: Flags.boolean({ description: "read replies from stdin, one JSON object per line" }),
   };
   static override examples = [EXAMPLE];
 

@@ -7,11 +7,11 @@ import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { configFor, settingFlags } from "../../settings.ts";
 
 export class ModelProbe extends HarnessCommand {
-  static override summary = "Try out whether a model calls tools, and remember it.";
+  static override summary = "Test whether a model can call tools, and remember the result.";
   static override description =
-    "Asks the model for real calls (nothing is run): one, two in one reply, one with braces and newlines in a string, and an answer that only quotes JSON. What works is kept for this model, tag and server version, and runs go by it. Where not all get through natively, calls written as text and calls held to a schema are measured too, and the best form is kept. Ends with 0 when calls get through in any form; with 5 when they do not, or the model does not answer.";
+    "Asks the model for real calls (nothing is run): one, two in one reply, one with braces and newlines in a string, and an answer that only quotes JSON. What works is kept for this model, tag and server version, and runs use it. If not all calls get through natively, calls written as text and calls held to a schema are measured too, and the best form is kept. Ends with 0 if calls get through in any form; with 5 if they do not, or if the model does not answer.";
   static override args = {
-    model: Args.string({ description: "the model; the configured one when left out", ignoreStdin: true }),
+    model: Args.string({ description: "model to test (default: the configured model)", ignoreStdin: true }),
   };
   static override flags = {
     model: settingFlags.model,

@@ -5,20 +5,20 @@ import { settingFlags, workspaceOf } from "../../settings.ts";
 import { NOTE, promptFrom } from "../../terminal.ts";
 
 export class NotesAdd extends HarnessCommand {
-  static override summary = "Write a note that later runs of this folder can read.";
+  static override summary = "Write a note that later runs in this folder can read.";
   static override description =
-    "The words behind the title are its text, or what is piped in for `-`; without them the title is all of it. With --json, the note.";
+    "The words after the title are the text of the note; `-` reads the text from a pipe. Without them, the note is only its title. With --json, prints the note.";
   static override usage = "notes add [FLAGS] TITLE [TEXT...]";
   static override strict = false;
   static override args = {
-    title: Args.string({ description: "one line", required: true, ignoreStdin: true }),
-    text: Args.string({ description: "what is to be known; - reads it from a pipe", ignoreStdin: true }),
+    title: Args.string({ description: "title of the note, one line", required: true, ignoreStdin: true }),
+    text: Args.string({ description: "text of the note; - reads it from a pipe", ignoreStdin: true }),
   };
   static override flags = {
     tag: Flags.string({
       multiple: true,
       multipleNonGreedy: true,
-      description: "a word to find it by",
+      description: "word to find the note by",
       helpValue: "TAG",
     }),
     cwd: settingFlags.cwd,

@@ -15,29 +15,29 @@ import { settingFlags, workspaceOf } from "../../settings.ts";
 import { isTerminal, NOTE, promptFrom } from "../../terminal.ts";
 
 export class NotesEdit extends HarnessCommand {
-  static override summary = "Change a note of this folder: in your editor, or by what is said here.";
+  static override summary = "Change a note of this folder, in your editor or on the command line.";
   static override description =
-    "With nothing but its number, at a terminal, it is opened in $VISUAL or $EDITOR (else vi). The words behind the number are its new text, or what is piped in for `-`; what is not said stays. A note that changed while you edited it is not written over: what you wrote is kept in a file, and named. With --json, the note.";
+    "With nothing but a number, on a terminal, opens the note in $VISUAL or $EDITOR (otherwise vi). The words after the number are the new text; `-` reads the text from a pipe. What you do not give stays as it is. A note that changed while you edited it is not overwritten: what you wrote is kept in a file, and the file is named. With --json, prints the note.";
   static override usage = "notes edit [FLAGS] NOTE [TEXT...]";
   static override strict = false;
   static override args = {
     note: Args.string({
-      description: "its number, as `harness notes list` shows it",
+      description: "note number, as shown by `harness notes list`",
       required: true,
       ignoreStdin: true,
     }),
-    text: Args.string({ description: "its new text; - reads it from a pipe", ignoreStdin: true }),
+    text: Args.string({ description: "new text; - reads it from a pipe", ignoreStdin: true }),
   };
   static override flags = {
-    title: Flags.string({ description: "its new title", helpValue: "TITLE" }),
+    title: Flags.string({ description: "new title", helpValue: "TITLE" }),
     tag: Flags.string({
       multiple: true,
       multipleNonGreedy: true,
-      description: "a tag, in place of those it has",
+      description: "tag that replaces the present tags",
       helpValue: "TAG",
       exclusive: ["no-tags"],
     }),
-    "no-tags": Flags.boolean({ description: "take its tags away" }),
+    "no-tags": Flags.boolean({ description: "remove all tags" }),
     cwd: settingFlags.cwd,
   };
   static override examples = [

@@ -8,11 +8,11 @@ import { settingFlags, workspaceOf } from "../../settings.ts";
 export class NotesList extends HarnessCommand {
   static override summary = "List the notes of this folder, newest first.";
   static override description =
-    "Notes are what the model (its tool `note`) and you keep for later runs of a folder; the model reads them when it asks for them. A query is looked for in title, text and tags, whatever the case. With --json, one object per line, with its text.";
+    "Notes are what you and the model (with its tool `note`) keep for later runs in a folder; the model reads them when it asks for them. --query searches title, text and tags, and ignores case. With --json, prints one object per line, including the text.";
   static override flags = {
-    query: Flags.string({ description: "only those that say this", helpValue: "TEXT" }),
-    tag: Flags.string({ description: "only those with this tag", helpValue: "TAG" }),
-    limit: Flags.integer({ description: "so many at most", helpValue: "N", min: 1, default: 50 }),
+    query: Flags.string({ description: "list only notes that say this", helpValue: "TEXT" }),
+    tag: Flags.string({ description: "list only notes with this tag", helpValue: "TAG" }),
+    limit: Flags.integer({ description: "maximum number of notes", helpValue: "N", min: 1, default: 50 }),
     cwd: settingFlags.cwd,
   };
   static override examples = ["harness notes list", "harness notes list --tag build --json"];

@@ -7,11 +7,11 @@ import { settingFlags, workspaceOf } from "../../settings.ts";
 export class NotesRemove extends HarnessCommand {
   static override summary = "Remove notes of this folder.";
   static override description =
-    "When one of several is not known, none is removed. There is no way back. With --json, one object per removed note, with its text.";
+    "If one of several notes is not known, none is removed. You cannot undo this. With --json, prints one object per removed note, including its text.";
   static override usage = "notes remove NOTE...";
   static override strict = false;
   static override args = {
-    note: Args.string({ description: "its number, as `harness notes list` shows it", ignoreStdin: true }),
+    note: Args.string({ description: "note number, as shown by `harness notes list`", ignoreStdin: true }),
   };
   static override flags = { cwd: settingFlags.cwd };
   static override examples = ["harness notes remove 3", "harness notes remove 3 5"];

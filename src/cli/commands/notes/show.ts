@@ -6,10 +6,10 @@ import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { settingFlags, workspaceOf } from "../../settings.ts";
 
 export class NotesShow extends HarnessCommand {
-  static override summary = "Show a note of this folder as a whole.";
+  static override summary = "Show a whole note of this folder.";
   static override args = {
     note: Args.string({
-      description: "its number, as `harness notes list` shows it",
+      description: "note number, as shown by `harness notes list`",
       required: true,
       ignoreStdin: true,
     }),

@@ -5,9 +5,9 @@ import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { judgingFor, settingFlags } from "../../settings.ts";
 
 export class PolicyAllow extends HarnessCommand {
-  static override summary = "Allow exactly this command from now on, by rules in your policy file.";
+  static override summary = "Allow exactly this command from now on, with rules in your policy file.";
   static override description =
-    "Writes the narrowest rules there are, with the command as their example, into the policy file of your settings, and shows them. What is denied, allowed already, or not understood well enough for a rule, is refused: exit 2, and nothing is written.";
+    "Writes the narrowest possible rules to the policy file in your settings, with the command as their example, and shows them. A command that is denied, already allowed, or not understood well enough for a rule is refused: the exit code is 2, and nothing is written.";
   static override usage = "policy allow [FLAGS] -- CMD...";
   static override flags = { cwd: settingFlags.cwd };
   static override examples = ["harness policy allow -- npm run build"];

@@ -17,13 +17,13 @@ import { judgingFor, settingFlags } from "../../settings.ts";
 const EXAMPLE = "harness policy check -- 'ls -l'";
 
 export class PolicyCheck extends HarnessCommand {
-  static override summary = "Judge a command line, without running it.";
+  static override summary = "Judge a command line without running it.";
   static override description =
-    'One word behind -- is a shell line; several are one command with its arguments. Ends with 0 for allow, 10 for ask, 20 for deny. With --stdin each line of the input is a JSON object {"cmd", "mode"?}, answered by one line of JSON, and the end is always 0. The workspace is --cwd or the current folder, and need not exist; nothing is read from it. Rules of your own (policy.toml) count: see docs/policy-rules.md.';
+    'One word after -- is a shell line; several words are one command with its arguments. Ends with 0 for allow, 10 for ask, 20 for deny. With --stdin, each line of the input is a JSON object {"cmd", "mode"?}, each is answered with one line of JSON, and the exit code is always 0. The workspace is --cwd or the current folder, and need not exist; nothing is read from it. Your own rules (policy.toml) count: see docs/policy-rules.md.';
   static override usage = "policy check [FLAGS] -- CMD...";
   static override flags = {
-    explain: Flags.boolean({ description: "show every rule, what it is about, and what would pass" }),
-    stdin: Flags.boolean({ description: "judge commands from stdin, one JSON object a line" }),
+    explain: Flags.boolean({ description: "show every rule, what it is about and what would pass" }),
+    stdin: Flags.boolean({ description: "judge commands from stdin, one JSON object per line" }),
     mode: settingFlags.mode,
     cwd: settingFlags.cwd,
     "allow-domain": settingFlags["allow-domain"],

@@ -8,12 +8,20 @@ import { judgingFor, settingFlags } from "../../settings.ts";
 export class PolicyPath extends HarnessCommand {
   static override summary = "Judge reading or writing one path, as the file tools would.";
   static override description =
-    "Nothing is read or written but links on the way and the .harnessignore of the workspace and of the folders above it in its repository. The workspace is --cwd or the current folder, and need not exist. Ends with 0 for allow, 10 for ask, 20 for deny. A path that starts with - stands behind --.";
+    "Writes nothing, and reads only links along the path and the .harnessignore of the workspace and of the folders above it in its repository. The workspace is --cwd or the current folder, and need not exist. Ends with 0 for allow, 10 for ask, 20 for deny. Put a path that starts with - after --.";
   static override args = {
-    path: Args.string({ required: true, description: "from the workspace, or absolute", ignoreStdin: true }),
+    path: Args.string({
+      required: true,
+      description: "path, relative to the workspace or absolute",
+      ignoreStdin: true,
+    }),
   };
   static override flags = {
-    op: Flags.option({ options: ["read", "write"] as const, required: true, description: "what is done" })(),
+    op: Flags.option({
+      options: ["read", "write"] as const,
+      required: true,
+      description: "what is done with the path",
+    })(),
     mode: settingFlags.mode,
     cwd: settingFlags.cwd,
   };

@@ -6,16 +6,16 @@ import { settingFlags, workspaceOf } from "../../settings.ts";
 
 export class PolicyPropose extends HarnessCommand {
   static override summary =
-    "Write the smallest policy and grants that would have sufficed for past sessions.";
+    "Write the smallest policy and grants that would have been enough for past sessions.";
   static override description =
-    "Without ID, for the last session of this folder; several are taken together. stdout has a file of rules, with the hosts that were needed, what no rule allows and what was refused as comments; --examples has commands for `harness policy test` instead. Nothing is proposed that is denied, was refused, reads a secret or holds one. Nothing is run or changed.";
+    "Without ID, uses the last session of this folder; several sessions are taken together. Prints a file of rules on stdout, with the hosts that were needed, what no rule allows and what was refused as comments. --examples prints commands for `harness policy test` instead. Never proposes what is denied, was refused, reads a secret or holds one. Nothing is run or changed.";
   static override usage = "policy propose [ID...]";
   static override strict = false;
   static override args = {
-    id: Args.string({ description: "a session, as `harness sessions list` shows it", ignoreStdin: true }),
+    id: Args.string({ description: "session ID, as shown by `harness sessions list`", ignoreStdin: true }),
   };
   static override flags = {
-    examples: Flags.boolean({ description: "commands with the verdicts they have under these rules" }),
+    examples: Flags.boolean({ description: "print commands with their verdicts under these rules" }),
     cwd: settingFlags.cwd,
   };
   static override examples = [

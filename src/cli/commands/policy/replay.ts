@@ -10,9 +10,12 @@ import { judgingFor } from "../../settings.ts";
 export class PolicyReplay extends HarnessCommand {
   static override summary = "Judge the commands of past sessions again, and list the verdicts that change.";
   static override description =
-    "Each command is judged for the workspace and in the mode it was judged in then, under the rules as they are now. Nothing is run.";
+    "Each command is judged for the same workspace and in the same mode as before, under the present rules. Nothing is run.";
   static override flags = {
-    since: Flags.string({ description: "only later ones: 2h, 7d, or a date", helpValue: "TIME" }),
+    since: Flags.string({
+      description: "judge only later commands; an age such as 2h or 7d, or a date",
+      helpValue: "TIME",
+    }),
   };
   static override examples = ["harness policy replay", "harness policy replay --since 7d --json"];
 

@@ -15,16 +15,23 @@ import { judgingFor, settingFlags } from "../../settings.ts";
 import { stdout } from "../../../render/tty/output.ts";
 
 export class PolicyTest extends HarnessCommand {
-  static override summary = "Judge a file of commands whose verdicts are known.";
+  static override summary = "Test the policy on a file of commands whose verdicts are known.";
   static override description =
-    'Each line is a JSON object {"cmd", "want", "mode"?, "class"?, "why"?, "debatable"?}; want is allow, ask, deny or not-allow. Wrong verdicts are listed, then right ones counted by class; debatable ones are counted apart. Ends with 0 when all are right, 1 when some are wrong, 2 when the file cannot be read. A file of rules (.toml, or .json with "rules") is tried with its own examples.';
+    'Each line is a JSON object {"cmd", "want", "mode"?, "class"?, "why"?, "debatable"?}; want is allow, ask, deny or not-allow. Lists the wrong verdicts, then counts the right ones by class; debatable ones are counted separately. Ends with 0 if all are right, 1 if some are wrong, 2 if the file cannot be read. A file of rules (.toml, or .json with "rules") is tested with its own examples.';
   static override args = {
-    file: Args.string({ required: true, description: "the file, or - for stdin", ignoreStdin: true }),
+    file: Args.string({
+      required: true,
+      description: "file of commands or rules, or - for stdin",
+      ignoreStdin: true,
+    }),
   };
   static override flags = {
     mode: settingFlags.mode,
     cwd: settingFlags.cwd,
-    rules: Flags.string({ description: "a file of rules to judge by instead of yours", helpValue: "FILE" }),
+    rules: Flags.string({
+      description: "judge by the rules in this file instead of yours",
+      helpValue: "FILE",
+    }),
   };
   static override examples = [
     "harness policy test commands.jsonl",

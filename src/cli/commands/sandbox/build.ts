@@ -7,11 +7,11 @@ import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { settingFlags } from "../../settings.ts";
 
 export class SandboxBuild extends HarnessCommand {
-  static override summary = "Build the sandbox image, unless one of the same inputs is there.";
+  static override summary = "Build the sandbox image, unless one from the same inputs exists.";
   static override flags = {
     engine: settingFlags.engine,
     rebuild: Flags.boolean({
-      description: "build even when the image is there, without the builder's cache",
+      description: "build even if the image exists, without the builder's cache",
     }),
   };
   static override examples = ["harness sandbox build", "harness sandbox build --rebuild"];

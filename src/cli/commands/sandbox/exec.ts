@@ -21,12 +21,12 @@ const ALL = { head: Number.MAX_SAFE_INTEGER, tail: 0 };
 export class SandboxExec extends HarnessCommand {
   static override summary = "Run one command in a box over the current folder.";
   static override description =
-    "No model is asked. The words behind -- are the command; a shell line needs a shell: -- bash -c 'LINE'. Ends with the command's own code; 124 when its time was over, 125 when there is no box, 137 when it was killed. What is piped in is the command's input. With --isolation overlay or copy the command works on a layer over the folder or on a copy of it: --json lists the changes, and then they are thrown away with the box.";
+    "No model is asked. The words after -- are the command; a shell line needs a shell: -- bash -c 'LINE'. Ends with the command's own exit code; with 124 if its time ran out, 125 if there is no box, 137 if it was killed. Piped input becomes the command's input. With --isolation overlay or copy, the command works on a layer over the folder or on a copy of it: --json lists the changes, and then they are thrown away with the box.";
   static override usage = "sandbox exec [FLAGS] -- CMD...";
   static override flags = {
     ...boxFlags,
     policy: Flags.boolean({
-      description: "judge it first, and refuse (4) what an unattended run would refuse",
+      description: "judge the command first, and refuse (4) what an unattended run would refuse",
     }),
   };
   static override examples = [

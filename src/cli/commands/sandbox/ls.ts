@@ -5,9 +5,10 @@ import { stderr, stdout } from "../../../render/tty/output.ts";
 import { settingFlags } from "../../settings.ts";
 
 export class SandboxLs extends HarnessCommand {
-  static override summary = "List your boxes: what they work on, and whether the run that owns them lives.";
+  static override summary =
+    "List your boxes, what they work on, and whether the run that owns them is alive.";
   static override description =
-    "With --json, one object per line. A box of a run that waits for a word is kept frozen: `parked`, with its session and for how long. Any other whose owner is gone is removed by the next run, or by `harness sandbox rm --dead`.";
+    "The box of a parked run is kept frozen; it is listed as `parked`, with its session and for how long it is kept. Any other box whose owner is gone is removed by the next run or by `harness sandbox rm --dead`. With --json, prints one object per line.";
   static override flags = { engine: settingFlags.engine };
   static override examples = ["harness sandbox ls", "harness sandbox ls --json"];
 

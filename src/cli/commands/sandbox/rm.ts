@@ -7,17 +7,17 @@ import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { settingFlags } from "../../settings.ts";
 
 export class SandboxRm extends HarnessCommand {
-  static override summary = "Remove boxes of yours: those named, all, or those whose run is gone.";
+  static override summary = "Remove your boxes: those you name, all, or those whose run is gone.";
   static override description =
-    "An id may be shortened to any beginning that fits one box. A run whose box is removed ends and says so; one that waits for a word goes on in a new one. With --json, one object per removed box.";
+    "You may shorten an ID to any beginning that fits only one box. A run whose box is removed ends and says so; a parked run continues in a new box. With --json, prints one object per removed box.";
   static override strict = false;
   static override args = {
-    id: Args.string({ description: "a box, as `harness sandbox ls` shows it", ignoreStdin: true }),
+    id: Args.string({ description: "box ID, as shown by `harness sandbox ls`", ignoreStdin: true }),
   };
   static override flags = {
     engine: settingFlags.engine,
-    all: Flags.boolean({ description: "every box of yours, those in use too" }),
-    dead: Flags.boolean({ description: "the boxes of runs that are gone, and their leftovers" }),
+    all: Flags.boolean({ description: "remove all your boxes, including those in use" }),
+    dead: Flags.boolean({ description: "remove the boxes of runs that are gone, and their leftovers" }),
   };
   static override examples = [
     "harness sandbox rm 3f2a",

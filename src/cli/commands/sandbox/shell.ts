@@ -15,9 +15,9 @@ const SHELL = ["sh", "-c", "command -v bash >/dev/null && exec bash --norc; exec
 const ALL = { head: Number.MAX_SAFE_INTEGER, tail: 0 };
 
 export class SandboxShell extends HarnessCommand {
-  static override summary = "A shell of your own in a box over the current folder, behind the same walls.";
+  static override summary = "Open a shell in a box over the current folder, behind the same walls.";
   static override description =
-    "On a terminal it is a full one, with job control and colours; what would reach your terminal itself (its title, the clipboard) is held back. Without one, the script on stdin is run. Ends with the shell's code.";
+    "On a terminal, the shell is a full one, with job control and colours; what would reach your terminal itself (its title, the clipboard) is held back. Without a terminal, runs the script on stdin. Ends with the shell's exit code.";
   static override flags = boxFlags;
   static override examples = ["harness sandbox shell", "harness sandbox shell --mode read-only < look.sh"];
 

@@ -6,18 +6,18 @@ import { answer, answerEach, answerJson, HarnessCommand } from "../../command.ts
 import { attemptFlag } from "../../settings.ts";
 
 export class SessionsExport extends HarnessCommand {
-  static override summary = "Write all records of a session, as JSON lines, or the session as one file.";
+  static override summary = "Write all records of a session as JSON lines, or the session as one file.";
   static override description =
-    "Each line is a record, in the order they were made: messages, what was rolled back or cleared, what was shown shorter to the model, files as the model knew them, the shell's state, and how each turn ended. --bundle writes one file (a tar) that `harness replay --bundle` opens anywhere: events, records, the changes as a patch, the audit, the settings, each with its hash; what is recognisable as a secret is masked, and a file that is there is not replaced. Its sha256 is told.";
+    "Each line is a record, in the order in which the records were made: messages, what was rolled back or cleared, what was shortened for the model, files as the model knew them, the shell's state, and how each turn ended. --bundle writes one file (a tar) that `harness replay --bundle` opens anywhere: events, records, the changes as a patch, the audit and the settings, each with its hash. Recognisable secrets are masked, an existing file is not replaced, and the sha256 of the file is printed.";
   static override args = {
     id: Args.string({
-      description: "a session, as `harness sessions list` shows it",
+      description: "session ID, as shown by `harness sessions list`",
       required: true,
       ignoreStdin: true,
     }),
   };
   static override flags = {
-    bundle: Flags.string({ description: "all of it into one new file", helpValue: "FILE" }),
+    bundle: Flags.string({ description: "write everything to this new file", helpValue: "FILE" }),
     attempt: attemptFlag,
   };
   static override examples = [

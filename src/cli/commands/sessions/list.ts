@@ -10,15 +10,15 @@ import { settingFlags, workspaceOf } from "../../settings.ts";
 import { stderr, stdout } from "../../../render/tty/output.ts";
 
 export class SessionsList extends HarnessCommand {
-  static override summary = "List the sessions of this folder, last changed first.";
+  static override summary = "List the sessions of this folder, most recently changed first.";
   static override description =
-    "The folder is --cwd or the current one, exactly: sessions of folders in it are not among them. A query is looked for in titles and messages, whatever the case, also in messages that were taken back. With --json, one object per line. --bundle lists what `harness sessions export --bundle` or a batch wrote: of a folder every file that ends in .tar or begins as one, three folders deep, of a bucket (s3://BUCKET/PREFIX) every object that ends in .tar; one that cannot be read is named, and it ends with 1.";
+    "The folder is exactly --cwd or the current folder; sessions of folders inside it are not listed. --query searches titles and messages, including messages that were taken back, and ignores case. With --json, prints one object per line. --bundle lists what `harness sessions export --bundle` or a batch wrote: in a folder, every file that ends in .tar or starts like a bundle, three folders deep; in a bucket (s3://BUCKET/PREFIX), every object that ends in .tar. A bundle that cannot be read is named, and the command ends with 1.";
   static override flags = {
-    all: Flags.boolean({ description: "of all folders" }),
-    query: Flags.string({ description: "only those where this was said", helpValue: "TEXT" }),
-    limit: Flags.integer({ description: "so many at most", helpValue: "N", min: 1, default: 20 }),
+    all: Flags.boolean({ description: "list the sessions of all folders" }),
+    query: Flags.string({ description: "list only sessions in which this was said", helpValue: "TEXT" }),
+    limit: Flags.integer({ description: "maximum number of sessions", helpValue: "N", min: 1, default: 20 }),
     bundle: Flags.string({
-      description: "those in this file, or in the files of this folder or bucket",
+      description: "list the sessions in this file, or in the files of this folder or bucket",
       helpValue: "PATH",
       exclusive: ["all", "cwd"],
     }),

@@ -6,13 +6,13 @@ import { settingFlags } from "../../settings.ts";
 
 export class SessionsRm extends HarnessCommand {
   static override summary =
-    "Remove sessions, with their audit, what only they kept (outputs, checkpoints), and what they changed in layers and copies.";
+    "Remove sessions, with their audits, what only they keep (outputs, checkpoints), and their changes in layers and copies.";
   static override description =
-    "An id may be shortened to any beginning that fits one session. When one of several is not known, or is worked on, none is removed. There is no way back: export first what you may want, and apply what is not applied. With --json, one object per removed session.";
+    "You may shorten an ID to any beginning that fits only one session. If one of several sessions is not known or is in use, none is removed. You cannot undo this: first export what you may want, and apply what is not applied yet. With --json, prints one object per removed session.";
   static override usage = "sessions rm ID...";
   static override strict = false;
   static override args = {
-    id: Args.string({ description: "a session, as `harness sessions list` shows it", ignoreStdin: true }),
+    id: Args.string({ description: "session ID, as shown by `harness sessions list`", ignoreStdin: true }),
   };
   static override flags = { engine: settingFlags.engine };
   static override examples = ["harness sessions rm 1ng41dkw23pc", "harness sessions rm 1ng41 1nh02"];

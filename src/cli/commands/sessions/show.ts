@@ -10,12 +10,12 @@ import { bundleFlag, refuseIdOfBundle } from "../../settings.ts";
 import { stdout } from "../../../render/tty/output.ts";
 
 export class SessionsShow extends HarnessCommand {
-  static override summary = "Show a session: what it was about, and what was said.";
+  static override summary = "Show a session: what it was about and what was said.";
   static override description =
-    "An id may be shortened to any beginning that fits one session. Long results of tools are cut; export has all of them. With --json, one object with all its records. --bundle shows the session in a file of `harness sessions export --bundle`, or in an object of a bucket (s3://BUCKET/KEY).";
+    "You may shorten an ID to any beginning that fits only one session. Long tool results are cut; `harness sessions export` has all of them. With --json, prints one object with all records. --bundle shows the session in a file from `harness sessions export --bundle` or in an object of a bucket (s3://BUCKET/KEY).";
   static override args = {
     id: Args.string({
-      description: "a session, as `harness sessions list` shows it",
+      description: "session ID, as shown by `harness sessions list`",
       ignoreStdin: true,
     }),
   };
