@@ -101,9 +101,9 @@ export const SETTING_KEYS = Object.keys(DEFAULTS) as SettingKey[];
 
 /**
  * Settings that only the user can set, even if a project is trusted: they start programs on the host, watch over what
- * others do, or determine where the whole folder is sent.
+ * others do, or determine where the whole folder, images and results are sent.
  */
-export const USERS_OWN: ReadonlySet<SettingKey> = new Set(["hooks", "tools", "engine"]);
+export const USERS_OWN: ReadonlySet<SettingKey> = new Set(["hooks", "tools", "engine", "kubernetes"]);
 
 /** Other names of a setting. */
 export const ALIASES: Readonly<Record<string, SettingKey>> = { max_steps: "max_turns" };

@@ -54,5 +54,5 @@ export class SessionGrants {
   };
 }
 
-const NO_WAY = "a box on an engine of another machine, or with full access, takes no grants";
+const NO_WAY = "a box with full access, or one that began without a way for grants, takes none while it runs";
 const NEXT = "run it again with --allow-domain";
