@@ -1,28 +1,28 @@
 #!/bin/sh
-# From a bare machine to a running harness. Safe to run again: what is there is kept.
-# Each step is one line with its time; a step that fails says what to type.
+# From a bare machine to a running harness. Safe to run again: it keeps what is already there.
+# Each step prints one line with its time; a step that fails says what to type.
 set -u
 
 usage() {
   cat <<'TXT'
 Usage: ./start.sh [--no-install] [--no-sidecars] [--yes] [COMMAND [ARGS…]]
 
-Sets up Node and packages, a container engine, the sandbox image, the sidecars and the model,
-then runs `harness COMMAND ARGS…` in the current directory when one is given.
+Sets up Node and packages, a container engine, the sandbox image, the sidecars and the model. If you
+give a COMMAND, it then runs `harness COMMAND ARGS…` in the current directory.
 
-Where no Ollama answers and none is installed, one is offered as a container (its image is about
-2 GB, once), then a chat model that fits this machine's memory and processor (1.4 to 19 GB, each
-with its size and how fast it would be), and a model of 0.3 GB for search beside it. Your choice is
-kept as chat_model and not asked again. Ctrl-C keeps what is loaded of a model; the next start goes
-on with it. Without a terminal and without --yes nothing is downloaded.
+If no Ollama answers and none is installed, you are offered Ollama as a container (an image of about
+2 GB, downloaded once), then a chat model that fits this machine's memory and processor (1.4 to 19 GB,
+each with its size and expected speed), and a model of 0.3 GB for search. Your choice is saved as
+chat_model, and you are not asked again. Ctrl-C keeps the part of a model that is downloaded; the next
+start continues it. Without a terminal and without --yes, nothing is downloaded.
 
-  --no-install    install nothing: no packages, no engine; say what to type instead
-  --no-sidecars   start no sidecar: no Qdrant (the embedded index serves), no Ollama
-  --yes           answer offers with yes: the Ollama container, the first model that fits, its download
+  --no-install    install nothing (no packages, no engine); print what to type instead
+  --no-sidecars   start no sidecar: no Qdrant (the embedded index is used), no Ollama
+  --yes           accept every offer: the Ollama container, the first model that fits, its download
 
   ./start.sh demo               see it work, without a model
-  ./start.sh run "fix the bug"  set up, model and all, then run a task
-  ./start.sh --yes run "…"      the same with nobody there to be asked
+  ./start.sh run "fix the bug"  set up everything including a model, then run a task
+  ./start.sh --yes run "…"      the same without asking anything
 TXT
 }
 

@@ -7,16 +7,16 @@ case ${1:-} in
   cat <<'TXT'
 Usage: ./stop.sh [--purge] [--yes]
 
-Stops the sidecars (Qdrant, Ollama) and removes this user's sandboxes. What they keep stays: the
-search index and the models are there again at the next ./start.sh. Environments that were built stay,
-and are named with what removes them.
+Stops the sidecars (Qdrant, Ollama) and removes your sandboxes. Their data stays: the next ./start.sh
+finds the search index and the models again. Environments that you built stay; each is listed with the
+command that removes it.
 
-  --purge   also remove the images, the environments and the search index of the sidecar, after asking, and
-            the models that the Ollama sidecar has loaded, after asking for those; without a terminal only
-            with --yes
+  --purge   also remove the images, the environments and the sidecar's search index, after asking; and the
+            models that the Ollama sidecar downloaded, after a separate question. Without a terminal this
+            needs --yes
   --yes     do not ask
 
-Your sessions, checkpoints and settings are never touched.
+Never touches your sessions, checkpoints and settings.
 TXT
   exit 0
   ;;
