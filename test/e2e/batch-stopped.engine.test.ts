@@ -3,6 +3,7 @@ import type { ChildProcess } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import test from "node:test";
+import { processOwner } from "../../src/boxes/life/owner.ts";
 import { skip } from "../fixtures/engine.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { batchOf, folders, replies, rowsText } from "./batch.ts";
@@ -32,14 +33,8 @@ async function untilEnded(place: Scratch, ended: number): Promise<readonly strin
   return assert.fail(`there are not ${ended} rows that have ended`);
 }
 
-const isThere = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-};
+/** One that has ended and was not waited for yet is gone. */
+const isThere = async (pid: number): Promise<boolean> => (await processOwner(pid)) !== undefined;
 
 const idsIn = async (place: Scratch): Promise<readonly string[]> =>
   (await readFile(place.at("out/results.jsonl"), "utf8"))
@@ -86,14 +81,14 @@ test(
       child.kill("SIGKILL");
     });
     assert.equal(killed.code, null);
-    assert.ok(isThere(state.pid), "the run of the row is not left");
+    assert.ok(await isThere(state.pid), "the run of the row is not left");
     const before = await idsIn(place);
     assert.equal(before.length, 2);
     state.hangs = false;
     const again = await started(place, ["--resume", ...model.flags]);
     assert.equal(again.code, 0, again.stderr);
     assert.match(again.stderr, /1 runs of the earlier batch were still there/);
-    assert.ok(!isThere(state.pid), "the run of the killed batch is still there");
+    assert.ok(!(await isThere(state.pid)), "the run of the killed batch is still there");
     const { rows, whole } = batchOf(again);
     assert.deepEqual(
       rows.map(({ dir }) => dir),
