@@ -2,7 +2,7 @@ import { statfs } from "node:fs/promises";
 import path from "node:path";
 import { formatSize } from "../core/text/bounds.ts";
 import { ailing, broken, type Health, healthy } from "../core/health.ts";
-import { answered, askVersion, type Engine, isPodman, lackOfPodman } from "./engine.ts";
+import { answered, askInfo, askVersion, type Engine, isPodman, lackOfPodman } from "./engine.ts";
 import { imageExists, wantedImage } from "./images/build-image.ts";
 import { checkImage } from "./images/image-needs.ts";
 
@@ -32,16 +32,13 @@ const MIN_API = "1.41";
 export async function engineHealth(engine: Engine): Promise<readonly Health[]> {
   const { api } = engine;
   const [info, { Components: components }] = await answered(
-    async (signal) => [await askInfo(api, signal), (await askVersion(api, signal)) as Components] as const,
+    async (signal) =>
+      [(await askInfo(api, signal)) as EngineInfo, (await askVersion(api, signal)) as Components] as const,
   );
   const runc =
     components?.find(({ Name }) => Name === "runc" || Name === "crun")?.Version ?? "version unknown";
   return [versionHealth(engine, info), runtimeHealth(info, runc), ...readInfo(info)];
 }
-
-/** Accepts a signal, as the request for the version does. */
-const askInfo = (api: Engine["api"], abortSignal: AbortSignal): Promise<EngineInfo> =>
-  (api.info as (options: object) => Promise<EngineInfo>).call(api, { abortSignal });
 
 /** Parts of a version are numbers: 1.5 is older than 1.41. */
 function atLeast(version: string, oldest: string): boolean {

@@ -68,17 +68,20 @@ async function knock(
   env: Readonly<Record<string, string | undefined>>,
   signal?: AbortSignal,
 ): Promise<Engine | NoEngine> {
+  const failed = new AbortController();
+  const until = (own: AbortSignal): AbortSignal =>
+    signal === undefined ? own : AbortSignal.any([own, signal]);
   try {
     const patience = new Patience();
     const api = engineClient(await dockerOptions(endpoint, env), patience);
-    const asked = (silence: AbortSignal): Promise<unknown> =>
-      askVersion(api, signal === undefined ? silence : AbortSignal.any([silence, signal]));
-    // Whoever looks for an engine wants a box of it nearly always, and over a socket a second question costs nothing.
-    const info = endpoint.host.startsWith("unix:") ? api.info() : undefined;
+    // Whoever looks for an engine nearly always wants a box of it, and over a socket a second question costs nothing.
+    const info = endpoint.host.startsWith("unix:") ? askInfo(api, until(failed.signal)) : undefined;
     info?.catch(() => undefined);
-    const version = readVersion(await answered(asked));
+    const version = readVersion(await answered((silence) => askVersion(api, until(silence))));
     return { api, endpoint, version, patience, ...(info === undefined ? {} : { info }) };
   } catch (thrown) {
+    // Otherwise the second question would hold the process for as long as an engine may take.
+    failed.abort();
     const { host, origin } = endpoint;
     const remedy = remedyOf(thrown);
     const told = { kind: kindOf(thrown), host, origin, reason: reasonOf(thrown) };
@@ -86,7 +89,9 @@ async function knock(
   }
 }
 
-/** The library takes a signal here; its types do not know of it. */
+/** The library takes a signal in both; its types do not know of it. */
+export const askInfo = (api: Docker, abortSignal: AbortSignal): Promise<unknown> =>
+  (api.info as (options: object) => Promise<unknown>).call(api, { abortSignal });
 export const askVersion = (api: Docker, abortSignal: AbortSignal): Promise<unknown> =>
   (api.version as (options: object) => Promise<unknown>).call(api, { abortSignal });
 

@@ -122,19 +122,22 @@ test("a silent engine is given up after ten seconds", async (context) => {
   assert.deepEqual(await finding, { kind: "dead", host, origin, reason: "no answer within 10 s" });
 });
 
-test(
-  "a silent engine that was given up does not keep the program from ending",
-  { timeout: 60_000 },
-  async (context) => {
-    await using loopback = await onConnection((socket) => socket.resume());
-    context.mock.timers.enable({ apis: ["setTimeout"] });
-    const finding = at(loopback);
-    await connected(loopback);
-    context.mock.timers.tick(10_000);
-    await finding;
-    while (loopback.open() > 0) await turn();
-  },
-);
+for (const way of ["port", "socket"])
+  test(
+    `a silent engine that was given up does not keep the program from ending, by a ${way}`,
+    { timeout: 60_000 },
+    async (context) => {
+      await using place = await scratch();
+      const socket = way === "socket" ? place.at("engine.sock") : undefined;
+      await using loopback = await onConnection((client) => client.resume(), socket);
+      context.mock.timers.enable({ apis: ["setTimeout"] });
+      const finding = at(loopback);
+      await connected(loopback);
+      context.mock.timers.tick(10_000);
+      await finding;
+      while (loopback.open() > 0) await turn();
+    },
+  );
 
 const SYSTEM = "/var/run/docker.sock";
 const skip = existsSync(SYSTEM) && `${SYSTEM} is here and goes before the sockets of this test`;
