@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { WorkspaceOutcome } from "../../agent/agent-run.ts";
 import { byContent, changesIn, handoffIn, isUntouched, NO_CHANGES } from "../../agent/ending/run-changes.ts";
 import { type BoxLog, EMPTY_LOG } from "../../core/box-log.ts";
@@ -234,8 +235,10 @@ export async function boxChanges(
 ): Promise<WorkspaceOutcome> {
   const box = used();
   if (box === undefined) return { changes: NO_CHANGES, untouched: true, handoff: [] };
-  if (last) await settle();
   const unknown = async (): Promise<WorkspaceOutcome> => ({ changes: await knownChanges(), handoff: [] });
+  // A run that is cancelled does not wait for an engine that is silent: nothing has run in a box that is not there yet.
+  if (signal.aborted && (await isPending(box))) return { changes: null, handoff: [] };
+  if (last) await settle();
   const fresh = signal.aborted ? new AbortController().signal : signal;
   const isLost = noBox.aborted && !(noBox.reason instanceof CanaryTouched);
   const seen = isLost
@@ -255,6 +258,16 @@ export async function boxChanges(
     handoff: [...outside, ...others],
     ...(installed === undefined ? {} : { installed }),
   };
+}
+
+async function isPending(work: Promise<unknown>): Promise<boolean> {
+  let pending = true;
+  const ended = (): void => {
+    pending = false;
+  };
+  work.then(ended, ended);
+  await setImmediate();
+  return pending;
 }
 
 async function packagesOf(box: Box, signal: AbortSignal): Promise<ListedPackages | undefined> {
