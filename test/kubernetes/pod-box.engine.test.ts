@@ -283,12 +283,15 @@ test(
 test("a box that is lost says by which word of the cluster's", { skip }, async () => {
   await using place = await stubPlace("none");
   await using box = await place.open();
-  const running = exec(box, "sleep 60");
+  const lost = assert.rejects(
+    exec(box, "sleep 60"),
+    /the box was lost: .*evicted: The node was low on resource/s,
+  );
   await place.api.evict(place.api.named("pods")[0] ?? "", {
     reason: "Evicted",
     message: "The node was low on resource: memory.",
   });
-  await assert.rejects(running, /the box was lost: .*evicted: The node was low on resource/s);
+  await lost;
 });
 
 test(
