@@ -98,9 +98,10 @@ test("killed or stopped by a command it comes back, not as fast as it is killed"
   }
   assert.notEqual((await sh(real, BRIDGE)).out.trim(), first);
   const often =
-    "n=0; end=$((SECONDS+3)); while [ $SECONDS -lt $end ]; do pkill -KILL -x bridge && n=$((n+1)); done; echo $n";
-  const kills = Number((await sh(real, often)).out);
-  assert.ok(kills >= 1 && kills < 20, `${kills} lives in three seconds`);
+    "n=0; begun=$(date +%s%3N); end=$((SECONDS+3)); while [ $SECONDS -lt $end ]; do pkill -KILL -x bridge && n=$((n+1)); done; echo $n $(($(date +%s%3N)-begun))";
+  const [kills = 0, ms = 0] = (await sh(real, often)).out.trim().split(" ").map(Number);
+  // One that is being taken down can be met more than once; without a pause between lives there would be hundreds.
+  assert.ok(kills >= 1 && kills < ms / 100, `${kills} lives in ${ms} ms`);
   await hello(real);
 });
 
