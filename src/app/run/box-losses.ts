@@ -136,8 +136,11 @@ export async function afterLoss(
 }
 
 export interface RunBoxRecovery extends BoxRecovery {
-  /** The changes of a box that no longer answers, as far as known; null if nothing is known. */
-  readonly knownChanges: () => Promise<RunChanges | null>;
+  /**
+   * The changes of a box that no longer answers, as far as known; null if nothing is known. Without `waits`, those of the
+   * boxes before the one that is starting.
+   */
+  readonly knownChanges: (waits?: boolean) => Promise<RunChanges | null>;
 }
 
 interface CurrentBox {
@@ -167,8 +170,8 @@ export function boxRecovery(
       losses.told = losses.reasons.length;
       return fresh.at(-1);
     },
-    knownChanges: async () => {
-      const { home } = (await current()) ?? {};
+    knownChanges: async (waits = true) => {
+      const { home } = (waits ? await current() : undefined) ?? {};
       if (home === undefined && losses.changed.size === 0) return null;
       const all = allChanges(losses.changed, home?.changes() ?? []);
       return { ...listed(all), ignored: 0, incomplete: true } as const;

@@ -235,15 +235,18 @@ export async function boxChanges(
 ): Promise<WorkspaceOutcome> {
   const box = used();
   if (box === undefined) return { changes: NO_CHANGES, untouched: true, handoff: [] };
-  const unknown = async (): Promise<WorkspaceOutcome> => ({ changes: await knownChanges(), handoff: [] });
+  const unknown = async (waits = true): Promise<WorkspaceOutcome> => ({
+    changes: await knownChanges(waits),
+    handoff: [],
+  });
   // A run that is cancelled does not wait for an engine that is silent: nothing has run in a box that is not there yet.
-  if (signal.aborted && (await isPending(box))) return { changes: null, handoff: [] };
+  if (signal.aborted && (await isPending(box))) return await unknown(false);
   if (last) await settle();
   const fresh = signal.aborted ? new AbortController().signal : signal;
   const isLost = noBox.aborted && !(noBox.reason instanceof CanaryTouched);
   const seen = isLost
     ? await unknown()
-    : await box.then((ready) => outcomeIn(ready, checkpoints, fresh)).catch(unknown);
+    : await box.then((ready) => outcomeIn(ready, checkpoints, fresh)).catch(() => unknown());
   const outside = await box.then(replacedIn).catch(() => []);
   const others = seen.handoff.filter(({ path }) => !outside.some((one) => one.path === path));
   const before = packages();
