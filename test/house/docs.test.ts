@@ -7,6 +7,7 @@ import { parse } from "yaml";
 import { routed } from "../../src/cli/command-line.ts";
 import { readLayer } from "../../src/config/config-layers.ts";
 import { DEFAULTS, SETTING_KEYS } from "../../src/config/settings-schema.ts";
+import { LOOP_RULES } from "../../src/kubernetes/loop-role.ts";
 import { commandClasses } from "../fixtures/command-classes.ts";
 import { anchorsOf, linksOf, pages, shownOn, type ShownCommand, textOf } from "./docs-lines.ts";
 import { repository } from "./plant.ts";
@@ -188,4 +189,9 @@ test("docs/settings.md has each setting, with what it is from the start", () => 
   const read = readLayer({ ...shown, kubernetes: inCluster }, (keys) => keys.join("."));
   assert.deepEqual(read, DEFAULTS);
   assert.deepEqual(Object.keys(inCluster).toSorted(), Object.keys(DEFAULTS.kubernetes).toSorted());
+});
+
+test("docs/kubernetes.md shows the role that a box needs", () => {
+  const [, block = ""] = /```yaml\n([^`]*kind: Role\n[^`]*)```/.exec(textOf("docs/kubernetes.md")) ?? [];
+  assert.deepEqual((parse(block) as { readonly rules: unknown }).rules, LOOP_RULES);
 });
