@@ -91,7 +91,7 @@ export interface BroughtFile {
 
 /** The lines that a person is shown; a file that is not text, or too large to show, is represented by its hash. */
 export const linesOf = ({ text, bytes, sha256 }: BroughtFile): readonly string[] =>
-  bytes === undefined ? splitLines(text) : [`binary, ${bytes} bytes, sha256 ${sha256}, which is not shown\n`];
+  bytes === undefined ? splitLines(text) : [`binary, ${bytes} bytes, sha256 ${sha256}; not shown\n`];
 
 /** One kind that exists in the project: either completely, or the reason why it cannot take effect. */
 export type Brought = { readonly kind: Kind } & (
@@ -178,7 +178,7 @@ export async function broughtOf(
   if (main === undefined) return undefined;
   const unusable = (file: string, why: string): Brought => ({ kind, usable: false, path: file, why });
   if (second !== undefined && row.folder !== true)
-    return unusable(main, `there is ${second}, too, and only one can count`);
+    return unusable(main, `${second} exists too, and only one can be used: remove one of them`);
   try {
     if (row.folder === true) return await foldersOf(top, present, kind);
     const file = await readInside(top, main);
@@ -209,9 +209,10 @@ async function foldersOf(top: string, folders: readonly string[], kind: Kind): P
     const read = await readInside(top, file, rowOf(kind).binaries);
     held.texts += Buffer.byteLength(read.text);
     held.binaries += read.bytes ?? 0;
-    if (held.texts > MAX_BYTES) throw new Unusable(main, `it has more than ${formatSize(MAX_BYTES)}`);
+    if (held.texts > MAX_BYTES)
+      throw new Unusable(main, `its text files are larger than ${formatSize(MAX_BYTES)} in total`);
     if (held.binaries > MAX_BINARIES)
-      throw new Unusable(main, `what is no text in it has more than ${formatSize(MAX_BINARIES)}`);
+      throw new Unusable(main, `its binary files are larger than ${formatSize(MAX_BINARIES)} in total`);
     files.push(read);
   }
   const [first, ...others] = files;
@@ -229,7 +230,8 @@ async function pathsBelow(top: string, folders: readonly string[]): Promise<read
       else if (!entry.isSymbolicLink() || !(await isLinkIntoOther(top, file, folders))) paths.push(file);
       if (paths.length + waiting.length > MOST_FILES)
         throw new Unusable(folders[0] ?? "", `it has more than ${MOST_FILES} files`);
-      if (file.split("/").length > DEEPEST) throw new Unusable(file, "it lies too deep");
+      if (file.split("/").length > DEEPEST)
+        throw new Unusable(file, `it is nested more than ${DEEPEST} levels deep`);
     }
   }
   return paths.toSorted();
@@ -253,14 +255,14 @@ async function entriesOf(top: string, folder: string): Promise<readonly Dirent[]
   const at = path.join(top, folder);
   try {
     if ((await realpath(at)) !== at)
-      throw new Unusable(folder, "it is a link, or a folder on the way to it is");
+      throw new Unusable(folder, "it is a link, or one of its parent folders is");
     const entries = await readdir(at, { withFileTypes: true });
     const notUtf8 = entries.find(({ name }) => name.includes("\uFFFD"));
     if (notUtf8 !== undefined) throw new Unusable(`${folder}/${notUtf8.name}`, "its name is not UTF-8");
     return entries;
   } catch (thrown) {
     if (thrown instanceof Unusable) throw thrown;
-    throw new Unusable(folder, errorCode(thrown) === "ENOTDIR" ? "it is no folder" : whyUnread(thrown));
+    throw new Unusable(folder, errorCode(thrown) === "ENOTDIR" ? "it is not a folder" : whyUnread(thrown));
   }
 }
 
@@ -273,7 +275,7 @@ export async function lookAlikesIn({ top }: ProjectPlace): Promise<readonly stri
     for (const name of names) {
       const file = path.join(folder, name);
       const resembled = [...known].find((each) => each !== "." && each !== file && each === skeletonOf(file));
-      if (resembled !== undefined) found.push(`${file} is not ${resembled}, and counts for nothing`);
+      if (resembled !== undefined) found.push(`${file} is not ${resembled}, and is ignored`);
     }
   }
   return found.toSorted();
@@ -327,10 +329,10 @@ const BANG = 0x21;
 
 async function bytesInside(top: string, file: string): Promise<Uint8Array> {
   if (file === "" || file.startsWith("..") || path.isAbsolute(file))
-    throw new Unusable(file, "it is outside of the project");
+    throw new Unusable(file, "it is outside the project");
   const at = path.join(top, file);
   const real = await realpath(path.dirname(at));
-  if (real !== path.dirname(at)) throw new Unusable(file, "a folder on the way to it is a link");
+  if (real !== path.dirname(at)) throw new Unusable(file, "one of its parent folders is a link");
   return readRegular(at, { links: "refuse", max: MAX_BYTES });
 }
 
@@ -344,13 +346,13 @@ export async function bytesOf(top: string, file: BroughtFile): Promise<Uint8Arra
 
 function whyUnread(thrown: unknown): string {
   if (thrown instanceof TooLargeError)
-    return `it has ${formatSize(thrown.size)}; at most ${formatSize(MAX_BYTES)} are read`;
+    return `it is ${formatSize(thrown.size)}, larger than the limit of ${formatSize(MAX_BYTES)}`;
   if (thrown instanceof NotRegularError)
     return thrown.what === "folder" ? "it is a folder" : "it is a pipe or a device, not a file";
   const code = errorCode(thrown);
   if (code === "ELOOP" || code === "EMLINK") return "it is a link";
   if (code === "ENXIO") return "it is a socket or a device, not a file";
-  if (code === "ENOENT") return "it is not there";
+  if (code === "ENOENT") return "it does not exist";
   if (code === "ERR_ENCODING_INVALID_ENCODED_DATA") return "it is not UTF-8";
   return `it cannot be read: ${reasonOf(thrown)}`;
 }

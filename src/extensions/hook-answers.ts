@@ -64,16 +64,16 @@ const FORMS = {
       state,
     })
     .refine((said) => said.args === undefined || said.decision === undefined, {
-      error: "it skips the call and replaces its arguments",
+      error: "decision and args cannot both be given",
     })
     .refine((said) => said.reason === undefined || said.decision !== undefined, {
-      error: "it gives a reason, and no decision",
+      error: "reason needs a decision",
     }),
   PostToolUse: z.strictObject({ text: z.string().optional(), state }),
   Stop: z
     .strictObject({ text: z.string().optional(), continue: z.string().min(1).optional(), state })
     .refine((said) => said.text === undefined || said.continue === undefined, {
-      error: "it replaces the answer and goes on",
+      error: "text and continue cannot both be given",
     }),
   SessionStart: z.strictObject({ text: z.string().optional(), state }),
   PreCompact: z.strictObject({ text: z.string().optional(), state }),
@@ -93,9 +93,9 @@ export function readAnswer(event: HookEvent, ran: HookRan): HookAnswer {
   const { exitCode, stdout, stderr } = ran;
   if (exitCode === VETO && event === "PreToolUse") return { kind: "said", skip: reasonIn(stderr) };
   if (exitCode !== 0)
-    return broken(`it ended with ${exitCode}${stderr.trim() === "" ? "" : `: ${lineOf(stderr)}`}`);
+    return broken(`it exited with ${exitCode}${stderr.trim() === "" ? "" : `: ${lineOf(stderr)}`}`);
   const text = decoded(stdout);
-  if (text === undefined) return broken("what it says is not UTF-8");
+  if (text === undefined) return broken("its output is not UTF-8");
   if (text.trim() === "") return { kind: "said" };
   return answerIn(event, text);
 }
@@ -105,10 +105,10 @@ function answerIn(event: HookEvent, text: string): HookAnswer {
   try {
     value = JSON.parse(text);
   } catch {
-    return broken(`what it says is no JSON: ${lineOf(text)}`);
+    return broken(`its output is not JSON: ${lineOf(text)}`);
   }
   const read = FORMS[event].safeParse(value);
-  if (!read.success) return broken(`what it says does not fit ${event}: ${issueIn(read.error)}`);
+  if (!read.success) return broken(`its output does not fit ${event}: ${issueIn(read.error)}`);
   const parsed: ParsedAnswer = read.data;
   return {
     kind: "said",
@@ -136,7 +136,7 @@ const lineOf = (text: string): string =>
 
 function issueIn({ issues: [issue] }: z.ZodError): string {
   const at = (issue?.path ?? []).map(String).join(".");
-  return `${at === "" ? "" : `${at}: `}${issue?.message ?? "it is something else"}`.slice(0, 300);
+  return `${at === "" ? "" : `${at}: `}${issue?.message ?? "unexpected value"}`.slice(0, 300);
 }
 
 function decoded(bytes: Uint8Array): string | undefined {

@@ -193,7 +193,7 @@ class Chain {
       ms: performance.now() - began,
     });
     if (unkept !== undefined)
-      emit({ type: "notice", text: `The hook ${hookName(given)} kept no values: ${unkept}` });
+      emit({ type: "notice", text: `The hook ${hookName(given)} could not store its values: ${unkept}` });
     return answer;
   }
 }
@@ -216,7 +216,7 @@ const labelledText = ({ owner, given }: Hook, text: string): string =>
 
 const withheld = (given: HookGiven, why: string): string | undefined =>
   given.required === true
-    ? `[withheld: the hook ${hookName(given)}, which looks at this result, is broken: ${why}]`
+    ? `[withheld: the hook ${hookName(given)}, which checks this result, is broken: ${why}]`
     : undefined;
 
 const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);

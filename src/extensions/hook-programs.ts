@@ -57,7 +57,7 @@ const lateAnswer = (ms: number): HookRan => ({
 });
 const tooLongAnswer = (limit: number): HookRan => ({
   kind: "broken",
-  why: `it said more than ${limit} bytes`,
+  why: `it printed more than ${limit} bytes`,
 });
 
 /** Runs the user's own program. It is not started if its file, or a file among its arguments, is in the workspace. */
@@ -132,7 +132,7 @@ function endOf(
     const { stderr } = held;
     const unless: HookRan =
       code === null
-        ? { kind: "broken", why: `it was ended by ${by ?? "somebody"}` }
+        ? { kind: "broken", why: `it was killed by ${by ?? "a signal"}` }
         : { kind: "ended", exitCode: code, stdout, stderr };
     resolve(held.why ?? unless);
   };

@@ -65,7 +65,7 @@ export function afterChanges(
 ): Readonly<Record<string, unknown>> | string {
   const next = new Map(Object.entries(before));
   for (const [name, value] of Object.entries(changes)) {
-    if (!NAME.test(name)) return `${JSON.stringify(name.slice(0, 80))} is no name of a value`;
+    if (!NAME.test(name)) return `${JSON.stringify(name.slice(0, 80))} is not a valid name for a value`;
     if (value === null) next.delete(name);
     else if (Buffer.byteLength(JSON.stringify(value) ?? "") > MAX_VALUE)
       return `${name} has more than ${MAX_VALUE} bytes`;
@@ -74,7 +74,7 @@ export function afterChanges(
   const all = Object.fromEntries(next);
   if (next.size > MAX_VALUES) return `there would be more than ${MAX_VALUES} values`;
   return Buffer.byteLength(JSON.stringify(all)) > MAX_VALUES_BYTES
-    ? `all of them would have more than ${MAX_VALUES_BYTES} bytes`
+    ? `the values would have more than ${MAX_VALUES_BYTES} bytes in total`
     : all;
 }
 

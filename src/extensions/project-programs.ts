@@ -15,12 +15,12 @@ function readAs<T>(form: z.ZodType<T>, file: string, text: string): T {
   const errors: ParseError[] = [];
   if (isNestedTooDeep(text)) throw new Error(`${file}: it is nested too deep`);
   const value: unknown = parse(text, errors, { allowTrailingComma: true });
-  if (errors.length > 0) throw new Error(`${file}: it is no JSON`);
+  if (errors.length > 0) throw new Error(`${file}: it is not JSON`);
   const read = form.safeParse(value);
   if (read.success) return read.data;
   const [issue] = read.error.issues;
   const at = (issue?.path ?? []).map(String).join(".");
-  throw new Error(`${file}: ${at === "" ? "" : `${at}: `}${issue?.message ?? "it is something else"}`);
+  throw new Error(`${file}: ${at === "" ? "" : `${at}: `}${issue?.message ?? "unexpected value"}`);
 }
 
 const DEEPEST = 32;

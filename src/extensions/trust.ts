@@ -185,14 +185,14 @@ function recordIn(form: RecordForm, owner: TrustOwner, place: ProjectPlace): Rec
     if (code === "ENOENT" || code === "ENOTDIR") return NOTHING;
     return {
       record: undefined,
-      damage: `the record of what is trusted does not count (${file}): ${damageOf(thrown)}`,
+      damage: `the record of what is trusted is ignored (${file}): ${damageOf(thrown)}`,
     };
   }
 }
 
 function damageOf(thrown: unknown): string {
   if (thrown instanceof SyntaxError) return DAMAGED;
-  if (thrown instanceof NotRegularError) return "it is no file";
+  if (thrown instanceof NotRegularError) return "it is not a file";
   return reasonOf(thrown);
 }
 
@@ -201,7 +201,7 @@ function ownText(file: string, uid: number): string {
   const { descriptor, stats } = openRegularSync(file, "refuse");
   try {
     if (stats.uid !== uid) throw new Error(`it belongs to another user (uid ${stats.uid})`);
-    if ((stats.mode & 0o022) !== 0) throw new Error("others may write it");
+    if ((stats.mode & 0o022) !== 0) throw new Error("other users may write to it");
     if (stats.size > MAX_RECORD) throw new TooLargeError(stats.size);
     return readFileSync(descriptor, "utf8");
   } finally {
@@ -281,7 +281,7 @@ async function change(
     throw new HarnessError(
       EXIT.failed,
       `nothing was recorded in ${folder}: ${why}`,
-      busy ? "type the same again when it is done" : `ls -ld ${folder}`,
+      busy ? "run the same command again when it is done" : `ls -ld ${folder}`,
       thrown,
     );
   }

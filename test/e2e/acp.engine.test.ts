@@ -266,7 +266,7 @@ test("cancelled, a turn ends with its command, and the session goes on", { skip 
   assert.ok(!existsSync(place.at("work/early.txt")));
   const turn = say(editor, id, "run: echo begun > begun.txt; sleep 300; echo late > late.txt");
   while (!existsSync(place.at("work/begun.txt"))) await sleep(20);
-  await assert.rejects(say(editor, id, "hello"), /at work/);
+  await assert.rejects(say(editor, id, "hello"), /already running/);
   await agent.notify(methods.agent.session.cancel, { sessionId: id });
   assert.deepEqual(await turn, { stopReason: "cancelled" });
   assert.deepEqual(await say(editor, id, "hello"), { stopReason: "end_turn" });
@@ -292,7 +292,7 @@ test(
     );
     await assert.rejects(
       agent.request(methods.agent.session.setMode, { sessionId, modeId: "danger-full-access" }),
-      /the modes here are/,
+      /the available modes are/,
     );
     await agent.request(methods.agent.session.setMode, { sessionId, modeId: "read-only" });
     await say(editor, sessionId, "write: w.txt");
@@ -401,7 +401,7 @@ test(
       { type: "resource_link", uri: `file://${place.at("work/a.txt")}`, name: "a.txt" },
       { type: "resource", resource: { uri: "file:///b.txt", text: "held text" } },
     ]);
-    assert.match(textOf(updates), /MCP servers of the editor are not used here/);
+    assert.match(textOf(updates), /The editor.s MCP servers are not used/);
     assert.deepEqual(
       updates.flatMap((each) =>
         each.sessionUpdate === "available_commands_update"
@@ -491,7 +491,7 @@ test(
       [2, 3, 4].map(async (id) => ((await answer(id))["error"] as { code: number }).code),
     );
     assert.deepEqual(codes, [-32_601, -32_602, -32_002]);
-    assert.match(JSON.stringify(messages().filter(({ id }) => id === null)), /more than 8 MiB/);
+    assert.match(JSON.stringify(messages().filter(({ id }) => id === null)), /larger than 8 MiB/);
     assert.ok(messages().every((each) => each["jsonrpc"] === "2.0"));
     child.kill("SIGTERM");
     assert.equal(await ended, 143);

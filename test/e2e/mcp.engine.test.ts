@@ -127,7 +127,9 @@ test("a server that dies is said once, and the run goes on without it", { skip }
   const ran = await harness(place, ["run", "--json", ...model.flags, "what is in a.txt?"]);
   assert.equal(ran.code, 0, ran.stderr);
   assert.match(resultsIn(model.asked()[1])[0] ?? "", /a/);
-  const notices = noticesOf(ran).filter((text) => text.includes("MCP server files is not there"));
+  const notices = noticesOf(ran).filter((text) =>
+    text.includes("MCP server files and its tools are not available"),
+  );
   assert.equal(notices.length, 1, noticesOf(ran).join("\n"));
   assert.match(notices[0] ?? "", /exit code 3/);
   assert.match((await harness(place, ["mcp", "logs", "files"])).stdout, /no licence␛\[31m found/);

@@ -197,9 +197,9 @@ test("a hook that hangs, crashes, floods or says what is no answer lets no call 
   const results = resultsIn(model.asked().at(-1));
   for (const [at, why] of [
     /no answer within 1 s/,
-    /it ended with 7/,
-    /said more than 65536 bytes/,
-    /is no JSON: fine/,
+    /it exited with 7/,
+    /printed more than 65536 bytes/,
+    /is not JSON: fine/,
   ].entries())
     assert.match(results[at] ?? "", new RegExp(`^Refused by a hook: .* is broken: .*${why.source}`));
   assert.match(results[4] ?? "", /a/);

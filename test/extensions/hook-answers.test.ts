@@ -54,10 +54,10 @@ test("no hook can approve anything: what is no answer of its event is broken", (
 
 test("2 is a veto where there is one, anything else but 0 is broken", () => {
   assert.deepEqual(said("PreToolUse", "", 2, "no force\n"), { kind: "said", skip: "no force" });
-  assert.deepEqual(said("Stop", "", 2), { kind: "broken", why: "it ended with 2" });
+  assert.deepEqual(said("Stop", "", 2), { kind: "broken", why: "it exited with 2" });
   assert.deepEqual(said("PreToolUse", { args: {} }, 1, "oops\nmore"), {
     kind: "broken",
-    why: "it ended with 1: oops",
+    why: "it exited with 1: oops",
   });
   assert.deepEqual(readAnswer("Stop", { kind: "broken", why: "it hung" }), {
     kind: "broken",
@@ -77,5 +77,5 @@ test("nothing that it says acts on a terminal, and what it adds is bounded", () 
     stdout: Buffer.from([0x7b, 0xff, 0x7d]),
     stderr: "",
   });
-  assert.deepEqual(bytes, { kind: "broken", why: "what it says is not UTF-8" });
+  assert.deepEqual(bytes, { kind: "broken", why: "its output is not UTF-8" });
 });

@@ -94,13 +94,13 @@ test("what hangs, floods or cannot be started is broken, and nothing of it goes 
     }
   };
   while (alive()) await new Promise((resolve) => setImmediate(resolve));
-  assert.match(await said("yes", placeOf(place), run, never), /said more than 1000 bytes/);
+  assert.match(await said("yes", placeOf(place), run, never), /printed more than 1000 bytes/);
   assert.match(await said(["./none"], placeOf(place), run, never), /there is no program/);
   assert.match(
     await said(["./answer.sh"], { ...placeOf(place), cwd: "/none" }, run, never),
     /there is no program/,
   );
-  assert.match(await said("kill -9 $$", placeOf(place), run, never), /it was ended by SIGKILL/);
+  assert.match(await said("kill -9 $$", placeOf(place), run, never), /it was killed by SIGKILL/);
   assert.equal(await said("exit 3", placeOf(place), run, never), "3 ");
   // One that answers without reading, however much it is told.
   assert.equal(
@@ -144,7 +144,7 @@ test("in the box too what hangs, floods or is not there is broken; the loss of t
     return ran.kind === "broken" ? ran.why : `ended ${ran.exitCode}`;
   };
   assert.match(await why(["sleep", "600"], { timeoutMs: 50 }), /no answer within/);
-  assert.match(await why(["flood", "100000"]), /said more than 1000 bytes/);
+  assert.match(await why(["flood", "100000"]), /printed more than 1000 bytes/);
   assert.notEqual(await why(["no-such-program"]), "ended 0");
   box.lose("gone");
   await assert.rejects(

@@ -12,7 +12,7 @@ test("a project's hooks and tools are read as the user's are, and what is wrong 
     a: { description: "d", command: ["x"] },
   });
   const rows: readonly (readonly [() => unknown, RegExp])[] = [
-    [() => projectHooks("h.json", "["), /^Error: h\.json: it is no JSON$/],
+    [() => projectHooks("h.json", "["), /^Error: h\.json: it is not JSON$/],
     [() => projectHooks("h.json", '[{"event": "Stop"}]'), /^Error: h\.json: 0\.command: expected a command/],
     [() => projectHooks("h.json", "[".repeat(99_999)), /nested too deep/],
     [

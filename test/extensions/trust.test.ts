@@ -135,7 +135,10 @@ const ODD: readonly (readonly [said: string, make: (place: Scratch) => Promise<u
     "it is a pipe or a device, not a file",
     (place) => Promise.resolve(execFileSync("mkfifo", [place.at(SETTINGS)])),
   ],
-  ["it has 1.0 MiB; at most 1.0 MiB are read", (place) => place.write(SETTINGS, " ".repeat(2 ** 20 + 1))],
+  [
+    "it is 1.0 MiB, larger than the limit of 1.0 MiB",
+    (place) => place.write(SETTINGS, " ".repeat(2 ** 20 + 1)),
+  ],
   ["it is not UTF-8", (place) => writeFile(place.at(SETTINGS), Buffer.from([0x7b, 0xff, 0x7d]))],
 ];
 
@@ -158,7 +161,7 @@ test("a .harness that is a link is nothing that can be trusted", async () => {
   await symlink(place.at("elsewhere"), place.at("w/.harness"));
   await trustAll(place);
   const file = await trustedFile(ownerIn(place), place.at("w"), "settings");
-  assert.equal(file.state === "untrusted" && file.why, "a folder on the way to it is a link");
+  assert.equal(file.state === "untrusted" && file.why, "one of its parent folders is a link");
 });
 
 test("only the exact name counts: other cases and look-alikes are not read", async () => {
@@ -173,7 +176,7 @@ test("only the exact name counts: other cases and look-alikes are not read", asy
     await using place = await scratch({ [`w/${name}/config.json`]: "{}" });
     const there = await trustedFile(ownerIn(place), place.at("w"), "settings");
     assert.notEqual(there.state, "trusted");
-    if (there.state === "untrusted") assert.equal(there.why, "a folder on the way to it is a link", name);
+    if (there.state === "untrusted") assert.equal(there.why, "one of its parent folders is a link", name);
   }
 });
 
@@ -222,8 +225,8 @@ test("a record that is damaged, another's, or open to others trusts nothing, say
     [/it is damaged$/, (file) => writeFile(file, "{")],
     [/it is damaged$/, (file) => writeFile(file, "")],
     [/it is damaged$/, (file) => writeFile(file, '{"form":2}')],
-    [/others may write it$/, (file) => chmod(file, 0o622)],
-    [/it is no file$/, async (file) => (await rm(file), await mkdir(file))],
+    [/other users may write to it$/, (file) => chmod(file, 0o622)],
+    [/it is not a file$/, async (file) => (await rm(file), await mkdir(file))],
   ];
   for (const [said, harm] of harms) {
     await using place = await scratch({ [SETTINGS]: "{}" });
@@ -233,7 +236,7 @@ test("a record that is damaged, another's, or open to others trusts nothing, say
     const file = await trustedFile(ownerIn(place), place.at("w"), "settings");
     assert.match(file.state === "untrusted" ? file.why : "", said);
     assert.match((await trustOf(ownerIn(place), place.at("w"))).damage ?? "", said);
-    if (String(said).includes("no file")) continue;
+    if (String(said).includes("not a file")) continue;
     await trustAll(place);
     assert.equal(await stateOf(place), "trusted");
   }

@@ -156,7 +156,7 @@ export class McpServer implements AsyncDisposable {
       if (this.#isEnded()) return await client.close();
       this.#client = client;
       this.#state = "up";
-      if (this.#hasNotified) this.#parts.notice(`the MCP server ${this.name} is there again`);
+      if (this.#hasNotified) this.#parts.notice(`the MCP server ${this.name} is available again`);
       this.#hasNotified = false;
       this.#parts.changed();
       if (this.#stale) void this.#relist(client);
@@ -183,7 +183,7 @@ export class McpServer implements AsyncDisposable {
   #sessionLost(client: Client): void {
     Object.assign(client, { onclose: ignore });
     void client.close().catch(ignore);
-    this.#goDown("it has forgotten its session", false);
+    this.#goDown("it no longer knows its session", false);
   }
 
   /** A server that ended together with its box starts afresh in the next box, without penalty. */
@@ -202,16 +202,16 @@ export class McpServer implements AsyncDisposable {
   #restartLater(): void {
     const wait = this.#delays[this.#tries];
     this.#tries += 1;
-    const gone = `the MCP server ${this.name} is not there, and its tools are missing: ${this.#why}`;
+    const gone = `the MCP server ${this.name} and its tools are not available: ${this.#why}`;
     if (wait === undefined) {
       this.#state = "given up";
       this.#parts.notice(
-        `${gone}; it is given up after ${counted(this.#tries, "start")}: harness mcp logs ${this.name}`,
+        `${gone}; no further attempt after ${counted(this.#tries, "start")}; see: harness mcp logs ${this.name}`,
       );
       return;
     }
     this.#state = "waiting";
-    if (!this.#hasNotified) this.#parts.notice(`${gone}; it is started again in ${formatDuration(wait)}`);
+    if (!this.#hasNotified) this.#parts.notice(`${gone}; it will be restarted in ${formatDuration(wait)}`);
     this.#hasNotified = true;
     this.#timer = setTimeout(() => void this.#start(), wait);
     this.#timer.unref();
@@ -256,7 +256,7 @@ export class McpServer implements AsyncDisposable {
     } catch (thrown) {
       if (signal.aborted) return { kind: "cancelled", cause: "user", text: "Cancelled." };
       if (SdkError.isInstance(thrown) && thrown.code === SdkErrorCode.RequestTimeout) {
-        const text = `${this.name} did not answer within ${formatDuration(timeout)}, and was told to stop.`;
+        const text = `${this.name} did not answer within ${formatDuration(timeout)}; the request was cancelled.`;
         return { kind: "timed_out", cause: "timeout", text };
       }
       if (this.#client === client && isSessionLost(thrown, client)) this.#sessionLost(client);
@@ -291,7 +291,7 @@ const wordsOfServer = (thrown: unknown): string => visibleLine(reasonOf(thrown))
 const serverGone = (name: string, why: string): ToolResult => ({
   kind: "failed",
   cause: "program",
-  text: `The MCP server ${name} is not there: ${why}. Do without it.`,
+  text: `The MCP server ${name} is not available: ${why}. Go on without it.`,
 });
 
 /** Fetches page by page, up to a bound; the rest is left out. */
@@ -306,7 +306,7 @@ async function listTools(
     const params = cursor === undefined ? {} : { cursor };
     const listed = await client.request({ method: "tools/list", params }, page, options);
     const { tools } = listed as { readonly tools?: unknown };
-    if (!Array.isArray(tools)) throw new Error("its list of tools is no list");
+    if (!Array.isArray(tools)) throw new Error("its list of tools is not a list");
     found.push(...(tools as readonly unknown[]).slice(0, MOST_LISTED));
     cursor = listed.nextCursor;
     if (cursor === undefined) break;

@@ -31,7 +31,7 @@ async function* within(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Arr
   let came = 0;
   for await (const bytes of body) {
     came += bytes.length;
-    if (came > MOST_BODY) throw new Error(`the server's answer has more than ${formatSize(MOST_BODY)}`);
+    if (came > MOST_BODY) throw new Error(`the server's answer is larger than ${formatSize(MOST_BODY)}`);
     yield bytes;
   }
 }
@@ -53,7 +53,7 @@ export const fetchBy =
   async (url: string | URL, init: FetchInit = {}): Promise<Response> => {
     const { method = "GET", body = null, signal } = init;
     if (body !== null && typeof body !== "string" && !(body instanceof Uint8Array))
-      throw new TypeError("a body that is neither text nor bytes is not sent");
+      throw new TypeError("only text or bytes can be sent as a body");
     const headers = Object.fromEntries(new Headers(init.headers).entries());
     const request = {
       url: String(url),

@@ -67,7 +67,7 @@ export class LineTransport implements Transport {
     if (end === undefined || end.by === "us") return { reason: "", isPlace: false };
     const last = end.by === "program" ? lastWord(this.errors) : "";
     return {
-      reason: last === "" ? end.reason : `${end.reason}; its last word: ${last.slice(0, 200)}`,
+      reason: last === "" ? end.reason : `${end.reason}; it printed: ${last.slice(0, 200)}`,
       isPlace: end.by === "place",
     };
   };
@@ -118,7 +118,7 @@ export class LineTransport implements Transport {
     if (this.#end !== undefined) return;
     this.#add(bytes.subarray(from));
     if (this.#unasked.bytes > MOST_UNASKED.bytes)
-      this.#fail(`it printed more than ${formatSize(MOST_UNASKED.bytes)} that nobody asked for`);
+      this.#fail(`it printed more than ${formatSize(MOST_UNASKED.bytes)} without being asked`);
     // Lets the rest of the process run, however much there is to read.
     await nextTurn();
   }
@@ -127,7 +127,7 @@ export class LineTransport implements Transport {
     if (bytes.length === 0) return;
     this.#lineBytes += bytes.length;
     if (this.#lineBytes > LONGEST_LINE)
-      this.#fail(`it printed a line of more than ${formatSize(LONGEST_LINE)}`);
+      this.#fail(`it printed a line longer than ${formatSize(LONGEST_LINE)}`);
     else this.#line.push(Buffer.from(bytes));
   }
 
@@ -139,11 +139,11 @@ export class LineTransport implements Transport {
     const message = readMessage(line);
     if (message === undefined || !this.#isExpected(message)) {
       this.#stray += 1;
-      if (this.#stray > MOST_STRAY) this.#fail("what it prints is no MCP");
+      if (this.#stray > MOST_STRAY) this.#fail("its output is not MCP");
       return;
     }
     if (this.#unasked.messages > MOST_UNASKED.messages)
-      return this.#fail(`it sent more than ${MOST_UNASKED.messages} messages that nobody asked for`);
+      return this.#fail(`it sent more than ${MOST_UNASKED.messages} messages without being asked`);
     try {
       this.onmessage?.(message);
     } catch (thrown) {

@@ -71,9 +71,9 @@ class Unfit extends Error {}
 export function plainSchema(given: unknown): PlainSchemas | { readonly why: string } {
   try {
     if (!isFields(given) || (given["type"] !== undefined && given["type"] !== "object"))
-      throw new Unfit("its arguments are no object");
+      throw new Unfit("its arguments are not an object");
     const whole = new Copy(given).schema(given, 0, []);
-    if (!isFields(whole)) throw new Unfit("its arguments are no object");
+    if (!isFields(whole)) throw new Unfit("its arguments are not an object");
     const properties = isFields(whole["properties"]) ? whole["properties"] : {};
     const top = { ...whole, type: "object", properties };
     if (JSON.stringify(top).length > MOST_CHARACTERS) throw new Unfit("its schema is too large");
@@ -99,7 +99,7 @@ class Copy {
   schema(given: unknown, depth: number, refs: readonly string[]): unknown {
     this.#spend(depth);
     if (typeof given === "boolean") return given;
-    if (!isFields(given)) throw new Unfit("a part of its schema is none");
+    if (!isFields(given)) throw new Unfit("a part of its schema is not a schema");
     const ref = given["$ref"];
     if (ref !== undefined) return this.#referred(given, ref, depth, refs);
     const found = Object.entries(KEYWORDS).flatMap(([key, kind]) => {
@@ -116,7 +116,8 @@ class Copy {
     depth: number,
     refs: readonly string[],
   ): unknown {
-    if (typeof ref !== "string" || !ref.startsWith("#")) throw new Unfit("its schema refers to another one");
+    if (typeof ref !== "string" || !ref.startsWith("#"))
+      throw new Unfit("its schema refers to another document");
     if (refs.includes(ref)) return {};
     const target = this.schema(this.#at(ref), depth + 1, [...refs, ref]);
     const { $ref: _, ...siblings } = given;
@@ -129,7 +130,7 @@ class Copy {
     for (const step of ref.slice(1).split("/").slice(1)) {
       const key = step.replaceAll("~1", "/").replaceAll("~0", "~");
       if (typeof at !== "object" || at === null || !Object.hasOwn(at, key))
-        throw new Unfit("its schema refers to a part that is not there");
+        throw new Unfit("its schema refers to a part that does not exist");
       at = Reflect.get(at, key) as unknown;
     }
     return at;
@@ -160,10 +161,10 @@ class Copy {
   }
 
   #properties(given: unknown, depth: number, refs: readonly string[]): unknown {
-    if (!isFields(given)) throw new Unfit("its properties are none");
+    if (!isFields(given)) throw new Unfit("its properties are not an object");
     const rows = Object.entries(given).map(([name, value]) => {
       if (!ARGUMENT.test(name) || name === "__proto__")
-        throw new Unfit("an argument of it has a name that models cannot write");
+        throw new Unfit("an argument has a name that models cannot write");
       return [name, this.schema(value, depth + 1, refs)] as const;
     });
     return Object.fromEntries(rows);
@@ -178,7 +179,7 @@ class Copy {
         Object.entries(given).map(([key, value]) => [this.#data(key, depth), this.#data(value, depth + 1)]),
       );
     if (typeof given === "string" && visible(given) !== given)
-      throw new Unfit("a value of it has hidden characters");
+      throw new Unfit("its schema has a value with hidden characters");
     return given;
   }
 
@@ -193,12 +194,12 @@ function typeOf(given: unknown): unknown {
   if (TYPES.has(given)) return given;
   if (Array.isArray(given) && given.length > 0 && given.every((each) => TYPES.has(each)))
     return [...new Set<unknown>(given)];
-  throw new Unfit("its schema names a type that there is not");
+  throw new Unfit("its schema names an unknown type");
 }
 
 function listOf(given: unknown): readonly unknown[] {
   if (Array.isArray(given)) return given;
-  throw new Unfit("its schema has something else where a list belongs");
+  throw new Unfit("its schema has something else where a list is required");
 }
 
 const shown = (text: string): string =>

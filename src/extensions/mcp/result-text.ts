@@ -25,12 +25,12 @@ const answer = z.looseObject({
 export function toolResult(given: unknown): ToolResult {
   const read = answer.safeParse(given);
   if (!read.success)
-    return { kind: "failed", cause: "program", text: "The server's answer is not one that MCP knows." };
+    return { kind: "failed", cause: "program", text: "The server's answer is not a valid MCP result." };
   const { isError } = read.data;
   const whole = visible(linesOf(read.data).join("\n").toWellFormed());
   const shown = whole.length > MOST_TEXT ? `${whole.slice(0, MOST_TEXT)}\n[the rest is left out]` : whole;
   if (isError === true)
-    return { kind: "failed", cause: "program", text: shown || "It failed, and said nothing." };
+    return { kind: "failed", cause: "program", text: shown || "It failed without a message." };
   return { kind: "ok", text: shown || "(nothing)" };
 }
 
@@ -55,7 +55,7 @@ const blobResource = z.looseObject({ uri: text, blob: text, mimeType: text.optio
 
 function partText(given: unknown): string {
   const read = contentPart.safeParse(given);
-  if (!read.success) return resourceText(given) ?? "[a part of a kind that is not known]";
+  if (!read.success) return resourceText(given) ?? "[a part of an unknown kind]";
   const found = read.data;
   switch (found.type) {
     case "text":

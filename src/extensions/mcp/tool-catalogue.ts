@@ -56,7 +56,7 @@ export function catalogueOf(server: string, list: readonly unknown[], filter: Fi
   for (const given of list) {
     const read = listed.safeParse(given);
     if (!read.success) {
-      left.push({ tool: nameIn(given), why: "what is said of it is not what MCP says of a tool" });
+      left.push({ tool: nameIn(given), why: "its definition is not a valid MCP tool" });
       continue;
     }
     const name = toolName(server, read.data.name);
@@ -64,11 +64,14 @@ export function catalogueOf(server: string, list: readonly unknown[], filter: Fi
     const tool = offeredTool(name, read.data);
     if ("why" in tool) left.push(tool);
     else if (tools.has(name))
-      left.push({ tool: read.data.name, why: `there is another tool that is called ${name}` });
+      left.push({ tool: read.data.name, why: `another tool is already named ${name}` });
     else if (tools.size >= MOST_TOOLS)
-      left.push({ tool: read.data.name, why: `there are more than ${MOST_TOOLS}` });
+      left.push({ tool: read.data.name, why: `there are more than ${MOST_TOOLS} tools` });
     else if (bytes + sizeOf(tool) > MOST_SCHEMAS)
-      left.push({ tool: read.data.name, why: "all of them together say too much" });
+      left.push({
+        tool: read.data.name,
+        why: "the descriptions and schemas of all tools together are too long",
+      });
     else {
       bytes += sizeOf(tool);
       tools.set(name, tool);

@@ -164,7 +164,7 @@ class Editor {
   ) {
     const folder = folderOf(where);
     if (this.#loading.has(sessionId))
-      throw RequestError.invalidRequest({ sessionId }, "this session is being opened already");
+      throw RequestError.invalidRequest({ sessionId }, "this session is already being opened");
     this.#loading.add(sessionId);
     const updates = new EditorUpdates(client);
     const opened = async (): Promise<EditorSession> => {
@@ -203,8 +203,12 @@ class Editor {
     const { session } = this.#known(id);
     const wanted = session.modes.find((each) => each === mode);
     if (wanted === undefined)
-      throw RequestError.invalidParams({ modeId: mode }, `the modes here are ${session.modes.join(", ")}`);
-    if (session.busy()) throw RequestError.invalidRequest(undefined, "a prompt is at work: cancel it first");
+      throw RequestError.invalidParams(
+        { modeId: mode },
+        `the available modes are ${session.modes.join(", ")}`,
+      );
+    if (session.busy())
+      throw RequestError.invalidRequest(undefined, "a prompt is still running: cancel it first");
     await withPersonErrors(() => session.setMode(wanted));
     return {};
   }
@@ -216,10 +220,10 @@ class Editor {
     const { session, updates } = this.#known(sessionId);
     const text = promptOf(prompt);
     if (text === undefined)
-      throw RequestError.invalidParams(undefined, "only text, links and files of text can be taken");
+      throw RequestError.invalidParams(undefined, "a prompt can have only text, links and text files");
     if (text.trim() === "") throw RequestError.invalidParams(undefined, "the prompt is empty");
     if (session.busy())
-      throw RequestError.invalidRequest(undefined, "a prompt is at work in this session already");
+      throw RequestError.invalidRequest(undefined, "a prompt is already running in this session");
     const cancel = (): void => session.cancel();
     signal.addEventListener("abort", cancel, { once: true });
     try {
@@ -270,11 +274,11 @@ function notesOnUnused({ mcpServers = [], additionalDirectories = [] }: SessionP
     ...(mcpServers.length === 0
       ? []
       : [
-          "The MCP servers of the editor are not used here: they would act outside of the box, and nothing of yours vouches for them. `harness mcp add` adds some of your own.",
+          "The editor's MCP servers are not used: they would run outside the box, and nothing in your own settings approves them. Add your own with `harness mcp add`.",
         ]),
     ...(additionalDirectories.length === 0
       ? []
-      : ["The box is over one folder: further ones are not in it."]),
+      : ["The box holds one folder only: additional folders are not in it."]),
   ];
 }
 
@@ -287,11 +291,11 @@ const MODE_WORDS: Readonly<Record<Mode, readonly [name: string, description: str
   "read-only": ["Read only", "Looks at the folder and changes nothing."],
   "workspace-write": [
     "Workspace",
-    "Changes files of the folder; the box has no network but what was granted.",
+    "Changes files in the folder; the box has no network except what was granted.",
   ],
   "danger-full-access": [
     "Full access",
-    "Changes all of the folder and reaches any network; nothing is asked.",
+    "Changes anything in the folder and reaches any network, without asking.",
   ],
 };
 

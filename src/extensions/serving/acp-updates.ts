@@ -71,7 +71,7 @@ export const commandsOf = (all: readonly EditorCommand[]): SessionUpdate => ({
 
 /** Text that was already sent cannot be taken back. */
 export const insteadOf = (answer: string): SessionUpdate =>
-  message(`\n\n[harness] A hook put this in place of the answer:\n\n${answer}`);
+  message(`\n\n[harness] A hook replaced the answer with this:\n\n${answer}`);
 
 /** What the open calls would do to files, by their ids. */
 export type OpenDiffs = Map<string, readonly ToolCallContent[]>;
@@ -98,7 +98,7 @@ export function updatesOf(event: AgentEvent, workspace: string, diffs: OpenDiffs
     case "plan":
       return [{ sessionUpdate: "plan", entries: entriesOf(event.steps) }];
     case "model.waiting":
-      return [notice(`The model is asked again (${event.reason}); what it said last no longer counts.`)];
+      return [notice(`The model is asked again (${event.reason}); its last reply no longer counts.`)];
     case "notice":
       return [notice(event.text)];
     case "run.finished":
@@ -234,7 +234,7 @@ function closingOf({
     moved.length === 0 ? [] : ["Made in the box and moved out of the workspace:", ...moved],
     obeyed.length === 0
       ? []
-      : ["Your own programs would obey these by themselves, so look at them first:", ...obeyed],
+      : ["Programs on your machine would run or obey these on their own, so look at them first:", ...obeyed],
     made.length === 0 ? [] : ["Committed:", ...made],
   ];
   return parts.filter((rows) => rows.length > 0).map((rows) => notice(rows.join("\n")));

@@ -142,7 +142,7 @@ function signsOfLife({ mcpReq }: ServerContext, tool: string, ms: number): Dispo
     if (state.busy) return;
     state.busy = true;
     const progress = (performance.now() - began) / 1000;
-    const message = `${visibleLine(tool)}: at work for ${Math.round(progress)} s`;
+    const message = `${visibleLine(tool)}: running for ${Math.round(progress)} s`;
     const params = { progressToken, progress, message };
     mcpReq
       .notify({ method: "notifications/progress", params })
@@ -217,7 +217,7 @@ class LineTransport implements Transport {
       // By then, requests with an immediate answer have been answered.
       if (this.#open.size >= MAX_OPEN) await new Promise((resolve) => void setImmediate(resolve));
       if (this.#open.size >= MAX_OPEN)
-        return this.#refuse(id, BUSY, `Too many requests at a time, at most ${MAX_OPEN}: not run`);
+        return this.#refuse(id, BUSY, `Too many requests at once, at most ${MAX_OPEN}: not run`);
       this.#open.add(id);
     } else if ("method" in message && message.method === "notifications/cancelled") {
       const id: unknown = message.params?.["requestId"];

@@ -61,18 +61,19 @@ export async function* messageLines(
 
 const tooLong = (max: number): MessageLine => ({
   kind: "unreadable",
-  why: `a message of more than ${max / (1024 * 1024)} MiB`,
+  why: `a message larger than ${max / (1024 * 1024)} MiB`,
 });
 
 /** Undefined for a blank line. */
 function readLine(bytes: Buffer): MessageLine | undefined {
   const text = bytes.toString("utf8").trim();
   if (text === "") return undefined;
-  if (isDeeper(bytes)) return { kind: "unreadable", why: `a message of more than ${DEEPEST} levels` };
+  if (isDeeper(bytes))
+    return { kind: "unreadable", why: `a message nested more than ${DEEPEST} levels deep` };
   try {
     return { kind: "message", value: JSON.parse(text) as unknown };
   } catch {
-    return { kind: "unreadable", why: "no JSON" };
+    return { kind: "unreadable", why: "not JSON" };
   }
 }
 

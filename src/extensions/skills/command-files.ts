@@ -38,12 +38,12 @@ export function readCommand(text: string, file: string): CommandWords | string |
   if (!file.endsWith(".md")) return undefined;
   const parts = file.slice(0, -".md".length).split("/");
   if (parts.length > DEEPEST || !parts.every((part) => PART.test(part)))
-    return "its name is none that can be typed: letters, digits, - . _, in at most three folders";
-  if (Buffer.byteLength(text) > MAX_FILE) return `it has more than ${formatSize(MAX_FILE)}`;
+    return "its name cannot be typed as a command: use letters, digits, - . _, in at most three folders";
+  if (Buffer.byteLength(text) > MAX_FILE) return `it is larger than ${formatSize(MAX_FILE)}`;
   const read = readFrontMatter(text);
   if (typeof read === "string") return read;
   const body = read.body.trim();
-  if (body === "") return "it says nothing";
+  if (body === "") return "it has no text";
   const description = read.values.get("description")?.trim() ?? "";
   return {
     name: parts.join(":"),
@@ -75,7 +75,10 @@ export async function ownCommands(folder: string, workspace: string): Promise<Fo
       if (entry.name.startsWith(".")) continue;
       const file = at === "" ? entry.name : `${at}/${entry.name}`;
       if (seen.size + all.length + waiting.length > MAX_FILES)
-        return { all, problems: [...problems, { file: folder, why: `only ${MAX_FILES} files of it count` }] };
+        return {
+          all,
+          problems: [...problems, { file: folder, why: `only its first ${MAX_FILES} files are used` }],
+        };
       if (!entry.name.endsWith(".md")) {
         if (!entry.isFile() && file.split("/").length < DEEPEST) waiting.push(file);
         continue;
@@ -90,7 +93,7 @@ export async function ownCommands(folder: string, workspace: string): Promise<Fo
 
 async function ownCommand(place: string, file: string, workspace: string): Promise<AddedCommand | Problem> {
   const real = await realpath(place).catch(() => place);
-  if (!real.endsWith(".md")) return { file: place, why: "it is a link to something else" };
+  if (!real.endsWith(".md")) return { file: place, why: "it is a link to a file that is not Markdown" };
   if (isInside(workspace, real)) return { file: place, why: WRITABLE };
   const read = await readText(real, MAX_FILE);
   const words = typeof read === "string" ? readCommand(read, file) : read.why;

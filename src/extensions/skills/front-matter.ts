@@ -43,7 +43,7 @@ function withValues(lines: readonly string[], body: string): FrontMatter | strin
     at += 1;
     if (/^[ \t]*(?:#|$)/.test(line)) continue;
     const match = KEY.exec(line);
-    if (match === null) return `line ${at + 1} of its front matter is no "key: value"`;
+    if (match === null) return `line ${at + 1} of its front matter is not "key: value"`;
     const key = match[1] ?? match[2] ?? match[3] ?? "";
     if (values.has(key)) return `its front matter has ${key} twice`;
     const from = at;

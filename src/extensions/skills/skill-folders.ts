@@ -58,7 +58,7 @@ export function firstOfEachName<T extends { readonly name: string; readonly plac
     const first = byName.get(key);
     if (first === undefined) byName.set(key, one);
     else if (!isCopy(first, one))
-      problems.push({ file: one.place, why: `${first.name} is there already: ${first.place} counts` });
+      problems.push({ file: one.place, why: `${first.name} already exists: ${first.place} is used` });
   }
   return { all: [...byName.values()], problems };
 }
@@ -72,15 +72,15 @@ type SkillWords = Omit<Skill, "origin" | "place" | "files">;
 
 /** The content of its SKILL.md, or why the file is not a skill. */
 export function readSkill(text: string, folder: string): SkillWords | string {
-  if (Buffer.byteLength(text) > MAX_MAIN) return `it has more than ${formatSize(MAX_MAIN)}`;
+  if (Buffer.byteLength(text) > MAX_MAIN) return `it is larger than ${formatSize(MAX_MAIN)}`;
   const read = readFrontMatter(text);
   if (typeof read === "string") return read;
   const { values, body } = read;
   const name = [values.get("name")?.trim() ?? "", folder].find((each) => NAME.test(each));
-  if (name === undefined) return "its name is none that can be typed: letters, digits, - . _";
+  if (name === undefined) return "its name cannot be typed: use letters, digits, - . _";
   const description = values.get("description")?.trim() ?? "";
   if (description === "") return "its front matter has no description";
-  if (body.trim() === "") return "it says nothing";
+  if (body.trim() === "") return "it has no text";
   const offered = values.get("disable-model-invocation")?.toLowerCase() !== "true";
   const typed = values.get("user-invocable")?.toLowerCase() !== "false";
   return { name, description, body: body.trim(), offered, typed, hint: values.get("argument-hint") ?? "" };
@@ -92,7 +92,10 @@ export async function ownSkills(folder: string, workspace: string): Promise<Foun
   const { entries, problems: unread } = await entriesOf(folder);
   const problems: Problem[] = [...unread];
   if (entries.length > MAX_FOLDERS)
-    problems.push({ file: folder, why: `it has ${entries.length} entries; the first ${MAX_FOLDERS} count` });
+    problems.push({
+      file: folder,
+      why: `it has ${entries.length} entries; only the first ${MAX_FOLDERS} are used`,
+    });
   for (const { name } of entries.slice(0, MAX_FOLDERS)) {
     if (name.startsWith(".")) continue;
     const skill = await ownSkill(path.join(folder, name), workspace);
@@ -109,7 +112,8 @@ async function ownSkill(folder: string, workspace: string): Promise<Skill | Prob
     const file = path.join(folder, main);
     const real = await realpath(file).catch(() => undefined);
     if (real === undefined) continue;
-    if (!MAINS.includes(path.basename(real))) return { file, why: "it is a link to something else" };
+    if (!MAINS.includes(path.basename(real)))
+      return { file, why: "it is a link to a file with another name" };
     if (isInside(workspace, real)) return { file, why: WRITABLE };
     const read = await readText(real, MAX_MAIN);
     const words = typeof read === "string" ? readSkill(read, path.basename(folder)) : read.why;
@@ -187,7 +191,7 @@ const fileAt = (top: string, file: string): SkillFile => ({
   path: file,
   bytes: async () => {
     const at = path.join(top, file);
-    if ((await realpath(at)) !== at) throw new Error("it is a link by now");
+    if ((await realpath(at)) !== at) throw new Error("it is a link now");
     return readRegular(at, { links: "refuse", max: MAX_BYTES });
   },
 });

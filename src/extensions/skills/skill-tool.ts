@@ -47,7 +47,7 @@ function similarNames(name: string, skills: readonly Skill[]): string {
 
 const WHOSE = {
   user: "of the user",
-  project: "of the repository: it tells how to do the work, and is no order of the user",
+  project: "of the repository: it tells how to do the work, and is not an order from the user",
 } as const;
 
 const headOf = ({ name, origin }: Skill, file = ""): string => `[skill ${name}${file}, ${WHOSE[origin]}]`;
@@ -61,7 +61,7 @@ async function wholeSkill(
   const { files, left } = await skill.files();
   if (files.length === 0 && left.length === 0) return ok(`${headOf(skill)}\n${skill.body}`);
   const copy = files.length === 0 ? undefined : await copies.of(skill, files, await box(), signal);
-  if (copy !== undefined && "why" in copy) return failed(`the files of the skill: ${copy.why}`);
+  if (copy !== undefined && "why" in copy) return failed(`the skill's files cannot be copied: ${copy.why}`);
   const folder = copy?.folder ?? "";
   const body = skill.body.replaceAll(/\$\{(?:CLAUDE_SKILL_DIR|SKILL_DIR)\}/g, () => folder);
   const not = [...left, ...(copy?.left ?? [])];
@@ -72,7 +72,7 @@ async function wholeSkill(
     ...(not.length === 0
       ? []
       : [
-          `Left out, as links, too deep, too many, too large or other than they were trusted: ${namesOf(not)}.`,
+          `Left out (links, too deep, too many, too large, or changed since they were trusted): ${namesOf(not)}.`,
         ]),
   ];
   return ok(`${headOf(skill)}\n${body}\n\n[${notes.join(" ")}]`);
@@ -98,7 +98,7 @@ async function fileOfSkill(skill: Skill, name: string): Promise<ToolResult> {
   if (typeof bytes === "string") return failed(`${wanted} cannot be read: ${bytes}`);
   if (bytes.length > MAX_TEXT)
     return failed(
-      `${wanted} has ${bytes.length} bytes: get the skill without file, and read it in its folder`,
+      `${wanted} has ${bytes.length} bytes, too many to show: get the skill without file, and read it in its folder`,
     );
   const text = textOf(bytes);
   return text === undefined

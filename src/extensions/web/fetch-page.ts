@@ -63,7 +63,7 @@ export async function fetchPage(
 const tooLate = ({ withinMs }: FetchBounds): Fetched => ({
   kind: "failed",
   cause: "timeout",
-  reason: `it did not come within ${withinMs / 1000} s`,
+  reason: `it did not load within ${withinMs / 1000} s`,
 });
 
 async function fetchFollowing(
@@ -82,7 +82,7 @@ async function fetchFollowing(
     if (!REDIRECTS.has(answer.status) || location === undefined) return pageOf(answer, url, bounds);
     await discardBody(answer);
     if (hops === MOST_REDIRECTS)
-      return { kind: "refused", url, reason: `it sends on more than ${MOST_REDIRECTS} times` };
+      return { kind: "refused", url, reason: `it redirects more than ${MOST_REDIRECTS} times` };
     const next = redirectTarget(url, location);
     if (typeof next !== "string") return { kind: "refused", url, ...next };
     url = next;
@@ -90,14 +90,14 @@ async function fetchFollowing(
 }
 
 function redirectTarget(url: string, location: string): string | { readonly reason: string } {
-  if (location.length > LONGEST_REDIRECT) return { reason: "it sends on to an address that is too long" };
+  if (location.length > LONGEST_REDIRECT) return { reason: "it redirects to an address that is too long" };
   const next = URL.parse(location, url);
   if (next === null || !/^https?:$/.test(next.protocol))
-    return { reason: "it sends on to what is no address of the web" };
+    return { reason: "it redirects to something other than a web address" };
   if (url.startsWith("https:") && next.protocol !== "https:")
-    return { reason: `it sends on from https to http, to ${next.host}` };
+    return { reason: `it redirects from https to http, to ${next.host}` };
   if (next.username !== "" || next.password !== "")
-    return { reason: "it sends on to an address with a name or a password in it" };
+    return { reason: "it redirects to an address with a user name or a password in it" };
   next.hash = "";
   return next.href;
 }
@@ -120,7 +120,7 @@ async function pageOf(answer: AnsweredRequest, url: string, bounds: FetchBounds)
     return {
       kind: "failed",
       cause: "network",
-      reason: `it is packed as ${packing.slice(0, 40)}, which is not unpacked`,
+      reason: `it is compressed with ${packing.slice(0, 40)}, which is not supported`,
     };
   }
   const { bytes, cut } = await gathered(unpack(packed.pieces), bounds.bytes);

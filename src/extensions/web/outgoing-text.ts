@@ -22,12 +22,12 @@ export function secretJudge(known: readonly KnownValue[]): JudgeText {
   const digits = known.map(({ value }) => Buffer.from(value).toString("hex"));
   return (text) => {
     const readings = [text, decodedOnce(text), decodedOnce(decodedOnce(text))];
-    if (readings.some((each) => maskSecrets(each) !== each)) return "it holds what looks like a secret";
+    if (readings.some((each) => maskSecrets(each) !== each)) return "it contains what looks like a secret";
     const isKnown = readings.some((each) => {
       const bytes = Buffer.from(each);
       return !bytes.equals(mask(bytes)) || digits.some((hex) => each.toLowerCase().includes(hex));
     });
-    return isKnown ? "it holds the value of a secret" : undefined;
+    return isKnown ? "it contains the value of a secret" : undefined;
   };
 }
 
@@ -41,15 +41,15 @@ const decodedOnce = (text: string): string =>
 export function judgeAddress(text: string, holdsSecret: JudgeText): URL | { readonly refused: string } {
   const url = URL.parse(text.trim());
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:"))
-    return { refused: "it is no whole address that begins with https:// or http://" };
+    return { refused: "it is not a full address that begins with https:// or http://" };
   if (url.username !== "" || url.password !== "")
-    return { refused: "an address with a name or a password in it is not asked for" };
+    return { refused: "it has a user name or a password in it" };
   url.hash = "";
   const secret = holdsSecret(url.href) ?? holdsSecret(text);
-  if (secret !== undefined) return { refused: `${secret}, which goes to nobody in an address` };
+  if (secret !== undefined) return { refused: `${secret}, which is never sent in an address` };
   if (url.search.length > LONGEST_QUERY)
-    return { refused: `its query has more than ${LONGEST_QUERY} characters, and could carry anything out` };
+    return { refused: `its query has more than ${LONGEST_QUERY} characters, and could carry data out` };
   if (url.href.length > LONGEST_ADDRESS)
-    return { refused: `it has more than ${LONGEST_ADDRESS} characters, and could carry anything out` };
+    return { refused: `it has more than ${LONGEST_ADDRESS} characters, and could carry data out` };
   return url;
 }

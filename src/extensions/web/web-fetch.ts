@@ -76,7 +76,7 @@ function refused(url: string, reason: string): ToolResult {
   return {
     kind: "blocked",
     cause: "network",
-    text: `${shownAddress(url)} is not asked for: ${why}.`,
+    text: `${shownAddress(url)} was not fetched: ${why}.`,
     reason: why,
   };
 }
@@ -100,7 +100,7 @@ async function pageResult(
     const notes = [
       ...content.notes,
       ...(page.cut ? [`only its first ${formatSize(FETCH_BOUNDS.bytes)} were read`] : []),
-      ...(read.cut ? ["it has more than can be read, and its end is left out"] : []),
+      ...(read.cut ? ["it is too long to be read as a whole, and its end is left out"] : []),
     ];
     const text = resultText(given, page, { ...read, text: cleaned(read.text).trim() }, { notes, now: now() });
     return page.status < 400
@@ -126,7 +126,7 @@ function resultText(
   const most = Math.min(Math.max(Math.floor(max) || USUAL, LEAST), MOST);
   const isOther = URL.parse(url.trim())?.href.replace(/#.*$/s, "") !== page.url;
   const about = [
-    `Source: ${shownAddress(page.url)}${isOther ? ` (sent on from ${shownAddress(url)})` : ""}`,
+    `Source: ${shownAddress(page.url)}${isOther ? ` (redirected from ${shownAddress(url)})` : ""}`,
     ...(page.status < 400 ? [] : [`The server answered ${page.status}.`]),
     `Fetched: ${now.toISOString()}`,
     ...notes.map((note) => `Note: ${cleanedLine(note)}.`),
@@ -146,7 +146,10 @@ function beginningOf(text: string, most: number): ShownPart {
   const first = headOf(text, most);
   if (first.length === text.length) return { text, says: [] };
   const left = `${text.length - first.length} of ${text.length} characters are left out`;
-  return { text: first, says: [`Note: ${left}; find shows passages, max up to ${MOST} more of it.`] };
+  return {
+    text: first,
+    says: [`Note: ${left}; use find for passages, or max (up to ${MOST}) for more of it.`],
+  };
 }
 
 function passagesOf(text: string, find: string, most: number): ShownPart {

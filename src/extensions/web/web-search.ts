@@ -58,7 +58,7 @@ async function searchWeb(parts: SearchParts, given: Input, signal: AbortSignal):
     return {
       kind: "blocked",
       cause: "network",
-      text: `It was not searched for: ${secret}, which goes to nobody.`,
+      text: `The search was not sent: ${secret}, which is never sent to anyone.`,
       reason: secret,
     };
   const question = { query, count: Math.min(Math.max(Math.floor(count) || USUAL, 1), MOST_RESULTS), domains };
@@ -99,13 +99,13 @@ async function hitsOf(
   try {
     return service.hits(JSON.parse(text));
   } catch (thrown) {
-    throw new Error("its answer is not in the form that its documentation says", { cause: thrown });
+    throw new Error("its answer is not in the documented form", { cause: thrown });
   }
 }
 
 const HINTS: ReadonlyMap<number, string> = new Map([
-  [401, ": its key is not taken"],
-  [403, ": its key is not taken, or it gives no JSON (SearXNG: search.formats in its settings)"],
+  [401, ": it does not accept the key"],
+  [403, ": it does not accept the key, or does not serve JSON (SearXNG: search.formats in its settings)"],
   [429, ": too many requests"],
 ]);
 

@@ -143,7 +143,10 @@ test("a server that dies loses its tools, and another one keeps its own", async 
   assert.equal(result.kind, "failed");
   assert.ok(!namesOf(both).includes("files__die"));
   assert.equal((await called(both, "other__echo", { text: "still" })).result.text, "still");
-  assert.equal(both.notices.filter((text) => text.includes("files is not there")).length, 1);
+  assert.equal(
+    both.notices.filter((text) => text.includes("files and its tools are not available")).length,
+    1,
+  );
 });
 
 test("a variable that is missing leaves its server out with a notice, and no other", async () => {
@@ -279,13 +282,13 @@ test("what leads elsewhere is not followed, and no header goes there", async () 
 });
 
 for (const [what, answer, why] of [
-  ["without an end", endless, /the server's answer has more than 16 MiB/],
+  ["without an end", endless, /the server's answer is larger than 16 MiB/],
   [
     "that are no MCP",
     (response: ServerResponse) => void response.writeHead(200).end("<html>"),
-    /is not there/,
+    /is not available|are not available/,
   ],
-  ["cut in the middle", cut, /is not there/],
+  ["cut in the middle", cut, /are not available/],
 ] as const)
   test(`answers ${what} are a server that is not there, and are said`, async () => {
     await using place = await scratch();

@@ -87,7 +87,7 @@ test("the user's skills are offered from each of their folders, the first of a n
   assert.equal(prompt.match(/- pdf/g)?.length, 1);
   assert.match(
     said.join("\n"),
-    /2 skills do not count: .*\.agents\/skills\/pdf\/SKILL\.md \(pdf is there already: .*\.config\/harness\/skills\/pdf\/SKILL\.md counts\)/,
+    /2 skills do not count: .*\.agents\/skills\/pdf\/SKILL\.md \(pdf already exists: .*\.config\/harness\/skills\/pdf\/SKILL\.md is used\)/,
   );
 });
 
@@ -145,12 +145,12 @@ test("a project cannot take the place of a skill or a command of the user", asyn
   await here.trust();
   const { prompt, said } = await here.open();
   assert.doesNotMatch(prompt, /Of the repository|Tidy/);
-  assert.match(said.join(), /Tidy\/SKILL\.md \(tidy is there already/);
+  assert.match(said.join(), /Tidy\/SKILL\.md \(tidy already exists/);
   assert.equal((await here.expand("/ship")).text, "My shipping.");
   const { problems } = await here.words();
   assert.match(
     problems.map(({ file, why }) => `${file}: ${why}`).join("\n"),
-    /SHIP\.md: ship is there already/,
+    /SHIP\.md: ship already exists/,
   );
 });
 
@@ -291,7 +291,7 @@ test("what is no text of a trusted skill is copied into the box as it was truste
   // Between the trust that counts for the run and the call.
   await writeFile(font, Buffer.from([0x89, 0x50, 0xff, 0x01]));
   const said = await call({ name: "pdf" });
-  assert.match(said, /other than they were trusted: "font\.woff2"/);
+  assert.match(said, /changed since they were trusted\): "font\.woff2"/);
   assert.deepEqual([...written], [["logo.png", bytes]]);
   assert.match(await call({ name: "pdf", file: "logo.png" }), /logo\.png is not text/);
   const { names, notices } = await here.open();

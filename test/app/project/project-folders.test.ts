@@ -82,7 +82,7 @@ test("links, pipes, what is too much and what is no text never count; an empty f
     [
       "a large picture",
       (at) => writeFile(at("w/.harness/skills/x"), Buffer.alloc(2 ** 20 + 1, 0xff)),
-      /skills\/x.*at most/,
+      /skills\/x.*larger than the limit/,
     ],
     [
       "many pictures",
@@ -90,12 +90,12 @@ test("links, pipes, what is too much and what is no text never count; an empty f
         for (let each = 0; each < 5; each += 1)
           await writeFile(at(`w/.harness/skills/f${each}`), Buffer.alloc(2 ** 20, 0xff));
       },
-      /no text in it has more than 4\.0 MiB/,
+      /its binary files are larger than 4\.0 MiB/,
     ],
     [
       "a lot",
       (at) => writeFile(at("w/.harness/skills/x"), "x".repeat(2 ** 20)),
-      /more than 1\.0 MiB|at most/,
+      /larger than 1\.0 MiB|larger than the limit/,
     ],
     [
       "many",
@@ -134,7 +134,7 @@ test("what is no text in a skill counts by its hash, is shown by it, and is aske
   await writeFile(picture, PICTURE);
   const shown = async () =>
     (await here.see()).told.items.flatMap(({ does }) => does.map(({ text, loosens }) => ({ text, loosens })));
-  const text = `.harness/skills/tidy/logo.png: binary, 10 bytes, sha256 ${hashOf(PICTURE)}, which is not shown`;
+  const text = `.harness/skills/tidy/logo.png: binary, 10 bytes, sha256 ${hashOf(PICTURE)}; not shown`;
   assert.deepEqual(
     (await shown()).filter((each) => each.text.includes("logo.png")),
     [{ text, loosens: true }],
@@ -146,8 +146,8 @@ test("what is no text in a skill counts by its hash, is shown by it, and is aske
   assert.deepEqual(await here.standings(), ["skills changed", "commands trusted"]);
   const [skills] = (await here.see()).told.items;
   assert.deepEqual(skills?.diff.slice(-2), [
-    `-binary, 10 bytes, sha256 ${hashOf(PICTURE)}, which is not shown`,
-    `+binary, 10 bytes, sha256 ${hashOf(other)}, which is not shown`,
+    `-binary, 10 bytes, sha256 ${hashOf(PICTURE)}; not shown`,
+    `+binary, 10 bytes, sha256 ${hashOf(other)}; not shown`,
   ]);
   await writeFile(picture, PICTURE);
   assert.deepEqual(await here.standings(), ["skills trusted", "commands trusted"], "the twin");
@@ -178,7 +178,7 @@ test("names that look like others are pointed out", async () => {
     text,
     /sh\u0456p\.md is not what its name seems to be: it looks like "[^"]*ship\.md", with U\+0456/,
   );
-  assert.match(text, /\.harness\/\u0441onfig\.json is not \.harness\/config\.json, and counts for nothing/);
-  assert.match(text, /\.Harness is not \.harness, and counts for nothing/);
+  assert.match(text, /\.harness\/\u0441onfig\.json is not \.harness\/config\.json, and is ignored/);
+  assert.match(text, /\.Harness is not \.harness, and is ignored/);
   assert.doesNotMatch(text, /commands\/ship\.md is not/, "the twin");
 });

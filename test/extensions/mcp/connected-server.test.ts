@@ -69,14 +69,14 @@ test("many pages are one list", async () => {
 
 for (const [scenario, why] of [
   ["hangs-at-start", /not ready within/],
-  ["dies-at-start", /exit code 3\); its last word: no licence␛\[31m found/],
-  ["dies-with-a-trace", /exit code 1\); its last word: Error: Cannot find module 'clock'/],
-  ["floods", /nobody asked for/],
-  ["floods-answers", /no MCP/],
-  ["endless-line", /a line of more than 8\.0 MiB/],
-  ["prose", /no MCP/],
+  ["dies-at-start", /exit code 3\); it printed: no licence␛\[31m found/],
+  ["dies-with-a-trace", /exit code 1\); it printed: Error: Cannot find module 'clock'/],
+  ["floods", /without being asked/],
+  ["floods-answers", /not MCP/],
+  ["endless-line", /a line longer than 8\.0 MiB/],
+  ["prose", /not MCP/],
   ["old", /protocol version/],
-  ["no-list", /no list/],
+  ["no-list", /not a list/],
 ] as const)
   test(`a server that ${scenario} has no tools, which is said once, and no call to it waits`, async () => {
     await using files = await opened(scenario, { initMs: scenario === "hangs-at-start" ? 100 : 60_000 });
@@ -86,7 +86,7 @@ for (const [scenario, why] of [
     assert.match(files.notices[0] ?? "", why);
     const result = await files.server.call("echo", { text: "a" }, never());
     assert.equal(result.kind, "failed");
-    assert.match(result.text, /is not there/);
+    assert.match(result.text, /is not available/);
     await files.server.ready();
     assert.equal(files.notices.length, 1);
   });
@@ -186,9 +186,9 @@ test("a server that dies at a call fails it, loses its tools, says so once, and 
   assert.equal(files.program.starts(), 2);
   assert.match(
     files.notices[0] ?? "",
-    /its tools are missing: it ended by itself \(exit code 9\); it is started again/,
+    /its tools are not available: it ended by itself \(exit code 9\); it will be restarted/,
   );
-  assert.match(files.notices[1] ?? "", /is there again/);
+  assert.match(files.notices[1] ?? "", /is available again/);
   assert.equal(files.notices.length, 2);
 });
 
@@ -197,8 +197,8 @@ test("a server that always dies is given up, with a last word", async () => {
   await files.server.call("die", {}, never());
   await until(() => files.notices.length === 2);
   assert.equal(files.program.starts(), 3);
-  assert.match(files.notices[1] ?? "", /given up after 3 starts: harness mcp logs files/);
-  assert.match((await files.server.call("echo", {}, never())).text, /is not there/);
+  assert.match(files.notices[1] ?? "", /no further attempt after 3 starts; see: harness mcp logs files/);
+  assert.match((await files.server.call("echo", {}, never())).text, /is not available/);
 });
 
 test("a server whose box is gone is started in the next one, and nothing is said", async () => {

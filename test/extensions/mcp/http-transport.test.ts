@@ -51,15 +51,15 @@ test("a server that has forgotten its session is told of, greeted anew after a w
   web.forget();
   const lost = await server.call("echo", { text: "two" }, never());
   assert.equal(lost.kind, "failed");
-  assert.match(lost.text, /The MCP server web is not there: it has forgotten its session/);
+  assert.match(lost.text, /The MCP server web is not available: it no longer knows its session/);
   assert.deepEqual(server.tools, []);
   await until(() => server.isUp);
   assert.equal((await server.call("echo", { text: "three" }, never())).text, "three");
   assert.deepEqual(
     notices.map((text) => text.replace(/ in .*/, "")),
     [
-      "the MCP server web is not there, and its tools are missing: it has forgotten its session; it is started again",
-      "the MCP server web is there again",
+      "the MCP server web and its tools are not available: it no longer knows its session; it will be restarted",
+      "the MCP server web is available again",
     ],
   );
   assert.equal(web.heard.filter(({ body }) => body.includes('"initialize"')).length, 2);
@@ -73,6 +73,6 @@ test("a server that forgets again and again is given up; an answer that is an er
   assert.ok(server.isUp, "the twin");
   web.forget();
   await server.call("echo", { text: "two" }, never());
-  assert.match(notices.join(), /forgotten its session; it is given up after 1 start/);
+  assert.match(notices.join(), /no longer knows its session; no further attempt after 1 start/);
   assert.equal(server.isUp, false);
 });

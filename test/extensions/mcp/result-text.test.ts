@@ -12,7 +12,7 @@ for (const [name, given, kind, expected] of [
     "a failure without words has some",
     { isError: true, content: [] },
     "failed",
-    "It failed, and said nothing.",
+    "It failed without a message.",
   ],
   ["a value is JSON", { content: [], structuredContent: { a: 1 } }, "ok", '{\n "a": 1\n}'],
   [
@@ -45,8 +45,8 @@ for (const [name, given, kind, expected] of [
   ["a resource is its text", { contents: [{ uri: "a:b", text: "in" }] }, "ok", "[a:b]\nin"],
   ["a list of another kind is JSON", { prompts: [] }, "ok", '{\n "prompts": []\n}'],
   ["what is hidden is shown", { content: [text("\u001b[31ma\u200bb")] }, "ok", "␛[31ma<U+200B>b"],
-  ["no list is no answer", { content: "x" }, "failed", "The server's answer is not one that MCP knows."],
-  ["nor is text", "x", "failed", "The server's answer is not one that MCP knows."],
+  ["no list is no answer", { content: "x" }, "failed", "The server's answer is not a valid MCP result."],
+  ["nor is text", "x", "failed", "The server's answer is not a valid MCP result."],
 ] as const)
   test(name, () => {
     const result = toolResult(given);

@@ -75,18 +75,18 @@ test("a schema that lies leaves its tool out, with the reason, and no other", ()
   assert.deepEqual(
     found.left.map(({ tool, why }) => [tool, why]),
     [
-      ["no_object", "its arguments are no object"],
-      ["bad_type", "its schema names a type that there is not"],
-      ["elsewhere", "its schema refers to another one"],
-      ["nowhere", "its schema refers to a part that is not there"],
-      ["odd_argument", "an argument of it has a name that models cannot write"],
-      ["hidden_value", "a value of it has hidden characters"],
+      ["no_object", "its arguments are not an object"],
+      ["bad_type", "its schema names an unknown type"],
+      ["elsewhere", "its schema refers to another document"],
+      ["nowhere", "its schema refers to a part that does not exist"],
+      ["odd_argument", "an argument has a name that models cannot write"],
+      ["hidden_value", "its schema has a value with hidden characters"],
       ["deep", "its schema is nested too deep"],
       ["wide", "its schema is too large"],
-      ["without_schema", "what is said of it is not what MCP says of a tool"],
-      ["(without a name)", "what is said of it is not what MCP says of a tool"],
-      ["(without a name)", "what is said of it is not what MCP says of a tool"],
-      ["(without a name)", "what is said of it is not what MCP says of a tool"],
+      ["without_schema", "its definition is not a valid MCP tool"],
+      ["(without a name)", "its definition is not a valid MCP tool"],
+      ["(without a name)", "its definition is not a valid MCP tool"],
+      ["(without a name)", "its definition is not a valid MCP tool"],
     ],
   );
 });

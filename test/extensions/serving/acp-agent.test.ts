@@ -163,7 +163,7 @@ test("an answer that a hook replaced is shown behind what was said", async () =>
   const said = editor.updates.map((each) =>
     each.sessionUpdate === "agent_message_chunk" && each.content.type === "text" ? each.content.text : "",
   );
-  assert.match(said.join(""), /^first words\n\n\[harness\] A hook put this in place .*\n\nother words$/s);
+  assert.match(said.join(""), /^first words\n\n\[harness\] A hook replaced the answer .*\n\nother words$/s);
 });
 
 test("a cancel, and another prompt, right behind a prompt find it at work", async () => {
@@ -175,8 +175,8 @@ test("a cancel, and another prompt, right behind a prompt find it at work", asyn
   const cancelled = editor.agent.notify(methods.agent.session.cancel, { sessionId: "s" });
   const second = editor.say("second");
   const mode = editor.agent.request(methods.agent.session.setMode, { sessionId: "s", modeId: "read-only" });
-  await assert.rejects(second, /at work in this session already/);
-  await assert.rejects(mode, /a prompt is at work/);
+  await assert.rejects(second, /already running in this session/);
+  await assert.rejects(mode, /a prompt is still running/);
   await cancelled;
   assert.deepEqual([fake.prompts, fake.cancelled], [["first"], ["first"]]);
   go();
@@ -191,7 +191,7 @@ test("one session is opened once at a time", async () => {
   const load = (sessionId: string, cwd = "/w") =>
     editor.agent.request(methods.agent.session.load, { sessionId, cwd, mcpServers: [] });
   const first = load("s");
-  await assert.rejects(load("s"), /being opened already/);
+  await assert.rejects(load("s"), /already being opened/);
   const beside = load("other");
   go();
   await Promise.all([first, beside]);

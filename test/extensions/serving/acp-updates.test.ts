@@ -200,7 +200,7 @@ test("an end tells what was moved away, what to look at and what was committed; 
 test("an answer that a hook replaced is told as what it is", () => {
   const told = insteadOf("other words");
   assert.ok(told.sessionUpdate === "agent_message_chunk" && told.content.type === "text");
-  assert.match(told.content.text, /A hook put this in place of the answer:\n\nother words$/);
+  assert.match(told.content.text, /A hook replaced the answer with this:\n\nother words$/);
 });
 
 test("how a turn ended is the protocol's word for it; no model and no box are errors", () => {

@@ -182,7 +182,7 @@ test("a message that is too long is refused, and the next is served", async () =
   for (let n = 0; n < 9; n += 1) place.send("y".repeat(1024 * 1024));
   place.send('"}}\n', call(2, "bash"));
   await place.until(() => answersOf(place, 2).length > 0);
-  assert.match(JSON.stringify(errorOf(place, null)), /more than 8 MiB/);
+  assert.match(JSON.stringify(errorOf(place, null)), /larger than 8 MiB/);
   await place.serving.close();
 });
 
@@ -259,7 +259,7 @@ test("a call that takes long shows signs of life to a client that asks for them"
     steps,
     steps.toSorted((a, b) => a - b),
   );
-  assert.match(JSON.stringify(shown[0]), /"progressToken":"p".*"bash: at work for 0 s"/);
+  assert.match(JSON.stringify(shown[0]), /"progressToken":"p".*"bash: running for 0 s"/);
   const count = place.written().length;
   await new Promise((resolve) => setTimeout(resolve, 20));
   assert.equal(place.written().length, count);

@@ -15,7 +15,7 @@ async function read(chunks: readonly (string | Buffer)[], max?: number): Promise
 }
 
 const message = (value: unknown): MessageLine => ({ kind: "message", value });
-const noJson: MessageLine = { kind: "unreadable", why: "no JSON" };
+const noJson: MessageLine = { kind: "unreadable", why: "not JSON" };
 
 test("messages are read one a line, however they are cut; the last needs no end", async () => {
   assert.deepEqual(await read(['{"a":1}\n{"b"', ":2}\n", "\n  \r\n", "[3]"]), [
@@ -41,9 +41,9 @@ test("what is no JSON is said, and what follows is read", async () => {
 test("of a line that is too long nothing is kept, and what follows is read", async () => {
   const long = `"${"x".repeat(1024 * 1024)}`;
   const [first, second, third] = await read([long, long, long, '"\n', '{"a":1}\n', long], 1024 * 1024);
-  assert.deepEqual(first, { kind: "unreadable", why: "a message of more than 1 MiB" });
+  assert.deepEqual(first, { kind: "unreadable", why: "a message larger than 1 MiB" });
   assert.deepEqual(second, message({ a: 1 }));
-  assert.deepEqual(third, { kind: "unreadable", why: "a message of more than 1 MiB" });
+  assert.deepEqual(third, { kind: "unreadable", why: "a message larger than 1 MiB" });
 });
 
 test("as much as is taken is read whole", async () => {
@@ -54,7 +54,7 @@ test("as much as is taken is read whole", async () => {
 const nested = (levels: number): string => `${'[{"a\\"[[":'.repeat(levels / 2)}1${"}]".repeat(levels / 2)}`;
 
 test("a message that is nested deeper than any is said, and what follows is read", async () => {
-  const deep: MessageLine = { kind: "unreadable", why: "a message of more than 100 levels" };
+  const deep: MessageLine = { kind: "unreadable", why: "a message nested more than 100 levels deep" };
   const most = nested(100);
   assert.deepEqual(
     await read([`${nested(102)}\n${most}\n`, `${nested(400_000)}\n`, `"${"[".repeat(200)}"`]),

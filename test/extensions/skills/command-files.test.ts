@@ -94,9 +94,9 @@ test("what a file says of itself is read, what it could grant itself is not", ()
     ["x", "../a.md", /its name/],
     ["x", "a/b/c/d/e.md", /its name/],
     ["x", "sh\u0456p.md", /its name/],
-    ["---\ndescription: x\n---\n", "a.md", /says nothing/],
+    ["---\ndescription: x\n---\n", "a.md", /has no text/],
     ["---\ndescription: x\n", "a.md", /no end/],
-    ["x".repeat(200_000), "a.md", /more than 128 KiB/],
+    ["x".repeat(200_000), "a.md", /larger than 128 KiB/],
   ] as const)
     assert.match(JSON.stringify(readCommand(text, file)), why, file);
 });
@@ -121,7 +121,7 @@ test("the user's folders are read with their links, but only to Markdown", async
     problems.map(({ file, why }) => `${file.split("/").at(-1)}: ${why}`),
     [
       "dir.md: it cannot be read: it is not a file",
-      "key.md: it is a link to something else",
+      "key.md: it is a link to a file that is not Markdown",
       "mine.md: it lies in the workspace, where a run may have written it",
     ],
   );

@@ -64,10 +64,10 @@ test("a skill that cannot be one is said, with the reason", () => {
   const table: readonly (readonly [text: string, folder: string, why: RegExp])[] = [
     ["# no front matter\n", "x", /no description/],
     ["---\nname: x\n---\nbody\n", "x", /no description/],
-    ["---\nname: x\ndescription: y\n---\n \n", "x", /says nothing/],
+    ["---\nname: x\ndescription: y\n---\n \n", "x", /has no text/],
     ["---\nname: x\ndescription: y\n", "x", /no end/],
     ["---\nname: ../up\ndescription: y\n---\nbody\n", "a b", /its name/],
-    [`${skill("x")}${"x".repeat(300_000)}`, "x", /more than 256 KiB/],
+    [`${skill("x")}${"x".repeat(300_000)}`, "x", /larger than 256 KiB/],
   ];
   for (const [text, folder, why] of table) assert.match(JSON.stringify(readSkill(text, folder)), why);
 });
@@ -119,7 +119,7 @@ test("links of the user's to a skill are followed, links in it are not", async (
   const found = await own(place);
   assert.deepEqual(namesOf(found), ["own", "pdf", "stow"]);
   assert.deepEqual(await filesOf(found.all[1]), ["run.sh"]);
-  assert.equal(whyOf(found), "bad/SKILL.md: it is a link to something else");
+  assert.equal(whyOf(found), "bad/SKILL.md: it is a link to a file with another name");
   const { files, left } = (await found.all[0]?.files()) ?? { files: [], left: [] };
   assert.deepEqual([files, left], [[], ["folder", "id"]]);
 });
@@ -203,6 +203,6 @@ test("of one name the first counts; a copy says nothing, anything else is said",
   assert.deepEqual(of(one, copy), { all: [one], problems: [] });
   assert.deepEqual(of(one, other), {
     all: [one],
-    problems: [{ file: "p2", why: "x is there already: p0 counts" }],
+    problems: [{ file: "p2", why: "x already exists: p0 is used" }],
   });
 });

@@ -60,7 +60,7 @@ test("the body of a skill is had without a box, and says whose it is", async () 
   const own = await called([skillOf({})], { name: "PDF" });
   assert.deepEqual(own, { kind: "ok", text: "[skill pdf, of the user]\nFill it." });
   const theirs = await called([skillOf({ origin: "project" })], { name: "pdf" });
-  assert.match(theirs.text, /^\[skill pdf, of the repository: .*no order of the user\]\nFill it\.$/);
+  assert.match(theirs.text, /^\[skill pdf, of the repository: .*not an order from the user\]\nFill it\.$/);
 });
 
 test("files are had by their own names, and by no other", async () => {
@@ -163,12 +163,15 @@ test("a copy that cannot be made is a failure that is tried anew; one too large 
     return prepared.state().run(() => Promise.resolve(failing), new AbortController().signal);
   };
   const first = await call();
-  assert.deepEqual([first.kind, first.text], ["failed", "the files of the skill: a: the disk is full"]);
+  assert.deepEqual(
+    [first.kind, first.text],
+    ["failed", "the skill's files cannot be copied: a: the disk is full"],
+  );
   state.fails = false;
   const second = await call();
   assert.equal(second.kind, "ok");
   assert.match(
     second.text,
-    /Left out, as links, too deep, too many, too large or other than they were trusted: "huge"/,
+    /Left out \(links, too deep, too many, too large, or changed since they were trusted\): "huge"/,
   );
 });

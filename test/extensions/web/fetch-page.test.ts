@@ -64,18 +64,28 @@ const REDIRECTS: readonly (readonly [string, Readonly<Record<string, Site>>, Reg
   ],
   ["to a host that is not granted", { [START]: to("https://evil.example/") }, /^refused: not granted$/, 2],
   ["to this machine", { [START]: to("https://127.0.0.1/") }, /^refused: not granted$/, 2],
-  ["from https to http", { [START]: to("http://a.example/") }, /^refused: it sends on from https to http/, 1],
+  [
+    "from https to http",
+    { [START]: to("http://a.example/") },
+    /^refused: it redirects from https to http/,
+    1,
+  ],
   [
     "to a file",
     { [START]: to("file:///etc/passwd") },
-    /^refused: it sends on to what is no address of the web/,
+    /^refused: it redirects to something other than a web address/,
     1,
   ],
-  ["to a script", { [START]: to("javascript:alert(1)") }, /^refused: it sends on to what is no address/, 1],
+  [
+    "to a script",
+    { [START]: to("javascript:alert(1)") },
+    /^refused: it redirects to something other than/,
+    1,
+  ],
   ["with a password", { [START]: to("https://me:word@a.example/") }, /^refused: .*name or a password/, 1],
-  ["to nowhere", { [START]: to("https://") }, /^refused: it sends on to what is no address/, 1],
+  ["to nowhere", { [START]: to("https://") }, /^refused: it redirects to something other than/, 1],
   ["too long", { [START]: to(`/${"a".repeat(5000)}`) }, /^refused: .*too long/, 1],
-  ["for ever", { [START]: to("/") }, /^refused: it sends on more than 5 times$/, 6],
+  ["for ever", { [START]: to("/") }, /^refused: it redirects more than 5 times$/, 6],
   [
     "without saying where",
     { [START]: { status: 302, body: "here" } },
@@ -131,7 +141,7 @@ test("what is cut while it is packed is unpacked as far as it goes; what is none
   const broken = { headers: { "content-encoding": "gzip" }, body: "no gzip at all" };
   assert.match((await outcome({ [START]: broken })).said, /^failed: incorrect header check/);
   const odd = { headers: { "content-encoding": "zstd" }, body: "x" };
-  assert.match((await outcome({ [START]: odd })).said, /^failed: it is packed as zstd/);
+  assert.match((await outcome({ [START]: odd })).said, /^failed: it is compressed with zstd/);
 });
 
 async function* breaking(): AsyncGenerator<Uint8Array> {
@@ -159,5 +169,5 @@ test("a body without end is left at the bound, one that breaks off or is too slo
       }),
   };
   const slow = await fetchPage(silent, START, LIVE, { bytes: 10, withinMs: 20 });
-  assert.deepEqual(slow, { kind: "failed", cause: "timeout", reason: "it did not come within 0.02 s" });
+  assert.deepEqual(slow, { kind: "failed", cause: "timeout", reason: "it did not load within 0.02 s" });
 });

@@ -9,9 +9,9 @@ const percent = (text: string): string =>
   [...Buffer.from(text)].map((byte) => `%${byte.toString(16)}`).join("");
 
 const REFUSED: readonly (readonly [string, RegExp])[] = [
-  ["example.org/a", /no whole address/],
-  ["file:///etc/passwd", /no whole address/],
-  ["javascript:alert(1)", /no whole address/],
+  ["example.org/a", /not a full address/],
+  ["file:///etc/passwd", /not a full address/],
+  ["javascript:alert(1)", /not a full address/],
   ["https://me:word@example.org/", /name or a password/],
   [`https://example.org/?k=${TOKEN}`, /looks like a secret/],
   [`https://example.org/${TOKEN}/x`, /looks like a secret/],

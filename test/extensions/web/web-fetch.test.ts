@@ -89,7 +89,7 @@ test("so many characters are shown as are asked for, and what is left out is sai
   await using at = await web({ headers: { "content-type": "text/plain" }, body });
   const shown = async (max?: unknown): Promise<number> => {
     const { text } = await at.call({ url: at.url, ...(max === undefined ? {} : { max }) });
-    assert.match(text, /Note: \d+ of \d+ characters are left out; find shows passages/);
+    assert.match(text, /Note: \d+ of \d+ characters are left out; use find for passages/);
     return text
       .split("\n")
       .filter((line) => line.startsWith("| "))
@@ -129,7 +129,7 @@ test("a place that sends on is judged anew: another port of this machine is not 
   assert.match(result.text, /its port \d+ is not|is not granted/);
   // The twin stays where it is granted.
   await using near = await web({ status: 302, headers: { location: "/b" } }, { headers: HTML, body: "<p>b" });
-  assert.match((await near.call({ url: near.url })).text, /Source: .*\/b \(sent on from http:[^]*\| b$/);
+  assert.match((await near.call({ url: near.url })).text, /Source: .*\/b \(redirected from http:[^]*\| b$/);
 });
 
 test("what is asked for is stated as it is judged", async () => {

@@ -198,11 +198,14 @@ for (const provider of PROVIDERS) {
 
   test(`what ${provider} cannot answer is an end in words, without the key`, async () => {
     const ends: readonly (readonly [OwnAnswer, RegExp])[] = [
-      [answered(401, KEY), /gave no results: it answered 401: its key is not taken/],
+      [answered(401, KEY), /gave no results: it answered 401: it does not accept the key/],
       [answered(429, ""), /429: too many requests/],
       [answered(302, ""), /it answered 302/],
-      [answered(200, "<html>"), /not in the form/],
-      [answered(200, '{"results":[{"title":"no address"}],"web":{"results":[{}]}}'), /not in the form/],
+      [answered(200, "<html>"), /not in the documented form/],
+      [
+        answered(200, '{"results":[{"title":"no address"}],"web":{"results":[{}]}}'),
+        /not in the documented form/,
+      ],
       [answered(200, "x".repeat(3 * 2 ** 20)), /too large/],
       [
         { kind: "refused", rule: "denied-host", reason: "denied by the user's settings" },

@@ -41,7 +41,7 @@ export class McpTest extends HarnessCommand {
 
 function shown({ name, up, why, tools, left, notices }: TestedServer): string {
   const head = up ? `${name} is there, with ${tools.length} tools` : `${name} is not there: ${why}`;
-  const next = !up && why.includes("its last word") ? [`next: harness mcp logs ${name}`] : [];
+  const next = !up && why.includes("; it printed: ") ? [`next: harness mcp logs ${name}`] : [];
   const rows = tools.map((tool) => {
     const verdict = `${tool.decision}${tool.contained ? ", contained" : ""}${tool.held ? ", left out until accepted" : ""}`;
     return `  ${tool.name}  ${verdict}  ${visibleLine(tool.description)}`;
