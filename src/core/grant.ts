@@ -80,6 +80,19 @@ const isSame = (one: readonly string[] | null, other: readonly string[]): boolea
 export const coversHost = ({ host }: Pick<Grant, "host">, name: string): boolean =>
   host.startsWith("*.") ? name.endsWith(host.slice(1)) : name === host;
 
+/** Ports that a grant opens if it names none. */
+export const USUAL_PORTS: readonly number[] = [443, 80];
+
+export const coversPort = ({ ports }: Pick<Grant, "ports">, port: number): boolean =>
+  (ports.length === 0 ? USUAL_PORTS : ports).includes(port);
+
+/** The host of an address, with its port unless that is 443: the form of `Facts.hosts`. */
+export function hostOfUrl({ hostname, port, protocol }: URL): string {
+  const name = hostname.endsWith(".") ? hostname.slice(0, -1) : hostname;
+  const asked = port === "" && protocol === "http:" ? "80" : port;
+  return asked === "" || asked === "443" ? name : `${name}:${asked}`;
+}
+
 /** Splits several grants in one text: `a.org,b.org:443,8443:GET,HEAD` are two. */
 export function splitGrants(text: string): readonly string[] {
   const pieces: string[] = [];

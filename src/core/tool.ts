@@ -42,7 +42,7 @@ export interface Facts {
   readonly folder?: string;
   readonly reads: readonly string[];
   readonly writes: readonly string[];
-  /** Names, with a port unless it is one of the web's. */
+  /** Names, with a port unless it is 443. */
   readonly hosts: readonly string[];
   /** Hosts that the user's settings name for this tool; granted to this tool alone. */
   readonly services?: readonly string[];

@@ -5,7 +5,7 @@ import {
   strictest,
   type Verdict,
 } from "../core/decision.ts";
-import { coversHost, grantText, readGrant } from "../core/grant.ts";
+import { coversHost, coversPort, grantText, readGrant, USUAL_PORTS } from "../core/grant.ts";
 import { fitsWildcard } from "../core/text/wildcard.ts";
 import { areGranted } from "./containment.ts";
 import type { CommandContext } from "./decide.ts";
@@ -117,40 +117,44 @@ function findingsOf(
   return findings;
 }
 
-/**
- * Whether each host is granted at its port. A grant without ports is for the ports of the web; a host without a port is
- * covered by any grant of its name.
- */
+/** Whether each host is granted at its port. */
 const allGranted = (hosts: readonly string[], { granted: names = [], denied = [] }: ToolContext): boolean =>
   hosts.every((host) => {
     const { name, port } = placeOf(host);
-    const open = hostGrants(names).filter(
-      ({ ports }) => port === undefined || (ports.length === 0 ? USUAL_PORTS : ports).includes(port),
+    return areGranted(
+      [name],
+      hostGrants(names).filter((grant) => coversPort(grant, port)),
+      denied,
     );
-    return areGranted([name], open, denied);
   });
 
 const isDenied = (host: string, { denied = [] }: ToolContext): boolean =>
   denied.some((pattern) => coversHost({ host: pattern }, placeOf(host).name));
 
-const USUAL_PORTS: readonly number[] = [443, 80];
+const HTTPS = 443;
 
-function placeOf(host: string): { readonly name: string; readonly port: number | undefined } {
+function placeOf(host: string): { readonly name: string; readonly port: number } {
   const [, name = host, port] = /^(\[[^\]]*\]|[^:]*):(\d+)$/.exec(host) ?? [];
   return {
     name: name.toLowerCase().replace(/^\[(.*)\]$/, "$1"),
-    port: port === undefined ? undefined : Number(port),
+    port: port === undefined ? HTTPS : Number(port),
   };
 }
 
 /** The grants to ask for. None for a denied host, or for a text that is no host: a grant would gain nothing. */
 function grantsToAsk(hosts: readonly string[], context: ToolContext): readonly string[] {
   if (hosts.length === 0 || allGranted(hosts, context)) return [];
-  const read = hosts.map((host) => readGrant(host));
+  const read = hosts.map((host) => grantOf(host));
   const texts = read.flatMap((each) => (each.kind === "grant" ? [grantText(each.grant)] : []));
   if (texts.length < hosts.length) return [];
   const more = [...new Set([...(context.granted ?? []), ...texts])];
   return allGranted(hosts, { ...context, granted: more }) ? texts : [];
+}
+
+/** By the name alone, where that covers the port. */
+function grantOf(host: string): ReturnType<typeof readGrant> {
+  const named = USUAL_PORTS.includes(placeOf(host).port) ? readGrant(host.replace(/:\d+$/, "")) : undefined;
+  return named?.kind === "grant" ? named : readGrant(host);
 }
 
 const findingOf = ({ id, reason, decision }: UserRule): Finding => ({

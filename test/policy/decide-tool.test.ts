@@ -95,6 +95,31 @@ const CASES: readonly (readonly [string, Case, ReturnType<typeof decide>])[] = [
     ["ask", true, ["tool.network"], []],
   ],
   [
+    "a grant of another port does not cover a host without a port",
+    { hosts: ["a.example"], granted: ["a.example:8080"] },
+    ["ask", false, ["tool.network"], ["a.example"]],
+  ],
+  [
+    "a host without a port is reached at 443",
+    { hosts: ["a.example"], granted: ["a.example:443"] },
+    ["ask", true, ["tool.network"], []],
+  ],
+  [
+    "not at 80",
+    { hosts: ["a.example"], granted: ["a.example:80"] },
+    ["ask", false, ["tool.network"], ["a.example"]],
+  ],
+  [
+    "the name alone grants 80, too",
+    { hosts: ["a.example:80"], granted: [] },
+    ["ask", false, ["tool.network"], ["a.example"]],
+  ],
+  [
+    "except that of one's own network, which needs a port",
+    { hosts: ["printer:80"], granted: [] },
+    ["ask", false, ["tool.network"], ["printer:80"]],
+  ],
+  [
     "an address of six, with its port",
     { hosts: ["[::1]:81"], granted: ["[::1]:81"] },
     ["ask", true, ["tool.network"], []],

@@ -3,6 +3,7 @@ import path from "node:path";
 import manifest from "../../../package.json" with { type: "json" };
 import type { McpServerSettings } from "../../config/mcp-settings.ts";
 import type { Extensions } from "../../core/extensions.ts";
+import { hostOfUrl } from "../../core/grant.ts";
 import { firstLines } from "../../core/text/short-lists.ts";
 import { type AnyTool, type Facts, NO_FACTS } from "../../core/tool.ts";
 import { visibleLine } from "../../core/text/visible.ts";
@@ -257,7 +258,7 @@ const namesOf = (tools: readonly OfferedTool[]): string =>
   firstLines(tools, MAX_NAMED, ({ name }) => name).join(", ");
 
 function factsOf(settings: McpServerSettings): Facts {
-  if ("url" in settings) return { ...NO_FACTS, hosts: [new URL(settings.url).host] };
+  if ("url" in settings) return { ...NO_FACTS, hosts: [hostOfUrl(new URL(settings.url))] };
   return { ...NO_FACTS, program: settings.sandbox ? "box" : "host" };
 }
 

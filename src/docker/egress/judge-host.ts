@@ -1,4 +1,4 @@
-import { coversHost } from "../../core/grant.ts";
+import { coversHost, coversPort, USUAL_PORTS } from "../../core/grant.ts";
 import type { Grant, SecretBinding } from "../../core/network.ts";
 import { addressClass, isAmong } from "./address-class.ts";
 import { type Authority, shown } from "./authority.ts";
@@ -29,8 +29,6 @@ export interface Rules {
 
 export const isDenial = (verdict: object): verdict is Denial => "rule" in verdict;
 
-const USUAL_PORTS: readonly number[] = [443, 80];
-
 /** Denials first, then the host, then the port; an empty list grants nothing. */
 export function judgeHost(authority: Authority, rules: Rules): Allowance | Denial {
   const { host, port } = authority;
@@ -38,7 +36,7 @@ export function judgeHost(authority: Authority, rules: Rules): Allowance | Denia
     return { rule: "denied-host", reason: `${host} is denied by the user's settings` };
   const grants = rules.grants.filter((grant) => coversHost(grant, host) && isReadAs(grant, authority));
   if (grants.length === 0) return notGranted(authority);
-  const open = grants.filter(({ ports }) => (ports.length === 0 ? USUAL_PORTS : ports).includes(port));
+  const open = grants.filter((grant) => coversPort(grant, port));
   if (open.length === 0)
     return {
       rule: "port",

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { formatSize } from "../../core/text/bounds.ts";
 import { reasonOf } from "../../core/errors.ts";
+import { hostOfUrl } from "../../core/grant.ts";
 import type { OwnRequests } from "../../core/network.ts";
 import { type AnyTool, anyTool, type Facts, NO_FACTS, type ToolResult } from "../../core/tool.ts";
 import { FETCH_BOUNDS, fetchPage, type Page } from "./fetch-page.ts";
@@ -45,14 +46,8 @@ export const webFetchTool = (parts: FetchParts): AnyTool =>
 /** An invalid address reaches nothing, and is refused when the call is run. */
 function factsOf(text: string): Facts {
   const url = URL.parse(text.trim());
-  return url === null || url.hostname === "" ? NO_FACTS : { ...NO_FACTS, hosts: [hostOf(url)] };
+  return url === null || url.hostname === "" ? NO_FACTS : { ...NO_FACTS, hosts: [hostOfUrl(url)] };
 }
-
-/** Includes the port unless it is a usual port of the web. */
-const hostOf = ({ hostname, port }: URL): string => {
-  const name = hostname.endsWith(".") ? hostname.slice(0, -1) : hostname;
-  return port === "" || port === "80" || port === "443" ? name : `${name}:${port}`;
-};
 
 async function fetchAsText(parts: FetchParts, given: Input, signal: AbortSignal): Promise<ToolResult> {
   const address = judgeAddress(given.url, parts.holdsSecret);

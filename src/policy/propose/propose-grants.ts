@@ -1,4 +1,4 @@
-import { coversHost, grantText, isPreset, readGrant } from "../../core/grant.ts";
+import { coversHost, coversPort, grantText, isPreset, readGrant } from "../../core/grant.ts";
 import type { Grant } from "../../core/network.ts";
 import type { RecordedConnection, Recording } from "./recording.ts";
 import { shapeOf } from "./run-specific.ts";
@@ -69,9 +69,7 @@ function grantsFor(
 }
 
 const covers = (grant: Grant, { host, port }: RecordedConnection): boolean =>
-  coversHost(grant, host) && (grant.ports.length === 0 ? USUAL : grant.ports).includes(port);
-
-const USUAL: readonly number[] = [443, 80];
+  coversHost(grant, host) && coversPort(grant, port);
 
 /**
  * The machine's settings say which registry a preset stands for: the candidates are the presets that were installed

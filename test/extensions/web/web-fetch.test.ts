@@ -141,7 +141,8 @@ test("what is asked for is stated as it is judged", async () => {
   };
   assert.deepEqual(hosts("https://Example.ORG./a"), ["example.org"]);
   assert.deepEqual(hosts(" https://example.org:8443/a"), ["example.org:8443"]);
-  assert.deepEqual(hosts("http://0x7f.1/"), ["127.0.0.1"]);
+  assert.deepEqual(hosts("http://example.org/a"), ["example.org:80"]);
+  assert.deepEqual(hosts("http://0x7f.1/"), ["127.0.0.1:80"]);
   assert.deepEqual(hosts("http://[::1]:81/"), ["[::1]:81"]);
   assert.deepEqual(hosts("https://user@good.example@evil.example/"), ["evil.example"]);
   assert.deepEqual(hosts("no address"), []);
