@@ -60,7 +60,10 @@ const tooLongAnswer = (limit: number): HookRan => ({
   why: `it printed more than ${limit} bytes`,
 });
 
-/** Runs the user's own program. It is not started if its file, or a file among its arguments, is in the workspace. */
+/**
+ * Runs the user's own program. It is not started if its file, or a file among its arguments, is in the workspace. Of a
+ * text for the shell, these are the names that are written out; the shell may put together others.
+ */
 export async function runOnHost(
   command: CommandGiven,
   place: HostPlace,
@@ -71,7 +74,7 @@ export async function runOnHost(
   const [program = "", ...words] = wordsOf(command, "/bin/sh");
   const file = await programOf(program, place, folders);
   if (typeof file !== "string") return file;
-  const inside = await fileWithin(words, place);
+  const inside = await fileWithin(typeof command === "string" ? wordsIn(command) : words, place);
   if (inside !== undefined)
     return { kind: "broken", why: `${inside} lies in the workspace, where the model may have written it` };
   const env = Object.fromEntries(PASSED_VARIABLES.map((name) => [name, place.env[name]]));
@@ -143,7 +146,10 @@ function endOf(
 const USUAL_PATH = "/usr/local/bin:/usr/bin:/bin";
 
 const resolvedIn = (place: HostPlace, name: string): string =>
-  path.resolve(place.cwd, name.startsWith("~/") ? path.join(place.home, name.slice(2)) : name);
+  path.resolve(
+    place.cwd,
+    name.replace(/^(?:~|\$HOME|\$\{HOME\})(?=\/)/, () => place.home),
+  );
 
 async function programOf(
   name: string,
@@ -170,10 +176,17 @@ async function programOf(
   return { kind: "broken", why: `there is no program ${name}` };
 }
 
-/** The first argument that is a file in the workspace: an interpreter would run it. */
+/** What is quoted, and every word, also of what is quoted: a text may be given to another shell. */
+const wordsIn = (text: string): readonly string[] => [
+  ...[...text.matchAll(/"([^"]*)"|'([^']*)'/g)].map(([, double, single]) => double ?? single ?? ""),
+  ...text.split(/[\s"'`;|&<>()]+/).filter((word) => word !== ""),
+];
+
+/** The first argument, or value of `--option=`, that is a file in the workspace: an interpreter would run it. */
 async function fileWithin(words: readonly string[], place: HostPlace): Promise<string | undefined> {
-  for (const word of words) {
-    if (word.startsWith("-") || word.includes("\n")) continue;
+  for (const given of words) {
+    const word = given.replace(/^[\w-]+=/, "");
+    if (word === "" || word.startsWith("-") || word.includes("\n")) continue;
     const real = await realpath(resolvedIn(place, word)).catch(() => undefined);
     if (real === undefined || !isWithin(place.apart, real)) continue;
     if ((await stat(real).catch(() => undefined))?.isFile() === true) return word;

@@ -21,6 +21,7 @@ const files = {
   "config/answer.sh": '#!/bin/sh\necho \'{"text": "mine"}\'\n',
   "home/bin/tool": "#!/bin/sh\necho home\n",
   "work/evil.sh": "#!/bin/sh\ntouch ran\n",
+  "work/an evil.sh": "#!/bin/sh\ntouch ran\n",
   "work/bin/guard": "#!/bin/sh\ntouch ran\n",
 };
 
@@ -64,7 +65,16 @@ test("nothing of the workspace is started, by whatever name, beside twins elsewh
     [["./linked.sh"], /broken: .* lies in the workspace/],
     [["sh", place.at("work/evil.sh")], /broken: .* lies in the workspace/],
     [["sh", path.relative(place.at("config"), place.at("work/evil.sh"))], /broken: .* lies in the workspace/],
+    [["sh", `--x=${place.at("work/evil.sh")}`], /broken: .* lies in the workspace/],
     [["guard"], /broken: there is no program guard/],
+    [place.at("work/evil.sh"), /broken: .* lies in the workspace/],
+    [`cat;./linked.sh`, /broken: .\/linked.sh lies in the workspace/],
+    [`sh "${place.at("work/an evil.sh")}"`, /broken: .* lies in the workspace/],
+    [`sh -c 'exec ${place.at("work/evil.sh")}'`, /broken: .* lies in the workspace/],
+    [`X=${place.at("work/evil.sh")}; "$X"`, /broken: .* lies in the workspace/],
+    ["sh $HOME/../work/evil.sh", /broken: .* lies in the workspace/],
+    [". ../work/evil.sh", /broken: .* lies in the workspace/],
+    [`ls ${place.at("work")} >/dev/null && echo kept`, /^0 kept$/],
     ["guard", /^127/],
     [
       `case :$PATH: in *:${place.at("work/bin")}:*) exit 9 ;; *:${place.at("home/bin")}:*) echo kept ;; esac`,
