@@ -189,6 +189,20 @@ test(
   },
 );
 
+test(
+  "a call that would be asked about runs if it is contained, and never with --on-ask refuse",
+  { skip },
+  async () => {
+    const asked = { command: 'eval "$(echo touch ran)"' };
+    assert.equal((await server().call("bash", asked)).isError, false);
+    await using strict = await serving(["--on-ask", "refuse"]);
+    const refused = await strict.call("bash", asked);
+    assert.deepEqual([refused.isError, refused.about["kind"]], [true, "denied"], refused.text);
+    assert.ok(existsSync(server().place.at("work/ran")) && !existsSync(strict.place.at("work/ran")));
+    assert.equal((await strict.call("read_file", { path: "a.txt" })).isError, false);
+  },
+);
+
 test("a secret in what a command prints is masked", { skip }, async () => {
   const key = `ghp_${"a1B2".repeat(9)}`;
   const { text } = await server().call("bash", { command: `printf '%s%s' ghp_ ${key.slice(4)}` });

@@ -6,7 +6,7 @@ import { stderr } from "../../../render/tty/output.ts";
 export class McpServe extends HarnessCommand {
   static override summary = "Offer the box to other agents, as an MCP server on stdin and stdout.";
   static override description =
-    "An agent that starts this command gets commands, files and search in a box over the current folder, under your policy: every call is judged, run and recorded as in `run`. Nobody is asked: a call that needs approval runs if it is contained, and is refused otherwise. stdout carries only the protocol. The box starts with the first call and is removed when the client leaves. `harness sessions show`, `harness diff` and `harness undo` know what was done.";
+    "An agent that starts this command gets commands, files and search in a box over the current folder, under your policy: every call is judged, run and recorded as in `run`. Nobody is asked: a call that needs approval runs if it is contained, and is refused otherwise; with --on-ask refuse it is refused in any case. stdout carries only the protocol. The box starts with the first call and is removed when the client leaves. `harness sessions show`, `harness diff` and `harness undo` know what was done.";
   static override flags = {
     ...boxFlags,
     canaries: settingFlags.canaries,
