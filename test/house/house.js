@@ -396,4 +396,19 @@ const folders = {
   },
 };
 
-export default { meta: { name: "house" }, rules: { folders, fragments, layers, screen, tidy } };
+/** The bundle is written in ASCII, with escapes for the other letters: raw text would have the escapes instead. */
+const raw = {
+  create(context) {
+    if (inHouse(path.relative(context.cwd, context.filename)) === undefined) return {};
+    const message = "a raw template holds ASCII only: put other letters into it from a plain string";
+    return {
+      TaggedTemplateExpression(node) {
+        if (nameOf(node.tag.property) !== "raw") return;
+        for (const part of node.quasi.quasis)
+          if (/[\u0080-\uFFFF]/.test(part.value.raw)) context.report({ node: part, message });
+      },
+    };
+  },
+};
+
+export default { meta: { name: "house" }, rules: { folders, fragments, layers, raw, screen, tidy } };

@@ -29,6 +29,7 @@ const SCREEN =
   "house(screen): only src/render/tty/output.ts writes to stdout, stderr or a terminal; use its stdout and stderr";
 const FOLDERS =
   "house(folders): only src/platform/folders.ts makes folders with those above them: mkdir with `recursive` may never end";
+const RAW = "house(raw): a raw template holds ASCII only: put other letters into it from a plain string";
 const work = "const work = (): Promise<number> => Promise.resolve(1);\n";
 
 /** Each rule with a file that breaks it and one, just inside, that does not. */
@@ -317,6 +318,24 @@ const CASES: readonly Planted[] = [
     name: "the one that makes rows of folders",
     file: "src/platform/folders.ts",
     text: 'import { mkdirSync } from "node:fs";\nexport const row = (at: string): unknown => mkdirSync(at, { recursive: true });\n',
+    red: [],
+  },
+  {
+    name: "a letter beyond ASCII in a raw template",
+    file: "src/core/naive.ts",
+    text: "export const said = (name: string): string => String.raw`${name}\\n…`;\n",
+    red: [RAW],
+  },
+  {
+    name: "one in a template whose tag reads it as it is meant",
+    file: "src/core/tagged.ts",
+    text: "export const said = (tag: (text: readonly string[]) => string): string => tag`…`;\n",
+    red: [],
+  },
+  {
+    name: "one that comes from a plain string",
+    file: "src/core/plain.ts",
+    text: 'const REST = "…";\nexport const said = (name: string): string => String.raw`${name}\\n${REST}`;\n',
     red: [],
   },
   {

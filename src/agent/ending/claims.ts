@@ -43,6 +43,12 @@ const SPANISH =
 const PORTUGUESE = "corrigi|consertei|modifiquei|alterei|adicionei|removi|substituí|atualizei|implementei";
 const ITALIAN = "corretto|modificato|cambiato|aggiunto|rimosso|sostituito|aggiornato|implementato|risolto";
 const RUSSIAN = "исправил|изменил|добавил|удалил|заменил|обновил|переименовал";
+const RUSSIAN_I = "я";
+const RUSSIAN_SHE = "а";
+const DASHES = "–—";
+const GERMAN_GREEN = "grün";
+const TESTS_PASS =
+  "все тесты (?:проходят|пройдены)|所有测试(?:都|均)?(?:已)?通过|テストは(?:すべて|全て)?(?:成功|通り|パス)";
 
 /** The model says that it did something itself. */
 const MINE: readonly Form[] = [
@@ -50,14 +56,14 @@ const MINE: readonly Form[] = [
   formOf(DONE_TO, `${I_HAVE}(?:${DONE_TO}) ${OBJECTS}${NO_OBJECT}`),
   formOf(
     CHANGED,
-    String.raw`^(?:(?:done|ok|okay|great|sure|all set|all done)[\s.,!:;–—-]+)?(?:${ADVERBS} )*(?:${CHANGED})${NO_OBJECT}(?=$|[.!,]| (?:the|it|this|that|an?|all|both|x|them|your|two|one|line)\b)`,
+    String.raw`^(?:(?:done|ok|okay|great|sure|all set|all done)[\s.,!:;${DASHES}-]+)?(?:${ADVERBS} )*(?:${CHANGED})${NO_OBJECT}(?=$|[.!,]| (?:the|it|this|that|an?|all|both|x|them|your|two|one|line)\b)`,
   ),
   formOf("ich habe", String.raw`\bich habe\b[^.!?]*\b(?:${GERMAN}|umbenannt|implementiert|aktualisiert)\b`),
   formOf(FRENCH, String.raw`\bj'ai (?:\p{L}+ )?(?:${FRENCH})`),
   formOf(SPANISH, String.raw`(?:^|[^\p{L}])(?:he|hemos) (?:${SPANISH})`),
   formOf(PORTUGUESE, String.raw`(?:^|[^\p{L}])(?:${PORTUGUESE})(?:[^\p{L}]|$)`),
   formOf(ITALIAN, String.raw`(?:^|[^\p{L}])ho (?:${ITALIAN})`),
-  formOf(RUSSIAN, String.raw`(?:^|[^\p{L}])я (?:${RUSSIAN})а?(?:[^\p{L}]|$)`),
+  formOf(RUSSIAN, String.raw`(?:^|[^\p{L}])${RUSSIAN_I} (?:${RUSSIAN})${RUSSIAN_SHE}?(?:[^\p{L}]|$)`),
   formOf(
     "我已|しました|습니다",
     "我已经?(?:成功)?(?:修复|修正|修改|更新|添加|更正|替换|删除|更改|解决|实现)|(?:修正|変更|追加|削除|更新|修復)しました|수정했습니다|변경했습니다|추가했습니다",
@@ -95,7 +101,7 @@ const PASSES: readonly Form[] = [
   ),
   formOf(
     "test|pruebas|тест|测试|テスト",
-    String.raw`\balle tests? (?:laufen|bestehen|sind grün)|\btous les tests passent\b|\btodas? las pruebas pasan\b|\btodos los tests pasan\b|все тесты (?:проходят|пройдены)|所有测试(?:都|均)?(?:已)?通过|テストは(?:すべて|全て)?(?:成功|通り|パス)`,
+    String.raw`\balle tests? (?:laufen|bestehen|sind ${GERMAN_GREEN})|\btous les tests passent\b|\btodas? las pruebas pasan\b|\btodos los tests pasan\b|${TESTS_PASS}`,
   ),
 ];
 /** Says which tests do not pass, or that the result is not known. */
