@@ -87,9 +87,9 @@ class EmbedRun {
     }
     const [path] = this.#refused.values();
     if (path === undefined) return this.#outcome("whole", "");
-    const texts = this.#refused.size === 1 ? "a text" : `${this.#refused.size} texts`;
-    const first = this.#refused.size === 1 ? `of ${path}` : `the first of them of ${path}`;
-    return this.#outcome("partial", `${this.#model.name} gives no vector for ${texts}, ${first}`);
+    const texts =
+      this.#refused.size === 1 ? `a text in ${path}` : `${this.#refused.size} texts, the first in ${path}`;
+    return this.#outcome("partial", `${this.#model.name} returned no vector for ${texts}`);
   }
 
   async #windows(): Promise<void> {
@@ -101,7 +101,7 @@ class EmbedRun {
       if (chunks.every(({ id }) => last.has(id)))
         throw new HarnessError(
           EXIT.failed,
-          "the index does not keep the vectors that it is given",
+          "the index did not keep the vectors that were written to it",
           "harness index",
         );
       await this.#window(chunks);

@@ -59,11 +59,12 @@ export function checkedVectors(
   texts: number,
   dimension: number,
 ): readonly Float32Array[] {
-  if (vectors.length !== texts) throw wrong(`${vectors.length} vectors came for ${texts} texts`);
+  if (vectors.length !== texts)
+    throw wrong(`the model returned ${vectors.length} vectors for ${texts} texts`);
   for (const vector of vectors) {
     if (vector.length !== dimension)
-      throw wrong(`a vector has ${vector.length} numbers, those of this model have ${dimension}`);
-    if (!vector.every(Number.isFinite)) throw wrong("a vector holds something that is no number");
+      throw wrong(`a vector has ${vector.length} dimensions, but this model's vectors have ${dimension}`);
+    if (!vector.every(Number.isFinite)) throw wrong("a vector contains a value that is not a finite number");
     if (vector.every((number) => number === 0)) throw wrong("a vector is all zeros");
   }
   return vectors;

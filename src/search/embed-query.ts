@@ -28,7 +28,9 @@ export async function queryVector(
   try {
     const vectors = await inTime(() => model.embedder.embed([queryText(model, text)], either), either);
     const [vector] = checkedVectors(vectors, 1, dimension);
-    return vector === undefined ? { kind: "none", reason: "no vector came" } : { kind: "vector", vector };
+    return vector === undefined
+      ? { kind: "none", reason: "the model returned no vector" }
+      : { kind: "vector", vector };
   } catch (thrown) {
     signal.throwIfAborted();
     const reason = late.aborted ? `${model.name} gave no vector within ${timeoutMs / 1000} s` : whyOf(thrown);

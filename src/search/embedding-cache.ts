@@ -189,7 +189,7 @@ class CacheDatabase implements Disposable {
         if (trouble === "busy" || trouble === "damaged") throw thrown;
         // What cannot be written can still be read.
         this.#writes = false;
-        this.#warn(`vectors are not kept for later: ${this.#folder} cannot be written (${reasonOf(thrown)})`);
+        this.#warn(`new vectors are not cached: ${this.#folder} cannot be written (${reasonOf(thrown)})`);
       }
     }, undefined);
   }
@@ -202,16 +202,16 @@ class CacheDatabase implements Disposable {
   #giveUp(thrown: unknown): void {
     this[Symbol.dispose]();
     if (diskTroubleOf(thrown) !== "damaged") {
-      this.#warn(`vectors are not kept for later: ${this.#folder} cannot be used (${reasonOf(thrown)})`);
+      this.#warn(`vectors are not cached: ${this.#folder} cannot be used (${reasonOf(thrown)})`);
       return;
     }
     try {
       const place = setAside(cacheFileIn(this.#folder));
       this.#connection = openCacheFile(this.#folder);
-      this.#warn(`the cache of vectors was damaged; it is now ${place}, and a new one is begun`);
+      this.#warn(`the vector cache was damaged: it was moved to ${place}, and a new one was started`);
     } catch (again) {
       this.#warn(
-        `the cache of vectors in ${this.#folder} is damaged (${reasonOf(again)}); going on without it`,
+        `the vector cache in ${this.#folder} is damaged (${reasonOf(again)}); continuing without it`,
       );
     }
   }

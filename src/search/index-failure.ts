@@ -37,11 +37,14 @@ export function indexFailure(thrown: unknown, folder: string): unknown {
   if (thrown instanceof Error && thrown.name === "AbortError") return thrown;
   const [why, remedy] = {
     full: ["no space is left on the disk", `df -h ${folder}`],
-    "read-only": ["it may not be written", `ls -ld ${folder}`],
-    damaged: ["it is damaged", `rm -r ${folder}; the next search makes it again`],
-    another: ["it is none that can be read as it is", "harness index"],
+    "read-only": ["it is not writable", `ls -ld ${folder}`],
+    damaged: ["it is damaged", `rm -r ${folder}; the next search rebuilds it`],
+    another: ["this version of harness cannot read it as it is", "harness index"],
     busy: [`another harness has kept it locked for ${PATIENCE_MS / 1000} s`, "try again when it is done"],
-    taken: ["something that is no file has the name of one", `ls -ld ${folder}/*; move it away`],
+    taken: [
+      "something that is not a file has the name of one of its files",
+      `ls -ld ${folder}/*; move it away`,
+    ],
     unreachable: ["it cannot be reached", `ls -ld ${folder}; df -h ${folder}`],
     other: ["it failed", "HARNESS_DEBUG=1 shows where"],
   }[troubleOf(thrown)] as [string, string];

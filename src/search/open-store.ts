@@ -45,9 +45,9 @@ export async function openStoreFor(choice: StoreChoice): Promise<SearchStore> {
     const why = quick.aborted ? `Qdrant at ${choice.server.url} did not answer in time` : reasonOf(thrown);
     if (earlier === "qdrant")
       choice.warn(
-        `the index is in a Qdrant that cannot be used: ${why}; it is made again in the embedded store`,
+        `the Qdrant that holds the index cannot be used: ${why}; rebuilding the index in the embedded store`,
       );
-    else if (!isUnreachable(thrown)) choice.warn(`${why}; the embedded store serves instead`);
+    else if (!isUnreachable(thrown)) choice.warn(`${why}; using the embedded store instead`);
     return openEmbedded(choice);
   }
 }

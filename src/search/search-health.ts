@@ -35,9 +35,13 @@ async function clusterHealth(store: StoreWanted["store"], server: QdrantServer):
   if (first === undefined)
     return healthy("store", `${urls.length} nodes: ${found.map(({ detail }) => detail).join(", ")}`);
   if (one !== undefined)
-    return ailing("store", `${one.detail}; ${ill.length} of ${urls.length} nodes ail: ${why}`, first.remedy);
-  if (store === "auto") return healthy("store", `embedded index (no node of Qdrant serves: ${why})`);
-  return ailing("store", `no node of Qdrant serves: ${why}`, first.remedy);
+    return ailing(
+      "store",
+      `${one.detail}; ${ill.length} of ${urls.length} nodes have problems: ${why}`,
+      first.remedy,
+    );
+  if (store === "auto") return healthy("store", `embedded index (no Qdrant node can be used: ${why})`);
+  return ailing("store", `no Qdrant node can be used: ${why}`, first.remedy);
 }
 
 async function oneHealth({ store, url, apiKey }: StoreWanted): Promise<Health> {
@@ -55,7 +59,7 @@ async function oneHealth({ store, url, apiKey }: StoreWanted): Promise<Health> {
       : ailing("store", `${found}: ${bare}`, "harness config set search.url https://HOST:PORT");
   } catch (thrown) {
     const why = signal.aborted
-      ? `Qdrant at ${url} took longer than ${QUICK_MS / 1000} s to say its version`
+      ? `Qdrant at ${url} took longer than ${QUICK_MS / 1000} s to report its version`
       : reasonOf(thrown);
     if (store === "auto")
       return healthy("store", `embedded index (${unreachableMessage(thrown, url) ?? why})`);

@@ -107,7 +107,7 @@ function refuseIfChanged(store: CheckpointStore, ops: readonly Op[]): void {
   if (moved === undefined) return;
   throw new HarnessError(
     EXIT.failed,
-    `the workspace is being changed by somebody else: ${moved.path}`,
+    `something else is changing the workspace: ${moved.path}`,
     "harness apply",
   );
 }

@@ -108,7 +108,7 @@ export class AuditFile implements Audit {
       const why = full ? "no space is left on the disk" : "it cannot be used";
       throw new HarnessError(
         EXIT.failed,
-        `audit in ${this.#file}: ${why} (${reasonOf(thrown)}); nothing is done that is not recorded`,
+        `audit in ${this.#file}: ${why} (${reasonOf(thrown)}); nothing runs without being recorded`,
         full ? `df -h ${path.dirname(this.#file)}` : `ls -ld ${path.dirname(this.#file)}`,
         thrown,
       );

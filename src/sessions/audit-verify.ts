@@ -74,7 +74,7 @@ class Walk {
     const line = this.#read(bytes);
     if (isTorn && line.kind !== "recovered") throw this.#foreignLine(this.#number - 1);
     if (line.prev !== (this.#checked.at(-1)?.hash ?? NONE))
-      throw new Broken(this.#number, "the line before it is not the one that was there when it was written");
+      throw new Broken(this.#number, "the line before it is not the one that it was written after");
     const expected = this.#checkLine(line);
     this.#checked.push({ number: this.#number, hash, ts: line.ts, expected });
   }
@@ -83,37 +83,41 @@ class Walk {
   end(head: Head): void {
     const unknown = this.#linesBehind(head.lines, head.hash);
     if (unknown > 0)
-      this.notes.push(`its last lines (${unknown}) came with a kill: the database does not know them`);
-    if (this.#torn.length > 0) this.notes.push("its last line is torn: the run was killed");
+      this.notes.push(
+        `its last lines (${unknown}) are unknown to the database: the run was killed while it wrote them`,
+      );
+    if (this.#torn.length > 0) this.notes.push("its last line is incomplete: the run was killed");
     else if (this.#open !== undefined)
-      this.notes.push(`the run that line ${this.#open} began has no end: it was killed, or it goes on now`);
+      this.notes.push(
+        `the run that starts at line ${this.#open} has no end: it was killed, or is still running`,
+      );
   }
 
   #read(bytes: Buffer): Line {
     const { data } = lineForm.safeParse(parsedJson(bytes.toString("utf8")));
     if (data === undefined) throw this.#foreignLine(this.#number);
     if (data.session !== this.#session)
-      throw new Broken(this.#number, `it is of another session: ${data.session}`);
+      throw new Broken(this.#number, `it belongs to another session: ${data.session}`);
     return data;
   }
 
   #checkLine(line: Line): Expected | undefined {
     if ((line.kind === "header") !== (this.#number === 1))
-      throw new Broken(this.#number, "a file begins with its header, and has one");
+      throw new Broken(this.#number, "the header has to be the first line, and the only header");
     if (line.kind === "closed") this.#close(line);
     if (line.kind === "run.started") this.#begin();
     return line.kind === "recovered" ? this.#recover(line) : undefined;
   }
 
   #begin(): void {
-    if (this.#open !== undefined) this.notes.push(`the run that line ${this.#open} began was killed`);
+    if (this.#open !== undefined) this.notes.push(`the run that starts at line ${this.#open} was killed`);
     this.#open = this.#number;
   }
 
   #close(line: Line): void {
     const { data } = closedForm.safeParse(line);
     if (data?.lines !== this.#number - 1 || data.head !== this.#checked.at(-1)?.hash)
-      throw new Broken(this.#number, "it closes a run of other lines than stand before it");
+      throw new Broken(this.#number, "it closes a run whose lines are not the ones before it");
     this.#open = undefined;
   }
 
@@ -123,7 +127,7 @@ class Walk {
     if (data === undefined) throw this.#foreignLine(this.#number);
     if (data.torn !== hashOfTorn(this.#torn)) throw this.#foreignLine(this.#number - 1);
     this.#torn = [];
-    this.notes.push(`line ${this.#number} goes on after a kill`);
+    this.notes.push(`line ${this.#number} continues after a kill`);
     this.#linesBehind(data.expected.lines, data.expected.hash);
     return data.expected;
   }
@@ -139,18 +143,21 @@ class Walk {
     const missing = lines - last === 1 ? "1 line is" : `${lines - last} lines are`;
     if (lines > last) throw new Broken(last + 1, `${missing} missing from here on`);
     if (lines > 0 && this.#checked[at]?.hash !== hash)
-      throw new Broken(lines, "it is not the line that the database knows");
+      throw new Broken(lines, "it is not the line that the database recorded");
     const unknown = this.#checked.slice(at + 1);
     const isAdded = unknown.some(
       ({ ts, expected }, nth) =>
         nth > 0 && ts !== unknown[nth - 1]?.ts && (expected?.lines !== lines || expected.hash !== hash),
     );
     if (isAdded)
-      throw new Broken(lines + 1, "the database does not know the lines from here on: added, or a power cut");
+      throw new Broken(
+        lines + 1,
+        "the lines from here on are unknown to the database: they were added, or power was lost",
+      );
     return unknown.length;
   }
 
   #foreignLine(line: number): Broken {
-    return new Broken(line, "it is not as it was written");
+    return new Broken(line, "it was changed after it was written");
   }
 }

@@ -29,12 +29,12 @@ export class DatabaseLock extends FileLock {
     if (trouble === "damaged")
       return new HarnessError(
         EXIT.failed,
-        `${this.#file} is not empty as it should be`,
+        `${this.#file} should be empty, but is not`,
         `mv ${this.#file} ${this.#file}.old`,
       );
     if (trouble !== "busy" || level !== "exclusive") return thrown;
     const why = "the session database is damaged, and cannot be set aside while another harness has it open";
-    return new HarnessError(EXIT.failed, why, "end the other runs, then type the same again", thrown);
+    return new HarnessError(EXIT.failed, why, "end the other runs, then run the same command again", thrown);
   }
 }
 
@@ -45,13 +45,13 @@ export function storeFailure(thrown: unknown, file: string): HarnessError {
   const trouble = diskTroubleOf(thrown);
   const [why, remedy] = {
     full: ["no space is left on the disk", `df -h ${folder}`],
-    "read-only": ["it may not be written", `ls -ld ${folder}`],
+    "read-only": ["it is not writable", `ls -ld ${folder}`],
     damaged: [
       "it is damaged",
-      "type the same again: the file is set aside, never deleted, and a new one begun",
+      "run the same command again: the file is set aside, not deleted, and a new one is created",
     ],
     busy: [`another harness has kept it locked for ${PATIENCE_MS / 1000} s`, "try again when it is done"],
-    taken: ["something that is no file has its name", `ls -ld ${file}; move it away`],
+    taken: ["something that is not a file has its name", `ls -ld ${file}; move it away`],
     unreachable: ["it cannot be reached", `ls -ld ${folder}; df -h ${folder}`],
     other: ["it failed", "HARNESS_DEBUG=1 shows where"],
   }[trouble === "unreachable" && !mayWrite(folder) ? "read-only" : trouble] as [string, string];

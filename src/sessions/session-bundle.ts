@@ -99,7 +99,7 @@ export function bundleOf(about: BundleAbout, parts: Parts): Buffer {
   if (archive.length > MAX_BUNDLE_BYTES)
     throw new HarnessError(
       EXIT.failed,
-      `the session ${id} does not fit a bundle: it would be larger than ${MAX_BUNDLE_BYTES / 2 ** 20} MiB`,
+      `the session ${id} does not fit in a bundle: it would be larger than ${MAX_BUNDLE_BYTES / 2 ** 20} MiB`,
       `harness sessions export ${id} > session.jsonl`,
     );
   return archive;
@@ -152,7 +152,7 @@ function manifestIn(manifestBytes: Buffer, seal: Buffer | undefined, file: strin
     );
   if (seal?.toString("latin1") !== `${sha256(manifestBytes)}\n`) throw changedError(file, MANIFEST);
   const { data } = manifestForm.safeParse(value);
-  return data ?? refuseBundle(file, `its ${MANIFEST} does not say what one says`);
+  return data ?? refuseBundle(file, `its ${MANIFEST} does not have the expected form`);
 }
 
 function partOf(
@@ -170,14 +170,14 @@ function partOf(
 const changedError = (file: string, part: string): HarnessError =>
   new HarnessError(
     EXIT.failed,
-    `${file}: its part ${part} is not as it was written`,
-    "get the file again, and compare its sha256 with the one that the export told",
+    `${file}: its part ${part} was changed after it was written`,
+    "get the file again, and compare its sha256 with the one that the export printed",
   );
 
 function refuseBundle(file: string, why: string): never {
   throw new HarnessError(
     EXIT.usage,
-    `${file} is no bundle of a session: ${why}`,
+    `${file} is not a session bundle: ${why}`,
     "harness sessions export ID --bundle FILE",
   );
 }
@@ -232,7 +232,7 @@ class Reader {
     const rest = this.#bytes.subarray(this.#at);
     if (rest.length !== 2 * BLOCK || rest.some((byte) => byte !== 0)) {
       const next = nameIn(rest);
-      refuseBundle(this.#file, next === "" ? "it does not end as one does" : this.#about(next, found));
+      refuseBundle(this.#file, next === "" ? "its end is not that of a bundle" : this.#about(next, found));
     }
     return found;
   }
@@ -243,20 +243,20 @@ class Reader {
     if (name !== wanted) refuseBundle(this.#file, this.#about(name, found));
     const size = Number.parseInt(header.toString("latin1", 124, 135), 8);
     if (!(size >= 0) || !header.equals(headerOf(wanted, size)))
-      refuseBundle(this.#file, `${wanted} is no plain file in it, or its header was changed`);
+      refuseBundle(this.#file, `${wanted} is not a plain file in it, or its header was changed`);
     const content = this.#take(size, wanted);
     if (this.#take(padding(size).length, wanted).some((byte) => byte !== 0))
-      refuseBundle(this.#file, `there is something behind ${wanted} that is no part`);
+      refuseBundle(this.#file, `${wanted} is followed by data that does not belong there`);
     return content;
   }
 
   #about(name: string, found: ReadonlyMap<string, Buffer>): string {
     const shown = JSON.stringify(name.slice(0, 80));
     if (name === "") return "a part is missing";
-    if (found.has(name)) return `it holds ${shown} twice`;
+    if (found.has(name)) return `it contains ${shown} twice`;
     return ORDER.includes(name)
-      ? `${shown} is not in its place`
-      : `it holds ${shown}, which is no part of one`;
+      ? `${shown} is out of order`
+      : `it contains ${shown}, which does not belong in a bundle`;
   }
 
   #take(length: number, of: string): Buffer {

@@ -58,7 +58,7 @@ class Store implements SessionStore {
   create({ workspace, mode, provider, model, title }: SessionAbout, reserved?: string): Session {
     const about = { workspace, mode, provider, model, title };
     for (let tried = 0; ; tried += 1) {
-      if (tried > 0 && reserved !== undefined) throw new Error(`session ${reserved} is there already`);
+      if (tried > 0 && reserved !== undefined) throw new Error(`session ${reserved} already exists`);
       const id = reserved ?? newId(this.#clock.now());
       const started = this.#clock.stamp(id);
       const row = { id, ...about, started, changed: started, messages: 0 };
@@ -160,7 +160,10 @@ function inDigits(number: number, length: number): string {
 export function onlyId(given: string, found: readonly string[]): string {
   const exact = found.find((id) => id === given) ?? (found.length === 1 ? found[0] : undefined);
   if (exact !== undefined && given !== "") return exact;
-  const why = found.length === 0 || given === "" ? "no session has this id" : "several sessions begin so";
+  const why =
+    found.length === 0 || given === ""
+      ? "no session has this id"
+      : "several sessions have ids that begin with this";
   throw new UnknownSession(EXIT.usage, `${JSON.stringify(given)}: ${why}`, "harness sessions list --all");
 }
 

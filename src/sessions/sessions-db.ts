@@ -79,7 +79,7 @@ function madeReady({ sqlite, standing, reason }: Inspection, opening: Opening): 
   sqlite.close();
   rmSync(suspicionOf(file), { force: true });
   warn(
-    `the session database was damaged (${reason}); it is kept as ${aside}, and a new one was begun. What can be read of it: sqlite3 ${aside} .recover`,
+    `the session database was damaged (${reason}); it was set aside as ${aside}, and a new one was created. To recover what is readable: sqlite3 ${aside} .recover`,
   );
   return migrated(inspect(opening).sqlite, opening);
 }
@@ -108,7 +108,7 @@ function inspect({ file, steps = STEPS, patienceMs = PATIENCE_MS }: Opening): In
     // Removed data is also overwritten.
     sqlite.exec("PRAGMA secure_delete = ON");
     const standing = standingOf(sqlite, steps, file);
-    if (standing === "foreign") return { sqlite, standing, reason: "it holds tables of something else" };
+    if (standing === "foreign") return { sqlite, standing, reason: "it contains tables of another program" };
     const fault = faultOf(sqlite, file);
     return fault === undefined
       ? { sqlite, standing, reason: "" }
@@ -155,7 +155,7 @@ function missingPart(sqlite: DatabaseSync, file: string): string | undefined {
   // Pages still in the log are not in the file yet.
   if (sizeOf(`${file}-wal`) > 0) return undefined;
   const size = sizeOf(file);
-  if (wanted === 0 && size > 0) return "it is too short to be one";
+  if (wanted === 0 && size > 0) return "it is too short to be a database";
   return size < wanted ? `${wanted - size} bytes are missing at its end` : undefined;
 }
 
@@ -190,11 +190,12 @@ function standingOf(sqlite: DatabaseSync, steps: readonly string[], file: string
   if (!tables.some(({ name }) => name === "migrations")) return "foreign";
   const done = sqlite.prepare("SELECT number, hash FROM migrations ORDER BY number").all();
   if (done.length > steps.length)
-    throw newerVersionError(file, `it has step ${done.length}, this one knows ${steps.length}`);
+    throw newerVersionError(file, `it is at migration ${done.length}, this version knows ${steps.length}`);
   const different = done.findIndex(
     ({ number, hash }, at) => number !== at + 1 || hash !== hashOf(steps[at] ?? ""),
   );
-  if (different !== -1) throw newerVersionError(file, `its step ${different + 1} is another one`);
+  if (different !== -1)
+    throw newerVersionError(file, `its migration ${different + 1} is not the one of this version`);
   return done.length < steps.length ? "behind" : "current";
 }
 
@@ -222,6 +223,6 @@ const hashOf = (text: string): string => createHash("sha256").update(text).diges
 const newerVersionError = (file: string, how: string): HarnessError =>
   new HarnessError(
     EXIT.usage,
-    `sessions in ${file} were made by a newer harness: ${how}; nothing was touched`,
+    `sessions in ${file} were written by a newer harness: ${how}; nothing was changed`,
     "use that version, or another XDG_STATE_HOME",
   );

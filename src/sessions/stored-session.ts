@@ -352,7 +352,7 @@ function storedJson(text: string | null, session: string): unknown {
     throw new HarnessError(
       EXIT.failed,
       `the session ${session} is damaged: a text in it cannot be read`,
-      `harness sessions rm ${session}   (the others are whole)`,
+      `harness sessions rm ${session}   (the other sessions are intact)`,
       thrown,
     );
   }

@@ -90,8 +90,8 @@ describe("what reads a session reads it from a bundle, too", { concurrency: 2 },
     for (const { bundle: _, ...info } of found) assert.deepEqual(info, JSON.parse(own ?? ""));
     const warned = lines(json.stderr);
     assert.equal(warned.length, 2, json.stderr);
-    assert.match(warned[0] ?? "", /^warning: .*results\/cut.*\.tar is no bundle of a session: .*middle of/);
-    assert.match(warned[1] ?? "", /^warning: .*results\/none\.tar is no bundle of a session/);
+    assert.match(warned[0] ?? "", /^warning: .*results\/cut.*\.tar is not a session bundle: .*middle of/);
+    assert.match(warned[1] ?? "", /^warning: .*results\/none\.tar is not a session bundle/);
     assert.doesNotMatch(json.stderr, /\u001B/);
 
     const table = await harness(["sessions", "list", "--bundle", folder, "--quiet"], "there");
@@ -115,9 +115,9 @@ describe("what reads a session reads it from a bundle, too", { concurrency: 2 },
     for (const [words, said] of [
       [["sessions", "--bundle", place.at("nothing.tar")], /cannot be read/],
       [["sessions", "--bundle", place.at("other")], /there is no bundle of a session in/],
-      [["sessions", "--bundle", place.at("work/a.txt")], /is no bundle of a session/],
+      [["sessions", "--bundle", place.at("work/a.txt")], /is not a session bundle/],
       [["sessions", "--bundle", file, "--all"], /--all/],
-      [["report", "--bundle", place.at("work/a.txt")], /is no bundle of a session/],
+      [["report", "--bundle", place.at("work/a.txt")], /is not a session bundle/],
       [["report", id, "--bundle", file], /say no ID with it/],
       [["diff", id, "--bundle", file], /say no ID with it/],
       [["diff", "--bundle", file, "--stat"], /--stat/],

@@ -190,7 +190,7 @@ test("a run that was killed is told as such, and the next one goes on", { skip }
   assert.equal((await harness(place, ["run", "--continue", "--intent", "direct", ...model.flags])).code, 0);
   const after = await harness(place, ["report", "--verify"]);
   assert.equal(after.code, 0, after.stdout);
-  assert.match(after.stdout, /goes on after a kill/);
+  assert.match(after.stdout, /continues after a kill/);
 });
 
 test("without a session here there is nothing to report on", async () => {

@@ -48,7 +48,7 @@ test(
       [[], named],
     ] as const) {
       const said = await failure(place, ["search", ...flags, "portcullis"], { env: about ?? {} });
-      assert.match(said, /Qdrant at http:\S+ is not reached.*ECONNREFUSED/);
+      assert.match(said, /Qdrant at http:\S+ cannot be reached.*ECONNREFUSED/);
       assert.match(said, /\.\/start\.sh|search\.store embedded/);
     }
     const auto = await search(place, "portcullis", { env: env ?? {} });
@@ -77,12 +77,12 @@ test(
           }
         : undefined;
     const full = await failure(place, ["index", "--no-embed", "--store", "qdrant"], start);
-    assert.match(full, /has no room left to store \d+ points .*WAL buffer size exceeds/);
-    assert.match(full, /Make room where it stores, then: harness index/);
+    assert.match(full, /has no space left to store \d+ points .*WAL buffer size exceeds/);
+    assert.match(full, /Free space where it stores its data, then: harness index/);
     let puts = 0;
     server.fault = ({ operation }) =>
       operation === "upsert_points" && (puts += 1) > 2 ? "reset" : undefined;
-    assert.match(await failure(place, ["index", "--no-embed"], start), /is not reached, asked to store/);
+    assert.match(await failure(place, ["index", "--no-embed"], start), /cannot be reached to store/);
     server.fault = () => undefined;
     const { whole, fresh } = await status(place, start);
     assert.deepEqual([whole, fresh], [false, false]);
@@ -107,8 +107,8 @@ test(
     assert.deepEqual([paths(stale).toSorted(), stale.store, stale.stale], [BOTH, "qdrant", true]);
     assert.match(stale.stderr, /may be older.*does not allow .*Global manage access is required/);
     for (const [key, why] of [
-      [undefined, /wants a key, and QDRANT_API_KEY is not set/],
-      ["wrong-key", /refuses the key/],
+      [undefined, /requires a key, and QDRANT_API_KEY is not set/],
+      ["wrong-key", /rejects the key/],
     ] as const) {
       const said = await failure(place, ["search", "--store", "qdrant", "portcullis"], envOf(server, key));
       assert.match(said, why);

@@ -28,7 +28,7 @@ test("an index in a Qdrant, and the same in the embedded store when that is gone
   await server.close();
   const gone = await search(place, "crocodile", { env });
   assert.deepEqual([paths(gone), gone.store, gone.stale], [["src/door.ts"], "embedded", false]);
-  assert.match(gone.stderr, /the index is in a Qdrant that cannot be used/);
+  assert.match(gone.stderr, /the Qdrant that holds the index cannot be used/);
   const wanted = await harness(place, ["index", "--json", "--store", "qdrant"], { env });
   assert.equal(wanted.code, 1, wanted.stdout);
 });
@@ -135,5 +135,5 @@ test("--watch goes on while its store is away, and says so once", { skip }, asyn
     ],
   });
   assert.equal(ran.code, 130, ran.stderr);
-  assert.match(ran.stderr, /not brought up to date, and tried again: Qdrant at .* is not reached/);
+  assert.match(ran.stderr, /not brought up to date, and tried again: Qdrant at .* cannot be reached/);
 });

@@ -167,7 +167,7 @@ test(
     assert.deepEqual(paths(JSON.parse(String(answer)) as never), ["src/door.ts"]);
     const [code, why] = await over(state, mount, ["index", "--json"], place.at("work"));
     assert.equal(code, 1);
-    assert.match(String(why), /may not be written/);
+    assert.match(String(why), /is not writable/);
   },
 );
 

@@ -147,7 +147,10 @@ describe("sessions", { concurrency: 2 }, () => {
     await one.place.write("state/harness/sessions.db", "garbage ".repeat(1000));
     const first = await one.harness(["list", "--all", "--json", "--quiet"]);
     assert.deepEqual([first.code, first.stdout], [0, ""]);
-    assert.match(first.stderr, /^warning: the session database was damaged .*it is kept as .*\.damaged-/);
+    assert.match(
+      first.stderr,
+      /^warning: the session database was damaged .*it was set aside as .*\.damaged-/,
+    );
     const kept = readdirSync(one.place.at("state/harness")).find((name) => name.includes(".damaged-"));
     assert.equal(await one.place.read(`state/harness/${kept}`), "garbage ".repeat(1000));
     assert.deepEqual(await one.harness(["list", "--all", "--quiet"]), { code: 0, stdout: "", stderr: "" });

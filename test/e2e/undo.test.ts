@@ -164,7 +164,7 @@ test("what cannot be meant ends with 2 and says what can", async () => {
   const last = await session.harness("diff", "--from", "2");
   assert.deepEqual([last.code, last.stdout], [0, ""]);
   assert.match(last.stderr, /has changed nothing in .* behind step 2\n/);
-  assert.match((await session.harness("undo", "--redo")).stderr, /there is no undo to take back/);
+  assert.match((await session.harness("undo", "--redo")).stderr, /there is no undo to redo/);
   renameSync(session.place.at("here"), session.place.at("moved"));
   const gone = await session.harness("undo", session.id);
   assert.equal(gone.code, 2);

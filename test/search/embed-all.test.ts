@@ -106,14 +106,18 @@ const faults: readonly (readonly [
   [
     "fewer vectors",
     (texts) => texts.slice(1).map((text) => hashVector(text, DIMENSION)),
-    /vectors came for \d+ texts/,
+    /the model returned \d+ vectors for \d+ texts/,
   ],
   [
     "another length",
     (texts) => texts.map(() => vector(1, 2)),
-    /a vector has 2 numbers, those of this model have 64/,
+    /a vector has 2 dimensions, but this model's vectors have 64/,
   ],
-  ["no numbers", (texts) => texts.map(() => new Float32Array(DIMENSION).fill(Number.NaN)), /is no number/],
+  [
+    "no numbers",
+    (texts) => texts.map(() => new Float32Array(DIMENSION).fill(Number.NaN)),
+    /not a finite number/,
+  ],
   ["zeros", (texts) => texts.map(() => new Float32Array(DIMENSION)), /all zeros/],
   [
     "nothing any more",
@@ -174,7 +178,7 @@ test("one text that a model has no vector for costs no other its own", async () 
   });
   const outcome = await embedAll(store, modelOf(embedder), cache, OPTIONS);
   assert.deepEqual([outcome.kind, outcome.embedded, outcome.chunks], ["partial", 89, 90]);
-  assert.equal(outcome.reason, "plain gives no vector for a text, of src/f17.ts");
+  assert.equal(outcome.reason, "plain returned no vector for a text in src/f17.ts");
 });
 
 test("a model that has no vector for text after text is not asked for each of them", async () => {

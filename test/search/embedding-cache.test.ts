@@ -101,7 +101,7 @@ test("a damaged cache is set aside and said, and a new one serves", async () => 
   using cache = openVectorCache(place.at("cache"), { warn });
   assert.match(
     said.join("\n"),
-    /^the cache of vectors was damaged; it is now .*vectors-1\.db\.damaged, and a new/,
+    /^the vector cache was damaged: it was moved to .*vectors-1\.db\.damaged, and a new/,
   );
   cache.put("m", one("text", 1, 0));
   assert.equal(cache.get("m", ["text"]).size, 1);
@@ -136,7 +136,7 @@ test("where there can be no cache it is said once, and everything goes on", asyn
   cache.learn("m", 2);
   assert.deepEqual([cache.get("m", ["text"]).size, cache.dimension("m")], [0, undefined]);
   assert.equal(said.length, 1);
-  assert.match(said[0] ?? "", /^vectors are not kept for later: .* cannot be used/);
+  assert.match(said[0] ?? "", /^vectors are not cached: .* cannot be used/);
 });
 
 const namespace = spawnSync("unshare", ["-rm", "true"]).status === 0;
@@ -160,7 +160,7 @@ test(
       last: number;
     };
     assert.equal(told.said.length, 1, stdout + stderr);
-    assert.match(told.said[0] ?? "", /^vectors are not kept for later: .* cannot be written/);
+    assert.match(told.said[0] ?? "", /^new vectors are not cached: .* cannot be written/);
     assert.deepEqual([told.first, told.last], [1, 0]);
   },
 );

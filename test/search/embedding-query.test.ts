@@ -28,8 +28,8 @@ test("without a vector in time there is one reason for it, with what to do, and 
       },
       /^embeddings: connection refused \(ollama serve\)$/,
     ],
-    [() => [], /0 vectors came for 1 texts/],
-    [() => [new Float32Array(3)], /a vector has 3 numbers, those of this model have 64/],
+    [() => [], /the model returned 0 vectors for 1 texts/],
+    [() => [new Float32Array(3)], /a vector has 3 dimensions, but this model's vectors have 64/],
     [() => [new Float32Array(DIMENSION)], /all zeros/],
     // It does not heed its signal.
     [() => sleep(60_000, undefined as never, { ref: false }), /^plain gave no vector within 0\.05 s$/],

@@ -26,7 +26,11 @@ test("without a Qdrant the embedded index serves, and is an ailment where Qdrant
   const quiet = await storeHealth({ store: "auto", url });
   assert.deepEqual([quiet.state, quiet.detail], ["ok", `embedded index (no Qdrant at ${url})`]);
   const told = await storeHealth({ store: "qdrant", url });
-  assert.deepEqual([told.state, /not reached.*ECONNREFUSED/.test(told.detail)], ["warn", true], told.detail);
+  assert.deepEqual(
+    [told.state, /cannot be reached.*ECONNREFUSED/.test(told.detail)],
+    ["warn", true],
+    told.detail,
+  );
   assert.match(told.remedy, /start\.sh/);
   assert.equal((await storeHealth({ store: "embedded", url })).detail, "embedded index");
 });
@@ -37,8 +41,8 @@ test("a protected Qdrant is the store for who has its key, and for who has not w
   for (const apiKey of ["right", "reader"])
     assert.equal((await storeHealth({ store: "qdrant", url, apiKey })).detail, `Qdrant 1.19.0 at ${url}`);
   for (const [apiKey, why] of [
-    [undefined, /wants a key, and QDRANT_API_KEY is not set/],
-    ["wrong", /refuses the key/],
+    [undefined, /requires a key, and QDRANT_API_KEY is not set/],
+    ["wrong", /rejects the key/],
   ] as const) {
     const told = await storeHealth({ store: "qdrant", url, apiKey });
     assert.equal(told.state, "warn");
@@ -50,8 +54,8 @@ test("a protected Qdrant is the store for who has its key, and for who has not w
 
 test("what is no Qdrant, sends elsewhere or is silent is said to be that", async () => {
   for (const [served, why] of [
-    [{ body: "<html>" }, /no Qdrant that harness understands/],
-    [{ status: 307, headers: { location: "http://127.0.0.1:1/" }, body: "" }, /sends elsewhere/],
+    [{ body: "<html>" }, /not a Qdrant server that harness understands/],
+    [{ status: 307, headers: { location: "http://127.0.0.1:1/" }, body: "" }, /it redirects/],
     [{ body: [], ends: "silent" }, /took longer than 2 s/],
   ] as const) {
     await using server = await startLoopback([served, served, served]);

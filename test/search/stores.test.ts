@@ -67,7 +67,10 @@ test("auto says so when the Qdrant that the index is in has gone", async () => {
   const { name, warned } = await chosen({ url, earlier: "qdrant" });
   assert.equal(name, "embedded");
   assert.equal(warned.length, 1);
-  assert.match(String(warned[0]), /the index is in a Qdrant that cannot be used: .*not reached.*made again/);
+  assert.match(
+    String(warned[0]),
+    /the Qdrant that holds the index cannot be used: .*cannot be reached.*rebuilding/,
+  );
 });
 
 test("auto says why a Qdrant that is there cannot be used", async () => {
@@ -77,15 +80,15 @@ test("auto says why a Qdrant that is there cannot be used", async () => {
   await using silent = await startLoopback([{ body: [], ends: "silent" }]);
   for (const [url, why] of [
     [old.url, /1\.7\.0 .*too old/],
-    [locked.url, /wants a key/],
-    [page.url, /no Qdrant that harness understands/],
+    [locked.url, /requires a key/],
+    [page.url, /not a Qdrant server that harness understands/],
     [silent.url, /did not answer in time/],
   ] as const) {
     const { name, warned } = await chosen({ url });
     assert.equal(name, "embedded");
     assert.equal(warned.length, 1);
     assert.match(String(warned[0]), why);
-    assert.match(String(warned[0]), /the embedded store serves instead$/);
+    assert.match(String(warned[0]), /using the embedded store instead$/);
   }
 });
 
@@ -109,10 +112,10 @@ test("a key that goes where others may read it is not sent without a word", asyn
   ] as const) {
     const warned: string[] = [];
     const opened = chosen({ url, apiKey, store: "qdrant", warn: (text) => warned.push(text) });
-    await (apiKey === "wrong" ? assert.rejects(opened, /refuses the key/) : opened);
+    await (apiKey === "wrong" ? assert.rejects(opened, /rejects the key/) : opened);
     assert.equal(warned.length, words, url);
     for (const text of warned)
-      assert.match(text, /key of Qdrant and the code go to 0\.0\.0\.0:\d+ unencrypted/);
+      assert.match(text, /Qdrant key and your code are sent to 0\.0\.0\.0:\d+ unencrypted/);
   }
   for (const url of [
     "https://qdrant.example",

@@ -179,7 +179,7 @@ test("no link that was put on the way leads out", async () => {
   try {
     await assert.rejects(
       move(place.store, { session: "s", steps: place.steps }, prepared),
-      /being changed by somebody/,
+      /something else is changing the workspace/,
     );
     const after = await place.apply();
     assert.deepEqual(

@@ -52,15 +52,15 @@ test("a torn last line stays as it is, and a line behind it says so", async () =
   audit.write([{ kind: "run.started" }]);
   const { file } = audit.verify();
   appendFileSync(file, '{"kind":"call.sta');
-  assert.deepEqual(audit.verify().notes, ["its last line is torn: the run was killed"]);
+  assert.deepEqual(audit.verify().notes, ["its last line is incomplete: the run was killed"]);
   const before = readFileSync(file, "utf8");
   audit.write([{ kind: "run.started" }]);
   const { ok, lines, notes } = audit.verify();
   assert.deepEqual([ok, lines], [true, 5]);
   assert.deepEqual(notes, [
-    "line 4 goes on after a kill",
-    "the run that line 2 began was killed",
-    "the run that line 5 began has no end: it was killed, or it goes on now",
+    "line 4 continues after a kill",
+    "the run that starts at line 2 was killed",
+    "the run that starts at line 5 has no end: it was killed, or is still running",
   ]);
   assert.ok(readFileSync(file, "utf8").startsWith(`${before}\n{"kind":"recovered"`));
 });
@@ -111,12 +111,12 @@ test("writers whose own words about the one before were torn, one after the othe
   appendFileSync(file, '{"kind":"call.sta');
   appendFileSync(file, '\n{"kind":"recov');
   appendFileSync(file, '\n{"kind":"recovered","ts":"2026');
-  assert.deepEqual(audit.verify().notes, ["its last line is torn: the run was killed"]);
+  assert.deepEqual(audit.verify().notes, ["its last line is incomplete: the run was killed"]);
   // Only the line feed of the next one came to the disk.
   appendFileSync(file, "\n");
   assert.ok(audit.verify().ok);
   audit.write([{ kind: "run.finished" }]);
-  assert.deepEqual(audit.verify().notes[0], "line 6 goes on after a kill");
+  assert.deepEqual(audit.verify().notes[0], "line 6 continues after a kill");
   assert.ok(audit.verify().ok);
   const whole = readFileSync(file, "utf8");
   writeFileSync(file, whole.replace('{"kind":"recov\n', '{"kind":"recow\n'));

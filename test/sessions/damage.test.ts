@@ -197,7 +197,7 @@ for (const [what, made, known] of [
       (thrown) =>
         thrown instanceof HarnessError &&
         thrown.exit === EXIT.usage &&
-        /made by a newer harness/.test(thrown.message),
+        /written by a newer harness/.test(thrown.message),
     );
     assert.deepEqual(readFileSync(file), before);
     assert.deepEqual(

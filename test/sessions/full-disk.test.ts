@@ -27,7 +27,7 @@ test("a full disk is said, and the chain holds before and after there is room ag
   };
   assert.ok(taken > 10, stdout);
   for (const [exit, message, remedy] of failures) {
-    assert.match(message, /no space is left on the disk .*nothing is done that is not recorded/);
+    assert.match(message, /no space is left on the disk .*nothing runs without being recorded/);
     assert.deepEqual([exit, remedy], [1, `df -h ${place.at("state/audit")}`]);
   }
   assert.ok(full.ok && after.ok, stdout);

@@ -35,17 +35,14 @@ test("a disk that is full in the middle loses nothing: with room again it goes o
       const prepared = await prepareApply(store, { session: "s", layer: layerOf(workspace, seen) });
       const [exit, message] = await refusalOf(() => move(store, { session: "s", steps }, prepared));
       assert.equal(exit, 1);
-      assert.match(message, /^the apply stopped half-way: ENOSPC/);
+      assert.match(message, /^the apply stopped halfway: ENOSPC/);
       const half = pictureOf(workspace);
       for (const [name, what] of Object.entries(pictureOf(seen)))
         if (half[name] !== undefined && name !== "/a") assert.equal(half[name], what, name);
     }
     assert.equal(spawnSync(MOUNT, ["-o", "remount,size=4m", workspace]).status, 0);
     using store = new CheckpointStore({ stateDir, workspace });
-    assert.match(
-      (await finishUndo(store, () => steps)) ?? "",
-      /^An apply that had been cut short was finished/,
-    );
+    assert.match((await finishUndo(store, () => steps)) ?? "", /^An interrupted apply was finished/);
     const { ["/ballast"]: _, ...rest } = pictureOf(workspace);
     const { ["/ballast"]: __, ...wanted } = pictureOf(seen);
     assert.deepEqual(rest, wanted);

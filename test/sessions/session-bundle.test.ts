@@ -88,9 +88,17 @@ describe("a bundle", () => {
     const { bytes } = await made();
     for (const name of ["manifest.json", "events.jsonl", "records.jsonl", "audit.jsonl", "settings.json"]) {
       const at = headerAt(bytes, name) + 512 + 3;
-      refused(changed(bytes, at, bytes[at] === 0x21 ? "?" : "!"), 1, new RegExp(`part ${name} is not as`));
+      refused(
+        changed(bytes, at, bytes[at] === 0x21 ? "?" : "!"),
+        1,
+        new RegExp(`part ${name} was changed after`),
+      );
     }
-    refused(changed(bytes, headerAt(bytes, "manifest.sha256") + 512, "g"), 1, /part manifest.json is not as/);
+    refused(
+      changed(bytes, headerAt(bytes, "manifest.sha256") + 512, "g"),
+      1,
+      /part manifest.json was changed after/,
+    );
     for (let at = 0; at < bytes.length; at += 97) {
       const other = changed(bytes, at, Buffer.from([(bytes[at] ?? 0) ^ 1]));
       assert.throws(() => openBundle(other, "x.tar"), /x\.tar/, `byte ${at}`);
@@ -117,26 +125,26 @@ describe("a bundle", () => {
       summed(changed(changed(bytes, at, Buffer.alloc(100)), at, name), at);
     const odd: readonly (readonly [Buffer, RegExp])[] = [
       [Buffer.alloc(0), /ends in the middle of manifest.json/],
-      [Buffer.from("no archive at all".repeat(60)), /which is no part of one/],
+      [Buffer.from("no archive at all".repeat(60)), /which does not belong in a bundle/],
       [bytes.subarray(0, first + 100), /ends in the middle of events.jsonl/],
-      [bytes.subarray(0, bytes.length - 1024), /does not end as one does/],
-      [Buffer.concat([bytes, Buffer.alloc(512)]), /does not end as one does/],
-      [named("../../escape"), /holds "..\/..\/escape", which is no part/],
-      [named("/etc/passwd"), /holds "\/etc\/passwd"/],
-      [named("manifest.json"), /holds "manifest.json" twice/],
-      [named("audit.jsonl"), /"audit.jsonl" is not in its place/],
-      [summed(changed(bytes, first + 156, "2"), first), /events.jsonl is no plain file/],
-      [summed(changed(bytes, first + 156, "1"), first), /events.jsonl is no plain file/],
-      [summed(changed(bytes, first + 157, "/etc/passwd"), first), /events.jsonl is no plain file/],
+      [bytes.subarray(0, bytes.length - 1024), /its end is not that of a bundle/],
+      [Buffer.concat([bytes, Buffer.alloc(512)]), /its end is not that of a bundle/],
+      [named("../../escape"), /contains "..\/..\/escape", which does not belong/],
+      [named("/etc/passwd"), /contains "\/etc\/passwd"/],
+      [named("manifest.json"), /contains "manifest.json" twice/],
+      [named("audit.jsonl"), /"audit.jsonl" is out of order/],
+      [summed(changed(bytes, first + 156, "2"), first), /events.jsonl is not a plain file/],
+      [summed(changed(bytes, first + 156, "1"), first), /events.jsonl is not a plain file/],
+      [summed(changed(bytes, first + 157, "/etc/passwd"), first), /events.jsonl is not a plain file/],
       [summed(changed(bytes, first + 124, "77777777777"), first), /ends in the middle of events.jsonl/],
-      [changed(bytes, first + 512 + 20, "x"), /something behind events.jsonl/],
+      [changed(bytes, first + 512 + 20, "x"), /events.jsonl is followed by data/],
       [
         Buffer.concat([
           bytes.subarray(0, seal + 1024),
           bytes.subarray(first, first + 1024),
           Buffer.alloc(1024),
         ]),
-        /holds "events.jsonl" twice/,
+        /contains "events.jsonl" twice/,
       ],
       [
         Buffer.concat([
@@ -144,7 +152,7 @@ describe("a bundle", () => {
           named("evil").subarray(first, first + 1024),
           Buffer.alloc(1024),
         ]),
-        /holds "evil", which is no part/,
+        /contains "evil", which does not belong/,
       ],
     ];
     for (const [each, said] of odd) refused(each, 2, said);

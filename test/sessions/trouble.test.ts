@@ -66,7 +66,7 @@ test("a folder that cannot be written is said, with where to look", { skip }, as
   );
   const { told, fresh } = failures as { told: Told; fresh: Told };
   for (const one of [told, fresh]) {
-    assert.match(one.message, /may not be written|cannot be reached/, JSON.stringify(failures));
+    assert.match(one.message, /is not writable|cannot be reached/, JSON.stringify(failures));
     assert.deepEqual([one.exit, one.remedy.split(";")[0]], [EXIT.failed, `ls -ld ${place.at("state")}`]);
   }
 });
@@ -80,7 +80,7 @@ test("a database that became read-only loses nothing", { skip }, async () => {
     place.path,
   );
   const { told } = before as { told: Told };
-  assert.match(told.message, /may not be written/, JSON.stringify(before));
+  assert.match(told.message, /is not writable/, JSON.stringify(before));
   assert.equal(after, "the same");
 });
 
@@ -95,7 +95,7 @@ test("sessions in a folder that became read-only: that is the reason that is tol
     place.path,
   );
   const { told } = before as { told: Told };
-  assert.match(told.message, /may not be written/, JSON.stringify(before));
+  assert.match(told.message, /is not writable/, JSON.stringify(before));
 });
 
 test("a state folder that is a file is said", async () => {

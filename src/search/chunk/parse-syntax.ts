@@ -66,7 +66,7 @@ export class Syntax implements Disposable {
   private async loadGrammar(wasm: string): Promise<Loaded> {
     try {
       if (this.runtime === undefined && (this.runtimes += 1) > RUNTIMES)
-        return { kind: "none", why: `${RUNTIMES} files broke the parser` };
+        return { kind: "none", why: `${RUNTIMES} files crashed the parser` };
       this.runtime ??= import("./runtime.ts").then(({ startRuntime }) => startRuntime());
       const { parserOf, memory } = await this.runtime;
       return { kind: "parser", parser: await parserOf(wasm), memory };

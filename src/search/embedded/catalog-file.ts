@@ -106,7 +106,7 @@ function lockTaken(folder: string): HarnessError {
   return new HarnessError(
     EXIT.failed,
     `another harness is writing this index${since}`,
-    "try again when it is done; harness search answers from what is there meanwhile",
+    "try again when it is done; until then, harness search uses the index as it is",
   );
 }
 

@@ -243,7 +243,7 @@ function factsOf(rows: readonly Row[]): CatalogFacts {
   try {
     for (const { key, value } of rows) known[String(key)] = JSON.parse(String(value));
   } catch (thrown) {
-    throw new DamagedIndex("what is known of it cannot be read", { cause: thrown });
+    throw new DamagedIndex("its stored facts cannot be parsed", { cause: thrown });
   }
   return { ...NO_FACTS, ...(known as Partial<CatalogFacts>) };
 }

@@ -122,7 +122,7 @@ export class CodeSets {
       throw new DamagedIndex("codes are missing");
     const count = chunks.byteLength / 8;
     if (!Number.isInteger(count) || codes.byteLength !== count * this.#bytes)
-      throw new DamagedIndex("codes and their chunks are not as many");
+      throw new DamagedIndex("the number of codes and the number of chunks differ");
     const aligned = chunks.byteOffset % 8 === 0 ? chunks : chunks.slice();
     return { chunks: new Float64Array(aligned.buffer, aligned.byteOffset, count), codes };
   }

@@ -32,7 +32,8 @@ export class VectorTable implements VectorColumn {
 
   put(vectors: ReadonlyMap<number, Float32Array>): void {
     const identity = this.#identity;
-    if (identity === null) throw new HarnessError(EXIT.failed, "vectors came for an index without a model");
+    if (identity === null)
+      throw new HarnessError(EXIT.failed, "the index was given vectors but has no embedding model");
     const units = [...vectors].map(([chunk, vector]) => [chunk, unitOf(vector, identity)] as const);
     this.#database.atomically(() => {
       adoptVectors(this.#database, identity);
@@ -158,10 +159,10 @@ function unitOf(vector: Float32Array, { model, dimension }: VectorIdentity): Flo
   const made = vector.length === dimension ? unit(vector) : undefined;
   if (made !== undefined) return made;
   const what =
-    vector.length === dimension ? "a vector without a direction" : `a vector of ${vector.length} numbers`;
+    vector.length === dimension ? "an all-zero vector" : `a vector with ${vector.length} dimensions`;
   throw new HarnessError(
     EXIT.model,
-    `${what} came for ${model}, whose vectors have ${dimension} numbers`,
+    `the index was given ${what}; vectors of ${model} have ${dimension} dimensions`,
     "check that embed_model is a model for embeddings",
   );
 }

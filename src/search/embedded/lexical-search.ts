@@ -166,7 +166,7 @@ class WordLists {
     const kept = new Map<string, StoredLists[]>();
     for (const { word, segment, chunks, files } of rows) {
       const known = this.#segments.get(Number(segment));
-      if (known === undefined) throw new DamagedIndex("words of a part that is not there");
+      if (known === undefined) throw new DamagedIndex("words refer to a missing segment");
       const one = { segment: known, chunks, files };
       const others = kept.get(String(word));
       if (others === undefined) kept.set(String(word), [one]);

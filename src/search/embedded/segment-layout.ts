@@ -149,6 +149,6 @@ class LayoutBuilder {
 /** The number at an index that must exist. */
 export function at(numbers: Uint32Array | Uint8Array | Float64Array, index: number): number {
   const number = numbers[index];
-  if (number === undefined) throw new DamagedIndex(`no place ${index}`);
+  if (number === undefined) throw new DamagedIndex(`there is no entry ${index}`);
   return number;
 }

@@ -90,7 +90,7 @@ class CuttingThreads implements Cutting {
       this.#asked.delete(id);
     });
     thread.on("error", (thrown) => this.#lose(reasonOf(thrown)));
-    thread.on("exit", (code) => this.#lose(`it ended with ${code}`));
+    thread.on("exit", (code) => this.#lose(`it exited with code ${code}`));
     return thread;
   }
 
@@ -98,8 +98,8 @@ class CuttingThreads implements Cutting {
   #lose(why: string): void {
     this.#lost ??= new HarnessError(
       EXIT.failed,
-      `a thread that cuts files was lost: ${why}`,
-      "the same command goes on where this one stopped",
+      `a worker thread that splits files into chunks died: ${why}`,
+      "run the same command again; it continues where this one stopped",
     );
     for (const { failed } of this.#asked.values()) failed(this.#lost);
     this.#asked.clear();

@@ -60,7 +60,7 @@ export class OpenedIndex implements AsyncDisposable {
     await using stack = new AsyncDisposableStack();
     const writer = stack.use(await takeWriter(place.folder, opening));
     const setAside = (aside: string): void =>
-      means.warn(`a damaged index was set aside as ${aside}, and is built anew`);
+      means.warn(`a damaged index was set aside as ${aside} and is being rebuilt`);
     const catalog = stack.use(Catalog.open(place.folder, setAside));
     const before = catalog.facts();
     const { vectors = vectorsOf(before), only = false, signal } = opening;
@@ -150,7 +150,7 @@ export class OpenedIndex implements AsyncDisposable {
     const own = this.catalog.rules().find(({ path }) => path === OWN_IGNORE);
     const most = this.#means.rules.mostOfList;
     if (own !== undefined && own.text.length > most)
-      this.#means.warn(`all files are left out: ${OWN_IGNORE} is longer than ${most} characters`);
+      this.#means.warn(`no file is indexed: ${OWN_IGNORE} is longer than ${most} characters; shorten it`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

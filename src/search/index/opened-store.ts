@@ -30,7 +30,7 @@ export async function openedStore(
     return await openStore(opening);
   } catch (thrown) {
     if (!isDamaged(thrown)) throw thrown;
-    warn(`a damaged store was set aside as ${setAside(folder)}, and is built anew`);
+    warn(`a damaged store was set aside as ${setAside(folder)} and is being rebuilt`);
     return openStore(opening);
   }
 }
@@ -55,7 +55,7 @@ export async function withRepair<T>(
     return await work();
   } catch (thrown) {
     if (place === undefined || !isDamaged(thrown) || !trySetAside(place)) throw thrown;
-    warn(`a damaged index was set aside in ${place.folder}, and is built anew`);
+    warn(`a damaged index was set aside in ${place.folder} and is being rebuilt`);
     return await work();
   }
 }

@@ -41,7 +41,7 @@ export async function prune(root: string, means: IndexOptions, signal: AbortSign
         removed.push({ workspace, index: id });
       } else {
         await tidy(means, place, signal);
-        if (!compact(place)) left.push({ workspace, reason: "somebody writes it just now" });
+        if (!compact(place)) left.push({ workspace, reason: "another process is writing it" });
       }
     } catch (thrown) {
       signal.throwIfAborted();

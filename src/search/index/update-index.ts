@@ -57,7 +57,7 @@ async function assertKept({ catalog, store }: UpdateParts, signal: AbortSignal):
   if (kept === files) return;
   throw new HarnessError(
     EXIT.failed,
-    `the store does not hold all of the ${files} files that were put into it: somebody changed it meanwhile`,
+    `the store no longer holds all ${files} files that were written to it: something else changed it meanwhile`,
     "harness index",
   );
 }

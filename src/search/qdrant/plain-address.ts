@@ -5,5 +5,5 @@ export function unencrypted(url: string, apiKey: string | undefined): string | n
   if ((apiKey ?? "") === "" || !URL.canParse(url)) return null;
   const { protocol, hostname, host } = new URL(url);
   if (protocol !== "http:" || LOOPBACK.test(hostname)) return null;
-  return `the key of Qdrant and the code go to ${host} unencrypted: https would hide them`;
+  return `the Qdrant key and your code are sent to ${host} unencrypted; use https`;
 }

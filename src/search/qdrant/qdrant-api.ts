@@ -73,10 +73,13 @@ export class QdrantApi {
     const read = form.safeParse(data);
     if (read.success) return read.data;
     const [issue] = read.error.issues;
-    throw garbled(`its answer is unlike one (${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""})`, {
-      ...context,
-      url: this.url,
-    });
+    throw garbled(
+      `the answer has an unexpected form (${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""})`,
+      {
+        ...context,
+        url: this.url,
+      },
+    );
   }
 
   /** Repeats a request to a busy server (429, 503): writes carry ids, so writing twice is harmless. */
@@ -135,10 +138,10 @@ const OF_NODE: ReadonlySet<Trouble> = new Set(["unreachable", "timeout", "not-re
  */
 function combinedFailure(failures: readonly QdrantFailure[]): QdrantFailure {
   const [first, ...more] = failures;
-  if (first === undefined) throw new Error("a Qdrant has an address");
+  if (first === undefined) throw new Error("a Qdrant server needs an address");
   if (more.length === 0) return first;
   const { trouble, retryAfterMs, remedy } = failures.find((each) => each.trouble === "not-ready") ?? first;
-  const message = `none of the ${failures.length} nodes of Qdrant served: ${failures.map((each) => each.message).join("; ")}`;
+  const message = `none of the ${failures.length} Qdrant nodes could be used: ${failures.map((each) => each.message).join("; ")}`;
   return new QdrantFailure(trouble, message, remedy, { cause: first, retryAfterMs });
 }
 
@@ -165,16 +168,16 @@ function failureOf(thrown: unknown, context: RequestContext): HarnessError {
       cause: thrown,
     });
   }
-  if (thrown instanceof SyntaxError) return garbled("its answer is no JSON", context, thrown);
+  if (thrown instanceof SyntaxError) return garbled("the answer is not JSON", context, thrown);
   const said = visibleLine(reasonOf(thrown));
   // `fetch` reports this for a connection that ends too early.
   const reason = said === "terminated" ? "the connection was lost in the middle of its answer" : said;
-  if (/redirect/i.test(reason)) return garbled("it sends elsewhere", context, thrown);
+  if (/redirect/i.test(reason)) return garbled("it redirects", context, thrown);
   if (thrown instanceof Error && thrown.name.startsWith("QdrantClient"))
     return garbled(reason, context, thrown);
   return new QdrantFailure(
     "unreachable",
-    `Qdrant at ${url} is not reached, asked to ${what}: ${reason}`,
+    `Qdrant at ${url} cannot be reached to ${what}: ${reason}`,
     `./start.sh   (or: ${USE_EMBEDDED})`,
     { cause: thrown },
   );
@@ -242,38 +245,38 @@ interface Rule {
 }
 
 const USE_EMBEDDED = "harness config set search.store embedded";
-const LOG = "Look into Qdrant's log, and try again.";
+const LOG = "Check Qdrant's log, then try again.";
 
 /** The first matching rule applies. */
 const RULES: readonly Rule[] = [
   {
     trouble: "full",
     when: ({ status, said }) => status === 507 || FULL.test(said),
-    message: (url, what) => `Qdrant at ${url} has no room left to ${what}`,
-    remedy: "Make room where it stores, then: harness index",
+    message: (url, what) => `Qdrant at ${url} has no space left to ${what}`,
+    remedy: "Free space where it stores its data, then: harness index",
   },
   {
     trouble: "too-large",
     when: ({ status, said }) => status === 413 || (status < 500 && TOO_LARGE.test(said)),
-    message: (url, what) => `Qdrant at ${url} takes no request as large as was needed to ${what}`,
-    remedy: "Raise its service.max_request_size_mb, and what a proxy before it takes.",
+    message: (url, what) => `the request to ${what} is larger than Qdrant at ${url} accepts`,
+    remedy: "Raise its service.max_request_size_mb and the limit of any proxy in front of it.",
   },
   {
     trouble: "no-index",
     when: ({ status, said }) => status === 400 && NO_INDEX.test(said),
-    message: (url, what) => `Qdrant at ${url} lost what it needs to ${what}`,
+    message: (url, what) => `Qdrant at ${url} lost a field index that it needs to ${what}`,
     remedy: "harness index",
   },
   {
     trouble: "limited",
     when: ({ status, said }) => status === 400 && LIMITED.test(said),
-    message: (url, what) => `a limit that is set in Qdrant at ${url} is against what was needed to ${what}`,
+    message: (url, what) => `a limit set in Qdrant at ${url} does not allow it to ${what}`,
     remedy: `Raise it in the collection's strict_mode_config or in Qdrant's settings   (or: ${USE_EMBEDDED})`,
   },
   {
     trouble: "timeout",
     when: ({ status }) => status === 408 || status === 504,
-    message: (url, what) => `Qdrant at ${url} did not ${what} in the time that it is given there`,
+    message: (url, what) => `Qdrant at ${url} did not ${what} within its time limit`,
     remedy: LOG,
   },
   {
@@ -325,8 +328,8 @@ function forbidden(
   if (byQdrant && /^storage locked/i.test(said))
     return new QdrantFailure(
       "locked",
-      `Qdrant at ${url} takes no writes, asked to ${what} (HTTP ${status}, ${said})`,
-      `Unlock it, and try again   (or: ${USE_EMBEDDED})`,
+      `Qdrant at ${url} is locked and cannot ${what} (HTTP ${status}, ${said})`,
+      `Unlock it, then try again   (or: ${USE_EMBEDDED})`,
     );
   if (byQdrant && status === 403 && hasKey)
     return new QdrantFailure(
@@ -334,10 +337,10 @@ function forbidden(
       `the key in QDRANT_API_KEY does not allow Qdrant at ${url} to ${what} (HTTP ${status}, ${said})`,
       `export QDRANT_API_KEY=KEY   (one that may read and write; or: ${USE_EMBEDDED})`,
     );
-  const why = hasKey ? "refuses the key" : "wants a key, and QDRANT_API_KEY is not set";
+  const why = hasKey ? "rejects the key" : "requires a key, and QDRANT_API_KEY is not set";
   return new QdrantFailure(
     "key",
-    `Qdrant at ${url} ${why}, asked to ${what} (HTTP ${status})`,
+    `Qdrant at ${url} ${why}: it did not ${what} (HTTP ${status})`,
     "export QDRANT_API_KEY=KEY",
   );
 }
@@ -389,7 +392,7 @@ interface RequestContext {
 const garbled = (why: string, { url, what }: RequestContext, cause?: unknown): QdrantFailure =>
   new QdrantFailure(
     "garbled",
-    `what answers at ${url} is no Qdrant that harness understands: asked to ${what}, ${why}`,
-    `Look what listens at ${url}   (or: ${USE_EMBEDDED})`,
+    `what answers at ${url} is not a Qdrant server that harness understands: asked to ${what}, ${why}`,
+    `Check what listens at ${url}   (or: ${USE_EMBEDDED})`,
     { cause },
   );

@@ -87,7 +87,7 @@ export async function removePoints(
 ): Promise<void> {
   const body = { collection_name: collection, wait: true, filter };
   await api.ask((calls, init) => calls.deletePoints(body, init), {
-    what: "remove what is gone",
+    what: "remove stale entries",
     form: completedWrite,
     signal,
     write: true,

@@ -103,7 +103,7 @@ export class Collections {
   async look(shelf: CollectionKind, signal: AbortSignal): Promise<Info | null> {
     const name = this.name(shelf);
     const ask = this.#api.ask((calls, init) => calls.getCollection({ collection_name: name }, init), {
-      what: `look at ${name}`,
+      what: `describe ${name}`,
       form: collectionInfo,
       signal,
     });
@@ -120,14 +120,14 @@ export class Collections {
     if (wrong !== null)
       throw new HarnessError(
         EXIT.failed,
-        `the collection ${name} in Qdrant at ${this.#api.url} is not as harness makes it: ${wrong}`,
+        `the collection ${name} in Qdrant at ${this.#api.url} does not have the settings that harness needs: ${wrong}`,
         `curl -X DELETE ${this.#api.url}/collections/${name}   (or: harness config set search.store embedded)`,
       );
     if (status === "red")
       throw new HarnessError(
         EXIT.failed,
         `the collection ${name} in Qdrant at ${this.#api.url} is broken: ${JSON.stringify(optimizer_status)}`,
-        "Look into Qdrant's log, and try again.",
+        "Check Qdrant's log, then try again.",
       );
   }
 
@@ -135,10 +135,10 @@ export class Collections {
     const wanted = this.#identity.vectors;
     if (wanted === null) return null;
     const dense = z.object({ size: z.number(), distance: z.string() }).safeParse(vectors?.[DENSE]);
-    if (!dense.success) return `it has no vector ${DENSE}`;
+    if (!dense.success) return `it has no vector named ${DENSE}`;
     const { size, distance } = dense.data;
     if (size !== wanted.dimension)
-      return `its vectors have ${size} numbers, those of ${wanted.model} ${wanted.dimension}`;
+      return `its vectors have ${size} dimensions, those of ${wanted.model} have ${wanted.dimension}`;
     return distance === "Cosine" ? null : `its vectors are compared by ${distance}`;
   }
 
@@ -160,7 +160,7 @@ export class Collections {
     try {
       await this.#api.ask(
         (calls, init) => calls.createCollection({ collection_name: this.name(shelf), ...shape }, init),
-        { what: `make ${this.name(shelf)}`, form: resultOf(z.boolean()), signal, write: true },
+        { what: `create ${this.name(shelf)}`, form: resultOf(z.boolean()), signal, write: true },
       );
       return null;
     } catch (thrown) {

@@ -13,11 +13,11 @@ export interface QdrantContext {
 
 /** The numbers of a vector for JSON. */
 export function numbersOf(vector: Float32Array, { vectors }: StoreIdentity): number[] {
-  if (vectors === null) throw refusal("for an index without a model");
+  if (vectors === null) throw refusal("but its index has no embedding model");
   const { model, dimension } = vectors;
   if (vector.length !== dimension)
-    throw refusal(`of ${vector.length} numbers, where ${model} has ${dimension}`);
-  if (!vector.every(Number.isFinite)) throw refusal("that holds what is no number");
+    throw refusal(`with ${vector.length} dimensions, but those of ${model} have ${dimension}`);
+  if (!vector.every(Number.isFinite)) throw refusal("that contains a value that is not a finite number");
   return Array.from(vector);
 }
 
@@ -25,5 +25,5 @@ const refusal = (what: string): HarnessError =>
   new HarnessError(
     EXIT.usage,
     `the store was given a vector ${what}`,
-    "Embed with the model of the index, or make it again: harness index",
+    "Embed with the model of the index, or rebuild it: harness index",
   );

@@ -43,7 +43,7 @@ export class QdrantNodes {
   /** The node that answered last. */
   get now(): QdrantNode {
     const node = this.all[this.#first];
-    if (node === undefined) throw new Error("a Qdrant has an address");
+    if (node === undefined) throw new Error("a Qdrant server needs an address");
     return node;
   }
 
@@ -104,7 +104,7 @@ export function shapeOf({ shape = {} }: QdrantServer): Readonly<Record<string, n
   if ((wanted ?? 1) > (replicas ?? 1))
     throw new HarnessError(
       EXIT.usage,
-      `search.write_consistency_factor ${wanted} wants more replicas than search.replication_factor makes (${replicas ?? 1}): no write would ever be done`,
+      `search.write_consistency_factor ${wanted} needs more replicas than search.replication_factor creates (${replicas ?? 1}): no write would ever complete`,
       `harness config set search.replication_factor ${wanted}`,
     );
   return Object.fromEntries(

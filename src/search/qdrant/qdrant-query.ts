@@ -100,7 +100,7 @@ async function cosinesIn(
   const answer = context.api.ask((calls, init) => calls.queryBatchPoints(body, init), {
     what: "search",
     form: answers
-      .refine((lists) => lists.length === searches.length, "not one list for each question")
+      .refine((lists) => lists.length === searches.length, "not one list for each query")
       .refine(
         (lists) => nearest <= 0 || lists[0]?.points.every(({ payload }) => payload),
         "a chunk without its payload",

@@ -235,7 +235,7 @@ async function ownIds(
     with_vector: false,
   };
   const found = api.ask((calls, init) => calls.getPoints(body, init), {
-    what: "look for chunks",
+    what: "look up chunks",
     form: owners,
     signal,
   });

@@ -12,7 +12,7 @@ const about = z.object({ title: z.string().regex(/qdrant/i), version: z.string()
 /** Refuses a server that is no Qdrant or lacks a needed feature. Returns its version for display. */
 export async function checkedVersion(api: QdrantApi, signal: AbortSignal): Promise<string> {
   const { version } = await api.ask((calls, init) => calls.root({}, init), {
-    what: "say its version",
+    what: "report its version",
     form: about,
     signal,
   });

@@ -92,8 +92,8 @@ function sizeOf(point: Point, { identity }: QdrantContext): number {
   const { path, start } = point.payload as { path: string; start: number };
   throw new HarnessError(
     EXIT.failed,
-    `the chunk at ${path}:${start} has ${formatSize(bytes)}, more than Qdrant takes at once`,
-    "Leave the file out of the index.",
+    `the chunk at ${path}:${start} is ${formatSize(bytes)}, more than Qdrant accepts in one request`,
+    "Leave the file out with a line in .gitignore   (or: harness config set search.store embedded)",
   );
 }
 
@@ -112,7 +112,7 @@ async function withKept(
         { collection_name: collections.name(shelf), ids, with_payload: false, with_vector: [DENSE] },
         init,
       ),
-    { what: "look for vectors that stay", form: withVectors, signal },
+    { what: "look up vectors to keep", form: withVectors, signal },
   );
   const kept = new Map(there.map(({ id, vector }) => [id, vector?.[DENSE]]));
   return points.map((point) => {

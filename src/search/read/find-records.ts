@@ -212,10 +212,10 @@ export function brokenOutput(
   { result, stderr }: Awaited<StreamedCommand["ended"]>,
 ): HarnessError {
   const last = stderr.trim().split("\n").at(-1) ?? "";
-  const why = result.reason === "" ? `it ended with ${result.exit_code}` : result.reason;
+  const why = result.reason === "" ? `exit code ${result.exit_code}` : result.reason;
   return new HarnessError(
     EXIT.failed,
     `${doing} in the box failed: ${why}${last === "" ? "" : `: ${last}`}`,
-    "try again; harness doctor looks at the box",
+    "try again; harness doctor checks the box",
   );
 }

@@ -62,8 +62,7 @@ export async function* entriesIn(box: Box, signal: AbortSignal): AsyncGenerator<
   signal.throwIfAborted();
   // `find` ends with 1 for a folder that it may not read, and for an expression that it does not know.
   if (end.result.exit_code === 0 || (end.result.exit_code === 1 && count > 0)) return;
-  if (end.result.cause !== null && end.result.cause !== "program")
-    throw brokenOutput("the listing of files", end);
+  if (end.result.cause !== null && end.result.cause !== "program") throw brokenOutput("listing files", end);
   yield* listByFolder(box, signal);
 }
 
@@ -107,6 +106,6 @@ const stampOf = ({ size, modified }: Entry): Stamp => ({
 const tooMany = (): HarnessError =>
   new HarnessError(
     EXIT.failed,
-    `there are more than ${MAX_ENTRIES} files and folders, or as much of names: too many for one index`,
-    "index one folder of them: harness index DIR   (or leave folders out in .gitignore)",
+    `there are too many files and folders for one index: more than ${MAX_ENTRIES}, or names too long to keep`,
+    "index one folder: harness index DIR",
   );

@@ -46,7 +46,7 @@ export async function* contentsOf(
   const came = wanted.size < paths.length;
   if (isEnd(end, came)) return;
   const { cause } = end.result;
-  if (came || (cause !== null && cause !== "program")) throw brokenOutput("the reading of files", end);
+  if (came || (cause !== null && cause !== "program")) throw brokenOutput("reading files", end);
   yield* oneByOne(box, paths, { most, signal });
 }
 
@@ -66,7 +66,7 @@ async function* tarContents(
   } catch (thrown) {
     signal.throwIfAborted();
     if (thrown instanceof HarnessError) throw thrown;
-    const why = `what the box reads cannot be read: ${reasonOf(thrown)}`;
+    const why = `the file contents sent by the box cannot be read: ${reasonOf(thrown)}`;
     throw new HarnessError(EXIT.failed, why, "try again", thrown);
   }
 }

@@ -134,13 +134,13 @@ async function* readTexts(
 const noFile = (): HarnessError =>
   new HarnessError(
     EXIT.usage,
-    `${OWN_IGNORE} cannot be read, so nobody knows what is to be left out`,
-    "make it a plain text file that you may read, or remove it",
+    `${OWN_IGNORE} cannot be read, so it is unknown which files to leave out`,
+    "make it a readable plain text file, or remove it",
   );
 
 const tooMuch = (): HarnessError =>
   new HarnessError(
     EXIT.failed,
-    "there is too much of ignore rules in .gitignore files: nobody can tell what is to be left out",
+    "the .gitignore files hold too many rules, so it is unknown which files to leave out",
     `remove some, or index one folder: harness index DIR   (at most ${MAX_FILES} files and ${MAX_LETTERS / 2 ** 20} MiB of rules)`,
   );

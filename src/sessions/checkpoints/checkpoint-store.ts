@@ -272,6 +272,6 @@ function refuseIndirectPath(root: string): void {
   } finally {
     closeSync(descriptor);
   }
-  const why = `${root} is not the real path of the folder: a link leads there, or its name is written differently`;
+  const why = `${root} is not the real path of the folder: it leads through a link, or is spelled differently`;
   throw new HarnessError(EXIT.usage, why, `realpath ${root}`);
 }

@@ -90,13 +90,13 @@ export class TreeFiles {
 
   #read(id: string): Stored {
     try {
-      if (!NAME.test(id)) throw new Error("this is no name of a tree");
+      if (!NAME.test(id)) throw new Error("not the name of a tree");
       return storedIn(readFileSync(path.join(this.folder, id)));
     } catch (thrown) {
       throw new HarnessError(
         EXIT.failed,
         `the checkpoint ${id} is gone or damaged`,
-        "harness diff --steps   (older checkpoints make room when there are too many)",
+        "harness diff --steps   (old checkpoints are removed when there are too many)",
         thrown,
       );
     }

@@ -72,7 +72,7 @@ export class Packs implements Disposable {
     if (writing.size + this.#pendingBytes + content.length > this.#limit)
       throw new HarnessError(
         EXIT.failed,
-        `the files of the workspace hold more than ${formatSize(this.#limit)}`,
+        `the files of the workspace are larger than ${formatSize(this.#limit)} in total`,
       );
     const offset = writing.size + this.#pendingBytes;
     this.#places.add({ id, pack: writing.number, offset, length: content.length });

@@ -146,7 +146,9 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
     const killed = wholeSteps(calls, after).whole.filter(({ step }) => open.has(step));
     if (killed.length === 0) return;
     for (const { step, ...trees } of killed) steps.end(step, trees);
-    notice("An earlier run of this session was killed: what changed since then counts as its work.");
+    notice(
+      "An earlier run of this session was killed: everything that changed since then counts as its work.",
+    );
   }
 
   async #after(step: number): Promise<void> {
@@ -200,7 +202,7 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
       }
       if (!this.#ended.signal.aborted)
         notice(
-          `No checkpoint can be kept, so what is done from here on cannot be undone: ${reasonOf(thrown)}`,
+          `Checkpoints can no longer be saved, so changes from here on cannot be undone: ${reasonOf(thrown)}`,
         );
       return undefined;
     }

@@ -143,7 +143,7 @@ function contentOf(piece: string, { packs }: Site): Buffer {
   if (content !== undefined) return content;
   throw new HarnessError(
     EXIT.failed,
-    "a content that is needed is gone or damaged",
+    "the stored content of a file is missing or damaged",
     "harness undo --dry-run",
   );
 }
@@ -172,7 +172,7 @@ export class HeldFolder implements Disposable {
     this.#descriptor = openSync(whole, FOLDER);
     if (!isReallyAt(this.#descriptor, whole)) {
       closeSync(this.#descriptor);
-      throw new HarnessError(EXIT.failed, `${folder}: a link was put on the way to it`, "harness undo");
+      throw new HarnessError(EXIT.failed, `${folder}: its path now leads through a link`, "harness undo");
     }
     // Without /proc, an open folder has no path; nobody else works in it meanwhile.
     this.#at = process.platform === "linux" ? `/proc/self/fd/${this.#descriptor}` : whole;

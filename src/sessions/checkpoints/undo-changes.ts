@@ -44,7 +44,7 @@ export async function undo(store: CheckpointStore, request: UndoRequest): Promis
   if (dryRun || stuck || plan.ops.length === 0) return { ...plan, done: false, notes };
   store.packs.flush();
   if (!store.areUnchanged(pathsOf(plan.ops), pathsOf(plan.ops.filter(mustGoFirst))))
-    throw new HarnessError(EXIT.failed, "the workspace is being changed by somebody else", "harness undo");
+    throw new HarnessError(EXIT.failed, "something else is changing the workspace", "harness undo");
   const kind = redo ? "redo" : "undo";
   const step = steps.begin({ kind, call: null, turn: null, before, target: redo ? null : target });
   // An undo that leaves something out is not finished: repeating it finds the rest.
@@ -66,8 +66,8 @@ export async function lookAtWorkspace(store: CheckpointStore): Promise<Tree> {
   if (lstatSync(store.workspace, { throwIfNoEntry: false })?.isDirectory() === true) return store.look();
   throw new HarnessError(
     EXIT.usage,
-    `the folder of this session is gone, or is no folder any more: ${store.workspace}`,
-    "put it back where it was, then type the same again",
+    `the folder of this session no longer exists, or is not a folder: ${store.workspace}`,
+    "put it back where it was, then run the same command again",
   );
 }
 
@@ -78,8 +78,7 @@ function wantedSpans(
 ): { readonly spans: Spans; readonly notes: readonly string[] } {
   const { live, undone, lost } = standingOf(steps.all());
   if (redo) {
-    if (undone === undefined)
-      throw new HarnessError(EXIT.usage, "there is no undo to take back", "harness undo");
+    if (undone === undefined) throw new HarnessError(EXIT.usage, "there is no undo to redo", "harness undo");
     return { spans: spansOf(wholeSteps([undone.by], now).whole, store.trees), notes: [] };
   }
   const { whole, cut } = wholeSteps(
@@ -87,10 +86,12 @@ function wantedSpans(
     now,
   );
   const notes = [
-    ...(cut ? ["The last run was killed: what changed since its last call began counts as its work."] : []),
+    ...(cut
+      ? ["The last run was killed: everything that changed since its last call began counts as its work."]
+      : []),
     ...(lost === undefined
       ? []
-      : [`Nothing could be kept from step ${lost.step} on: what came then is not undone.`]),
+      : [`No checkpoint could be saved from step ${lost.step} on: later changes are not undone.`]),
   ];
   return { spans: spansOf(whole, store.trees), notes };
 }
@@ -101,8 +102,8 @@ export function carryOut(store: CheckpointStore, { aside, what }: Journal, ops: 
   } catch (thrown) {
     throw new HarnessError(
       EXIT.failed,
-      `the ${what ?? "undo"} stopped half-way: ${reasonOf(thrown)}`,
-      `mend that, then: harness ${what ?? "undo"}   (it goes on where it stopped; nothing is lost)`,
+      `the ${what ?? "undo"} stopped halfway: ${reasonOf(thrown)}`,
+      `fix the cause, then: harness ${what ?? "undo"}   (it continues where it stopped; nothing is lost)`,
       thrown,
     );
   }
@@ -129,8 +130,11 @@ export async function finishUndo(
   dropJournal(store.folder);
   const left = journal.ops.filter((op) => !open.includes(op));
   const names = left.map(({ path }) => path).join(", ");
-  const but = names === "" ? "" : `; left, as they were changed since or their content is lost: ${names}`;
-  return `An ${journal.what ?? "undo"} that had been cut short was finished${but}.`;
+  const but =
+    names === ""
+      ? ""
+      : `; left as they are, because they were changed since or their content is lost: ${names}`;
+  return `An interrupted ${journal.what ?? "undo"} was finished${but}.`;
 }
 
 const isKept = ({ to }: Op, packs: Packs): boolean =>

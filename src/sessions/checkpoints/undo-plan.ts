@@ -92,7 +92,7 @@ function blockedByFolders(wanted: Wanted, now: Tree): readonly Refusal[] {
       now.keys(),
       (each) => isBelow(each, path) && expectedAt(each, wanted, now) !== undefined,
     );
-    return stays === undefined ? [] : [{ path, reason: `a folder stands there, and ${stays} is in it` }];
+    return stays === undefined ? [] : [{ path, reason: `a folder is there now, and it contains ${stays}` }];
   });
 }
 
@@ -108,7 +108,7 @@ function createParents(wanted: Wanted, now: Tree): readonly Refusal[] {
   for (const path of coming) {
     const above = foldersAbove(path).map((folder) => ({ folder, there: expectedAt(folder, wanted, now) }));
     const blocked = above.find(({ there }) => there !== undefined && there.kind !== "folder");
-    if (blocked !== undefined) refused.push({ path, reason: `${blocked.folder} is no folder any more` });
+    if (blocked !== undefined) refused.push({ path, reason: `${blocked.folder} is no longer a folder` });
     else
       for (const { folder, there } of above)
         if (there === undefined) wanted.set(folder, { kind: "folder", mode: 0o755 });
@@ -163,7 +163,7 @@ function spanTakenBack({ from, to }: Span, now: Entry | undefined, packs: Packs)
   if (sameEntry(now, from)) return targetOf(now);
   if (sameEntry(now, to)) return restorable(from, packs);
   if (now === undefined) return refusedBecause("it was deleted since");
-  if (to === undefined) return refusedBecause("something was put there since");
+  if (to === undefined) return refusedBecause("something else is there now");
   if (now.kind === "folder" && to.kind === "folder") return folderTarget(from, now);
   if (from?.kind === "file" && to.kind === "file" && now.kind === "file")
     return mergedTarget({ from, to, now }, packs);
@@ -178,16 +178,16 @@ function folderTarget(from: Entry | undefined, now: FolderEntry): Resolved {
 
 function restorable(from: Entry | undefined, packs: Packs): Resolved {
   if (from?.kind === "unkept") return refusedBecause(WHY_UNKEPT[from.why]);
-  if (from?.kind === "odd") return refusedBecause(`a ${from.what} is not made again`);
+  if (from?.kind === "odd") return refusedBecause(`a ${from.what} cannot be restored`);
   if (from?.kind === "file" && !from.pieces.every((piece) => packs.isWhole(piece)))
-    return refusedBecause("what it held is no longer kept");
+    return refusedBecause("its content is no longer stored");
   return targetOf(from);
 }
 
 const WHY_UNKEPT = {
-  large: "what it held was not kept: it was too large",
-  unreadable: "what it held was not kept: it could not be read",
-  deep: "what it held was not kept: its path is too long",
+  large: "its content was not saved: it was too large",
+  unreadable: "its content was not saved: it could not be read",
+  deep: "its content was not saved: its path is too long",
 } as const;
 
 interface ThreeWay {
@@ -204,7 +204,7 @@ function mergedTarget({ from, to, now }: ThreeWay, packs: Packs): Resolved {
   const texts = [to, now, from].map((entry) => textOf(packs, entry));
   const [base, ours, theirs] = texts;
   if (base === undefined || ours === undefined || theirs === undefined)
-    return refusedBecause("it was changed since, and is not a text");
+    return refusedBecause("it was changed since, and is not a text file");
   const text = mergeLines(base, ours, theirs);
   if (text === undefined) return refusedBecause("the same lines were changed since");
   return targetOf({ ...now, mode, ...putText(packs, text) }, true);

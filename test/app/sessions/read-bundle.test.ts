@@ -110,7 +110,7 @@ test("a folder and a file whose names are no UTF-8 hide no session", async () =>
     sessions.map(({ title, bundle }) => [title, bundle]),
     [["in it", `${place.path}/\udcff/\udcff`]],
   );
-  assert.match(faults.join(), /^[^,]*\.tar is no bundle of a session[^,]*$/);
+  assert.match(faults.join(), /^[^,]*\.tar is not a session bundle[^,]*$/);
 });
 
 test("what a bundle does not hold is told with it", () => {

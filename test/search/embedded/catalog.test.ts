@@ -54,7 +54,7 @@ test("what is recorded comes back to the last bit, and stays when it is opened a
   assert.deepEqual(catalog.rules(), rules);
   const { whole, store, updated, model } = catalog.facts();
   assert.deepEqual([whole, store, updated, model], [true, "embedded", 7, null]);
-  assert.throws(() => catalog.note({ whole: false }), /may not be written/);
+  assert.throws(() => catalog.note({ whole: false }), /is not writable/);
 });
 
 test("one that is damaged is set aside and told, and a new one begun", async () => {
@@ -142,7 +142,10 @@ test("a lock that is no lock has its own cause", async () => {
 test("a folder in the place of a database file is told, and nothing of it is lost", async () => {
   await using place = await scratch({ "catalog.db/theirs": "kept", "locked/writer.lock/theirs": "kept" });
   assert.equal(Catalog.read(place.path), undefined);
-  const told = { name: "HarnessError", message: /something that is no file .*catalog\.db is no file/ };
+  const told = {
+    name: "HarnessError",
+    message: /something that is not a file has the name of one of its files .*catalog\.db is no file/,
+  };
   assert.throws(() => Catalog.open(place.path, assert.fail), told);
   assert.equal(await place.read("catalog.db/theirs"), "kept");
   assert.throws(() => tryWriter(place.at("locked")), { message: /writer\.lock is no file/ });

@@ -15,7 +15,7 @@ import { file, IDENTITY, NEVER } from "./words.ts";
 
 const isAnother = (thrown: unknown): boolean => {
   assert.ok(thrown instanceof HarnessError);
-  assert.match(thrown.message, /none that can be read as it is/);
+  assert.match(thrown.message, /cannot read it as it is/);
   return thrown.remedy === "harness index";
 };
 
@@ -26,7 +26,7 @@ test("who only reads finds what was written, and can write nothing", async () =>
   await using reader = readEmbeddedStore(place.at("index"), IDENTITY);
   const [found] = await reader.candidates({ text: "alpha", vector: null }, 10, NEVER);
   assert.equal(found?.chunk.path, "a.ts");
-  await assert.rejects(reader.put([file("b.ts", "beta")], NEVER), /may not be written/);
+  await assert.rejects(reader.put([file("b.ts", "beta")], NEVER), /is not writable/);
   await writer.put([file("c.ts", "gamma")], NEVER);
   assert.deepEqual([...(await reader.held(NEVER)).keys()], ["a.ts", "c.ts"]);
 });

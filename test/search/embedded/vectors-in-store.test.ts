@@ -131,7 +131,7 @@ test("a vector that does not fit leaves the batch unkept, and says what came", a
   await store.put([{ path: "a.ts", hash: "ab", chunks: [one] }], NEVER);
   await assert.rejects(
     store.embed(new Map([[one.id, vector(1, 2, 3)]]), NEVER),
-    /a vector of 3 numbers came for m/,
+    /given a vector with 3 dimensions; vectors of m/,
   );
   assert.equal((await store.counts(NEVER)).embedded, 0);
 });

@@ -115,10 +115,10 @@ test("a vector that is none is refused, with all that came with it", () => {
   const table = place.table(2);
   const good = vector(1, 1);
   for (const [bad, why] of [
-    [vector(1, 2, 3), /a vector of 3 numbers came for m, whose vectors have 2 numbers/],
-    [vector(0, 0), /without a direction/],
-    [vector(Number.NaN, 1), /without a direction/],
-    [vector(Number.POSITIVE_INFINITY, 1), /without a direction/],
+    [vector(1, 2, 3), /given a vector with 3 dimensions; vectors of m have 2 dimensions/],
+    [vector(0, 0), /an all-zero vector/],
+    [vector(Number.NaN, 1), /an all-zero vector/],
+    [vector(Number.POSITIVE_INFINITY, 1), /an all-zero vector/],
   ] as const)
     assert.throws(
       () =>

@@ -9,8 +9,8 @@ test(
   { timeout: 20_000 },
   async () => {
     for (const [text, why] of [
-      ["process.exit(3)", /a thread that cuts files was lost: it ended with 3/],
-      ["throw new Error('no memory')", /a thread that cuts files was lost: no memory/],
+      ["process.exit(3)", /a worker thread that splits files into chunks died: it exited with code 3/],
+      ["throw new Error('no memory')", /a worker thread that splits files into chunks died: no memory/],
     ] as const) {
       await using cutting = cuttingFor(48, program(text));
       await assert.rejects(cutting.cut("a.ts", Buffer.from("a")), why);

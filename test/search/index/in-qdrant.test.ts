@@ -144,7 +144,7 @@ test(
       if (operation === "count_points" && puts >= 4) server.collections.clear();
       return undefined;
     };
-    await assert.rejects(updated(place, means), /does not hold all of the 2 files/);
+    await assert.rejects(updated(place, means), /no longer holds all 2 files/);
     server.fault = () => undefined;
     {
       await using index = await read(place, means);
@@ -168,7 +168,7 @@ test(
       const failed: unknown = await updated(place, means).catch((thrown: unknown) => thrown);
       server.fault = () => undefined;
       if (failed === undefined) break;
-      assert.match(reasonOf(failed), /not reached, asked to/);
+      assert.match(reasonOf(failed), /cannot be reached to/);
       {
         await using index = await read(place, means);
         assert.equal(index.facts.whole, false, `request ${at}`);
@@ -233,7 +233,7 @@ test(
     const gone = await prune(place.at("state"), meansIn(server, "auto"), signal);
     assert.deepEqual(gone.left, [], "nobody there is nothing to tell of where none was asked for");
     const [left] = (await prune(place.at("state"), means, signal)).left;
-    assert.match(left?.reason ?? "", /not reached/);
+    assert.match(left?.reason ?? "", /cannot be reached/);
   },
 );
 
@@ -245,7 +245,7 @@ test(
     const { place, server, means } = standing;
     await updated(place, means);
     for (const { indexes } of server.collections.values()) indexes.clear();
-    await assert.rejects(isFresh(place, means), /lost what it needs/);
+    await assert.rejects(isFresh(place, means), /lost a field index that it needs/);
     await appendFile(place.at("work/a.ts"), "export const gamma = 3;\n");
     await settle();
     await updated(place, means);

@@ -117,7 +117,7 @@ test("where no node serves each is named, an unfinished put is none, and the nex
   }
   const failure: unknown = await store.put(files("second"), signal).catch((thrown: unknown) => thrown);
   assert.ok(failure instanceof HarnessError);
-  assert.match(failure.message, /^none of the 2 nodes of Qdrant served: /);
+  assert.match(failure.message, /^none of the 2 Qdrant nodes could be used: /);
   for (const { url } of all.nodes) assert.ok(failure.message.includes(url), failure.message);
   for (const node of all.nodes) node.fault = () => undefined;
   await assertWhole(store, [files("first"), files("second")]);
@@ -131,7 +131,7 @@ test("what is no fault of a node is not asked of the next one", async () => {
   assert.ok(first !== undefined);
   await using store = await openQdrantStore(all.server, MODELLED, { patience: PATIENT });
   first.fault = () => error(507, "Insufficient storage");
-  await assert.rejects(store.put(files("first"), signal), /no room left/);
+  await assert.rejects(store.put(files("first"), signal), /no space left/);
   assert.deepEqual(all.calls().slice(1), [0]);
 });
 
@@ -151,7 +151,7 @@ test("collections are made with the shards and replicas that the settings want, 
   assert.equal(exit, 2);
   assert.match(
     message,
-    /write_consistency_factor 2 wants more replicas than search\.replication_factor makes \(1\)/,
+    /write_consistency_factor 2 needs more replicas than search\.replication_factor creates \(1\)/,
   );
 });
 
@@ -168,13 +168,13 @@ test("health names the nodes that do not serve; one that does is enough", async 
   second.fault = () => error(503, "Service unavailable: recovery in progress");
   const ailing = await storeHealth({ store: "qdrant", ...all.server });
   assert.equal(ailing.state, "warn");
-  assert.match(ailing.detail, new RegExp(`; 1 of 3 nodes ail: .*${second.url}`));
+  assert.match(ailing.detail, new RegExp(`; 1 of 3 nodes have problems: .*${second.url}`));
   const gone = await startQdrant();
   await gone.close();
   const none = { url: gone.url, nodes: ["http://127.0.0.1:1"] };
   const told = await storeHealth({ store: "qdrant", ...none });
   assert.deepEqual(
-    [told.state, /^no node of Qdrant serves: .*; /.test(told.detail)],
+    [told.state, /^no Qdrant node can be used: .*; /.test(told.detail)],
     ["warn", true],
     told.detail,
   );

@@ -13,9 +13,9 @@ const idf = { words: { modifier: "idf" } };
 const unlike: Readonly<Record<string, readonly [ConstructorParameters<typeof Collection>[0], RegExp]>> = {
   "another dimension": [
     { vectors: { dense: { size: 768, distance: "Cosine" } }, sparse_vectors: idf },
-    /768 numbers/,
+    /768 dimensions/,
   ],
-  "no dense vector": [{ vectors: {}, sparse_vectors: idf }, /no vector dense/],
+  "no dense vector": [{ vectors: {}, sparse_vectors: idf }, /no vector named dense/],
   "another distance": [
     { vectors: { dense: { size: 4, distance: "Euclid" } }, sparse_vectors: idf },
     /by Euclid/,

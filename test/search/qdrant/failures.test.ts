@@ -21,7 +21,7 @@ test("no server", async () => {
   await server.close();
   await assertSaid(
     openQdrantStore({ url: server.url }, MODELLED),
-    /Qdrant at http.* is not reached.*ECONNREFUSED/,
+    /Qdrant at http.* cannot be reached.*ECONNREFUSED/,
     /start\.sh/,
   );
 });
@@ -63,16 +63,19 @@ for (const [version, said] of Object.entries(versions))
   });
 
 const others: Readonly<Record<string, readonly [Served, RegExp]>> = {
-  "a page": [{ body: "<!doctype html>", headers: { "content-type": "text/html" } }, /no Qdrant that harness/],
-  "broken JSON": [{ body: '{"title": "qdr' }, /no JSON/],
-  "other JSON": [{ body: '{"title": "elastic", "version": "8"}' }, /no Qdrant that harness/],
-  "nothing at all": [{ body: "" }, /no JSON/],
-  "a redirect": [{ status: 302, headers: { location: "http://127.0.0.1:9/" } }, /sends elsewhere/],
+  "a page": [
+    { body: "<!doctype html>", headers: { "content-type": "text/html" } },
+    /not a Qdrant server that harness/,
+  ],
+  "broken JSON": [{ body: '{"title": "qdr' }, /not JSON/],
+  "other JSON": [{ body: '{"title": "elastic", "version": "8"}' }, /not a Qdrant server that harness/],
+  "nothing at all": [{ body: "" }, /not JSON/],
+  "a redirect": [{ status: 302, headers: { location: "http://127.0.0.1:9/" } }, /it redirects/],
   "no such page": [{ status: 404, body: "404" }, /HTTP 404/],
-  "no content": [{ status: 204 }, /no Qdrant that harness/],
+  "no content": [{ status: 204 }, /not a Qdrant server that harness/],
   "half an answer": [
     { body: ['{"title": "q'], headers: { "content-length": "900" }, ends: "cut" },
-    /is not reached.*in the middle of its answer/,
+    /cannot be reached.*in the middle of its answer/,
   ],
   silence: [{ body: [], ends: "silent" }, /took longer than 500 ms/],
 };
@@ -85,8 +88,8 @@ for (const [what, [served, said]] of Object.entries(others))
 const answers: Readonly<Record<string, readonly [Fault, RegExp, RegExp]>> = {
   "a full disk": [
     { status: 500, body: wrap("Service internal error: No space left on device (os error 28)") },
-    /no room left to .*No space left/,
-    /Make room/,
+    /no space left to .*No space left/,
+    /Free space/,
   ],
   "a failure of its own": [
     { status: 500, body: wrap("Service internal error: task panicked\u001b[2J") },
@@ -100,30 +103,30 @@ const answers: Readonly<Record<string, readonly [Fault, RegExp, RegExp]>> = {
         "Service internal error: No space left on device: WAL buffer size exceeds available disk space",
       ),
     },
-    /no room left to .*WAL buffer/,
-    /Make room/,
+    /no space left to .*WAL buffer/,
+    /Free space/,
   ],
   "a quota that is reached": [
     { status: 507, body: wrap("Insufficient storage: Disk usage is at 91%") },
-    /no room left to .*91%/,
-    /Make room/,
+    /no space left to .*91%/,
+    /Free space/,
   ],
   "too large a request": [
     {
       status: 400,
       body: wrap("JSON payload (33554433 bytes) is larger than allowed (limit: 33554432 bytes)."),
     },
-    /as large as/,
+    /larger than Qdrant/,
     /max_request_size_mb/,
   ],
   "too large a request, of 1.13": [
     { status: 400, body: wrap("Payload error: JSON payload has exceeded limit (33554432 bytes).") },
-    /as large as/,
+    /larger than Qdrant/,
     /max_request_size_mb/,
   ],
   "too large a request for a proxy": [
     { status: 413, body: "<h1>413 Request Entity Too Large</h1>", type: "text/html" },
-    /as large as .*HTTP 413, <h1>/,
+    /larger than Qdrant .*HTTP 413, <h1>/,
     /proxy/,
   ],
   "a search that is too large for strict mode": [
@@ -133,12 +136,12 @@ const answers: Readonly<Record<string, readonly [Fault, RegExp, RegExp]>> = {
         'Bad request: Limit exceeded 100 > 50 for "limit". Help: Reduce the "limit" parameter to or below 50.',
       ),
     },
-    /a limit that is set .*100 > 50/,
+    /a limit set .*100 > 50/,
     /strict_mode_config/,
   ],
   "as many points as are allowed": [
     { status: 400, body: wrap("Bad request: Max points count limit of 1000 reached!") },
-    /a limit that is set .*Max points/,
+    /a limit set .*Max points/,
     /strict_mode_config/,
   ],
   "as many collections as are allowed": [
@@ -146,22 +149,22 @@ const answers: Readonly<Record<string, readonly [Fault, RegExp, RegExp]>> = {
       status: 400,
       body: wrap("Bad request: Can't create collection with name x. Max collections limit reached: 5"),
     },
-    /a limit that is set .*Max collections/,
+    /a limit set .*Max collections/,
     /settings/,
   ],
   "a time that is over there": [
     { status: 408, body: wrap("Timeout: Timeout error: Operation 'Query' timed out after 60s") },
-    /did not .* in the time .*60s/,
+    /did not .* within its time limit .*60s/,
     /log/,
   ],
   "a proxy that has waited enough": [
     { status: 504, body: "<h1>Gateway Time-out</h1>", type: "text/html" },
-    /did not .* in the time .*HTTP 504/,
+    /did not .* within its time limit .*HTTP 504/,
     /log/,
   ],
   "a lock": [
     { status: 403, body: wrap("Storage locked: Write operations are forbidden") },
-    /takes no writes, asked to .*HTTP 403/,
+    /is locked and cannot .*HTTP 403/,
     /Unlock/,
   ],
   "a shard that is not there": [
@@ -176,23 +179,23 @@ const answers: Readonly<Record<string, readonly [Fault, RegExp, RegExp]>> = {
   ],
   "an answer in the middle of which it stops": [
     { status: 200, body: '{"result": {"points": [{"id": "' },
-    /its answer is no JSON/,
-    /Look what listens/,
+    /the answer is not JSON/,
+    /Check what listens/,
   ],
   "a page of something else": [
     { status: 200, body: "<html>welcome</html>", type: "text/html" },
-    /its answer is unlike one/,
-    /Look what listens/,
+    /the answer has an unexpected form/,
+    /Check what listens/,
   ],
   "another place": [
     { status: 302, body: "", headers: { location: "http://127.0.0.1:1/" } },
-    /it sends elsewhere/,
-    /Look what listens/,
+    /it redirects/,
+    /Check what listens/,
   ],
   "nothing there by that name": [
     { status: 404, body: "not here", type: "text/plain" },
     /answers HTTP 404/,
-    /Look what listens/,
+    /Check what listens/,
   ],
   "too many requests, until a date": [
     { status: 429, body: wrap("slow down"), headers: { "retry-after": "Sat, 22 Nov 2026 03:00:00 GMT" } },
@@ -223,16 +226,16 @@ const answers: Readonly<Record<string, readonly [Fault, RegExp, RegExp]>> = {
   ],
   garbage: [
     { status: 200, body: '{"result": {"points": 7}}' },
-    /its answer is unlike one/,
-    /Look what listens/,
+    /the answer has an unexpected form/,
+    /Check what listens/,
   ],
   "a change that it has not finished": [
     { status: 200, body: '{"result": {"status": "wait_timeout"}, "status": "ok"}' },
-    /its answer is unlike one/,
-    /Look/,
+    /the answer has an unexpected form/,
+    /Check/,
   ],
   silence: ["silent", /took longer than 500 ms/, /log/],
-  "a cut connection": ["reset", /is not reached, asked to /, /start\.sh/],
+  "a cut connection": ["reset", /cannot be reached to /, /start\.sh/],
 };
 const asks: Readonly<Record<string, (store: ServerStore) => Promise<unknown>>> = {
   put: (store) => store.put([file("b.ts", ["beta"])], signal),

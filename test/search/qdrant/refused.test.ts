@@ -12,8 +12,8 @@ const { signal } = new AbortController();
 test("a key that is missing, one that is wrong, and one that may only read", async () => {
   await using server = await startQdrant({ apiKey: KEY, readOnlyKey: "reader" });
   const open = (apiKey?: string) => openQdrantStore({ url: server.url, apiKey }, MODELLED);
-  await assertSaid(open(), /wants a key, and QDRANT_API_KEY is not set/, /export QDRANT_API_KEY/);
-  await assertSaid(open(`${KEY}?`), /refuses the key/, /export QDRANT_API_KEY/);
+  await assertSaid(open(), /requires a key, and QDRANT_API_KEY is not set/, /export QDRANT_API_KEY/);
+  await assertSaid(open(`${KEY}?`), /rejects the key/, /export QDRANT_API_KEY/);
   await using reader = await open("reader");
   const whole = file("a.ts", ["alpha"]);
   const rights = [/the key in QDRANT_API_KEY does not allow .*manage access/, /read and write/] as const;
@@ -46,7 +46,7 @@ test("what strict mode forbids is refused in words, and what it bounds less tigh
     collections: server.collections,
   });
   await using bound = await openQdrantStore({ url: tight.url }, MODELLED);
-  const said = /a limit that is set in Qdrant .*Help: /;
+  const said = /a limit set in Qdrant .*Help: /;
   await assertSaid(bound.facts({ ids: [], vector: axis(0) }, 100, signal), said, /strict_mode_config/);
   await assertSaid(bound.fileCount(signal), said, /strict_mode_config/);
 });
@@ -59,6 +59,10 @@ test("a server, or a proxy, that takes less in one request gets less", async () 
   assert.deepEqual(await store.counts(signal), { files: 1, chunks: 60, embedded: 0 });
   assert.equal((await store.held(signal)).size, 1);
   const huge = file("huge.txt", ["word ".repeat(30_000)]);
-  await assertSaid(store.put([huge], signal), /as large as .*limit: 100000 bytes/, /max_request_size_mb/);
+  await assertSaid(
+    store.put([huge], signal),
+    /larger than Qdrant .*limit: 100000 bytes/,
+    /max_request_size_mb/,
+  );
   assert.equal((await store.held(signal)).size, 1);
 });

@@ -67,5 +67,5 @@ test("requests stay within their bounds, and each change waits until it can be f
     assert.ok((body as { points: unknown[] }).points.length <= 256);
   }
   const huge = file("huge.txt", ["x".repeat(31 * 2 ** 20)]);
-  await assert.rejects(store.put([huge], signal), /the chunk at huge\.txt:1 has 31 MiB/);
+  await assert.rejects(store.put([huge], signal), /the chunk at huge\.txt:1 is 31 MiB/);
 });

@@ -52,8 +52,8 @@ test(
     await using place = await scratch(files);
     for (const cause of ["memory", "disk"] as const) {
       const box = ending(hostBox(place.path), { cause, exit_code: 2, reason: `no ${cause}` });
-      await assert.rejects(listed(box), new RegExp(`the listing of files in the box failed: no ${cause}`));
-      await assert.rejects(contents(box), new RegExp(`the reading of files in the box failed: no ${cause}`));
+      await assert.rejects(listed(box), new RegExp(`listing files in the box failed: no ${cause}`));
+      await assert.rejects(contents(box), new RegExp(`reading files in the box failed: no ${cause}`));
     }
   },
 );

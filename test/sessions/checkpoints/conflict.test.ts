@@ -73,7 +73,7 @@ test("a file that the run deleted and the user made anew stays the user's", asyn
   await kept.run(() => rmSync(kept.place.at("work/a.txt")));
   writeFileSync(kept.place.at("work/a.txt"), "mine\n");
   const { refused } = await kept.undo();
-  assert.deepEqual(refused, [{ path: "a.txt", reason: "something was put there since" }]);
+  assert.deepEqual(refused, [{ path: "a.txt", reason: "something else is there now" }]);
   assert.equal(await kept.place.read("work/a.txt"), "mine\n");
 });
 
@@ -112,7 +112,7 @@ test("nothing is written through a link that was put in place of a folder", asyn
   renameSync(kept.place.at("work/src"), kept.place.at("work/was-src"));
   symlinkSync(outside, kept.place.at("work/src"));
   const { refused } = await kept.undo();
-  assert.deepEqual(refused, [{ path: "src/a.txt", reason: "src is no folder any more" }]);
+  assert.deepEqual(refused, [{ path: "src/a.txt", reason: "src is no longer a folder" }]);
   await kept.undo({ skip: true });
   assert.deepEqual(pictureOf(outside), { "": "folder 755" });
 });
@@ -126,7 +126,7 @@ test("where a folder further up is none any more, what was in it is refused and 
   rmSync(kept.place.at("work/a"), { recursive: true });
   writeFileSync(kept.place.at("work/a"), "mine\n");
   const { refused } = await kept.undo();
-  assert.deepEqual(refused, [{ path: "a/b/c/f.txt", reason: "a is no folder any more" }]);
+  assert.deepEqual(refused, [{ path: "a/b/c/f.txt", reason: "a is no longer a folder" }]);
   await kept.undo({ skip: true });
   assert.deepEqual([await kept.place.read("work/a"), await kept.place.read("work/z.txt")], ["mine\n", LINES]);
 });
@@ -158,5 +158,5 @@ test("a binary that both changed is refused", async () => {
   await kept.run(() => writeFileSync(file, "\0two"));
   writeFileSync(file, "\0three");
   const { refused } = await kept.undo();
-  assert.deepEqual(refused, [{ path: "a.bin", reason: "it was changed since, and is not a text" }]);
+  assert.deepEqual(refused, [{ path: "a.bin", reason: "it was changed since, and is not a text file" }]);
 });

@@ -44,7 +44,7 @@ test("what is too large is not kept, which is said; where the run made it, it go
     truncateSync(kept.place.at("work/new.bin"), MAX_BYTES + 1);
   });
   const { refused } = await kept.undo();
-  assert.deepEqual(refused, [{ path: "big.bin", reason: "what it held was not kept: it was too large" }]);
+  assert.deepEqual(refused, [{ path: "big.bin", reason: "its content was not saved: it was too large" }]);
   await kept.undo({ skip: true });
   assert.deepEqual(readdirSync(kept.root).toSorted(), ["a.txt", "big.bin"]);
 });
@@ -101,7 +101,10 @@ test("a run goes on without checkpoints when they become too many bytes, which i
   );
   assert.equal(calls, 2);
   assert.equal(kept.notices.length, 1);
-  assert.match(kept.notices[0] ?? "", /cannot be undone: the files of the workspace hold more than 4\.0 KiB/);
+  assert.match(
+    kept.notices[0] ?? "",
+    /cannot be undone: the files of the workspace are larger than 4\.0 KiB in total/,
+  );
   assert.deepEqual(
     kept.steps.all().map(({ kind }) => kind),
     ["lost"],
@@ -128,7 +131,7 @@ test("a full disk ends the keeping, not the run; what was kept before is whole",
     rmSync(kept.place.at("work/much"));
     const { notes } = await kept.undo();
     assert.deepEqual(pictureOf(kept.root), before);
-    assert.match(notes.join("\n"), /Nothing could be kept/);
+    assert.match(notes.join("\n"), /No checkpoint could be saved/);
   } finally {
     execFileSync("umount", [disk]);
   }
@@ -148,7 +151,7 @@ test(
         for (let at = 0; at < 6; at += 1) rmSync(kept.place.at(`work/f${at}`));
       });
       writeFileSync(kept.place.at("work/mine"), Buffer.alloc(2_500_000));
-      await assert.rejects(kept.undo(), /stopped half-way: .*ENOSPC/);
+      await assert.rejects(kept.undo(), /stopped halfway: .*ENOSPC/);
       rmSync(kept.place.at("work/mine"));
       {
         const { finishUndo } = await import("../../../src/sessions/checkpoints/undo-changes.ts");
@@ -171,7 +174,7 @@ test("a finished undo leaves what the user changed since it was cut short", asyn
   const ops = ["a.txt", "b.txt"].map((at) => ({ path: at, from: start.get(at) ?? null, to: null }));
   writeJournal(store.folder, { session: "s", step: 1, before, whole: true, aside: ".aside", ops });
   writeFileSync(kept.place.at("work/a.txt"), "mine\n");
-  assert.match((await finishUndo(store, () => kept.steps)) ?? "", /left, .*: a\.txt\.$/);
+  assert.match((await finishUndo(store, () => kept.steps)) ?? "", /left as they are, .*: a\.txt\.$/);
   assert.deepEqual(readdirSync(kept.root), ["a.txt"]);
 });
 
@@ -215,7 +218,7 @@ test("a workspace that is gone or was moved is told in words", async () => {
   await using kept = await keptRun({ "a.txt": "a\n" });
   await kept.run(() => writeFileSync(kept.place.at("work/a.txt"), "b\n"));
   renameSync(kept.root, kept.place.at("moved"));
-  await assert.rejects(kept.undo(), /the folder of this session is gone/);
+  await assert.rejects(kept.undo(), /the folder of this session no longer exists/);
 });
 
 test("a checkpoint that was damaged is told, and nothing is touched", async () => {
@@ -234,7 +237,7 @@ test("a content that was damaged is never written over a file", async () => {
   for (const name of readdirSync(store.packs.folder).filter((each) => each.endsWith(".pack")))
     writeFileSync(path.join(store.packs.folder, name), "damaged");
   const { refused } = await kept.undo();
-  assert.deepEqual(refused, [{ path: "a.txt", reason: "what it held is no longer kept" }]);
+  assert.deepEqual(refused, [{ path: "a.txt", reason: "its content is no longer stored" }]);
   assert.equal(await kept.place.read("work/a.txt"), "b\n");
 });
 
@@ -243,7 +246,7 @@ test("a folder that is reached through a link now is not taken for one without f
   await kept.run(() => writeFileSync(kept.place.at("work/a.txt"), "b\n"));
   renameSync(kept.root, kept.place.at("moved"));
   symlinkSync("moved", kept.root);
-  await assert.rejects(kept.undo(), /is gone, or is no folder any more/);
+  await assert.rejects(kept.undo(), /no longer exists, or is not a folder/);
   const store = new CheckpointStore({ stateDir: kept.place.at("other"), workspace: kept.root });
   await assert.rejects(store.look(), /is not the real path/);
   store[Symbol.dispose]();
