@@ -44,8 +44,8 @@ export interface Surroundings extends Omit<CommandContext, "folder"> {
 }
 
 const PROGRAMS: Readonly<Record<ProgramPlace, string>> = {
-  box: "runs a program that was added, in the box",
-  host: "runs a program that was added, on this machine and outside of the box",
+  box: "runs an added program in the box",
+  host: "runs an added program on this machine, outside the box",
 };
 
 const NOTHING: Decision = {

@@ -267,7 +267,7 @@ async function leaveBox(
 
 const keptUntil = (kept: number | null): Pick<Parked, "kept"> => (kept === null ? {} : { kept });
 
-const NO_WEB = `this asks for the web, and its tools are off; to turn them on: harness config set web '{"fetch": true}', and --allow-domain HOST for each host`;
+const NO_WEB = `this request needs the web, but the web tools are off; to turn them on: harness config set web '{"fetch": true}', and --allow-domain HOST for each host`;
 
 /** Starts what the request will probably need. */
 function prepare(agent: AgentContext, { prompt, intent: given }: RunRequest): void {

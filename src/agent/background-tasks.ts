@@ -78,7 +78,7 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
     if (running.length >= MAX_RUNNING) return tooMany(running);
     const id = this.#dependencies.memory.begin(headOf(part.prompt));
     this.#start(part, { id, signal });
-    const text = `[${id} runs. Its report is told to you when it has ended; {"task":"${id}","timeout":60} waits for it, {"task":"${id}","cancel":true} ends it]`;
+    const text = `[${id} is running. You get its report when it has ended; {"task":"${id}","timeout":60} waits for it, {"task":"${id}","cancel":true} ends it]`;
     return { kind: "ok", text };
   }
 
@@ -156,7 +156,7 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
     if (left.length === 0) return;
     for (const task of left) if (task.state instanceof Stopped) task.state = "paused";
     const named = left.map(({ id, prompt }) => `${id} (${headOf(prompt)})`).join(", ");
-    this.#dependencies.notice(`Ended in the background, before it was done: ${named}`);
+    this.#dependencies.notice(`Background tasks stopped before they were done: ${named}`);
   }
 
   /** Stops all tasks where a later process can continue them: a running call is finished first. */
@@ -233,7 +233,7 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
 
   #progress(task: Task): string {
     const { id, subagent, maxTurns } = task;
-    return `${id} runs, ${this.#age(task)}, in turn ${subagent?.turns() ?? 0} of ${maxTurns}`;
+    return `${id} is running, ${this.#age(task)}, turn ${subagent?.turns() ?? 0} of ${maxTurns}`;
   }
 
   #age({ begun }: Task): string {
@@ -274,7 +274,7 @@ const tooMany = (running: readonly Task[]): ToolResult => ({
 const broken = (thrown: unknown): ToolResult => ({
   kind: "failed",
   cause: "program",
-  text: `The subagent broke: ${reasonOf(thrown)}`,
+  text: `The subagent failed: ${reasonOf(thrown)}`,
 });
 
 /** A report that was not told is kept; a task that was cut off continues from its last whole turn. */

@@ -330,7 +330,7 @@ async function run(
     const lost = await recovery?.replacedAfter(thrown);
     if (lost !== undefined) return lostCall(name, lost);
     if (thrown instanceof HarnessError && thrown.exit === EXIT.sandbox) throw thrown;
-    return { kind: "failed", cause: "program", text: `${name} broke: ${reasonOf(thrown)}` };
+    return { kind: "failed", cause: "program", text: `${name} failed: ${reasonOf(thrown)}` };
   }
 }
 
@@ -344,7 +344,7 @@ const newBoxText = (why: string): string =>
 const lostCall = (name: string, why: string): ToolResult => ({
   kind: "failed",
   cause: /\bout of memory\b/.test(why) ? "memory" : "program",
-  text: `${name} did not come to its end: its box was lost (${why}). Another one has taken its place. ${ITS_STATE} What this call had changed is lost. Look at what is there before you run it again.`,
+  text: `${name} did not finish: its box was lost (${why}), and a new one has taken its place. ${ITS_STATE} What this call had changed is lost. Look at what is there before you run it again.`,
   reason: `the box was lost: ${why}`,
 });
 
@@ -367,9 +367,9 @@ const REFUSED_BY: Readonly<Record<CallAnswer["by"], string>> = {
 /** Added to the reason when the network was needed: later readers see neither the model's text nor the rules. */
 const nextStep = (rule: string | undefined, option: string, hint: string | undefined): string =>
   option !== ""
-    ? `; granted with ${option}`
+    ? `; grant it with ${option}`
     : hint !== undefined && (rule === "network" || rule === "install" || hint.includes("--allow-domain"))
-      ? `; what would do: ${hint}`
+      ? `; what would help: ${hint}`
       : "";
 
 /** No grant lifts a denial. */
@@ -385,7 +385,7 @@ function refusal(judged: Judged, { by, reason, word }: CallAnswer, veto: Veto | 
   const text = [
     `${REFUSED_BY[by]}: ${[reason, why].filter(Boolean).join(": ")}. It was not run.`,
     word === undefined ? "" : `The user's reason: ${word}`,
-    hint === undefined ? "" : `What would do: ${hint}.`,
+    hint === undefined ? "" : `What would help: ${hint}.`,
   ];
   return {
     kind: "denied",

@@ -182,8 +182,8 @@ export class Limits {
     for (const which of NAMES) {
       const limit = this.#limits[which];
       if (limit === undefined || FREE[before].includes(which) || this.#spentOf(which) < limit) continue;
-      const more = which === "turns" && this.#isPart ? "" : ` (${FLAGS[which]} gives more)`;
-      return { which, text: `The limit of ${amount(which, limit)} is spent${more}.` };
+      const more = which === "turns" && this.#isPart ? "" : ` (raise it with ${FLAGS[which]})`;
+      return { which, text: `The limit of ${amount(which, limit)} is used up${more}.` };
     }
     return undefined;
   }

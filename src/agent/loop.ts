@@ -173,7 +173,7 @@ async function endByHooks(
   if ("how" in fitted && fitted.how === "answered") return fitted;
   agent.emit({
     type: "notice",
-    text: "What a hook made of the answer does not fit the output schema: it stays.",
+    text: "A hook changed the answer so that it does not fit the output schema: the answer stays as it was.",
   });
   return end;
 }

@@ -191,7 +191,7 @@ export class Malformed {
     this.#inRow = good > 0 || bad === 0 ? 0 : this.#inRow + 1;
     this.#unrun = good > 0 ? 0 : this.#unrun + (unrun ? 1 : 0);
     if (this.#unrun > 1)
-      return "The model's answer holds calls that were not run, and it was told once which tools there are.";
+      return "The model's answer contains calls that were not run, even after it was told which tools there are.";
     return this.#inRow < MAX_MALFORMED
       ? undefined
       : `The model made no valid tool call in ${this.#inRow} replies in a row.`;

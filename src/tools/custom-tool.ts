@@ -105,7 +105,7 @@ async function storeValues(
 ): Promise<readonly string[]> {
   if (left === undefined || (left.kind !== "ok" && left.code === "ENOENT")) return [];
   const changes = left.kind === "ok" ? changesIn(left.value) : undefined;
-  const why = changes === undefined ? "what it left is no JSON object" : await values.change(changes);
+  const why = changes === undefined ? "what it left is not a JSON object" : await values.change(changes);
   return why === undefined ? [] : [`[its values were not kept: ${why}]`];
 }
 

@@ -49,7 +49,7 @@ async function read(place: Place, wanted: Lines): Promise<ToolResult> {
 function whole(name: string, content: Uint8Array, { first, most }: Lines): ToolResult {
   const { lines, notes } = textAbout(content);
   if (lines.length === 0) return ok(`[${name} is empty${notes.map((note) => `; ${note}`).join("")}]`);
-  if (first > lines.length) return failed(`${name}: offset ${first} is behind its end, line ${lines.length}`);
+  if (first > lines.length) return failed(`${name}: offset ${first} is past its end, line ${lines.length}`);
   const page = lines.slice(first - 1, first - 1 + most);
   return ok(
     `${numbered(page, first)}\n${pageNote({ first, shown: page.length, total: lines.length, notes })}`,
@@ -105,7 +105,7 @@ async function largePage(
   if (cut !== undefined) return cut;
   const total = Number(Buffer.from(counted.stdout.head).toString("utf8"));
   if (page.exit_code !== 0 || !(total > 0)) return failed(`${name}: could not be read: ${page.reason}`);
-  if (first > total) return failed(`${name}: offset ${first} is behind its end, line ${total}`);
+  if (first > total) return failed(`${name}: offset ${first} is past its end, line ${total}`);
   const { lines, notes } = textAbout(page.stdout.head);
   const lost = page.stdout.total - page.stdout.head.length;
   const rest =

@@ -20,7 +20,7 @@ const WORDS: Readonly<Record<string, string>> = {
   EISDIR: "is a folder; list_dir shows what is in it",
   ENOTDIR: "a part of this path is a file, not a folder",
   EACCES: "permission denied",
-  EINVAL: "no regular file: a FIFO, socket or device, or a name that no file can have",
+  EINVAL: "not a regular file: a FIFO, socket or device, or a name that no file can have",
   ELOOP: "a link that leads nowhere",
   ENAMETOOLONG: "the name is too long",
   EFBIG: "larger than the 64 MiB that can be written at once",
@@ -38,7 +38,7 @@ export function refusal({ workspace }: Pick<ToolContext, "workspace">, refused: 
     return {
       kind,
       cause: "filesystem",
-      text: `${name}: blocked by the sandbox (${code}): this place is protected. Other ways to it are blocked too; go on without it, or say that the task needs it.`,
+      text: `${name}: blocked by the sandbox (${code}): this path is protected, and other ways to reach it are blocked too. Continue without it, or say that the task needs it.`,
     };
   const text = `${name}: ${WORDS[code] ?? code}`;
   return failed(text, DISK.has(code) ? "disk" : "filesystem");

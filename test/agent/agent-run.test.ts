@@ -178,7 +178,7 @@ test("a weak model that only looked has not done what was asked for, unless the 
   const weak = { isWeak: true, says: "Nothing needs to be changed." };
   assert.equal(
     await endOf(weak),
-    "1 The model changed nothing. It looked at the workspace; a change was asked for, and the word of a small model that none is needed is no proof (--check CMD names one).",
+    "1 The model changed nothing. It looked at the workspace; a change was requested, and a small model's word that none is needed is not proof (--check CMD provides one).",
   );
   assert.equal(
     await endOf({ ...weak, says: FIXED }),

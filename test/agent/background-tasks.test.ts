@@ -84,7 +84,7 @@ test("it begins at once, and what it reports is told with the next results, once
   late.agent = agent;
   assert.deepEqual((await play(agent)).how, "answered");
   const [begun = "", ...others] = resultsOf(agent);
-  assert.match(begun, /^\[t1 runs\. .*"task":"t1"/);
+  assert.match(begun, /^\[t1 is running\. .*"task":"t1"/);
   const report = "\n\n[harness] t1 has ended. Its report:\nit has one line";
   assert.equal(others.filter((text) => text.endsWith(report)).length, 1, others.join("\n"));
   assert.equal(others.join("").split("it has one line").length, 2);
@@ -108,7 +108,7 @@ test("it is looked at, waited for, and told of no more than what it reports", as
   });
   assert.equal((await play(agent)).how, "answered");
   assert.deepEqual(resultsOf(agent).slice(1), [
-    "[t1 runs, 0 ms, in turn 1 of 4]",
+    "[t1 is running, 0 ms, turn 1 of 4]",
     "[t1 has ended, 0 ms]\nseen",
     "[t1 has ended, 0 ms]\nseen",
     'no task "t7"; there are t1 (ended)',
@@ -126,7 +126,7 @@ test("a wait has an end when its time is up", async () => {
     children: { look: [{ before: () => new Promise(() => undefined) }] },
   });
   assert.equal((await play(agent)).how, "answered");
-  assert.match(resultsOf(agent)[1] ?? "", /^\[t1 runs/);
+  assert.match(resultsOf(agent)[1] ?? "", /^\[t1 is running/);
 });
 
 test("one that is cancelled ends with its call, and the run goes on", async () => {
@@ -165,7 +165,7 @@ test("three run at once, a fourth is refused until one has ended; each has a num
   assert.equal((await play(agent)).how, "answered");
   const texts = resultsOf(agent);
   assert.match(texts[3] ?? "", /^3 tasks are running \(t1, t2, t3\): wait for one, or cancel one/);
-  assert.match(texts[5] ?? "", /^\[t4 runs/);
+  assert.match(texts[5] ?? "", /^\[t4 is running/);
 });
 
 test("an answer beside tasks is met with what still runs, once; then they are ended, and that is said", async () => {
@@ -179,7 +179,7 @@ test("an answer beside tasks is met with what still runs, once; then they are en
   assert.deepEqual(end, { how: "answered", text: "never mind" });
   const told = agent.history.messages.at(-2)?.text ?? "";
   assert.match(told, /^\[harness\] Still running in the background: t1 \(go on\)\. Wait/);
-  assert.ok(notices(agent).includes("Ended in the background, before it was done: t1 (go on)"));
+  assert.ok(notices(agent).includes("Background tasks stopped before they were done: t1 (go on)"));
   assert.ok(!ran.includes("touch later"));
   assert.equal(statuses(agent).at(-1), "a1 t1 cancelled");
 });
@@ -203,7 +203,7 @@ test("a limit of the run is one of its tasks too, and ends them", async () => {
   });
   assert.equal((await play(agent)).how, "answered");
   assert.ok(ran.length < 3, ran.join());
-  assert.match(resultsOf(agent)[1] ?? "", /did not finish: The limit of 4 tool calls is spent/);
+  assert.match(resultsOf(agent)[1] ?? "", /did not finish: The limit of 4 tool calls is used up/);
   const tokens = crew({
     lines: [begin("count"), task({ task: "t1", timeout: 600 }), { text: "done" }],
     children: { count: [sh("one"), sh("two"), sh("three"), sh("four"), sh("five")] },
@@ -407,7 +407,7 @@ test("a task whose run is gone is told as lost, once, and its number is not used
   const asked = again.history.messages.find(({ text }) => text.startsWith("and now?"));
   assert.match(asked?.text ?? "", /\[harness\] t1 \(go on for long\) is lost: [^]*The mode is read-only now/);
   assert.equal(withoutMode(asked?.text ?? ""), "and now?");
-  assert.match(resultsOf(again).at(-1) ?? "", /^\[t2 runs/);
+  assert.match(resultsOf(again).at(-1) ?? "", /^\[t2 is running/);
   const third = crew({ lines: [{ text: "x" }], earlier: again.records });
   await runRequest(third, request(third, { prompt: "third" }), NEVER);
   const last = third.history.messages.find(({ text }) => text.startsWith("third"));
@@ -447,7 +447,7 @@ test("what breaks inside of a task is its report", async () => {
     },
   });
   assert.equal((await play(agent)).how, "answered");
-  assert.match(resultsOf(agent)[1] ?? "", /The subagent broke: oops/);
+  assert.match(resultsOf(agent)[1] ?? "", /The subagent failed: oops/);
 });
 
 test("the list of tasks stands beside the summary of a conversation that was made shorter", async () => {

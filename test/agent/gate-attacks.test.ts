@@ -71,7 +71,7 @@ test("arguments cannot be changed behind the verdict, by the tool itself either"
   });
   await runLoop(agent, signal);
   assert.equal(inner.path, "a");
-  assert.match(agent.history.messages.map(({ text }) => text).join("\n"), /change broke: /);
+  assert.match(agent.history.messages.map(({ text }) => text).join("\n"), /change failed: /);
 });
 
 const none = (): never => assert.fail("it was begun");

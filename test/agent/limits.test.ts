@@ -32,7 +32,7 @@ test("all of the turns may be used, and the calls of the last one run", () => {
   limits.turn();
   assert.deepEqual(limits.reached("turn"), {
     which: "turns",
-    text: "The limit of 40 turns is spent (--max-turns gives more).",
+    text: "The limit of 40 turns is used up (raise it with --max-turns).",
   });
   assert.equal(limits.reached("call"), undefined);
 });
@@ -131,7 +131,7 @@ test("a subagent spends the same budget on turns of its own, and is told by itse
   const part = whole.part(2);
   times(2, () => part.turn());
   times(4, () => part.call());
-  assert.deepEqual(part.reached("turn"), { which: "turns", text: "The limit of 2 turns is spent." });
+  assert.deepEqual(part.reached("turn"), { which: "turns", text: "The limit of 2 turns is used up." });
   assert.equal(whole.turns, 0);
   assert.equal(whole.calls, 4);
   assert.match(part.note() ?? "", /1 tool call/);
@@ -171,7 +171,7 @@ test("candidates share time, tokens and cost; turns and calls are each one's own
     [other.turns, other.calls, other.reached("turn"), other.reached("call")],
     [0, 0, undefined, undefined],
   );
-  assert.match(one.reached("turn")?.text ?? "", /--max-turns gives more/);
+  assert.match(one.reached("turn")?.text ?? "", /raise it with --max-turns/);
   const subagent = other.part(5);
   subagent.call();
   assert.equal(other.calls, 1);

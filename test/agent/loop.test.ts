@@ -111,7 +111,7 @@ test("a model that makes no call that can be read is given up after five replies
 test("a tool that breaks is its own result", async () => {
   const agent = agentWith([{ calls: [say("a")] }], [toy({ does: breaks })]);
   assert.equal((await runLoop(agent, NEVER)).how, "answered");
-  assert.deepEqual(resultsOf(agent), ["say broke: oops"]);
+  assert.deepEqual(resultsOf(agent), ["say failed: oops"]);
 });
 
 test("the third call of the same is not run, and going on with it ends the run", async () => {
@@ -197,7 +197,7 @@ test("a limit of turns ends it, and the model was told before", async () => {
 test("without calls left the model may still answer, and calling on ends it", async () => {
   const answers = spent([{ calls: [say("a"), say("b"), say("c")] }]);
   assert.equal((await runLoop(answers, NEVER)).how, "answered");
-  assert.match(resultsOf(answers)[2] ?? "", /^Not run\. The limit of 2 tool calls is spent/);
+  assert.match(resultsOf(answers)[2] ?? "", /^Not run\. The limit of 2 tool calls is used up/);
   const goesOn = spent([{ calls: [say("a"), say("b")] }, { calls: [say("c")] }]);
   assert.equal((await runLoop(goesOn, NEVER)).how, "limit");
 });

@@ -448,7 +448,7 @@ test("a candidate is given up where whole files were asked for eight times, and 
   });
   assert.deepEqual(ended, [
     ...Array.from({ length: 8 }, () => undefined),
-    "`make` still fails, and whole files were asked for 8 times.",
+    "`make` still fails after the model was asked for whole files 8 times.",
   ]);
   const usual = new EndRules(failing(true));
   usual.asked = { request: "fix it", isWeak: true };

@@ -371,7 +371,7 @@ test("a limit bounds all of them together, turns each by itself", { skip: noOver
     ["refused", 4, false],
     ["budget", 3, false],
   ]);
-  assert.match(finishedOf(tokens).reason, /of 3 candidates begun .*limit of 440 tokens is spent/);
+  assert.match(finishedOf(tokens).reason, /of 3 candidates begun .*limit of 440 tokens is used up/);
 });
 
 test(

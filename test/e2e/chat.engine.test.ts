@@ -76,9 +76,8 @@ test(
   async () => {
     await using chat = await chatting({ "work/sum.js": "" }, liar);
     const asks = async (text: string): Promise<string> => (await chat.ask(text)).replaceAll(/\s+/g, " ");
-    const WORD =
-      /! The model gave its answer, and called nothing for it: what it says was done is its word alone\./;
-    const NO_LOOK = /! The model gave its answer without a look at the repository\./;
+    const WORD = /! The model gave its answer but made no calls: nothing backs what it says was done\./;
+    const NO_LOOK = /! The model gave its answer without looking at the repository\./;
     assert.match(await asks("run the tests"), WORD);
     assert.match(await asks("what does sum.js do?"), NO_LOOK);
     assert.doesNotMatch(await asks("now first say ok"), WORD);
@@ -98,7 +97,7 @@ test(
   async () => {
     await using chat = await chatting({}, [{ text: TOGETHER.repeat(5) }], {}, "smallFlags");
     const screen = (await chat.ask("what is a monad?")).replaceAll(/\s+/g, " ");
-    assert.match(screen, /said the same over and over, 3 replies in a row/);
+    assert.match(screen, /repeated itself endlessly in 3 replies in a row/);
     const asked = chat.model.asked();
     assert.equal(asked.length, 3);
     assert.equal(asked[1]?.messages.at(-2)?.content, `${TOGETHER}…`);

@@ -71,7 +71,7 @@ test(
       bash("echo two >> a.txt; echo kept > b.txt"),
       bash(`echo lost >> a.txt; ${LONG}`),
       bash("cat a.txt b.txt; echo three >> a.txt", {
-        tool: "bash did not come to its end: its box was lost (the box has ended: evicted: The node was low",
+        tool: "bash did not finish: its box was lost (the box has ended: evicted: The node was low",
       }),
       { expect: { tool: "one\ntwo\nkept" }, reply: ["Both files are there."] },
     ];

@@ -153,7 +153,7 @@ test(
           [
             6,
             undefined,
-            `Refused: bash ${FAR} (curl reaches the network: example.com; granted with --allow-domain example.com)`,
+            `Refused: bash ${FAR} (curl reaches the network: example.com; grant it with --allow-domain example.com)`,
           ],
         ],
         1,

@@ -45,7 +45,7 @@ for (const background of [true, false])
       assert.match(await place.read("work/near.txt"), /^curl /);
       assert.equal(existsSync(place.at("work/far.txt")), false);
       const results = resultsIn(model.asked().findLast((chat) => !isChild(chat)));
-      assert.equal(results[0]?.startsWith("[t1 runs"), background);
+      assert.equal(results[0]?.startsWith("[t1 is running"), background);
       assert.match(results.join("\n"), /It made child\.txt\./);
       const events = eventsOf(ran);
       assert.deepEqual(

@@ -15,9 +15,9 @@ const read = (path: string): Said => ({ calls: [["read_file", { path }]] });
 const numbered = (_chat: unknown, nth: number): Said => touch(`f${nth}`, [100, 10]);
 
 const spent = [
-  { flags: ["--max-turns", "3"], says: /3 turns is spent/, made: ["f0", "f1", "f2"], not: "f3" },
-  { flags: ["--max-tokens", "200"], says: /200 tokens is spent/, made: ["f0"], not: "f2" },
-  { flags: ["--max-tool-calls", "2"], says: /2 tool calls is spent/, made: ["f0", "f1"], not: "f2" },
+  { flags: ["--max-turns", "3"], says: /3 turns is used up/, made: ["f0", "f1", "f2"], not: "f3" },
+  { flags: ["--max-tokens", "200"], says: /200 tokens is used up/, made: ["f0"], not: "f2" },
+  { flags: ["--max-tool-calls", "2"], says: /2 tool calls is used up/, made: ["f0", "f1"], not: "f2" },
 ];
 
 for (const { flags, says, made, not } of spent)
@@ -49,7 +49,7 @@ test("--max-time ends a command that is running, with all that it started", { sk
   await using model = await startModel([{ calls: [["bash", { command }]] }]);
   const ran = await harness(place, ["run", "--json", "--max-time", "10s", ...model.flags, "wait"]);
   assert.deepEqual([ran.code, finishedOf(ran).status], [3, "budget"], ran.stderr);
-  assert.match(finishedOf(ran).reason, /10(\.0)? s is spent/);
+  assert.match(finishedOf(ran).reason, /10(\.0)? s is used up/);
   assert.equal(existsSync(place.at("work/began")), true);
   assert.deepEqual(await boxesOver(place.at("work")), []);
   assert.equal(existsSync(place.at("work/late")), false);

@@ -82,7 +82,7 @@ test("tasks that run stand in a compacted conversation beside the plan, until th
     eventsOf(ran)
       .flatMap((event) => (event.type === "notice" ? [event.text] : []))
       .join("\n"),
-    /Ended in the background, before it was done: t1 \(CHILD: look\)/,
+    /Background tasks stopped before they were done: t1 \(CHILD: look\)/,
   );
 });
 

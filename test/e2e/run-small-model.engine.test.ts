@@ -360,7 +360,7 @@ test(
     const lost = await ran({ "conf.json": CONF }, [circle, circle, circle], task);
     assert.deepEqual(
       [lost.code, lost.finished.reason],
-      [5, "The model said the same over and over, 3 replies in a row."],
+      [5, "The model repeated itself endlessly in 3 replies in a row."],
     );
   },
 );

@@ -73,13 +73,13 @@ const UNCHECKED: readonly Played[] = [
   {
     what: "a call in a form of another agent",
     steps: [REACT, REACT],
-    ends: [5, /holds calls that were not run/],
+    ends: [5, /contains calls that were not run/],
   },
   {
     what: "the same for a question",
     task: "What does median in stats.py do?",
     steps: [REACT, REACT],
-    ends: [5, /holds calls that were not run/],
+    ends: [5, /contains calls that were not run/],
   },
   {
     what: "code in the place of an edit",
@@ -143,7 +143,7 @@ const CHECKED: readonly Played[] = [
       says("Fixed."),
       says("Fixed."),
     ],
-    ends: [1, NOT("test_stats\\.py skips tests that it did not skip"), false],
+    ends: [1, NOT("test_stats\\.py skips tests that it did not skip before"), false],
   },
   {
     what: "a test that is put back when the model is told so, and the work",
@@ -212,7 +212,7 @@ describe("with one", { concurrency: 2 }, () => {
 
 describe("where no more is asked for than that the tests run, though they fail", { concurrency: 2 }, () => {
   const task = "Run the tests and tell me what fails.";
-  const RAN = /^The model gave its answer; `python3 -m unittest -q` ended with 1\.$/;
+  const RAN = /^The model gave its answer; `python3 -m unittest -q` exited with 1\.$/;
   const ROWS: readonly Played[] = [
     {
       what: "that they fail is the answer, and no other run is made",
@@ -247,7 +247,7 @@ describe("where no more is asked for than that the tests run, though they fail",
       what: "a check of the user's own holds all the same",
       flags: ["--check", "true"],
       steps: [bash(COMMAND), says("One fails.")],
-      ends: [0, /ended with 1; verified by `true`\.$/, true],
+      ends: [0, /exited with 1; verified by `true`\.$/, true],
     },
   ];
   for (const each of ROWS) played({ task, ...each });

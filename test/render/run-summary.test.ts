@@ -125,7 +125,7 @@ test("each refusal is listed, in a run without a word too", () => {
     assert.equal(summary({ denials: [], reason: plain }, { quiet: true }), "");
   for (const told of [
     "The model changed nothing, although its answer says that it did. It looked at a.",
-    "The model gave its answer without a look at the repository.",
+    "The model gave its answer without looking at the repository.",
     "The model gave its answer; it says that tests pass, but their last run failed: `npm test`.",
   ])
     assert.ok(summary({ denials: [], reason: told }, { quiet: true }).startsWith("\nstatus    "), told);

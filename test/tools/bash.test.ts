@@ -131,7 +131,7 @@ test("what the shell exported over the box's own is taken over, and what cannot 
   assert.deepEqual([context.shell.folder, context.shell.env], ["/repo/a", { CI: "2", A: "1" }]);
   assert.match(
     (await run(leaving("/repo/b\0A="))).text,
-    /\[folder and exported variables stay as before the call: it was not written whole\]/,
+    /\[folder and exported variables stay as before the call: they were not completely written\]/,
   );
 });
 
@@ -145,7 +145,7 @@ test("the box's own variables are asked for once a box, and nothing is kept with
   assert.deepEqual([asks(first), context.shell.env], [1, {}]);
   const other = fakeBox({ commands: { bash: leaving("/repo\0CI=1\0END\0"), env: () => 1 } });
   const { text } = await called(tool, { command: "x" }, other);
-  assert.match(text, /stay as before the call: the box does not say what its own are/);
+  assert.match(text, /stay as before the call: the box did not report its own variables/);
   assert.deepEqual([asks(other), context.shell.env], [1, {}]);
 });
 

@@ -161,7 +161,7 @@ test("values are handed to it where it asks for them, and what it leaves in its 
   assert.equal(await say('{"seen":2}'), '{"seen":1}');
   assert.deepEqual(kept, { seen: 2 });
   assert.equal(await say(), '{"seen":2}');
-  assert.equal(await say("[1]"), '{"seen":2}\n[its values were not kept: what it left is no JSON object]');
+  assert.equal(await say("[1]"), '{"seen":2}\n[its values were not kept: what it left is not a JSON object]');
   assert.equal(await say('{"bad":1}'), '{"seen":2}\n[its values were not kept: bad is no name]');
   const without = await ran(toolOf(), leaving(undefined));
   assert.equal(without.result.text, "none");

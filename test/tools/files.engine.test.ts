@@ -64,7 +64,7 @@ test("files too large to be brought whole are read by their lines, and known by 
     await says("read_file", { path: "big" }),
     /\n2000\t2000\n\[lines 1-2000 of 2000001; go on with offset 2001; 14 MiB\]$/,
   );
-  assert.match(await says("read_file", { path: "big", offset: 3_000_000 }), /behind its end, line 2000001/);
+  assert.match(await says("read_file", { path: "big", offset: 3_000_000 }), /past its end, line 2000001/);
   const edit = { path: "big", old: "\nend", new: "\nEND" };
   assert.equal((await call("edit_file", edit)).kind, "ok");
   assert.equal((await call("edit_file", { ...edit, old: "END", new: "over" })).kind, "ok");

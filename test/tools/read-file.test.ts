@@ -41,7 +41,7 @@ test("a page says which lines it shows and where to go on", async () => {
   assert.deepEqual(behind, {
     kind: "failed",
     cause: "program",
-    text: "long: offset 5001 is behind its end, line 5000",
+    text: "long: offset 5001 is past its end, line 5000",
   });
 });
 

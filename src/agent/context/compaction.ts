@@ -159,7 +159,7 @@ export class Compactor {
     const summary = renderArtifact(mergeArtifacts(this.#next().artifact, read));
     const artifact = keep === "" ? summary : `${summary}\n${quotedLines(keep)}`;
     const made = { ...this.#next(), keepFrom, artifact };
-    return this.#tokens(made) < before ? made : "the summary is no shorter than what it would replace";
+    return this.#tokens(made) < before ? made : "the summary is not shorter than what it would replace";
   }
 
   /** The current compaction, as it would be made again now. */

@@ -141,7 +141,7 @@ async function compare(
     return;
   }
   if (!isOfTests(path)) return void found.others.push(path);
-  if (isInPlaceOfRunner(path)) return void found.weak.push(`${path} stands in the place of the test runner`);
+  if (isInPlaceOfRunner(path)) return void found.weak.push(`${path} takes the place of the test runner`);
   const less = weakened(path, before, now);
   if (less !== undefined) (less.slight === true ? found.slight : found.weak).push(`${path} ${less.how}`);
 }
@@ -226,11 +226,11 @@ export function weakened(path: string, before: string, now: string): Weakened | 
   if (before.trim() !== "" && withoutComments(path, now).trim() === "") return { how: "was emptied" };
   if (SHELL.test(path) && isIdle(path, now) && !isIdle(path, before)) return { how: ANYHOW };
   const [was, is] = [countsIn(path, before), countsIn(path, now)];
-  if (is.skips > was.skips) return { how: "skips tests that it did not skip" };
+  if (is.skips > was.skips) return { how: "skips tests that it did not skip before" };
   if (is.leaves > was.leaves) return { how: ANYHOW };
   if (is.cases < was.cases) return { how: `lost ${was.cases - is.cases} of its ${was.cases} tests` };
   if (is.cases > was.cases || is.asserts >= was.asserts) return undefined;
-  const how = `compares less: ${Math.max(0, is.asserts)} times where it was ${was.asserts}`;
+  const how = `makes fewer comparisons: ${Math.max(0, is.asserts)} instead of ${was.asserts}`;
   return is.asserts <= 0 ? { how } : { how, slight: true };
 }
 

@@ -199,7 +199,7 @@ function jsonError(text: string): string | undefined {
     JSON.parse(text);
     return undefined;
   } catch (thrown) {
-    return errorLine(thrown instanceof Error ? thrown.message : "no JSON");
+    return errorLine(thrown instanceof Error ? thrown.message : "not valid JSON");
   }
 }
 

@@ -213,10 +213,10 @@ export class EndRules {
     if (!this.#isCandidate) return undefined;
     const command = visibleLine(headWithin(this.verification?.command ?? "", NAMED));
     if (this.#fruitless >= MOST_FRUITLESS)
-      return `\`${command}\` still fails, and ${MOST_FRUITLESS} replies in a row left the files as it had failed on before.`;
+      return `\`${command}\` still fails, and ${MOST_FRUITLESS} replies in a row left the files in a state on which it had already failed.`;
     return this.#rewritings < MOST_MENDS
       ? undefined
-      : `\`${command}\` still fails, and whole files were asked for ${MOST_MENDS} times.`;
+      : `\`${command}\` still fails after the model was asked for whole files ${MOST_MENDS} times.`;
   }
 
   /**

@@ -18,7 +18,7 @@ const MAX_PARTS = 3;
 
 const brokenOff = (times: number): LoopEnd => ({
   how: "model_broken",
-  reason: `The model's answer was cut at its length limit ${times} times in a row, and has no end.`,
+  reason: `The model's answer was cut off at its length limit ${times} times in a row and never finished.`,
 });
 
 /** Handles replies that repeat themselves. They are not continued: that would only repeat them further. */
@@ -34,7 +34,7 @@ class RepeatedReplies {
     if (this.#inARow >= MAX_PARTS)
       return {
         how: "model_broken",
-        reason: `The model said the same over and over, ${this.#inARow} replies in a row.`,
+        reason: `The model repeated itself endlessly in ${this.#inARow} replies in a row.`,
       };
     return {
       role: "user",

@@ -70,10 +70,10 @@ export interface Outcome {
 /** For "reader-left", too, nobody is left to read, so it ends like a closed terminal. */
 const SIGNALS: Readonly<Record<Signal, readonly [ExitCode, string]>> = {
   SIGINT: [EXIT.interrupted, "Interrupted."],
-  SIGTERM: [EXIT.terminated, "Told to end (SIGTERM)."],
+  SIGTERM: [EXIT.terminated, "Terminated (SIGTERM)."],
   SIGHUP: [EXIT.hangup, "The terminal was closed (SIGHUP)."],
-  "reader-left": [EXIT.hangup, "Whoever read the output has closed it."],
-  overtaken: [EXIT.interrupted, "Another candidate was done first, so this one was stopped."],
+  "reader-left": [EXIT.hangup, "The reader of the output closed it."],
+  overtaken: [EXIT.interrupted, "Another candidate finished first, so this one was stopped."],
 };
 
 /**
@@ -108,7 +108,7 @@ export function outcomeOf(ending: Ending, calls: readonly EndedCall[], proved: R
 
 /** What `strict` does not accept as an end. */
 function unproved({ grounded, claims, redTests }: RunFacts): string | undefined {
-  if (grounded === false) return "The answer was given without a look at the repository.";
+  if (grounded === false) return `${PLAIN_ENDING} without looking at the repository.`;
   if (claims === true) return `${CLAIMED}.`;
   return redTests === undefined ? undefined : `The model's answer says that tests pass, ${redRun(redTests)}.`;
 }
@@ -126,7 +126,7 @@ function failedBy(ending: Ending): string | undefined {
 function doubtedBy({ doubted, claims, onlyLooked = [] }: RunFacts): string | undefined {
   if (doubted !== true) return undefined;
   if (claims === true) return `${CLAIMED}.`;
-  return `The model changed nothing. It looked at ${listed(onlyLooked)}; a change was asked for, and the word of a small model that none is needed is no proof (--check CMD names one).`;
+  return `The model changed nothing. It looked at ${listed(onlyLooked)}; a change was requested, and a small model's word that none is needed is not proof (--check CMD provides one).`;
 }
 
 function doneBecause({
@@ -146,13 +146,12 @@ function doneBecause({
     const what = claims === true ? `${CLAIMED}. It looked at ` : ONLY_LOOKED;
     return `${what}${listed(onlyLooked)}${verified}.`;
   }
-  if (word === true)
-    return `${PLAIN_ENDING}, and called nothing for it: what it says was done is its word alone.`;
-  if (grounded === false) return `${PLAIN_ENDING} without a look at the repository.`;
+  if (word === true) return `${PLAIN_ENDING} but made no calls: nothing backs what it says was done.`;
+  if (grounded === false) return `${PLAIN_ENDING} without looking at the repository.`;
   const ended =
     ran === undefined || ran.exitCode === 0
       ? ""
-      : `; \`${visibleLine(headWithin(ran.command, NAMED))}\` ended with ${ran.exitCode}`;
+      : `; \`${visibleLine(headWithin(ran.command, NAMED))}\` exited with ${ran.exitCode}`;
   return `${PLAIN_ENDING}${ended}${verified}.`;
 }
 
@@ -191,7 +190,7 @@ function brokenOff(ending: Ending): Outcome | undefined {
     case "parked":
       return { status: "parked", exit_code: EXIT.parked, reason: ending.reason };
     case "served":
-      return { status: "done", exit_code: EXIT.done, reason: "The client has left." };
+      return { status: "done", exit_code: EXIT.done, reason: "The client disconnected." };
     default:
       return undefined;
   }

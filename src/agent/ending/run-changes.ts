@@ -262,7 +262,7 @@ const dangerousIn = (handoff: readonly Handoff[]): readonly string[] =>
     .slice(0, MAX_PATHS);
 
 function handoffOfCommit({ hash, entries, whole }: MadeCommit, workspace: string): readonly Handoff[] {
-  const name = hash === "unknown" ? "a commit that was cut short" : `commit ${hash.slice(0, 12)}`;
+  const name = hash === "unknown" ? "an interrupted commit" : `commit ${hash.slice(0, 12)}`;
   const found = commitHandoff(entries, workspace).map((one) => ({
     ...one,
     reason: `in ${name}: ${one.reason}; ${RETURNS}`,
@@ -285,9 +285,11 @@ function stagedHandoff(
 
 /** The file is no longer where the host would obey it. */
 function movedHandoff({ from, to, earlier }: MovedAway, workspace: string): Handoff {
-  const made = earlier === true ? "it came since a run began that was killed" : "made in the box";
+  const made = earlier === true ? "it appeared after the start of a run that was killed" : "made in the box";
   const done =
-    to === null ? "removed, as neither file, folder nor link" : `moved out of the workspace: ${to}`;
+    to === null
+      ? "removed, because it was neither a file, a folder nor a link"
+      : `moved out of the workspace: ${to}`;
   return { path: asSeenFrom(workspace, from), tier: "look", reason: `${made}, and ${done}` };
 }
 

@@ -91,7 +91,7 @@ const MOMENT_MS = 10_000;
 const SHARE_BEFORE = 1 / 4;
 /** Changes after which a check that did not end is still given a moment. */
 const MOST_UNENDED = 3;
-const NOT_ASKED = "it would have to be asked for";
+const NOT_ASKED = "it would need approval";
 /** Keeps the check from leaving caches in the workspace besides what its tests write. */
 const NO_CACHES = { PYTHONDONTWRITEBYTECODE: "1" };
 
@@ -231,7 +231,7 @@ export class Verification {
     this.#useNoCheck(agent, ending);
     return {
       kind: "unknown",
-      reason: `\`${visible(this.command)}\` is not over (${ending}), so that nothing shows that it is done.`,
+      reason: `\`${visible(this.command)}\` did not finish (${ending}), so nothing shows that the task is done.`,
     };
   }
 
@@ -242,8 +242,8 @@ export class Verification {
 
   #useNoCheck(agent: CheckContext, why: string, remedy = ""): undefined {
     this.#isUnused = true;
-    const next = [remedy, "--check CMD names another."].filter(Boolean).join(" ");
-    const text = `No check: \`${visible(this.command)}\` is not run in the box (${why}). ${next}`;
+    const next = [remedy, "To name another check: --check CMD."].filter(Boolean).join(" ");
+    const text = `No check: \`${visible(this.command)}\` cannot be used in the box (${why}). ${next}`;
     agent.emit({ type: "notice", text });
   }
 
@@ -426,7 +426,7 @@ export function cannotRun({ exit_code, text, ending }: Omit<CheckRun, "isCut">):
   if (exit_code === 0) return undefined;
   for (const form of MISSING) {
     const found = form.exec(text);
-    if (found !== null) return `${found[1] ?? "something"} is not there`;
+    if (found !== null) return `${found[1] ?? "something"} is missing`;
   }
   return exit_code === 126 || exit_code === 127 ? ending : undefined;
 }

@@ -236,7 +236,7 @@ function chosen(
       `${name}: its lines are found ${left.length} times, at lines ${left
         .slice(0, 10)
         .map((at) => at + 1)
-        .join(", ")}. Give more lines around the change, or a line above it behind @@`,
+        .join(", ")}. Give more lines around the change, or a line above it after @@`,
     );
   return left[0];
 }
@@ -267,7 +267,7 @@ function insertionPoint({ at, anchors, atEnd }: Hunk, { lines, drift, name }: Hu
   const [place] = places;
   if (place !== undefined && places.length === 1) return place + 1;
   throw new PatchMistake(
-    `${name}: the line behind @@, "${anchors.at(-1)}", is found ${places.length} times; give lines around the change`,
+    `${name}: the line after @@, "${anchors.at(-1)}", is found ${places.length} times; give lines around the change`,
   );
 }
 

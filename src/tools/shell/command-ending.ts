@@ -118,7 +118,7 @@ function sideLines(
     lines.push(`[protected, not written: ${firstOf(blocked, MAX_PATHS)}]`);
   if (quarantined.length > 0)
     lines.push(
-      `[moved out of the workspace, as the host would obey it: ${firstOf(quarantined, MAX_PATHS, ({ from }) => from)}]`,
+      `[moved out of the workspace, because the host would obey it: ${firstOf(quarantined, MAX_PATHS, ({ from }) => from)}]`,
     );
   if (leftovers > 0 && (cause === null || cause === "program"))
     lines.push(`[${counted(leftovers, "process", "processes")} that it left running ended with it]`);
@@ -168,7 +168,7 @@ const SIGNS: readonly Sign[] = [
   },
   {
     cause: "pids",
-    reason: "the box's limit on processes was met",
+    reason: "the box's limit on processes was reached",
     form: /fork: (?:retry: )?Resource temporarily unavailable|fork(?:\(\))? failed|can't start new thread|spawn [^\n]{0,200}EAGAIN|pthread_create failed|unable to create native thread/,
   },
   {
@@ -189,7 +189,7 @@ const SIGNS: readonly Sign[] = [
   },
   {
     cause: "filesystem",
-    reason: "that place is read-only in the box",
+    reason: "that path is read-only in the box",
     form: /Read-only file system|\bEROFS\b|read-only file system/,
   },
 ];

@@ -72,7 +72,7 @@ async function takeState(
   if (left === undefined) return [];
   if (typeof left === "string") return left;
   place.own ??= await ownOf(box);
-  if (place.own === undefined) return "the box does not say what its own are";
+  if (place.own === undefined) return "the box did not report its own variables";
   const own = new Map([...place.own, ...Object.entries(box.networkEnv?.() ?? {})]);
   const { env, refused } = await envOver(own, left.exported, context);
   context.shell.move(left.folder, env);
@@ -88,7 +88,7 @@ function whyUnread({
   readonly reason: string;
 }): readonly [] | string {
   if (code === "ENOENT") return [];
-  return code === "EFBIG" ? "they are more than 64 KiB" : reason;
+  return code === "EFBIG" ? "they are larger than 64 KiB" : reason;
 }
 
 async function ownOf(box: Box): Promise<Exported | undefined> {
@@ -117,12 +117,13 @@ export function stateIn(
   token: string,
 ): { readonly folder: string; readonly exported: Exported } | string | undefined {
   const text = decoded(content);
-  if (text === undefined) return "it is no UTF-8";
+  if (text === undefined) return "they are not UTF-8";
   const fields = text.split("\0");
-  if (fields.at(-1) !== "" || fields.at(-2) !== END || fields.length < 4) return "it was not written whole";
+  if (fields.at(-1) !== "" || fields.at(-2) !== END || fields.length < 4)
+    return "they were not completely written";
   const [first, folder = "", ...variables] = fields.slice(0, -2);
   if (first !== token) return undefined;
-  return isPlace(folder) ? { folder, exported: exportedIn(variables) } : "its folder is no path";
+  return isPlace(folder) ? { folder, exported: exportedIn(variables) } : "the folder is not a path";
 }
 
 /** Variables from `NAME=value` items; other items and bash's own variables are left out. */

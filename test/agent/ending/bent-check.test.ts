@@ -84,7 +84,7 @@ test("tests that are gone, empty, fewer, skipped or silenced behind nothing else
     [{ "test_stats.py": PY.replace(/ {4}def test_even[^]*/, "") }, "test_stats.py lost 1 of its 2 tests"],
     [
       { "test_stats.py": PY.replace("    def test_even", "    @unittest.skip('x')\n    def test_even") },
-      "test_stats.py skips tests that it did not skip",
+      "test_stats.py skips tests that it did not skip before",
     ],
     [
       { "test_stats.py": PY.replace("def test_even", "def xtest_even") },
@@ -92,11 +92,11 @@ test("tests that are gone, empty, fewer, skipped or silenced behind nothing else
     ],
     [
       { "test_stats.py": PY.replace("self.assertEqual(median([1, 2]), 1.5)", "pass") },
-      "test_stats.py compares less: 2 times where it was 3",
+      "test_stats.py makes fewer comparisons: 2 instead of 3",
     ],
     [
       { "test_stats.py": PY.replaceAll(/self\.assertEqual\(.*/g, "self.assertTrue(True)") },
-      "test_stats.py compares less: 0 times where it was 3",
+      "test_stats.py makes fewer comparisons: 0 instead of 3",
     ],
     [
       { "test_stats.py": `import sys; sys.exit(0)\n${PY}` },
@@ -104,7 +104,7 @@ test("tests that are gone, empty, fewer, skipped or silenced behind nothing else
     ],
     [
       { "slug.test.mjs": JS.replace('test("case"', 'test.skip("case"') },
-      "slug.test.mjs skips tests that it did not skip",
+      "slug.test.mjs skips tests that it did not skip before",
     ],
     [{ "slug.test.mjs": JS.replace(/test\("case"[^]*/, "") }, "slug.test.mjs lost 1 of its 2 tests"],
     [
@@ -125,9 +125,9 @@ test("tests that are gone, empty, fewer, skipped or silenced behind nothing else
     ],
     [{ Makefile: MAKE.replace("./words-test", "true") }, "make test was made to succeed whatever happens"],
     [{ Makefile: MAKE.replace("\t./", "\t-./") }, "make test was made to succeed whatever happens"],
-    [{ "unittest.py": "print(1)\n" }, "unittest.py stands in the place of the test runner"],
+    [{ "unittest.py": "print(1)\n" }, "unittest.py takes the place of the test runner"],
     [{ Makefile: "test:\n\ttrue\n" }, "make test was made to succeed whatever happens"],
-    [{ "check.c": "int main(void) { return 0; }\n" }, "check.c compares less: 0 times where it was 2"],
+    [{ "check.c": "int main(void) { return 0; }\n" }, "check.c makes fewer comparisons: 0 instead of 2"],
     [
       { "conftest.py": "collect_ignore = ['test_stats.py']\n" },
       "conftest.py was made to succeed whatever happens",
@@ -272,7 +272,7 @@ test("of a test that nobody can tell how it was, nothing is said that it lost", 
   assert.equal(found, undefined);
   const known = { ...texts, before: () => Promise.resolve(PY) };
   const deeds = (await bentBy(changes, known, checked))?.deeds;
-  assert.deepEqual(deeds, ["test_stats.py skips tests that it did not skip"]);
+  assert.deepEqual(deeds, ["test_stats.py skips tests that it did not skip before"]);
 });
 
 test("however long and hostile a file of tests or recipes is, it is read in one pass", async () => {

@@ -141,7 +141,7 @@ const reasonAfter = (exitCode: number): string =>
   outcomeOf(answered, [], { strict: true, ran: { command: "npm\ntest", exitCode, text: "" } }).reason;
 
 test("of a run that was to run something its last command is told where it failed", () => {
-  assert.equal(reasonAfter(2), "The model gave its answer; `npm␊test` ended with 2.");
+  assert.equal(reasonAfter(2), "The model gave its answer; `npm␊test` exited with 2.");
   assert.equal(reasonAfter(0), "The model gave its answer.");
   assert.equal(isPlainEnding(reasonAfter(2)), false);
 });

@@ -190,7 +190,7 @@ test("the project's own check counts only where it can be run", async () => {
   assert.deepEqual(checks(lacking), [["before", 0, 1]]);
   assert.match(
     lacking.events.map((event) => (event.type === "notice" ? event.text : "")).join("\n"),
-    /No check: `npm test` is not run in the box \(jest is not there\)/,
+    /No check: `npm test` cannot be used in the box \(jest is missing\)/,
   );
   // What the user named has to succeed, whatever it says.
   const named = agentWith({ codes: [1], says: "sh: 1: jest: not found", lines: [ACTS, SAYS] });
@@ -205,7 +205,7 @@ test("where a program of the project's own check is not there, what would instal
   await new Verification(check, 1000, asked).before(agent, new AbortController().signal);
   const told = agent.events.flatMap((event) => (event.type === "notice" ? [event.text] : []));
   assert.deepEqual(told, [
-    "No check: `npm test` is not run in the box (jest is not there). `x` installs it. --check CMD names another.",
+    "No check: `npm test` cannot be used in the box (jest is missing). `x` installs it. To name another check: --check CMD.",
   ]);
 });
 
@@ -398,13 +398,15 @@ test("where it has no end afterwards either it is none, and no proof of what a s
   assert.deepEqual([large.exit_code, large.exit], [0, null]);
   assert.deepEqual(
     large.notices.filter((text) => text.startsWith("No check")),
-    ["No check: `make test` is not run in the box (timed out after 1.0 s). --check CMD names another."],
+    [
+      "No check: `make test` cannot be used in the box (timed out after 1.0 s). To name another check: --check CMD.",
+    ],
   );
   const small = await unended([124], true);
   assert.deepEqual([small.exit_code, small.exit], [1, null]);
   assert.match(
     small.reason,
-    /`make test` is not over \(timed out after 1.0 s\), so that nothing shows that it is done/,
+    /`make test` did not finish \(timed out after 1.0 s\), so nothing shows that the task is done/,
   );
   const users = await unended([124], false, MINE);
   assert.equal(users.exit_code, 1, "the user's own has to succeed");
@@ -477,7 +479,7 @@ test("words of programs that lack what they need", () => {
     ["error: no matching package named `serde` found", "serde"],
     ['npm error Missing script: "test"', "test"],
   ] as const)
-    assert.equal(why(text), `${named} is not there`, text);
+    assert.equal(why(text), `${named} is missing`, text);
   for (const text of [
     "AssertionError: 4 != 5",
     "Error: Cannot find module './sum.js'\nRequire stack:",
@@ -603,7 +605,7 @@ test("a candidate is given up where three replies in a row leave the files as it
   assert.deepEqual(given.verified, { command: "run the checks", exit_code: 1, rounds: 0 });
   assert.equal(
     given.reason,
-    "`run the checks` still fails, and 3 replies in a row left the files as it had failed on before.",
+    "`run the checks` still fails, and 3 replies in a row left the files in a state on which it had already failed.",
   );
   const words = Array.from({ length: 9 }, () => SAYS);
   assert.equal((await endOf([puts("one", "two"), ...words])).asked, 4);

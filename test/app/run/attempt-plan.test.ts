@@ -228,10 +228,10 @@ test("none: 1, with all that was refused; where no model or box was there to beg
   const none = whole([candidate(1, RED), candidate(2, { ...RED, denials: [denial] }), candidate(3, RED)]);
   assert.deepEqual([none.status, none.exit_code, none.denials], ["failed", 1, [denial]]);
   assert.equal(none.reason, "None of 3 candidates passed `npm test`; the folder is as it was.");
-  const cut = whole([candidate(1, RED)], { limit: "The limit of 30 min is spent." });
+  const cut = whole([candidate(1, RED)], { limit: "The limit of 30 min is used up." });
   assert.equal(
     cut.reason,
-    "None of the 1 of 3 candidates begun passed `npm test` (The limit of 30 min is spent); the folder is as it was.",
+    "None of the 1 of 3 candidates begun passed `npm test` (The limit of 30 min is used up); the folder is as it was.",
   );
   const away = {
     status: "model",

@@ -71,7 +71,7 @@ const CASES: readonly (readonly [string, Partial<ExecResult>, string, readonly s
     "ok null",
     { quarantined: ["a", "b", "c", "d", "e", "f"].map((from) => ({ from, to: null, takeBack: "" })) },
     "",
-    ["[moved out of the workspace, as the host would obey it: a, b, c, d, e and 1 more]"],
+    ["[moved out of the workspace, because the host would obey it: a, b, c, d, e and 1 more]"],
   ],
   [
     "failed network",

@@ -31,13 +31,13 @@ test("names that are no identifiers, functions, and what bash sets itself are dr
 });
 
 const REFUSED: readonly (readonly [readonly string[], string])[] = [
-  [["/repo", "A=1"], "it was not written whole"],
-  [["END"], "it was not written whole"],
-  [[], "it was not written whole"],
-  [["repo", "END"], "its folder is no path"],
-  [["/repo/../etc", "END"], "its folder is no path"],
-  [["/repo//x", "END"], "its folder is no path"],
-  [[`/${"x".repeat(4096)}`, "END"], "its folder is no path"],
+  [["/repo", "A=1"], "they were not completely written"],
+  [["END"], "they were not completely written"],
+  [[], "they were not completely written"],
+  [["repo", "END"], "the folder is not a path"],
+  [["/repo/../etc", "END"], "the folder is not a path"],
+  [["/repo//x", "END"], "the folder is not a path"],
+  [[`/${"x".repeat(4096)}`, "END"], "the folder is not a path"],
 ];
 
 for (const [fields, why] of REFUSED)
@@ -46,12 +46,12 @@ for (const [fields, why] of REFUSED)
   });
 
 test("nothing is kept of a list of names that nothing was written after", () => {
-  assert.equal(stateIn(Buffer.from("HOME\nPATH\n"), "token"), "it was not written whole");
-  assert.equal(stateIn(Buffer.from(""), "token"), "it was not written whole");
+  assert.equal(stateIn(Buffer.from("HOME\nPATH\n"), "token"), "they were not completely written");
+  assert.equal(stateIn(Buffer.from(""), "token"), "they were not completely written");
 });
 
 test("nothing is kept of what is no UTF-8", () => {
-  assert.equal(stateIn(Buffer.from("token\0/repo/\xFF\0END\0", "latin1"), "token"), "it is no UTF-8");
+  assert.equal(stateIn(Buffer.from("token\0/repo/\xFF\0END\0", "latin1"), "token"), "they are not UTF-8");
 });
 
 test("kept is what differs from the box's own, and of that what is unchanged or may be kept", async () => {
