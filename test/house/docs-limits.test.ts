@@ -1,0 +1,130 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { textOf } from "./docs-lines.ts";
+
+/** The tables of limits on the pages say what the source says. */
+
+const COMMANDS = "src/extensions/skills/command-files.ts";
+const FOLDERS = "src/extensions/skills/skill-folders.ts";
+const BROUGHT = "src/extensions/brought.ts";
+const LISTED = "src/agent/context/skill-list.ts";
+const FORM = "src/core/hook-form.ts";
+const ANSWERS = "src/extensions/hook-answers.ts";
+const VALUES = "src/extensions/kept-values.ts";
+const REWRITING = "src/agent/rewriting.ts";
+const NEXT = "src/agent/next-reply.ts";
+const JOB = "src/kubernetes/batch-job.ts";
+
+type Held = readonly [row: string, file: string, number: string | RegExp];
+
+/** For each page: the beginning of a row, and the constant, or the words around the number, in a file. */
+const HELD: Readonly<Record<string, readonly Held[]>> = {
+  "docs/skills.md": [
+    ["a `SKILL.md`", FOLDERS, "MAX_MAIN"],
+    ["front matter", "src/extensions/skills/front-matter.ts", "MAX_CHARACTERS"],
+    ["front matter", "src/extensions/skills/front-matter.ts", "MAX_LINES"],
+    ["entries of one", FOLDERS, "MAX_FOLDERS"],
+    ["files of a skill, with", FOLDERS, "MAX_FILES"],
+    ["files of a skill that are copied", "src/extensions/skills/skill-tool.ts", "MAX_COPY"],
+    ["files of a skill that are copied", "src/extensions/skills/skill-tool.ts", "PATIENCE_MS"],
+    ["file of a skill that the tool", "src/extensions/skills/skill-tool.ts", "MAX_TEXT"],
+    ["a description in the prompt", LISTED, "MAX_DESCRIPTION"],
+    ["all skills in the prompt", LISTED, "ROOM"],
+    ["all skills in the prompt", LISTED, "NAMES"],
+    ["a command's file", COMMANDS, "MAX_FILE"],
+    ["a command's text", COMMANDS, "MAX_SAID"],
+    ["files and folders of one", COMMANDS, "MAX_FILES"],
+    ["a project's skills, and", BROUGHT, "MOST_FILES"],
+    ["their texts", BROUGHT, "MAX_BYTES"],
+    ["a skill's files that are not text", BROUGHT, "MAX_BINARIES"],
+    ["a skill's files that are not text", BROUGHT, "MAX_BYTES"],
+  ],
+  "docs/hooks.md": [
+    ["hooks of yours", FORM, /hookForm\(\), HOOKS\)\.max\((\d+)/],
+    ["a command", FORM, /line = .*\.max\((\d+)/],
+    ["a command", FORM, /array\(line.*\.max\((\d+)/],
+    ["`tools`", FORM, /array\(glob.*\.max\((\d+)/],
+    ["`tools`", FORM, /glob = .*\{1,(\d+)\}/],
+    ["`name`", FORM, /\{1,(60)\}/],
+    ["`timeout`", "src/extensions/hook-chain.ts", "PATIENCE_MS"],
+    ["an answer", "src/extensions/hook-chain.ts", "MAX_ANSWER"],
+    ["a text of `Stop`", ANSWERS, /Stop: (\d[\d *]*),/],
+    ["a text of `SessionStart`", ANSWERS, /SessionStart: (\d[\d *]*),/],
+    ["a text of `PreCompact`", ANSWERS, /PreCompact: (\d[\d *]*),/],
+    ["a text of `PostToolUse`", "src/agent/call-result.ts", "MAX_BYTES"],
+    ["a reason", ANSWERS, "MAX_REASON"],
+    ["stderr", "src/extensions/hook-programs.ts", "MAX_STDERR"],
+    ["arguments that a hook replaced", "src/agent/call-hooks.ts", "MAX_TOLD"],
+    ["a request that `Stop`", "src/extensions/hook-chain.ts", "MAX_CONTINUED"],
+    ["names of values", VALUES, /NAME = .*\{1,(\d+)\}/],
+    ["values that are kept", VALUES, "MAX_VALUES"],
+    ["a value that is kept", VALUES, "MAX_VALUE"],
+    ["all values", VALUES, "MAX_VALUES_BYTES"],
+    ["a project's `hooks.json`", BROUGHT, "MAX_BYTES"],
+  ],
+  "docs/small-models.md": [
+    ["window of a model", "src/models/model-size.ts", "SMALL_WINDOW"],
+    ["one reply", "src/agent/model-request.ts", "SMALL_REPLY"],
+    ["files parsed", "src/agent/ending/broken-syntax.ts", "MOST_FILES"],
+    ["files parsed", "src/agent/ending/broken-syntax.ts", "MOST_BYTES"],
+    ["request whose names", "src/agent/ending/named-files.ts", "MOST_CHARACTERS"],
+    ["request whose names", "src/agent/ending/named-things.ts", "MOST_CHARACTERS"],
+    ["changed files", "src/agent/ending/named-things.ts", "MOST_FILES"],
+    ["requests for whole files", "src/agent/ending/earned-end.ts", "MOST_MENDS"],
+    ["file that is requested whole", NEXT, "MAX_WRITTEN_WHOLE"],
+    ["file whose lines", NEXT, "MAX_SHOWN"],
+    ["file whose lines", NEXT, "MAX_SPLIT_INTO_BLOCKS"],
+    ["files that a held reply", "src/models/held-reply.ts", "MOST_CHOICES"],
+    ["files that a held reply", "src/models/held-reply.ts", "MOST_CHOICE_BYTES"],
+    ["files sent with such a request", REWRITING, "MAX_FILES_LENGTH"],
+    ["files sent with such a request", REWRITING, "MAX_OUTPUT_LENGTH"],
+  ],
+  "docs/kubernetes.md": [
+    ["rows of a Job", JOB, "MAX_ROWS"],
+    ["rows of a Job", JOB, "MAX_CHUNKS"],
+    ["rows of a Job", JOB, "CHUNK_BYTES"],
+    ["a row, and all", JOB, "CHUNK_BYTES"],
+    ["places of the clones", "src/kubernetes/batch-trees.ts", "MOST_MOUNTS"],
+    ["changes that come back", "src/kubernetes/pod-home.ts", "MOST_BYTES"],
+    ["changes that come back", "src/kubernetes/pod-home.ts", "MOST_FILES"],
+  ],
+};
+
+/** A product of whole numbers and powers, as constants of the source are written. */
+const product = (text: string): number =>
+  text
+    .replaceAll("_", "")
+    .split(/ \* /)
+    .map((part) => part.split(" ** ").map(Number))
+    .reduce((all, [base = Number.NaN, power = 1]) => all * base ** power, 1);
+
+function numberIn(file: string, number: string | RegExp): number {
+  const form = typeof number === "string" ? new RegExp(`\\b${number} = (\\d[\\d_ *]*);`) : number;
+  return product(form.exec(textOf(file))?.[1]?.trim() ?? "");
+}
+
+/** How a page may write a number: as such, in bytes, or in seconds. */
+function written(value: number): readonly string[] {
+  const units = { KiB: 2 ** 10, MiB: 2 ** 20, s: 1000 };
+  const said = Object.entries(units).flatMap(([unit, size]) =>
+    value % size === 0 ? [`${(value / size).toLocaleString("en-US")} ${unit}`] : [],
+  );
+  return [value.toLocaleString("en-US"), ...said];
+}
+
+const isIn = (row: string, words: string): boolean =>
+  new RegExp(`(?<![\\d,])${words}(?![\\d,]*\\d)`).test(row);
+
+for (const [page, rows] of Object.entries(HELD))
+  test(`${page} has the limits of the source`, () => {
+    const lines = (textOf(page).split("\n## Limits\n")[1] ?? "").split("\n");
+    for (const [begin, file, number] of rows) {
+      const value = numberIn(file, number);
+      assert.ok(Number.isSafeInteger(value), `${String(number)} is not in ${file}`);
+      const row = lines.find((line) => line.startsWith(`| ${begin}`)) ?? "";
+      assert.ok(
+        written(value).some((words) => isIn(row, words)),
+        `${begin}: ${file} says ${written(value).join(" or ")}, ${page} says ${row || "nothing"}`,
+      );
+    }
+  });
