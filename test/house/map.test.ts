@@ -15,7 +15,7 @@ const FOLDERS = new Set(
   FILES.flatMap((file) => file.split("/").map((_part, at, parts) => parts.slice(0, at).join("/"))),
 );
 
-const ENDING = /\.(ts|tsx|js|c|h|yaml|py|sh)$/;
+const ENDING = /\.(ts|tsx|js|c|h|yaml|py|sh|md)$/;
 
 /** What is made by the build, and names that stand for any. */
 const MADE = /\.generated\.ts$|NAME/;
@@ -25,7 +25,8 @@ const namedIn = (text: string): readonly string[] =>
   [...text.matchAll(/`([\w.-]+(?:\/[\w.-]+)*)\/?`/g)]
     .map(([, name = ""]) => name.replace(/^\.\//, ""))
     .filter(
-      (name) => (ENDING.test(name) || /^(src|test|bench|bin|sandbox)\//.test(name)) && !MADE.test(name),
+      (name) =>
+        (ENDING.test(name) || /^(src|test|bench|bin|sandbox|docs|examples)\//.test(name)) && !MADE.test(name),
     );
 
 /** Said from the root, or by its last parts. */
@@ -48,6 +49,49 @@ test("every folder of src that holds a README is a row of the map", () => {
   const top = FILES.flatMap((file) => /^(src\/[\w-]+)\/README\.md$/.exec(file)?.[1] ?? []);
   assert.deepEqual(
     top.filter((folder) => !map.includes(`| \`${folder}\``)),
+    [],
+  );
+});
+
+/** An option of another package. */
+const OF_OTHERS = new Set(["filenameEncoding"]);
+
+/** What the map calls by name, and every file that may hold it. */
+const MAP = readFileSync(path.join(ROOT, "AGENTS.md"), "utf8");
+const CODE = FILES.filter(
+  (file) =>
+    /^(src|test|bench|bin|sandbox)\/.*\.(ts|js|c|h|yaml)$/.test(file) && file !== "test/house/map.test.ts",
+);
+
+test("a name of the code that the map gives is in the code", () => {
+  const names = [...MAP.matchAll(/`([A-Za-z]\w*)`/g)].map(([, name = ""]) => name);
+  const wanted = new Set(names.filter((name) => /_|[a-z][A-Z]|^[A-Z]{3}/.test(name) && !OF_OTHERS.has(name)));
+  assert.ok(wanted.size > 40, `${wanted.size} names are few: is the map still read?`);
+  for (const file of CODE) {
+    const words = new Set(readFileSync(path.join(ROOT, file), "utf8").match(/\w+/g));
+    for (const name of wanted) if (words.has(name)) wanted.delete(name);
+    if (wanted.size === 0) break;
+  }
+  assert.deepEqual([...wanted], []);
+});
+
+/** Other names on the pages are those of a user's project. */
+const OUR_SCRIPT = /^(?:test:|bench$|kills$)/;
+
+test("every script of npm that the map and the pages name is in package.json", () => {
+  const { scripts } = JSON.parse(readFileSync(path.join(ROOT, "package.json"), "utf8")) as {
+    readonly scripts: Readonly<Record<string, string>>;
+  };
+  const pages = ["AGENTS.md", "README.md", ...FILES.filter((file) => /^docs\/[^/]+\.md$/.test(file))];
+  const shown = pages.flatMap((page) =>
+    [...readFileSync(path.join(ROOT, page), "utf8").matchAll(/npm run ([a-z][\w:-]*)/g)].map(
+      ([, name = ""]) => ({ page, name }),
+    ),
+  );
+  const ours = shown.filter(({ page, name }) => page === "AGENTS.md" || OUR_SCRIPT.test(name));
+  assert.ok(ours.length > 30, `${ours.length} are few`);
+  assert.deepEqual(
+    ours.filter(({ name }) => scripts[name] === undefined).map(({ page, name }) => `${page}: ${name}`),
     [],
   );
 });
