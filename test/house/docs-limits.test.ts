@@ -13,6 +13,10 @@ const ANSWERS = "src/extensions/hook-answers.ts";
 const VALUES = "src/extensions/kept-values.ts";
 const REWRITING = "src/agent/rewriting.ts";
 const NEXT = "src/agent/next-reply.ts";
+const MCP = "src/extensions/mcp";
+const WEB = "src/extensions/web";
+const SERVING = "src/extensions/serving";
+const SEEN = "sandbox/runner/seen.c";
 const JOB = "src/kubernetes/batch-job.ts";
 
 type Held = readonly [row: string, file: string, number: string | RegExp];
@@ -78,6 +82,62 @@ const HELD: Readonly<Record<string, readonly Held[]>> = {
     ["files that a held reply", "src/models/held-reply.ts", "MOST_CHOICE_BYTES"],
     ["files sent with such a request", REWRITING, "MAX_FILES_LENGTH"],
     ["files sent with such a request", REWRITING, "MAX_OUTPUT_LENGTH"],
+  ],
+  "docs/mcp.md": [
+    ["tools of a server", `${MCP}/tool-catalogue.ts`, "MOST_TOOLS"],
+    ["their schemas", `${MCP}/tool-catalogue.ts`, "MOST_SCHEMAS"],
+    ["their schemas", `${MCP}/plain-schema.ts`, "MOST_CHARACTERS"],
+    ["their schemas", `${MCP}/plain-schema.ts`, "MOST_NODES"],
+    ["their schemas", `${MCP}/plain-schema.ts`, "DEEPEST"],
+    ["a description", `${MCP}/tool-catalogue.ts`, "MOST_DESCRIPTION"],
+    ["a description", `${MCP}/plain-schema.ts`, "LONGEST_TEXT"],
+    ["a tool's name", `${MCP}/tool-catalogue.ts`, "LONGEST_NAME"],
+    ["a list that a server", `${MCP}/connected-server.ts`, "MOST_PAGES"],
+    ["a list that a server", `${MCP}/connected-server.ts`, "MOST_LISTED"],
+    ["a result", `${MCP}/result-text.ts`, "MOST_TEXT"],
+    ["a result", `${MCP}/result-text.ts`, "MOST_PARTS"],
+    ["a result", `${MCP}/result-text.ts`, "DEEPEST"],
+    ["a line of a program", `${MCP}/line-transport.ts`, /LONGEST_LINE = (\d+) \* MiB/],
+    ["lines that are not", `${MCP}/line-transport.ts`, "MOST_STRAY"],
+    ["messages between", `${MCP}/line-transport.ts`, /messages: (\d+)/],
+    ["a body from", `${MCP}/http-transport.ts`, "MOST_BODY"],
+    ["stderr", `${MCP}/line-transport.ts`, "LAST_ERRORS"],
+  ],
+  "docs/web.md": [
+    ["a page", `${WEB}/fetch-page.ts`, /bytes: (\d[\d *]*),/],
+    ["a page", `${WEB}/fetch-page.ts`, /withinMs: (\d[\d_]*) /],
+    ["redirects", `${WEB}/fetch-page.ts`, "MOST_REDIRECTS"],
+    ["HTML", `${WEB}/page-reader.ts`, "WITHIN_MS"],
+    ["HTML", `${WEB}/html-tree.ts`, "MOST_NODES"],
+    ["HTML", `${WEB}/html-tree.ts`, "DEEPEST"],
+    ["what the model gets", `${WEB}/web-fetch.ts`, "LEAST"],
+    ["what the model gets", `${WEB}/web-fetch.ts`, "USUAL"],
+    ["what the model gets", `${WEB}/web-fetch.ts`, "MOST"],
+    ["an address", `${WEB}/outgoing-text.ts`, "LONGEST_ADDRESS"],
+    ["an address", `${WEB}/outgoing-text.ts`, "LONGEST_QUERY"],
+    ["a search", `${WEB}/web-search.ts`, "LONGEST_QUERY"],
+    ["results", `${WEB}/web-search.ts`, "MOST_RESULTS"],
+    ["results", `${WEB}/web-search.ts`, "USUAL"],
+    ["domains", `${WEB}/web-search.ts`, "MOST_DOMAINS"],
+    ["an answer of a search", `${WEB}/web-search.ts`, "MOST_BYTES"],
+    ["an answer of a search", `${WEB}/web-search.ts`, "WITHIN_MS"],
+  ],
+  "docs/serving.md": [
+    ["a line of input", `${SERVING}/message-lines.ts`, "MAX_MESSAGE_BYTES"],
+    ["a line of input", `${SERVING}/message-lines.ts`, "DEEPEST"],
+    ["requests of an agent", `${SERVING}/mcp-server.ts`, "MAX_OPEN"],
+    ["calls that wait", "src/app/serve/served-session.ts", "MAX_WAITING"],
+    ["sessions of an editor", `${SERVING}/acp-agent.ts`, "MAX_SESSIONS"],
+    ["earlier sessions", "src/app/serve/editor-sessions.ts", "MAX_LISTED"],
+    ["commands", `${SERVING}/acp-updates.ts`, "MAX_COMMANDS"],
+  ],
+  "docs/observation.md": [
+    ["programs of a command", SEEN, /MOST_PROCESSES (\d+)/],
+    ["acts in the workspace", SEEN, /ROOM_TREE\] = (\d+)/],
+    ["acts in `/tmp`", SEEN, /ROOM_SCRATCH\] = (\d+)/],
+    ["acts elsewhere", SEEN, /ROOM_FILES\] = (\d+)/],
+    ["acts of sockets", SEEN, /ROOM_SOCKETS\] = (\d+)/],
+    ["other acts", SEEN, /ROOM_CALLS\] = (\d+)/],
   ],
   "docs/kubernetes.md": [
     ["rows of a Job", JOB, "MAX_ROWS"],

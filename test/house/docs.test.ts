@@ -195,3 +195,15 @@ test("docs/kubernetes.md shows the role that a box needs", () => {
   const [, block = ""] = /```yaml\n([^`]*kind: Role\n[^`]*)```/.exec(textOf("docs/kubernetes.md")) ?? [];
   assert.deepEqual((parse(block) as { readonly rules: unknown }).rules, LOOP_RULES);
 });
+
+test("a status that a page quotes is one that a run prints", () => {
+  const quoted = pages().flatMap((page) =>
+    [...textOf(page).matchAll(/`([a-z][^`]*) \(exit \d\)`/g)].map(([, status = ""]) => ({ page, status })),
+  );
+  const printed = textOf("src/render/tty/run-summary.ts");
+  assert.ok(quoted.length > 3);
+  assert.deepEqual(
+    quoted.filter(({ status }) => !printed.includes(`"${status}"`)),
+    [],
+  );
+});
