@@ -119,8 +119,8 @@ function refuseSight({ endpoint }: Engine, { isolation }: Settings): void {
   if (isolation === "copy" || !isElsewhere(endpoint)) return;
   throw new HarnessError(
     EXIT.usage,
-    `the engine at ${endpoint.host} sees no file of this machine, and this wants a box over the folder itself`,
-    "use an engine of this machine for it: --engine unix:///var/run/docker.sock",
+    `the engine at ${endpoint.host} cannot see this machine's files, and this command needs a box on the folder itself`,
+    "use an engine on this machine: --engine unix:///var/run/docker.sock",
   );
 }
 
@@ -137,7 +137,7 @@ export function noEngine(failure: NoEngine, remedy: string): HarnessError {
   const why = {
     absent: "no container engine answers",
     dead: "the container engine does not answer",
-    denied: "the container engine's socket may not be used by this user",
+    denied: "this user may not use the container engine's socket",
   };
   return new HarnessError(EXIT.sandbox, `${why[failure.kind]}${at}${named}: ${failure.reason}`, remedy);
 }

@@ -59,7 +59,7 @@ async function startOne(box: OwnedBox, service: Service, signal: AbortSignal): P
   const until = performance.now() + PATIENCE_MS;
   for (;;) {
     signal.throwIfAborted();
-    if (over.result !== undefined) throw failed(service, `it ended with ${over.result.exit_code}`, job);
+    if (over.result !== undefined) throw failed(service, `it exited with code ${over.result.exit_code}`, job);
     const asked = { words: ["sh", "-c", health], timeoutMs: HEALTH_MS, keep: KEEP };
     if ((await box.exec(asked, signal)).exit_code === 0) return;
     if (performance.now() > until)
@@ -76,6 +76,6 @@ function failed({ name }: Service, why: string, job: Job): HarnessError {
   return new HarnessError(
     EXIT.sandbox,
     `the service ${name} could not be used: ${why}${lines}`,
-    "mend its start or health line in the recipe, or leave the environment out: --env none",
+    "fix its start or health line in the recipe, or leave the environment out: --env none",
   );
 }

@@ -23,7 +23,8 @@ export function openDiagnostics(host: Pick<Host, "env" | "places">): Diagnostics
   const log = new DiagnosticsLog({ folder: diagnosticsFolder(host), began, pid: process.pid });
   const wanted = host.env["HARNESS_LOG"]?.trim().toLowerCase() ?? "";
   const from = isLevel(wanted) ? LEVELS.indexOf(wanted) : LEVELS.length;
-  if (wanted !== "" && !isLevel(wanted)) noteTo(false)(`HARNESS_LOG is none of ${LEVELS.join(", ")}`);
+  if (wanted !== "" && !isLevel(wanted))
+    noteTo(false)(`HARNESS_LOG is ignored: expected one of ${LEVELS.join(", ")}`);
   return {
     add: (entry) => {
       const stamped = { at: began + performance.now(), ...entry };

@@ -35,7 +35,7 @@ export async function runWorkspace(folder: string, next = NEXT): Promise<string>
     throw new HarnessError(EXIT.usage, `there is no folder ${folder}: ${reasonOf(thrown)}`, next, thrown);
   });
   if ((await stat(real)).isDirectory()) return real;
-  throw new HarnessError(EXIT.usage, `${folder} is no folder`, next);
+  throw new HarnessError(EXIT.usage, `${folder} is not a folder`, next);
 }
 
 const NEXT = 'harness run --cwd FOLDER "…"';

@@ -13,7 +13,7 @@ function leaveSoon(): void {
 /** Runs work that the first Ctrl-C, SIGTERM or SIGHUP ends in order; the work then cleans up through its signal. */
 export async function untilInterrupted<T>(
   work: (signal: AbortSignal) => Promise<T>,
-  remedy = "the same command goes on where this one stopped",
+  remedy = "run the same command again to continue",
 ): Promise<T> {
   const controller = new AbortController();
   let code: ExitCode | undefined;

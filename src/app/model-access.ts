@@ -298,7 +298,7 @@ export async function probeModel(
     written: client.provider("text"),
     ...(client.holds ? { held: client.provider("held") } : {}),
     signal,
-    onWait: (ms, reason) => note(`asking again in ${formatDuration(ms)}: ${reason}`),
+    onWait: (ms, reason) => note(`retrying in ${formatDuration(ms)}: ${reason}`),
     onCheck: (name, passed) => note(`${name}: ${passed ? "works" : "does not work"}`),
   });
   if (result.kind !== "made") {
@@ -310,7 +310,7 @@ export async function probeModel(
   const at = new Date().toISOString();
   const record = { ...(await client.subject(model, signal)), native, calls, shares, checks, at };
   await writeProbe(places.state, record).catch((thrown: unknown) => {
-    const why = `${places.state}: the probe could not be kept`;
+    const why = `${places.state}: the result of the probe could not be saved`;
     throw new HarnessError(EXIT.failed, why, `ls -ld ${places.state}`, thrown);
   });
   return { ...record, usable };

@@ -36,7 +36,7 @@ function readNamed(text: string, origin: string): NamedEngine {
   throw new HarnessError(
     EXIT.usage,
     `${origin}: ${read.message}`,
-    "--engine ssh://user@host, or leave it out for the engine of this machine",
+    "--engine ssh://user@host, or leave it out to use this machine's engine",
   );
 }
 
@@ -54,8 +54,8 @@ export async function settingsOnEngine(host: Host, config: Config): Promise<Conf
   if (origin !== "default" && origin !== config.project?.file)
     throw new HarnessError(
       EXIT.usage,
-      `isolation ${isolation} (from ${origin}): ${at} sees no file of this machine, and ${isolation === "bind" ? "a bind mount" : "an overlay"} is made of them`,
-      "leave it out, or say --isolation copy: the folder is sent there, and what changes comes back with harness apply",
+      `isolation ${isolation} (from ${origin}): ${at} cannot see this machine's files, which ${isolation === "bind" ? "a bind mount" : "an overlay"} needs`,
+      "leave it out, or use --isolation copy: the folder is copied there, and harness apply brings the changes back",
     );
   return { ...config, settings: { ...settings, isolation: "copy" }, origins: { ...origins, isolation: at } };
 }

@@ -105,7 +105,7 @@ function imageOf({ image, kubernetes }: Settings): string {
   if (named !== null) return named;
   throw new HarnessError(
     EXIT.usage,
-    "no image is named for pods: the nodes of a cluster have none of this machine's",
+    "no image is set for pods: the nodes of a cluster do not have this machine's images",
     'push the sandbox image to a registry they pull from, then: harness config set kubernetes \'{"image": "REGISTRY/harness-sandbox:TAG"}\'',
   );
 }
@@ -118,13 +118,13 @@ function refuseUnable({ settings, runtime }: BoxOpening, address: ClusterName): 
   };
   if (isolation !== "copy")
     refused(
-      "a cluster sees no file of this machine, and this wants a box over the folder itself",
-      "use an engine of this machine for it: --engine unix:///var/run/docker.sock",
+      "a cluster cannot see this machine's files, and this command needs a box on the folder itself",
+      "use an engine on this machine: --engine unix:///var/run/docker.sock",
     );
   if (runtime !== null)
     refused(
-      "--runtime is the word of an engine of containers",
-      'name the cluster\'s: harness config set kubernetes \'{"runtime_class": "gvisor"}\'',
+      "--runtime works only with a container engine, not with a cluster",
+      'set the cluster\'s runtime class: harness config set kubernetes \'{"runtime_class": "gvisor"}\'',
     );
 }
 
@@ -150,7 +150,7 @@ export async function podHealth(
     image === null
       ? broken(
           "image",
-          "no image is named for pods",
+          "no image is set for pods",
           'harness config set kubernetes \'{"image": "REGISTRY/harness-sandbox:TAG"}\'',
         )
       : healthy("image", image);
@@ -199,7 +199,7 @@ async function testBox(host: Host, settings: Settings, address: ClusterName): Pr
     const ready = formatDuration(performance.now() - begun);
     const ran = await box.exec(TRUE, new AbortController().signal);
     return ran.exit_code === 0
-      ? healthy("box", `verified in ${ready}, its network shut`)
+      ? healthy("box", `verified in ${ready}, without network`)
       : broken("box", `a command in a pod failed: ${ran.reason}`, "harness sandbox shell");
   } catch (thrown) {
     const remedy = thrown instanceof HarnessError ? thrown.remedy : "kubectl get events";

@@ -30,13 +30,13 @@ function readLine(line: string): ReplyRequest | string {
   try {
     given = JSON.parse(line);
   } catch {
-    return 'this is no JSON; expected {"text": "…", "tools": ["read_file"]}';
+    return 'not valid JSON; expected {"text": "…", "tools": ["read_file"]}';
   }
   if (typeof given !== "object" || given === null || !("text" in given) || typeof given.text !== "string")
-    return 'expected an object with a text "text", as in {"text": "…", "tools": ["read_file"]}';
+    return 'expected an object with a string "text", as in {"text": "…", "tools": ["read_file"]}';
   const tools: unknown = "tools" in given ? given.tools : undefined;
   if (!Array.isArray(tools) || !tools.every((tool) => isTool(tool)))
-    return '"tools" is a list of names, or of {"name", "parameters"}';
+    return '"tools" must be a list of names, or of {"name", "parameters"}';
   return { text: given.text, tools };
 }
 

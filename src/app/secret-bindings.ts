@@ -30,7 +30,7 @@ export function secretHosts(
   const named = grants.filter(({ origin }) => !isPreset(origin));
   for (const [name, hosts] of Object.entries(secrets)) {
     if (hosts.length === 0)
-      throw refused(`${name} is for no host`, `say whom it is for: --secret ${name}@api.example.org`);
+      throw refused(`${name} has no host`, `name the host it is for: --secret ${name}@api.example.org`);
     const open = hosts.find((host) => !named.some((grant) => grant.host === host || coversHost(grant, host)));
     if (open !== undefined)
       throw refused(`${name} is for ${open}, which is not granted by name`, `--allow-domain ${open}`);
@@ -56,10 +56,10 @@ function valueOf(name: string, env: Host["env"]): string {
   if (value === undefined || value === "")
     throw refused(`${name} is not set in ${inLoop ? "the loop's" : "your"} environment`, set);
   if (!/^[\u0020-\u007e]+$/.test(value) || value.trim() !== value)
-    throw refused(`${name} holds signs that no request can carry`, `set it again: ${set}`);
+    throw refused(`${name} contains characters that a request cannot carry`, `set it again: ${set}`);
   if (value.length < MIN_SECRET_LENGTH)
     throw refused(
-      `${name} has fewer than ${MIN_SECRET_LENGTH} characters: it could not be told from other text to be masked`,
+      `${name} has fewer than ${MIN_SECRET_LENGTH} characters, too few to be recognised and masked`,
       `leave it out, or set a longer one: ${set}`,
     );
   return value;

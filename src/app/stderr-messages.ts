@@ -47,7 +47,7 @@ function diskRemedy(thrown: unknown): string | undefined {
   if (syscall === undefined || (syscall !== "mkdir" && trouble !== "full" && trouble !== "read-only"))
     return undefined;
   const near = at === undefined ? "" : ` ${standing(path.dirname(at))}`;
-  return `ls -ld${near === "" ? " ." : near}; df -h${near}   (another place: XDG_STATE_HOME, XDG_CACHE_HOME, XDG_CONFIG_HOME)`;
+  return `ls -ld${near === "" ? " ." : near}; df -h${near}   (to use another place: XDG_STATE_HOME, XDG_CACHE_HOME, XDG_CONFIG_HOME)`;
 }
 
 /** The folder itself, or the nearest existing one above it: a missing folder cannot be examined. */
@@ -110,7 +110,10 @@ const firstParagraph = (text: string): string =>
       /^\s*Parsing (--[\w-]+)\s+(\w)/gm,
       (_, flag: string, first: string) => `${flag}: ${first.toLowerCase()}`,
     )
-    .replace(/^All of the following must be provided when using (--[\w-]+): (.+)$/, "$1 goes with $2 only")
+    .replace(
+      /^All of the following must be provided when using (--[\w-]+): (.+)$/,
+      "$1 can only be used with $2",
+    )
     .split("\n")
     .map(oncePerPair)
     .filter((line, at, lines) => lines.indexOf(line) === at)
@@ -121,7 +124,7 @@ const firstParagraph = (text: string): string =>
 const oncePerPair = (line: string): string => {
   const [, one, other] = /^\s*(--[\w-]+)=.* cannot also be provided when using (--[\w-]+)$/.exec(line) ?? [];
   if (one === undefined || other === undefined) return line;
-  return `${[one, other].toSorted().join(" and ")} do not go together`;
+  return `${[one, other].toSorted().join(" and ")} cannot be used together`;
 };
 
 /** Adds the value that was probably meant. */
@@ -174,7 +177,7 @@ function wordsAdvice(message: string, known: string, commands: Commands): Advice
 }
 
 const unexpected = (command: string, words: string): Advice => ({
-  message: `${command}: unexpected word: ${words}`,
+  message: `${command}: unexpected argument: ${words}`,
   remedy: usage(command, words),
 });
 

@@ -46,7 +46,7 @@ export function configError(where: string, message: string): HarnessError {
 /** The next step for a person. A typed value is in no file where it could be corrected. */
 function nextFor(where: string): string {
   if (where.startsWith("--")) return "give it another value, or leave it out";
-  return /^\/[a-z]+$/.test(where) ? `${where} ?` : "mend it there; harness doctor tells when all is well";
+  return /^\/[a-z]+$/.test(where) ? `${where} ?` : "fix it there; harness doctor shows whether it is valid";
 }
 
 /** The parser recurses; no setting is nested deeper than a few levels. */
@@ -69,7 +69,7 @@ function refuseDuplicates(node: Node, place: (offset: number) => string): void {
   for (const child of node.children ?? []) {
     if (node.type === "object") {
       const key: unknown = child.children?.[0]?.value;
-      if (seen.has(key)) throw configError(place(child.offset), `${String(key)}: the key stands here twice`);
+      if (seen.has(key)) throw configError(place(child.offset), `${String(key)}: duplicate key`);
       seen.add(key);
     }
     refuseDuplicates(child, place);

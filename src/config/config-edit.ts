@@ -20,7 +20,7 @@ export function settingPath(dotted: string): SettingKey | SearchPath {
   if (head !== "search" && SETTING_KEYS.some((known) => known === head))
     throw new HarnessError(
       EXIT.usage,
-      `${dotted}: ${head} is one setting, and set as a whole`,
+      `${dotted}: ${head} is a single setting and can only be set as a whole`,
       `harness config get ${head}   (then: harness config set ${head} JSON)`,
     );
   throw new HarnessError(EXIT.usage, `${dotted}: unknown key; ${hintFor(real)}`, "harness config list");

@@ -18,7 +18,7 @@ function withoutAliases(value: unknown, at: (keys: readonly PropertyKey[]) => st
   for (const [key, entry] of Object.entries(value)) {
     const real = Object.hasOwn(ALIASES, key) ? ALIASES[key] : undefined;
     if (real !== undefined && Object.hasOwn(value, real))
-      throw configError(at([key]), `${key}: is another name of ${real}, which is set too`);
+      throw configError(at([key]), `${key}: is an alias of ${real}, which is also set`);
     Object.defineProperty(plain, real ?? key, { value: entry, enumerable: true });
   }
   return plain;

@@ -23,15 +23,15 @@ const labelValue = z
   .regex(/^(?:[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?)?$/, "expected the value of a label");
 
 const SECCOMP =
-  "expected RuntimeDefault, or Localhost/PATH of a profile below the kubelet's seccomp folder of every node";
+  "expected RuntimeDefault, or Localhost/PATH of a profile in the kubelet's seccomp folder on every node";
 const seccomp = z
   .string(SECCOMP)
   .regex(/^(?:RuntimeDefault|Localhost\/(?!.*\.\.)\w[\w./-]{0,200})$/, SECCOMP);
 
-const PROBE = "expected an address of the cluster, as 10.0.0.1:443";
+const PROBE = "expected an address in the cluster, such as 10.0.0.1:443";
 const probe = z.string(PROBE).regex(/^[0-9a-zA-Z][0-9a-zA-Z.-]{0,252}:\d{1,5}$/, PROBE);
 
-const REGISTRY = "expected a repository of a registry, such as registry.example/team/harness-env";
+const REGISTRY = "expected a repository in a registry, such as registry.example/team/harness-env";
 const registry = z
   .string(REGISTRY)
   .max(255, REGISTRY)

@@ -230,9 +230,7 @@ export async function readConfigText(file: string): Promise<string | undefined> 
 
 function refused(thrown: unknown): never {
   if (thrown instanceof TooLargeError)
-    throw new Error(
-      `it has ${formatSize(thrown.size)}; settings have at most ${formatSize(MAX_CONFIG_BYTES)}`,
-    );
+    throw new Error(`it is ${formatSize(thrown.size)}; the limit is ${formatSize(MAX_CONFIG_BYTES)}`);
   if (!(thrown instanceof NotRegularError)) throw thrown;
   if (thrown.what === "folder") throw new Error("EISDIR: illegal operation on a directory, read");
   throw new Error("it is a pipe or a device, not a file");

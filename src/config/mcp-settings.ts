@@ -42,7 +42,7 @@ const limit = (most: number) =>
     return z.NEVER;
   });
 
-const globs = z.array(word.max(200), "expected a list of names of tools").max(MOST_ITEMS);
+const globs = z.array(word.max(200), "expected a list of tool names").max(MOST_ITEMS);
 const variables = z.record(
   z.string().regex(VARIABLE, "expected a variable's name such as API_TOKEN"),
   text,
@@ -54,17 +54,17 @@ const headers = z.record(
     .regex(HEADER, "expected a header's name such as Authorization")
     .refine(
       (name) => !OWN_HEADERS.has(name.toLowerCase()),
-      "expected a header that is not the harness's own",
+      "expected a header that the harness does not set itself",
     ),
-  text.refine((value) => !/[\r\n]/.test(value), "expected a value of one line"),
+  text.refine((value) => !/[\r\n]/.test(value), "expected a value without line breaks"),
   "expected headers with their values",
 );
 
 const entryForm = z.strictObject({
   command: z
-    .union([word, z.array(word).min(1, "expected a program and its words")], "expected a command")
+    .union([word, z.array(word).min(1, "expected a program and its arguments")], "expected a command")
     .optional(),
-  args: z.array(text, "expected a list of words").max(MOST_ITEMS).optional(),
+  args: z.array(text, "expected a list of arguments").max(MOST_ITEMS).optional(),
   env: variables.optional(),
   cwd: word.optional(),
   sandbox: z.boolean("expected true or false").optional(),
@@ -73,7 +73,7 @@ const entryForm = z.strictObject({
   type: z
     .enum(
       ["stdio", "http", "streamable-http"],
-      "expected stdio or http; servers of SSE alone are not spoken to",
+      "expected stdio or http; servers that only speak SSE are not supported",
     )
     .optional(),
   enabled: z.boolean("expected true or false").optional(),
@@ -101,16 +101,18 @@ function faultsOf(given: Partial<Entry>): readonly string[] {
   if (url !== undefined) {
     const odd = OF_COMMANDS.filter((key) => given[key] !== undefined);
     return [
-      ...odd.map((key) => `${key} belongs to a command, and this server has a url`),
-      ...(type === "stdio" ? ["a server with a url is not spoken to by stdio"] : []),
+      ...odd.map((key) => `${key} is only for a server with a command, and this one has a url`),
+      ...(type === "stdio" ? ["a server with a url cannot use stdio"] : []),
     ];
   }
   return [
-    ...(given.headers === undefined ? [] : ["headers belong to a url, and this server has a command"]),
+    ...(given.headers === undefined
+      ? []
+      : ["headers are only for a server with a url, and this one has a command"]),
     ...(Array.isArray(command) && args !== undefined
-      ? ["args belong to a command that is one word; here they are in its list"]
+      ? ["args needs a command that is a single string; put the arguments into the list instead"]
       : []),
-    ...(type !== undefined && type !== "stdio" ? ["a server with a command is spoken to by stdio"] : []),
+    ...(type !== undefined && type !== "stdio" ? ["a server with a command always uses stdio"] : []),
   ];
 }
 
@@ -187,7 +189,8 @@ export interface ProjectServers {
 /** The servers of a project's file, read from the first key of TABLES that it has. */
 export function projectServers(value: unknown): ProjectServers {
   const table = tableIn(value);
-  if (table === undefined) return { servers: {}, faults: ["it holds no servers: expected mcpServers"] };
+  if (table === undefined)
+    return { servers: {}, faults: ["it contains no servers; expected the key mcpServers"] };
   const rows = Object.entries(table).map(([name, given]) => {
     const read = mcpServers.safeParse({ [name]: withoutForeign(given) });
     return read.success

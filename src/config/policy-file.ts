@@ -50,7 +50,7 @@ export async function presentFile(files: readonly string[]): Promise<PolicyText 
   if (first === undefined || second === undefined) return first;
   throw new HarnessError(
     EXIT.usage,
-    `${first.file} and ${second.file}: there are two files of rules; one counts`,
-    `move the rules of one into the other: ${second.file}`,
+    `both ${first.file} and ${second.file} exist; only one policy file is allowed`,
+    `move the rules from ${second.file} into ${first.file}, then remove ${second.file}`,
   );
 }

@@ -39,7 +39,7 @@ export async function tighteningRules(file: PolicyText, home: string): Promise<U
       .filter(({ decision }) => decision !== "allow")
       .map((rule) => ({
         ...rule,
-        reason: `the project, which is not trusted, says: ${visibleLine(rule.reason)}`,
+        reason: `from the untrusted project: ${visibleLine(rule.reason)}`,
       }));
   } catch {
     // A text made to break its parser counts as one that cannot be read; `harness trust` says why.
@@ -68,11 +68,11 @@ async function rulesDocument(file: string, text: string): Promise<RulesDocument>
   const stranger = entries.find(([name]) => name !== key);
   const form = key === "rule" ? "[[rule]] tables" : '{"rules": [...]}';
   if (stranger !== undefined)
-    throw ruleError(`${at([stranger[0]])}: ${stranger[0]}: unknown key; a file of rules holds ${form}`);
+    throw ruleError(`${at([stranger[0]])}: ${stranger[0]}: unknown key; a policy file contains ${form}`);
   const list: unknown = entries[0]?.[1] ?? [];
   if (!Array.isArray(list)) throw ruleError(`${at([key])}: ${key}: expected a list of rules: ${form}`);
   if (list.length > MAX_RULES)
-    throw ruleError(`${at([key, MAX_RULES])}: ${list.length} rules; at most ${MAX_RULES} are read`);
+    throw ruleError(`${at([key, MAX_RULES])}: ${list.length} rules; the limit is ${MAX_RULES}`);
   return { list, key, at };
 }
 
@@ -87,7 +87,7 @@ async function document(file: string, text: string, key: string): Promise<Config
 }
 
 const ruleError = (message: string): HarnessError =>
-  new HarnessError(EXIT.usage, message, "mend it there; harness policy check -- ls tells when all is well");
+  new HarnessError(EXIT.usage, message, "fix it there; harness policy check -- ls shows whether it is valid");
 
 /** The file that `addRules` adds to. */
 export async function ruleFile(env: Env): Promise<string> {
@@ -117,7 +117,7 @@ async function refuseUnreadable(
     await rulesOf({ file, text, origin: "user" }, home);
   } catch (thrown) {
     if (!(thrown instanceof HarnessError)) throw thrown;
-    const message = `the rule cannot be added to the file as it stands: ${thrown.message}`;
+    const message = `the rule cannot be added to the file: ${thrown.message}`;
     throw new HarnessError(EXIT.usage, message, thrown.remedy, thrown);
   }
 }

@@ -117,7 +117,7 @@ const packageName = z
   );
 
 const SECRET_NAME = /^[A-Za-z_]\w{0,99}$/;
-const SECRETS = "expected names of variables, each with the hosts that it is for";
+const SECRETS = "expected variable names, each with its list of hosts";
 
 /** `NAME@HOST,HOST`; without hosts, those that the settings name for it. */
 function secretFlag(
@@ -135,7 +135,7 @@ const hostName = z.string("expected a host name").transform((text, context) => {
   const read = readGrant(text);
   if (read.kind === "grant" && grantText(read.grant) === read.grant.host && !isPreset(read.grant.origin))
     return read.grant.host;
-  const message = read.kind === "wrong" ? read.message : "a name alone is wanted, without ports or methods";
+  const message = read.kind === "wrong" ? read.message : "give only the name, without ports or methods";
   context.addIssue({ code: "custom", message: `expected ${GRANT_FORM}: ${message}` });
   return z.NEVER;
 });
@@ -160,7 +160,7 @@ const priceRow = z.strictObject({
   input: price,
   output: price,
   cached: price.exactOptional(),
-  from: z.iso.date("expected the first day of the price, as 2026-03-01").exactOptional(),
+  from: z.iso.date("expected the first day of the price, such as 2026-03-01").exactOptional(),
 });
 
 const webSearch = z
@@ -222,7 +222,7 @@ const RULES = {
   network_download: size(MiB, 4 * TiB),
   network_idle_timeout: duration(1000, 60 * MINUTE),
   secrets,
-  install_scripts: z.array(packageName, "expected a list of names of packages"),
+  install_scripts: z.array(packageName, "expected a list of package names"),
   min_release_age: duration(0, 366 * 24 * 60 * MINUTE),
   hooks: hooksForm,
   tools: toolsForm,

@@ -17,7 +17,7 @@ type Direction =
 const LESS: Direction = { by: "less" };
 const never = (why: string): Direction => ({ by: "never", why });
 const MODEL = "the project's text goes to whoever answers";
-const SPENDING = "costs and windows are reckoned by it";
+const SPENDING = "costs and context windows are calculated from it";
 
 /** null means no limit, which is more than any number. */
 export const DIRECTIONS: Readonly<Record<SettingKey, Direction>> = {
@@ -26,7 +26,7 @@ export const DIRECTIONS: Readonly<Record<SettingKey, Direction>> = {
   chat_model: never(MODEL),
   embed_model: never(MODEL),
   max_context_tokens: never(SPENDING),
-  stream: never("it bounds nothing"),
+  stream: never("it sets no limit"),
   plain: never("it is about your screen"),
   notify: never("it is about your screen"),
   mode: { by: "values", order: [["read-only"], ["workspace-write"], ["danger-full-access"]] },
@@ -48,7 +48,7 @@ export const DIRECTIONS: Readonly<Record<SettingKey, Direction>> = {
   max_turns: LESS,
   check: never("a command that always succeeds proves nothing"),
   attempts: LESS,
-  temperature: never("it bounds nothing"),
+  temperature: never("it sets no limit"),
   allow_domains: { by: "fewer" },
   // Denials from several sources add up: none removes an entry.
   deny_domains: { by: "further" },
@@ -58,10 +58,10 @@ export const DIRECTIONS: Readonly<Record<SettingKey, Direction>> = {
   secrets: never("their values are the user's own"),
   install_scripts: { by: "fewer" },
   min_release_age: { by: "more" },
-  hooks: never("they run on the host; a project has its own file for its own"),
-  tools: never("a project has its own file for its own"),
+  hooks: never("they run on the host; a project keeps its own in a separate file"),
+  tools: never("a project keeps its own in a separate file"),
   search: never("the project's text goes to the store"),
-  web: never("what is asked for is told to whoever answers"),
+  web: never("search queries go to whoever answers"),
   kubernetes: never("it says what a cluster runs, and where"),
   mcp: never("its servers are started, and their words go to the model"),
   prices: never(SPENDING),

@@ -115,7 +115,7 @@ for (const [env, flags] of ELSEWHERE)
     for (const isolation of ["bind", "overlay"]) {
       const [exit, message] = await refusalOf(() => isolationOn(place, env, { ...flags, isolation }));
       assert.equal(exit, 2);
-      assert.match(message, /^isolation \w+ \(from --isolation\): the .* sees no file of this machine/);
+      assert.match(message, /^isolation \w+ \(from --isolation\): the .* cannot see this machine's files/);
     }
   });
 

@@ -37,12 +37,12 @@ for (const [words, told] of [
   ],
   [
     ["bash", "-c", "mkdir x; pkill y"],
-    "nobody is there to be asked: pkill acts on other processes (process); harness policy check --explain --mode workspace-write --cwd FOLDER -- \"bash -c 'mkdir x; pkill y'\"",
+    "nobody is there to ask: pkill acts on other processes (process); harness policy check --explain --mode workspace-write --cwd FOLDER -- \"bash -c 'mkdir x; pkill y'\"",
   ],
   [["a\nallow  b"], RUNS],
   [
     ["a\nallow  b", ".env"],
-    "nobody is there to be asked: a␊allow  b is no program that is known here (command.unknown); use a program that is known, or let a rule of yours allow it: harness policy allow",
+    "nobody is there to ask: a␊allow  b is no program that is known here (command.unknown); use a program that is known, or let a rule of yours allow it: harness policy allow",
   ],
 ] as const)
   test(`${JSON.stringify(words)} with nobody there: ${told}`, async () => {
@@ -55,18 +55,18 @@ test("what nobody knows is refused as soon as a host is granted", async () => {
 });
 
 test("in read-only mode what asks is refused, contained or not", async () => {
-  assert.match(await refusal(["mkdir", "x"], "read-only"), /^nobody is there to be asked: mkdir writes x /);
+  assert.match(await refusal(["mkdir", "x"], "read-only"), /^nobody is there to ask: mkdir writes x /);
 });
 
 test("npx of what is not installed stays an installation", async () => {
-  assert.match(await refusal(["npx", "cowsay"]), /^nobody is there to be asked: npx installs packages/);
+  assert.match(await refusal(["npx", "cowsay"]), /^nobody is there to ask: npx installs packages/);
 });
 
 test("where on_ask refuses, what asks is refused, contained or not", async () => {
   assert.equal(await refusal(["ls"], "workspace-write", [], "refuse"), RUNS);
   assert.match(
     await refusal(["mkdir", "x"], "workspace-write", [], "refuse"),
-    /^nobody is there to be asked: mkdir writes x /,
+    /^nobody is there to ask: mkdir writes x /,
   );
   assert.equal(await refusal(["mkdir", "x"], "workspace-write", [], "park"), RUNS);
 });

@@ -22,9 +22,11 @@ test("every line is answered in its turn, and a bad one by its error", async () 
     ]),
     [
       { calls: [{ name: "bash", args: { command: "ls" } }], malformed: [], missed: [], prose: "Look." },
-      { error: 'line 2: this is no JSON; expected {"text": "…", "tools": ["read_file"]}' },
-      { error: 'line 3: "tools" is a list of names, or of {"name", "parameters"}' },
-      { error: 'line 4: expected an object with a text "text", as in {"text": "…", "tools": ["read_file"]}' },
+      { error: 'line 2: not valid JSON; expected {"text": "…", "tools": ["read_file"]}' },
+      { error: 'line 3: "tools" must be a list of names, or of {"name", "parameters"}' },
+      {
+        error: 'line 4: expected an object with a string "text", as in {"text": "…", "tools": ["read_file"]}',
+      },
       { calls: [{ name: "read_file", args: { limit: 3 } }], malformed: [], missed: [], prose: "" },
     ],
   );

@@ -67,18 +67,18 @@ const REFUSED: Readonly<Record<string, readonly [text: string, message: string]>
   "a value left out": ['{\n  "pids":\n}', ":3:1: value expected; expected a JSON object"],
   "a stray word behind": ["{}\noops", ":2:1: invalid symbol; expected a JSON object"],
   "two objects": ["{} {}", ":1:4: end of file expected; expected a JSON object"],
-  "the same key twice": ['{"pids": 64,\n  "pids": 65}', ":2:3: pids: the key stands here twice"],
+  "the same key twice": ['{"pids": 64,\n  "pids": 65}', ":2:3: pids: duplicate key"],
   "the same key twice, once escaped": [
     String.raw`{"pids": 64, "p\u0069ds": 65}`,
-    ":1:14: pids: the key stands here twice",
+    ":1:14: pids: duplicate key",
   ],
   "the same inner key twice": [
     '{"search": {"store": "auto",\n "store": "qdrant"}}',
-    ":2:2: store: the key stands here twice",
+    ":2:2: store: duplicate key",
   ],
   "both names of max_turns": [
     '{"max_steps": 3, "max_turns": 3}',
-    ":1:15: max_steps: is another name of max_turns, which is set too",
+    ":1:15: max_steps: is an alias of max_turns, which is also set",
   ],
   "a misspelt key": ['{"memroy": "1g"}', ":1:12: memroy: unknown key; did you mean memory?"],
   "a key in capitals": ['{"Mode": "read-only"}', ":1:10: Mode: unknown key; did you mean mode?"],

@@ -142,12 +142,7 @@ const REFUSED: Readonly<
     "FILE:1:13: property name expected; expected a JSON object",
   ],
   "a good value into a list": ["[]", "pids", "65", "FILE: expected a JSON object, found array"],
-  "a key that stands twice": [
-    '{"pids": 64, "pids": 65}',
-    "pids",
-    "66",
-    "FILE:1:14: pids: the key stands here twice",
-  ],
+  "a key that stands twice": ['{"pids": 64, "pids": 65}', "pids", "66", "FILE:1:14: pids: duplicate key"],
 };
 
 for (const [name, [before, key, text, message]] of Object.entries(REFUSED))
@@ -292,5 +287,5 @@ for (const [key, whole] of [
 ] as const)
   test(`${key} is told to be a part of what is set as a whole`, async () => {
     const refusal = await refusalOf(() => settingPath(key));
-    assert.deepEqual(refusal, [2, `${key}: ${whole} is one setting, and set as a whole`]);
+    assert.deepEqual(refusal, [2, `${key}: ${whole} is a single setting and can only be set as a whole`]);
   });

@@ -73,5 +73,5 @@ const NO_REPOSITORIES = [
 for (const registry of NO_REPOSITORIES)
   test(`${registry} is none`, async () => {
     const [, message] = await refusalOf(() => Promise.resolve(readRegistry(registry)));
-    assert.match(message, /kubernetes\.registry.*expected a repository of a registry/);
+    assert.match(message, /kubernetes\.registry.*expected a repository in a registry/);
   });

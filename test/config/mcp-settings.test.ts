@@ -40,16 +40,16 @@ test("a server is a command in the box, or a url; what is not said has a default
 for (const [server, message] of [
   [{}, /either a command, or the url/],
   [{ command: "a", url: "https://a.org" }, /either a command, or the url/],
-  [{ command: [] }, /a program and its words|expected a command/],
-  [{ command: ["a"], args: ["b"] }, /args belong to a command that is one word/],
-  [{ command: "a", headers: {} }, /headers belong to a url/],
-  [{ url: "https://a.org", env: {} }, /env belongs to a command/],
-  [{ url: "https://a.org", sandbox: false }, /sandbox belongs to a command/],
+  [{ command: [] }, /a program and its arguments|expected a command/],
+  [{ command: ["a"], args: ["b"] }, /args needs a command that is a single string/],
+  [{ command: "a", headers: {} }, /headers are only for a server with a url/],
+  [{ url: "https://a.org", env: {} }, /env is only for a server with a command/],
+  [{ url: "https://a.org", sandbox: false }, /sandbox is only for a server with a command/],
   [{ url: "ftp://a.org" }, /http:\/\/ or https:\/\//],
-  [{ url: "https://a.org", type: "sse" }, /SSE alone are not spoken to/],
-  [{ url: "https://a.org", headers: { Host: "b.org" } }, /not the harness's own/],
-  [{ url: "https://a.org", headers: { A: "b\r\nC: d" } }, /one line/],
-  [{ command: "a", type: "http" }, /spoken to by stdio/],
+  [{ url: "https://a.org", type: "sse" }, /only speak SSE are not supported/],
+  [{ url: "https://a.org", headers: { Host: "b.org" } }, /that the harness does not set itself/],
+  [{ url: "https://a.org", headers: { A: "b\r\nC: d" } }, /without line breaks/],
+  [{ command: "a", type: "http" }, /always uses stdio/],
   [{ command: "a", env: { "A B": "c" } }, /variable's name/],
   [{ command: "a", sandbox: "no" }, /true or false/],
   [{ command: "a", init_timeout: "5h" }, /from 100ms to/],
@@ -85,7 +85,7 @@ test("a file of any agent is read: one bad server spoils no other, and what othe
 
 for (const value of [{}, [], { mcpServers: [] }, null, "x"])
   test(`holds no servers: ${JSON.stringify(value)}`, () => {
-    assert.deepEqual(projectServers(value).faults, ["it holds no servers: expected mcpServers"]);
+    assert.deepEqual(projectServers(value).faults, ["it contains no servers; expected the key mcpServers"]);
   });
 
 test("a record keeps no value that is written out, only names of variables", () => {

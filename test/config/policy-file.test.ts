@@ -51,7 +51,7 @@ test("a trusted project's rules count beside the user's; of another one's only w
     [["user.1"], ["user.1", "project.1"], ["user.1", "project.1", "project.2"]],
   );
   const reasons = (await load(place, false)).map(({ reason }) => reason);
-  assert.deepEqual(reasons, ["because", "the project, which is not trusted, says: because"]);
+  assert.deepEqual(reasons, ["because", "from the untrusted project: because"]);
 });
 
 test("rules of a project that is not trusted end nothing: with a mistake in them they do not count", async () => {
@@ -76,7 +76,7 @@ test("two files of rules are a mistake", async () => {
   await using place = await scratch({ [TOML]: DENY, "home/.harness/policy.json": "{}" });
   assert.deepEqual(await refusalOf(() => load(place)), [
     2,
-    `${place.at(TOML)} and ${place.at("home/.harness/policy.json")}: there are two files of rules; one counts`,
+    `both ${place.at(TOML)} and ${place.at("home/.harness/policy.json")} exist; only one policy file is allowed`,
   ]);
 });
 
@@ -85,7 +85,7 @@ const ALLOW = 'prefix = ["frob"]\ndecision = "allow"\nreason = "because"\n';
 /** A file, and where and what its mistake is. */
 const MISTAKES: readonly (readonly [file: string, text: string, where: string, message: string])[] = [
   [TOML, "[[rule]\n", ":1:8", "expected end of table array declaration; expected TOML"],
-  [TOML, '[[rules]]\nid = "a"\n', "", "rules: unknown key; a file of rules holds [[rule]] tables"],
+  [TOML, '[[rules]]\nid = "a"\n', "", "rules: unknown key; a policy file contains [[rule]] tables"],
   [TOML, "rule = 1\n", ":1", "rule: expected a list of rules: [[rule]] tables"],
   [
     TOML,
@@ -123,7 +123,7 @@ const MISTAKES: readonly (readonly [file: string, text: string, where: string, m
     ":4:18",
     "decision: expected one of allow, ask, deny",
   ],
-  [JSON_FILE, '{"rule": []}', ":1:10", 'rule: unknown key; a file of rules holds {"rules": [...]}'],
+  [JSON_FILE, '{"rule": []}', ":1:10", 'rule: unknown key; a policy file contains {"rules": [...]}'],
   [JSON_FILE, "{", ":1:2", "close brace expected; expected a JSON object"],
   [
     JSON_FILE,

@@ -47,7 +47,7 @@ test("a file of 1 MiB is read, one of a byte more is refused", async () => {
   await place.write("config.json", " ".repeat(2 ** 20 + 1));
   assert.deepEqual(await refusalOf(() => readConfigText(file)), [
     2,
-    `${file}: cannot be read: it has 1.0 MiB; settings have at most 1.0 MiB`,
+    `${file}: cannot be read: it is 1.0 MiB; the limit is 1.0 MiB`,
   ]);
 });
 

@@ -411,7 +411,7 @@ test(
       ["greet"],
     );
     await say(editor, sessionId, "/greet Ann");
-    assert.match(textOf(updates), /\/greet says what is in .*You said: Say hello to Ann\./s);
+    assert.match(textOf(updates), /\/greet sends the text in .*You said: Say hello to Ann\./s);
     assert.ok(!existsSync(marker));
     const asked = JSON.stringify(editor.model.asked().at(-1)?.messages);
     assert.ok(asked.includes(place.at("work/a.txt")) && asked.includes("held text"), asked);

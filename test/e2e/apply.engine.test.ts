@@ -42,7 +42,7 @@ test(
     assert.match(diff.stderr, /in the folder itself yet: harness apply/);
     const early = await harness(place, ["undo"]);
     assert.match(early.stdout, /^nothing to undo/);
-    assert.match(early.stderr, /is not in the folder: harness diff \S+ shows it/);
+    assert.match(early.stderr, /are not in the folder: harness diff \S+ shows them/);
     const applied = await harness(place, ["apply", "--json"]);
     assert.equal(applied.code, 0, applied.stderr + applied.stdout);
     assert.equal(await place.read("work/a"), FILES.a.replace("six", "SIX").replace("two", "TWO"));
@@ -52,7 +52,7 @@ test(
     assert.equal(await place.read("work/a"), FILES.a.replace("six", "SIX"));
     assert.equal(await place.read("work/old/file"), "moved\n");
     const again = await harness(place, ["apply"]);
-    assert.deepEqual([again.code, /already there/.test(again.stderr)], [2, true]);
+    assert.deepEqual([again.code, /already applied/.test(again.stderr)], [2, true]);
   },
 );
 
@@ -76,7 +76,7 @@ test(
     assert.deepEqual([rest.code, await place.read("work/b")], [0, "new\n"]);
     const bound = await runInLayer(place, "echo 4 >>a", ["--isolation", "bind"]);
     const refused = await harness(place, ["apply", finishedOf(bound).session]);
-    assert.deepEqual([refused.code, /already there/.test(refused.stderr)], [2, true]);
+    assert.deepEqual([refused.code, /already applied/.test(refused.stderr)], [2, true]);
   },
 );
 

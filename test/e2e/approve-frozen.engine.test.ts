@@ -176,7 +176,7 @@ for (const isolation of ["overlay", "copy"] as const)
       assert.match(diff.stdout, /new\.txt/, diff.stderr);
       const early = await harness(place, ["apply", session]);
       assert.deepEqual([early.code, existsSync(place.at("work/new.txt"))], [2, false], early.stderr);
-      assert.match(early.stderr, /a box waits frozen[^]*next: harness approve/);
+      assert.match(early.stderr, /a frozen box holds the changes[^]*next: harness approve/);
       const more = await approve(place, session, ["--once"]);
       assert.deepEqual([more.code, more.stdout], [0, `${FINE.text}\n`], more.stderr);
       assert.match(resultsIn(model.asked().at(-1)).at(-1) ?? "", /^a\nmore\nnew\nran\nt\nx/);

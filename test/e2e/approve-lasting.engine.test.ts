@@ -84,7 +84,7 @@ test("going on otherwise gives up what waited, and approve has nothing left", { 
   assert.deepEqual([far, last], Array(2).fill("not run: parked and never approved"));
   const late = await approve(place, session, ["--once"]);
   assert.deepEqual([late.code, late.stdout, existsSync(place.at("work/ran"))], [2, "", false]);
-  assert.match(late.stderr, /nothing waits/);
+  assert.match(late.stderr, /waits for approval/);
 });
 
 test("a fork gives the question up for itself only", { skip }, async () => {

@@ -188,7 +188,7 @@ test("ls, doctor and rm know a box that waits; the session goes on without it", 
     .map((line) => JSON.parse(line) as Record<string, unknown>)
     .find((box) => box["id"] === id);
   assert.equal((own?.["parked"] as { session?: string } | undefined)?.session, session);
-  assert.match((await harness(place, ["doctor"])).stdout, /parked.*frozen for a word/);
+  assert.match((await harness(place, ["doctor"])).stdout, /parked.*frozen box waits for approval/);
   await harness(place, ["sandbox", "rm", "--dead"]);
   assert.equal((await boxesFor(place)).length, 1);
   assert.equal((await harness(place, ["sandbox", "rm", id])).code, 0);

@@ -212,7 +212,7 @@ test("interrupted before there is a box, nothing was said and it still waits", {
     whenMade: [place.at("engine.sock"), (child) => void engine.asked.then(() => child.kill("SIGTERM"))],
   });
   assert.equal(cut.code, 143, cut.stderr);
-  assert.match(cut.stderr, /nothing was said/);
+  assert.match(cut.stderr, /no answer was given/);
   assert.equal((await approve(place, session, ["--once"])).code, 0);
 });
 

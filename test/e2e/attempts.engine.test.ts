@@ -223,7 +223,7 @@ test("none is right: 1, the folder is as it was, and each is told", { skip: noOv
     ran.stderr,
   );
   assert.match(ran.stderr, /^✗ 1 of 3 {2}\w{12} /m);
-  assert.match(ran.stderr, /None of 3 candidates .*the folder is as it was/s);
+  assert.match(ran.stderr, /None of 3 candidates .*the folder is unchanged/s);
   assert.match(ran.stderr, /Refused: bash cat ~\/\.ssh\/id_rsa/);
 });
 
@@ -278,7 +278,7 @@ for (const [what, user, code] of [
       assert.equal(await place.read("work/a"), "mine\n1\n2\n3\nfour\n");
       return;
     }
-    assert.match(whole.reason, /not applied, the folder was changed meanwhile \(a: .*harness diff/);
+    assert.match(whole.reason, /not applied, because the folder was changed meanwhile \(a: .*harness diff/);
     assert.deepEqual([await place.read("work/a"), existsSync(place.at("work/b"))], [user, false]);
     await assertLeft(place, [whole.session]);
   });
@@ -292,7 +292,7 @@ test(
     const ran = await attempts(place, { does: [["sh make.sh"]] });
     const { status, session, reason } = finishedOf(ran);
     assert.deepEqual([ran.code, status, await place.read("work/a")], [4, "refused", "1\n"], ran.stderr);
-    assert.match(reason, /would obey \.vscode\/tasks\.json by itself/);
+    assert.match(reason, /would act on \.vscode\/tasks\.json by itself/);
     const yes = await harness(place, ["apply", session, "--accept", ".vscode/tasks.json"]);
     assert.deepEqual([yes.code, await place.read("work/a")], [0, "1\n2\n"], yes.stderr);
   },
@@ -371,7 +371,7 @@ test("a limit bounds all of them together, turns each by itself", { skip: noOver
     ["refused", 4, false],
     ["budget", 3, false],
   ]);
-  assert.match(finishedOf(tokens).reason, /of 3 candidates begun .*limit of 440 tokens is used up/);
+  assert.match(finishedOf(tokens).reason, /candidates started \(\d of 3\) .*limit of 440 tokens is used up/);
 });
 
 test(

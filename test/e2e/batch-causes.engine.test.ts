@@ -68,7 +68,7 @@ test(
       assert.equal(ran.code, 2, ran.stderr);
       assert.match(
         ran.stdout,
-        /^\{"error":.*lies in the folder that row 1 writes in place: .*\/a\b.*"exit_code":2/,
+        /^\{"error":.*inside the folder that row 1 changes in place: .*\/a\b.*"exit_code":2/,
       );
     }
     assert.deepEqual(await readdir(place.at("a")), ["deep", "notes.txt"]);
@@ -112,7 +112,7 @@ test("a row whose model is away is tried again until it is back, and not for eve
   const [row] = batchOf(ended).rows;
   // More than once where so much else is done that the model was not there in time for the first.
   assert.ok(row?.exit_code === 0 && row.attempts >= 1, JSON.stringify(row));
-  assert.match(ended.stderr, /row 1 is tried again in 2 s \(model\)/);
+  assert.match(ended.stderr, /row 1 is retried in 2 s \(model\)/);
 });
 
 test(
@@ -162,7 +162,7 @@ test(
       const words = ["batch", tasks, "--json", "--out", out, ...model.flags];
       const full = await harness(place, words);
       assert.equal(full.code, 1, full.stderr);
-      assert.match(full.stdout + full.stderr, /results cannot be kept in .*: the disk is full/);
+      assert.match(full.stdout + full.stderr, /results cannot be saved in .*: the disk is full/);
       assert.equal(await readFile(`${out}/results.jsonl`, "utf8"), "");
       for (const name of (await readdir(out)).filter((each) => /^\d/.test(each)))
         assert.match(name, /\.(?:patch|html|audit\.jsonl)$/);

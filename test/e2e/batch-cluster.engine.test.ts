@@ -77,7 +77,7 @@ test("a batch in a cluster tells its rows as one here does, and --resume finds i
   assert.deepEqual([whole.done, whole.failed, whole.by_cause], [2, 1, { check: 1 }]);
   const again = await harness(place, [...words.slice(0, -1), place.at("other")], start);
   assert.equal(again.code, 2);
-  assert.match(again.stdout + again.stderr, /is in the namespace team already/);
+  assert.match(again.stdout + again.stderr, /already exists in the namespace team/);
   const resumed = await harness(place, [...words.slice(0, -1), place.at("other"), "--resume"], start);
   assert.deepEqual([resumed.code, batchOf(resumed).rows.length, cluster.ran.length], [1, 3, 3]);
 });

@@ -63,7 +63,7 @@ test(
       assert.deepEqual([ran.code, ran.told.cause], [0, null], ran.said);
       assert.deepEqual([ran.told.changes?.added, ran.told.verified?.exit_code], [["seen"], 0], ran.said);
       assert.equal(images.at(-1), pushed?.image);
-      assert.doesNotMatch(ran.said, /environment is an older one/);
+      assert.doesNotMatch(ran.said, /environment is out of date/);
     });
     assert.deepEqual([api.named("pods"), api.named("networkpolicies")], [[], []]);
   },

@@ -87,7 +87,7 @@ test(
     state.hangs = false;
     const again = await started(place, ["--resume", ...model.flags]);
     assert.equal(again.code, 0, again.stderr);
-    assert.match(again.stderr, /1 runs of the earlier batch were still there/);
+    assert.match(again.stderr, /1 runs of the earlier batch were still running/);
     assert.ok(!(await isThere(state.pid)), "the run of the killed batch is still there");
     const { rows, whole } = batchOf(again);
     assert.deepEqual(
@@ -108,7 +108,7 @@ test(
     assert.deepEqual([nothing.code, batchOf(nothing).rows, batchOf(nothing).whole.done], [0, [], 3]);
     const fresh = await started(place, model.flags);
     assert.equal(fresh.code, 2);
-    assert.match(fresh.stdout + fresh.stderr, /has the results of an earlier batch/);
+    assert.match(fresh.stdout + fresh.stderr, /contains the results of an earlier batch/);
   },
 );
 
@@ -132,7 +132,7 @@ for (const [signal, code] of [
         child.kill(signal);
       });
       assert.equal(state.second?.code, 2);
-      assert.match(state.second.stdout + state.second.stderr, /another harness batch works on/);
+      assert.match(state.second.stdout + state.second.stderr, /another harness batch is using/);
       assert.equal(ended.code, code, ended.stderr);
       const { rows, whole } = batchOf(ended);
       assert.equal(rows.length, 2);

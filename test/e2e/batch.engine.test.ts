@@ -144,7 +144,7 @@ test("a list of repositories comes from a pipe, and the rows are its own", { ski
   const { rows, whole } = batchOf(ran);
   assert.deepEqual([ran.code, whole.rows, whole.by_cause], [1, 2, { repo: 2 }], ran.stderr);
   assert.match(rows.find(({ row }) => row === 1)?.reason ?? "", /there is no such file or folder/);
-  assert.match(rows.find(({ row }) => row === 2)?.reason ?? "", /is no repository of git/);
+  assert.match(rows.find(({ row }) => row === 2)?.reason ?? "", /is not a git repository/);
   const neither = await harness(place, ["batch"], { input });
   assert.equal(neither.code, 2);
   assert.match(neither.stderr, /there are no rows/);

@@ -89,7 +89,7 @@ describe("what reads a bundle reads it from a bucket, too", { concurrency: 2 }, 
     assert.equal(none.ended.code, 2);
     assert.match(
       none.ended.stdout + none.ended.stderr,
-      /there is no bundle of a session in s3:\/\/results-of-team\/nowhere/,
+      /there is no session bundle in s3:\/\/results-of-team\/nowhere/,
     );
   });
 
@@ -104,7 +104,7 @@ describe("what reads a bundle reads it from a bucket, too", { concurrency: 2 }, 
     };
     const cases: readonly (readonly [string, Readonly<Record<string, string>>, RegExp])[] = [
       [`${ADDRESS}x`, {}, /cannot read s3:\/\/.*: it is not there/],
-      [`s3://${BUCKET}/of/`, {}, /names no object[^]*harness sessions --bundle/],
+      [`s3://${BUCKET}/of/`, {}, /is not the address of an object[^]*harness sessions --bundle/],
       ["s3://Team/x.tar", {}, /3 to 63 lower-case letters/],
       [
         ADDRESS,

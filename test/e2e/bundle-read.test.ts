@@ -114,7 +114,7 @@ describe("what reads a session reads it from a bundle, too", { concurrency: 2 },
     const file = place.at("work/s.tar");
     for (const [words, said] of [
       [["sessions", "--bundle", place.at("nothing.tar")], /cannot be read/],
-      [["sessions", "--bundle", place.at("other")], /there is no bundle of a session in/],
+      [["sessions", "--bundle", place.at("other")], /there is no session bundle in/],
       [["sessions", "--bundle", place.at("work/a.txt")], /is not a session bundle/],
       [["sessions", "--bundle", file, "--all"], /--all/],
       [["report", "--bundle", place.at("work/a.txt")], /is not a session bundle/],

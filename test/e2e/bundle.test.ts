@@ -46,7 +46,7 @@ describe("sessions export --bundle and replay --bundle", { concurrency: 2 }, () 
     const file = place.at("work/s.tar");
     const twice = await harness(["sessions", "export", id, "--bundle", "s.tar"]);
     assert.deepEqual([twice.code, twice.stdout], [2, ""]);
-    assert.match(twice.stderr, /s\.tar is there already/);
+    assert.match(twice.stderr, /s\.tar already exists/);
     const bytes = readFileSync(file);
     const at = bytes.indexOf('"kind":"decision"');
     bytes[at + 9] = (bytes[at + 9] ?? 0) ^ 1;

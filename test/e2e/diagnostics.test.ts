@@ -80,7 +80,7 @@ test("HARNESS_LOG says them on stderr from a level on, and stdout stays the answ
   assert.equal(low.stderr.includes("run started"), false);
   const wrong = await run(place, scripted(place), { HARNESS_LOG: "loud" });
   assert.deepEqual(
-    [wrong.code, /HARNESS_LOG is none of debug, info, warn, error/.test(wrong.stderr)],
+    [wrong.code, /HARNESS_LOG is ignored: expected one of debug, info, warn, error/.test(wrong.stderr)],
     [0, true],
   );
 });
@@ -184,7 +184,7 @@ test("what is there is not written over, and without a name it lies beside our s
   await place.write("work/mine.txt", "mine");
   const refused = await run(place, ["doctor", "--bundle", "mine.txt"]);
   assert.equal(refused.code, 2);
-  assert.match(refused.stderr, /mine\.txt is there already/);
+  assert.match(refused.stderr, /mine\.txt already exists/);
   assert.equal(await place.read("work/mine.txt"), "mine");
   const made = await run(place, ["doctor", "--bundle", "--json"]);
   const { file, bytes } = JSON.parse(made.stdout) as { readonly file: string; readonly bytes: number };

@@ -44,7 +44,7 @@ test(
       "package-lock.json": '{"name":"small","lockfileVersion":3,"packages":{}}',
     });
     const untrusted = await harness(place, "env", "show");
-    assert.match(untrusted.stdout + untrusted.stderr, /does not count: it is not trusted/);
+    assert.match(untrusted.stdout + untrusted.stderr, /is ignored: it is not trusted/);
     await trustAll(place);
     const built = await harness(place, "env", "build");
     assert.equal(built.code, 0, built.stderr);
@@ -58,7 +58,7 @@ test(
 
       await place.write("work/tools/Dockerfile", dockerfile(base.name, " && exit 7"));
       const changed = await sandboxExec(place, ["--", "true"]);
-      assert.match(changed.stderr, /is an older one|has changed|cannot be read/);
+      assert.match(changed.stderr, /is out of date|has changed|cannot be read/);
       await trustAll(place);
       const failed = await harness(place, "env", "build");
       assert.equal(failed.code, 1);
@@ -143,7 +143,7 @@ test(
 
       await one.write("work/tools/say", "#!/bin/sh\necho other\n");
       const changed = await harness(one, "env", "show");
-      assert.match(changed.stdout + changed.stderr, /does not count: it has changed since it was trusted/);
+      assert.match(changed.stdout + changed.stderr, /is ignored: it has changed since it was trusted/);
       const twin = await harness(two, "env", "build");
       assert.deepEqual([twin.code, twin.stderr.includes("Dockerfile")], [0, false], twin.stderr);
     } finally {

@@ -102,7 +102,7 @@ test(
       assert.equal(nowhere.code, 2);
       assert.match(
         nowhere.stderr.replace(/\s+/g, " "),
-        /which have environments from a registry, and none is named/,
+        /which get environments from a registry, and none is set/,
       );
       await configure({ registry: `${registry.host}/team/env` });
       assert.deepEqual((await built(user)).how, "built");
@@ -111,7 +111,7 @@ test(
       assert.deepEqual([older.code, older.stdout], [0, "hello\nx\n"], older.stderr);
       assert.match(
         older.stderr.replace(/\s+/g, " "),
-        /is an older one\. Renew it: harness env build --env own/,
+        /is out of date\. Rebuild it: harness env build --env own/,
       );
       const { stdout } = await type("doctor", "--json");
       const { checks } = JSON.parse(stdout) as {
@@ -119,14 +119,14 @@ test(
       };
       assert.match(
         checks.find(({ id }) => id === "environment")?.detail ?? "",
-        /is an older one\. Renew it: /,
+        /is out of date\. Rebuild it: /,
       );
       await configure({ registry: "registry.example/team/other" });
       const elsewhere = await type("sandbox", "exec", "--", "greet");
       assert.equal(elsewhere.code, 127);
       assert.match(
         elsewhere.stderr.replace(/\s+/g, " "),
-        /not used: it was pushed to .*, and pods have it from registry\.example\/team\/other/,
+        /not used: it was pushed to .*, and pods pull it from registry\.example\/team\/other/,
       );
     }),
 );

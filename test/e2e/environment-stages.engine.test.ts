@@ -94,7 +94,7 @@ test(
       const shown = await trustAll(place);
       assert.match(
         shown,
-        /makes in a container of its own, to take files of it: [^\n]*echo stray > \/opt\/stray/,
+        /builds in a separate container, to copy files from it: [^\n]*echo stray > \/opt\/stray/,
       );
       assert.match(shown, /own\.txt: own/);
       const failed = await harness(place, "env", "build");
@@ -112,7 +112,7 @@ test(
 
       await place.write("work/.devcontainer/own.txt", "other\n");
       const changed = await harness(place, "env", "show");
-      assert.match(changed.stdout + changed.stderr, /does not count: it has changed since it was trusted/);
+      assert.match(changed.stdout + changed.stderr, /is ignored: it has changed since it was trusted/);
     } finally {
       await harness(place, "env", "rm", "--all");
     }
@@ -187,9 +187,9 @@ test(
       await trustAll(place);
       const built = await harness(place, "env", "build");
       assert.equal(built.code, 0, built.stderr);
-      assert.doesNotMatch((await harness(place, "env", "show")).stdout, /any more/);
+      assert.doesNotMatch((await harness(place, "env", "show")).stdout, /no longer/);
       await kit[Symbol.asyncDispose]();
-      const told = `the image ${kit.name}, which it is made of, is not on this engine any more, so the environment stays as it was built. To renew it: docker pull ${kit.name}, then: harness env build`;
+      const told = `the image ${kit.name}, from which it is built, is no longer on this engine, so the environment stays as it was built. To rebuild it: docker pull ${kit.name}, then: harness env build`;
       const used = await sandboxExec(place, ["--", "tool"]);
       assert.equal(used.stdout.toString(), "the tool\n");
       assert.ok(used.stderr.includes(told), used.stderr);
@@ -200,7 +200,7 @@ test(
       assert.match(
         again.stderr,
         new RegExp(
-          `the image ${kit.name}, which the environment is made of, .*\\n  next: docker pull ${kit.name}, then: harness env build`,
+          `the image ${kit.name}, from which the environment is built, .*\\n  next: docker pull ${kit.name}, then: harness env build`,
         ),
       );
 
@@ -212,7 +212,7 @@ test(
       assert.equal(unused.code, 0);
       assert.ok(
         unused.stderr.includes(
-          `is not used: the engine does not have the image that boxes start from any more, and the image ${kit.name}, which it is made of, is not on this engine any more. Make it anew: docker pull ${kit.name}, then: harness env build`,
+          `is not used: the engine no longer has the image that boxes start from, and the image ${kit.name}, from which it is built, is no longer on this engine. Rebuild it: docker pull ${kit.name}, then: harness env build`,
         ),
         unused.stderr,
       );
@@ -242,7 +242,7 @@ RUN ls -A /opt /opt/up > /said; cat /opt/name >> /said; true
       ["COPY --from=odd /etc/p*d /opt/one", /several files go into a folder/],
       [
         "COPY --from=harness-test-none:1 /a /opt/",
-        /the image harness-test-none:1, which the environment is made of, is not on this engine\n {2}next: docker pull harness-test-none:1, then: harness env build/,
+        /the image harness-test-none:1, from which the environment is built, is not on this engine\n {2}next: docker pull harness-test-none:1, then: harness env build/,
       ],
       ["COPY --from=odd /odd/up /opt/up", /set-up failed: [^]*cannot overwrite/],
     ] as const) {

@@ -183,7 +183,7 @@ test(
     await writeFile(record, text.replaceAll(/harness-env-[\w-]+/g, "harness-env-no-such-volume"));
     const damaged = await sandboxExec(place, ["--env", "own", "--", "sh", "-c", "ls deps/lib.txt"]);
     assert.notEqual(damaged.code, 0);
-    assert.match(damaged.stderr, /is not used: the engine has no volume/);
+    assert.match(damaged.stderr, /is not used: the engine no longer has a volume/);
     await writeFile(record, text);
     await removed(place);
   },
@@ -206,7 +206,7 @@ test(
     assert.equal((await build(place)).code, 0);
     const ended = await sandboxExec(place, ["--env", "own", "--", "true"]);
     assert.equal(ended.code, 125);
-    assert.match(ended.stderr, /the service web could not be used: it ended with 3\n {4}no such luck/);
+    assert.match(ended.stderr, /the service web could not be used: it exited with code 3\n {4}no such luck/);
     const without = await sandboxExec(place, [
       "--env",
       "none",

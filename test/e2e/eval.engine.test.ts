@@ -136,7 +136,7 @@ test("results of one eval are never shown as those of another", { skip }, async 
   const other = await harness(place, words, { env: { TMPDIR: place.at("tmp") } });
   assert.equal(other.code, 2);
   assert.deepEqual(await readdir(place.at("tmp")), ["mine"], "no workspace is left of an eval that ends so");
-  assert.match(other.stdout, /has the results of another eval: .*solution/);
+  assert.match(other.stdout, /contains the results of another eval: .*solution/);
 });
 
 test(

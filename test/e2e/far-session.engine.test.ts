@@ -68,7 +68,7 @@ test("a run goes on with a session where its copy lies, and says so", { skip }, 
     assert.deepEqual([status, answer], ["done", "It says two."], again.stderr);
     assert.match(
       again.stderr.replaceAll(/\s+/g, " "),
-      new RegExp(`goes on at ${far.host}, where what ${id} changed lies`),
+      new RegExp(`continues at ${far.host}, where the changes of ${id} are`),
     );
   }
   // A variable names where new ones begin.
@@ -103,7 +103,7 @@ test(
     assert.equal(bound.code, 2, bound.stderr);
     assert.match(
       bound.stdout + bound.stderr,
-      /isolation bind \(from --isolation\): the engine at \S+ sees no file/,
+      /isolation bind \(from --isolation\): the engine at \S+ cannot see this machine's files/,
     );
   },
 );

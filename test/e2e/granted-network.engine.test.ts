@@ -62,7 +62,7 @@ test("sandbox exec --allow-domain reaches that host and says what else was asked
     denied.stderr,
     /not among those whom the box trusts: SSL_CERT_FILE: \S+none\.pem is not there/,
   );
-  assert.match(denied.stderr, /counts only where it tightens: \.harness\/config\.json/);
+  assert.match(denied.stderr, /applies only where it tightens: \.harness\/config\.json/);
   await place.write(".config/harness/config.json", '{"network_download": "1m"}');
   const much = ["--json", "--allow-domain", at(), ...sh(`${get(`${at()}/much`)} | wc -c`)];
   assert.match(JSON.stringify(answerOf(await sandboxExec(place, much))), /more than the 1048576 bytes/);

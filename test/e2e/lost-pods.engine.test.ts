@@ -84,7 +84,7 @@ test(
     const { added, modified, incomplete } = (last?.["changes"] ?? {}) as Record<string, unknown>;
     assert.deepEqual([added, modified, incomplete], [["b.txt"], ["a.txt"], undefined]);
     const told = events.filter(({ type: is }) => is === "notice").map(({ text }) => String(text));
-    assert.match(told.join("\n"), /the box was lost \(.*evicted: .*\); another one goes on .* \(1 of 3\)/);
+    assert.match(told.join("\n"), /the box was lost \(.*evicted: .*\); a new one continues .* \(1 of 3\)/);
     assert.equal(events.filter(({ type: is }) => is === "box.ready").length, 2);
     assert.deepEqual([stub.api.named("pods"), stub.api.named("networkpolicies")], [[], []]);
     assert.match((await type("diff")).stdout, /^\+two\n\+three$/m);

@@ -153,7 +153,7 @@ test("a server is tried in a box, with the verdicts of its tools", { skip }, asy
     { name: "files__echo", description: "Says it again.", decision: "ask", contained: true, held: false },
   );
   const gone = await harness(place, ["mcp", "test", "nothing"]);
-  assert.deepEqual([gone.code, /there is none of that name/.test(gone.stderr)], [2, true]);
+  assert.deepEqual([gone.code, /there is no server with that name/.test(gone.stderr)], [2, true]);
 });
 
 test(
@@ -178,10 +178,7 @@ test(
     const after = await harness(place, ["run", "--json", ...model.flags, "hello there"]);
     assert.equal(after.code, 0, after.stderr);
     assert.ok(toolsIn(model.asked()[1]).includes("files__echo"), noticesOf(after).join("\n"));
-    assert.match(
-      noticesOf(after).join("\n"),
-      /outside .* is left out: a project's server is started in the box/,
-    );
+    assert.match(noticesOf(after).join("\n"), /outside .* is left out: a project's server runs in the box/);
   },
 );
 

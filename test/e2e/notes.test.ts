@@ -101,12 +101,12 @@ describe("notes", { concurrency: 2 }, () => {
     for (const [words, said] of [
       [["show", "9"], /no note of .*work has the number 9/],
       [["show", String(elsewhere)], /no note of .*work has the number/],
-      [["edit", "0x1", "text"], /"0x1" is no number of a note/],
-      [["remove", "1", "\u001B[2J"], /is no number of a note/],
+      [["edit", "0x1", "text"], /"0x1" is not the number of a note/],
+      [["remove", "1", "\u001B[2J"], /is not the number of a note/],
       [["remove"], /say which notes/],
       [["edit", "1"], /no terminal for an editor/],
       [["edit", "1", "-"], /piped in is empty/],
-      [["edit", "1", "--tag", "a,b"], /is no tag/],
+      [["edit", "1", "--tag", "a,b"], /is not a valid tag/],
       [["add", " "], /no title/],
       [["add", "t".repeat(201)], /longer than 200/],
       [["add", "t", "b".repeat(10_001)], /longer than 10000/],
@@ -207,7 +207,7 @@ describe("a note in the user's editor", { skip: noTerminal }, () => {
     const { harness, place, env } = one;
     await harness(["add", "Build", "make"]);
     for (const [editor, code, said] of [
-      ["false", 1, /false ended with 1/],
+      ["false", 1, /false exited with 1/],
       ["true", 0, /nothing was changed/],
       [place.at("work/ed"), 2, /there is no editor/],
     ] as const) {

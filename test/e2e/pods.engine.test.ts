@@ -79,7 +79,7 @@ test(
     const unsaid = run.filter((word) => word !== "--engine" && word !== "kubernetes:");
     const again = await type(...unsaid, "--continue", "what is in a.txt?");
     assert.equal(again.code, 0, again.stderr);
-    assert.match(again.stderr.replaceAll(/\s+/g, " "), /goes on at kubernetes:\/\/stub\/team, where/);
+    assert.match(again.stderr.replaceAll(/\s+/g, " "), /continues at kubernetes:\/\/stub\/team, where/);
     const here = ["--engine", engine.endpoint.host];
     const other = await type(...unsaid, ...here, "--isolation", "copy", "--continue", "change a.txt");
     assert.notEqual(other.code, 0);
@@ -151,7 +151,7 @@ test("a granted host is reached from a pod, and what else was asked for is said"
 
 const REFUSED: readonly (readonly [readonly string[], number, RegExp])[] = [
   [["--secret", "TOKEN"], 2, /TOKEN/],
-  [["--isolation", "bind"], 2, /sees no file of this machine/],
+  [["--isolation", "bind"], 2, /cannot see this machine's files/],
   [["--env", "backend"], 2, /no environment backend|backend is not built for this workspace/],
   [["--runtime", "runsc"], 2, /runtime_class/],
   [["--mode", "danger-full-access"], 125, /no pod has full access/],

@@ -106,7 +106,7 @@ describe("rules of a user", { concurrency: 3 }, () => {
     assert.deepEqual(await policy(place, ["check", "--", "ls"]), {
       code: 2,
       stdout: "",
-      stderr: `error: ${place.at(FILE)}:6: match: "frob deploy" is still asked about: frob is no program that is known here (command.unknown)\n  next: mend it there; harness policy check -- ls tells when all is well\n`,
+      stderr: `error: ${place.at(FILE)}:6: match: "frob deploy" is still asked about: frob is no program that is known here (command.unknown)\n  next: fix it there; harness policy check -- ls shows whether it is valid\n`,
     });
   });
 
@@ -209,7 +209,7 @@ describe("policy test", { concurrency: 3 }, () => {
   });
 
   for (const [name, text, message] of [
-    ["that is no JSON", '{"cmd": "ls", "want": "allow"}\n{"cmd"', "judged.jsonl:2: this is no JSON"],
+    ["that is no JSON", '{"cmd": "ls", "want": "allow"}\n{"cmd"', "judged.jsonl:2: not valid JSON"],
     [
       "of another shape",
       '{"cmd": "ls"}',

@@ -100,7 +100,7 @@ test(
     assert.deepEqual(await replayed(place), [0, [], ["failed"], { same: 0, differs: 0, "not run": 0 }]);
     const none = await harness(place, ["replay", "--attempt", "1"]);
     assert.deepEqual([none.code, none.stdout], [2, ""]);
-    assert.match(none.stderr, /is no candidate of a run with --attempts that came to its end/);
+    assert.match(none.stderr, /is not a candidate of a finished run with --attempts/);
   },
 );
 

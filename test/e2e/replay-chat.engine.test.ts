@@ -148,7 +148,7 @@ test(
           [
             6,
             "bash",
-            "judged otherwise: then ask, run; now ask, not run; a person's yes that stands in a file allows nothing",
+            "judged differently: then ask, run; now ask, not run; a person's approval in a file allows nothing",
           ],
           [
             6,

@@ -304,7 +304,7 @@ describe("replay --conversation", { concurrency: 2 }, () => {
         [
           1,
           "differs",
-          "judged otherwise: then ask, run; now ask, not run; a person's yes that stands in a file allows nothing",
+          "judged differently: then ask, run; now ask, not run; a person's approval in a file allows nothing",
         ],
         ran.stdout,
       );
@@ -356,7 +356,7 @@ describe("replay --conversation", { concurrency: 2 }, () => {
       assert.deepEqual([far.code, far.stdout], [2, ""]);
       assert.match(
         far.stderr,
-        /isolation overlay \(from --isolation\): the engine at ssh:.* sees no file of this/,
+        /isolation overlay \(from --isolation\): the engine at ssh:.* cannot see this/,
       );
       const none = await harness(place, ["replay", ...words], {
         env: { DOCKER_HOST: "unix:///nowhere.sock" },

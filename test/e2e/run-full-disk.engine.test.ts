@@ -43,7 +43,10 @@ test(
       const { session, changes, reason, status } = finishedOf(ran);
       assert.deepEqual([ran.code, status, changes?.added], [1, "failed", ["made.txt"]], ran.stderr);
       assert.match(reason, /no space is left on the disk.*; next: df -h /);
-      assert.match(reason, new RegExp(`is in ${place.at("work")}: .*harness undo ${session} takes it back$`));
+      assert.match(
+        reason,
+        new RegExp(`is in ${place.at("work")}: .*harness undo ${session} takes them back$`),
+      );
       rmSync(filler);
       const undone = await harness(place, ["undo", session]);
       assert.equal(undone.code, 0, undone.stderr);

@@ -21,7 +21,7 @@ const wrong = [
   [["--continue"], /no session of/],
   [["--output-schema", "missing.json"], /cannot be read/],
   [["--cwd", "missing"], /there is no folder missing/],
-  [["--cwd", "file"], /file is no folder/],
+  [["--cwd", "file"], /file is not a folder/],
 ] as const;
 
 for (const [flags, said] of wrong)

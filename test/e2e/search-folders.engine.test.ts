@@ -16,10 +16,10 @@ test("a folder that cannot be indexed or searched is told with its own next step
   await indexed(place);
   for (const [words, said] of [
     [["index", "nothere"], /there is no folder nothere: .*\n\s+next: harness index DIR/],
-    [["index", "lid.ts"], /lid\.ts is no folder\n\s+next: harness index DIR/],
+    [["index", "lid.ts"], /lid\.ts is not a folder\n\s+next: harness index DIR/],
     [["search", "--cwd", "nothere", "x"], /there is no folder nothere: .*\n\s+next: harness search --cwd/],
-    [["search", "--below", "../x", "x"], /\.\.\/x lies outside of .*\n\s+next: harness search --below/],
-    [["search", "--below", place.path, "x"], /lies outside of .*\n\s+next: harness search --below/],
+    [["search", "--below", "../x", "x"], /\.\.\/x is outside .*\n\s+next: harness search --below/],
+    [["search", "--below", place.path, "x"], /is outside .*\n\s+next: harness search --below/],
     [["search", "--below", "nothere", "x"], /there is no nothere in .*\n\s+next: harness search --below/],
   ] as const) {
     const ran = await harness(place, words);

@@ -108,7 +108,7 @@ test(
     assert.equal(bare.code, 0, bare.stderr);
     assert.match(
       bare.stdout,
-      /^0 of 40 chunks have vectors: .* gave no vector in time .*\n.*by its words alone; harness index completes it$/m,
+      /^0 of 40 chunks have vectors: .* gave no vector in time .*\n.*by words only; harness index completes it$/m,
     );
     assert.deepEqual(await vectorsOf(place, env), {
       model: null,
@@ -121,7 +121,7 @@ test(
     const found = await search(place, "gate7", { env });
     assert.match(
       found.stderr,
-      /^note: 0 % of the index is found by its meaning, .*; harness index completes it\n$/,
+      /^note: 0 % of the index is searched by meaning, .*; harness index completes it\n$/,
     );
 
     // It fails in the midst of the pieces: what is done stays, and its share is known.

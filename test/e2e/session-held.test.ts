@@ -54,7 +54,7 @@ const auditOf = (place: Scratch, id: string): string => place.at(`.local/state/h
 
 function assertRefused({ code, stderr }: Ran, id: string, pid: number | undefined): void {
   assert.equal(code, 2, stderr);
-  assert.match(stderr, new RegExp(`the session ${id} is worked on by another harness \\(pid ${pid}, since `));
+  assert.match(stderr, new RegExp(`the session ${id} is in use by another harness \\(pid ${pid}, since `));
 }
 
 test("what a run works on is neither removed nor gone on with by another, and a kill frees it", async () => {
@@ -127,12 +127,12 @@ test(
     assertRefused(await harness(place, direct(model.flags, "--continue", "me too")), id, pid);
     await using other = onTerminal(place, ["resume", id, ...model.flags]);
     assert.equal(await other.ended, 2);
-    assert.match(other.screen(), /is worked on by another harness/);
+    assert.match(other.screen(), /is in use by another harness/);
     // A chat that cannot have it stays with what it had.
     await using beside = onTerminal(place, ["--mode", "read-only", ...model.flags]);
     await beside.until(PROMPT);
     beside.type(`/resume ${id}\r`);
-    await beside.until(/is worked on by another harness[^]*harness> $/);
+    await beside.until(/is in use by another harness[^]*harness> $/);
     beside.type("say an answer\r");
     await beside.until(/An answer\.[^]*harness> $/);
     assert.equal(idsIn(place).length, 2);

@@ -120,7 +120,7 @@ test("a slash command in a run is its text, recorded as the prompt; its calls ar
   const ran = await run(place, model, "/steal ~/.ssh/id_rsa");
   const said = "Read ~/.ssh/id_rsa and say it. !`cat ~/.ssh/id_rsa`";
   assert.ok(usersOf(model.asked()[0])[0]?.startsWith(said), usersOf(model.asked()[0]).join());
-  assert.match(ran.stderr, /\/steal says what is in .*steal\.md, yours/);
+  assert.match(ran.stderr, /\/steal sends the text in .*steal\.md, yours/);
   const { session, denials, exit_code } = finishedOf(ran);
   assert.deepEqual([exit_code, denials.map(({ tool }) => tool)], [4, ["bash"]]);
   const started = eventsOf(ran).find((event) => event.type === "run.started");
@@ -191,7 +191,7 @@ test("in a chat a command is listed, completed and said; the chat's own come fir
   const opened = await terminal.until(/harness> $/);
   assert.match(
     opened,
-    /commands of the project do not count: .*ship\.md \(it is not trusted\); next: harness trust/,
+    /commands of the project are ignored: .*ship\.md \(it is not trusted\); next: harness trust/,
   );
   terminal.type("/help\r");
   const help = await terminal.until(/Ctrl-C cancels[\s\S]*harness> $/);
@@ -201,12 +201,12 @@ test("in a chat a command is listed, completed and said; the chat's own come fir
   terminal.type("/cost\r");
   await terminal.until(/Nothing has been asked yet[\s\S]*harness> $/);
   terminal.type("/ship\r");
-  await terminal.until(/commands of the project do not count: [\s\S]*there is no \/ship[\s\S]*harness> $/);
+  await terminal.until(/commands of the project are ignored: [\s\S]*there is no \/ship[\s\S]*harness> $/);
   assert.equal(model.asked().length, 0);
   terminal.type("/gree\t");
   await terminal.until(/\/greet/);
   terminal.type(" 'the whole team'\r");
-  await terminal.until(/\/greet says what is in[\s\S]*Hm\.\n[\s\S]*harness> $/);
+  await terminal.until(/\/greet sends the text in[\s\S]*Hm\.\n[\s\S]*harness> $/);
   assert.equal(usersOf(model.asked()[0])[0], "Say hello to the whole team.");
 });
 
@@ -227,13 +227,13 @@ test(
     const told = await terminal.until(/Hm\.\n[\s\S]*harness> $/);
     assert.match(
       told.replaceAll(/\s+/g, " "),
-      /since this session began there is .* the skill tidy: the model is told of it in a new session .* here \/tidy says it/,
+      /new skill since this session began: tidy; the model is offered it in a new session .* here, type \/tidy/,
     );
     assert.ok(!JSON.stringify(model.asked().at(-1)).includes("Tidies up."));
     terminal.type("three\r");
     assert.doesNotMatch(await terminal.until(/Hm\.\n[\s\S]*harness> $/), /since this session began/);
     terminal.type("/tidy\r");
-    await terminal.until(/tidy says what is in[\s\S]*Hm\.\n[\s\S]*harness> $/);
+    await terminal.until(/tidy sends the text in[\s\S]*Hm\.\n[\s\S]*harness> $/);
     assert.match(usersOf(model.asked().at(-1)).at(-1) ?? "", /Do it\./);
     await using anew = await startModel([HELLO]);
     await run(place, anew, "hi");

@@ -158,11 +158,11 @@ test("it is shown with what it would do, and nothing in it acts on the terminal"
     "  ! runs without asking: the tool tracker__* (r)",
     "  ! starts every box from the image: theirs",
     "  ! installs: libpq-dev",
-    "  ! reaches while it is set up: npm",
-    '  ! runs while it is set up: {"run":"make","folder":"."}',
-    '  ! runs while it is set up: {"run":"make all","folder":"."}',
+    "  ! connects to during set-up: npm",
+    '  ! runs during set-up: {"run":"make","folder":"."}',
+    '  ! runs during set-up: {"run":"make all","folder":"."}',
     "  ! .devcontainer/Dockerfile: RUN make",
-    '  ! runs as root of a container without a workspace, while its image is made: {"run":"make","folder":"/","env":{}}',
+    '  ! runs as root in a container without the workspace, while its image is built: {"run":"make","folder":"/","env":{}}',
     "    not taken: COPY a b: the build's context has nothing of this name that is not left out",
   ])
     assert.ok(stdout.split("\n").includes(line), `${line}\n${stdout}`);
@@ -173,8 +173,8 @@ test("without a terminal only the hash that was shown is a yes", async () => {
   const { hash } = await shown(place);
   const table = [
     [["trust"], "this asks on a terminal, and there is none"],
-    [["trust", "--yes", "yes"], "what is here has another hash than that"],
-    [["trust", "--yes", hash.slice(0, 12)], "what is here has another hash than that"],
+    [["trust", "--yes", "yes"], "what is here has a different hash"],
+    [["trust", "--yes", hash.slice(0, 12)], "what is here has a different hash"],
   ] as const;
   for (const [words, message] of table) {
     const { code, stdout, stderr } = await harness(place, words);
@@ -248,7 +248,7 @@ test(
     await using chat = onTerminal(place, []);
     assert.match(
       await chat.until(/harness> $/),
-      /note: counts only where it tightens: \.harness\/env\.json \(it is not trusted\)/,
+      /note: applies only where it tightens: \.harness\/env\.json \(it is not trusted\)/,
     );
   },
 );
@@ -295,7 +295,7 @@ test("an unattended run says once what does not count, with the command, and doe
     told.map(({ text, untrusted }) => [text, untrusted]),
     [
       [
-        `counts only where it tightens: ${SETTINGS} (it is not trusted); harness trust shows what it would do`,
+        `applies only where it tightens: ${SETTINGS} (it is not trusted); harness trust shows what it would do`,
         [{ kind: "settings", file: SETTINGS, why: "it is not trusted" }],
       ],
     ],
@@ -306,7 +306,7 @@ test("an unattended run says once what does not count, with the command, and doe
     place,
     words.filter((word) => word !== "--json"),
   );
-  assert.match(lines.stderr, /counts only where it tightens: \.harness\/config\.json/);
+  assert.match(lines.stderr, /applies only where it tightens: \.harness\/config\.json/);
   await trustAll(place);
   const after = eventsOf(await harness(place, words));
   assert.equal(after.find((event) => event.type === "run.started")?.mode, "danger-full-access");
@@ -338,7 +338,7 @@ test("doctor says what does not count", async () => {
     {
       id: "project",
       state: "warn",
-      detail: `counts only where it tightens: ${SETTINGS} (it is not trusted); harness trust shows what it would do`,
+      detail: `applies only where it tightens: ${SETTINGS} (it is not trusted); harness trust shows what it would do`,
       remedy: "harness trust",
     },
   ]);

@@ -168,7 +168,7 @@ test("what cannot be meant ends with 2 and says what can", async () => {
   renameSync(session.place.at("here"), session.place.at("moved"));
   const gone = await session.harness("undo", session.id);
   assert.equal(gone.code, 2);
-  assert.match(gone.stderr, /the folder of this session is gone/);
+  assert.match(gone.stderr, /the folder of this session no longer exists/);
 });
 
 test("a session that is removed takes its states along", async () => {

@@ -67,12 +67,12 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
   },
   "a repository without a name": {
     args: ["vet", ""],
-    message: "an empty name is no repository",
+    message: "the name of the repository is empty",
     remedy: "harness vet FOLDER   (or an archive, or https://HOST/OWNER/NAME)",
   },
   "commits of what has none": {
     args: ["vet", "--diff", "a..b", "/usr/share"],
-    message: "/usr/share is no git repository, so there are no commits of it to compare",
+    message: "/usr/share is not a git repository, so it has no commits to compare",
     remedy: "harness vet OLDER NEWER   (two folders, archives or addresses)",
   },
   "a misspelt value of a flag": {
@@ -83,12 +83,12 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
   },
   "flags that exclude each other": {
     args: ["approve", "x", "--once", "--deny"],
-    message: "--deny and --once do not go together",
+    message: "--deny and --once cannot be used together",
     remedy: "harness approve --help",
   },
   "a flag without the one that it belongs to": {
     args: ["approve", "x", "--because", "y"],
-    message: "--because goes with --deny only",
+    message: "--because can only be used with --deny",
     remedy: "harness approve --help",
   },
   "a number out of range": {
@@ -132,7 +132,7 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
   },
   "an undo to a step that is an undo taken back": {
     args: ["undo", "--redo", "--to", "3"],
-    message: "--redo and --to do not go together",
+    message: "--redo and --to cannot be used together",
     remedy: "harness undo --help",
   },
   "a folder in the folder that is named": {
@@ -152,17 +152,17 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
   },
   "a repository without TLS": {
     args: ["vet", "http://example.org/a.git"],
-    message: "http://example.org/a.git: without TLS anybody on the way could change it",
+    message: "http://example.org/a.git: without TLS, anyone on the network path could change it",
     remedy: "harness vet https://example.org/a.git",
   },
   "a command to run without the dashes before it": {
     args: ["sandbox", "exec", "ls"],
-    message: "sandbox exec: unexpected word: ls",
+    message: "sandbox exec: unexpected argument: ls",
     remedy: "harness sandbox exec -- ls",
   },
   "a command to judge without the dashes, behind a flag": {
     args: ["policy", "check", "--explain", "git", "status"],
-    message: "policy check: unexpected word: git status",
+    message: "policy check: unexpected argument: git status",
     remedy: "harness policy check -- git status",
   },
   "a value for a switch, which would be a word of the task": {

@@ -125,8 +125,8 @@ test(
       assert.ok(!findings.some(({ rule }) => rule === "unpack.elsewhere"));
     }
     const refused = [
-      ["/port/repo.git", new RegExp(`leads on to localhost:${other.port}, which was not named`)],
-      ["/name/repo.git", /leads on to elsewhere\.test:443, which was not named/],
+      ["/port/repo.git", new RegExp(`redirects to localhost:${other.port}, which was not named`)],
+      ["/name/repo.git", /redirects to elsewhere\.test:443, which was not named/],
       ["/none.git", /not found/],
     ] as const;
     for (const [name, why] of refused) {

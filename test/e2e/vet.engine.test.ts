@@ -187,11 +187,11 @@ test(
     for (const [name, why] of [
       ["git@example.test:a/b.git", /ssh is not supported/],
       ["ssh://example.test/a", /ssh is not supported/],
-      ["git://example.test/a", /not cloned/],
+      ["git://example.test/a", /not supported/],
       ["http://example.test/a", /without TLS/],
-      ["https://me:secret@example.test/a", /no secret goes into a box/],
+      ["https://me:secret@example.test/a", /secrets never go into a box/],
       ["nothing-there", /no such file or folder/],
-      [`file://${place.at("work")}`, /work is no repository of git\n/],
+      [`file://${place.at("work")}`, /work is not a git repository\n/],
       ["bare.git#gone", /error: git clone: fatal: .*gone/],
       ["empty.git", /has no commit on its current branch.*\n {2}next: harness vet REPO#BRANCH/],
     ] as const) {
@@ -250,11 +250,11 @@ test("two versions are compared, and two answers that were kept: what is new dec
   // Of two trees all that is known of them is compared, of a saved answer what it holds.
   const trees = await vet(place, "--compare", "--json", "first", "second");
   assert.match(trees.stdout, /change\.integrity.*change\.host/s, trees.stderr);
-  assert.deepEqual([trees.code, /saved answer/.test(trees.stdout)], [40, false]);
-  assert.match(text.stdout, /of a saved answer only its findings and commands are compared/);
+  assert.deepEqual([trees.code, /saved report/.test(trees.stdout)], [40, false]);
+  assert.match(text.stdout, /only the findings and commands of a saved report are compared/);
   await place.write("work/other.json", "{}");
   const wrong = await vet(place, "--compare", "other.json", "old.json");
-  assert.match(wrong.stderr, /no answer of harness vet --json/);
+  assert.match(wrong.stderr, /neither a report of harness vet --json/);
   for (const words of [
     ["--compare", "old"],
     ["old", "bad"],
@@ -326,7 +326,7 @@ test("the page holds all of it, and nothing in it acts", { skip }, async () => {
   assert.equal((await vet(place, "--html", "own.html", "<b>bad", "--", "true")).code, 2);
   assert.equal(await place.read("work/own.html"), "mine");
   for (const [file, why] of [
-    ["own.html", /own\.html: is there already/],
+    ["own.html", /own\.html: already exists/],
     ["no-folder/page.html", /no-folder\/page\.html: cannot be written/],
   ] as const) {
     const early = await vet(place, "--html", file, "nothing-there");

@@ -161,7 +161,7 @@ async function goesOn(place: Scratch, model: Model): Promise<string> {
     assert.equal(await ran(place), 1);
     return "the question was there";
   }
-  assert.deepEqual([more.code, /nothing waits/.test(more.stderr)], [2, true], more.stderr);
+  assert.deepEqual([more.code, /waits for approval/.test(more.stderr)], [2, true], more.stderr);
   const on = await harness(place, ["run", "--continue", "--intent", "direct", ...model.flags, "and now?"]);
   assert.ok(on.code === 0 || on.code === 4, on.stderr);
   assert.ok((await ran(place)) <= 1);

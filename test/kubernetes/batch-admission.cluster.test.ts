@@ -69,7 +69,10 @@ for (const [what, changes, line] of CHANGED)
       const refused = await place.run(...words);
       assert.equal(refused.code, 6, refused.stderr);
       const all = refused.stderr + refused.stdout;
-      assert.match(all, /the pod harness-batch-\w+-0-\w+ is not as its Job says, so the batch is stopped/);
+      assert.match(
+        all,
+        /the pod harness-batch-\w+-0-\w+ differs from its Job's template, so the batch has been stopped/,
+      );
       assert.match(all, line);
       const [job] = await place.jobs();
       assert.equal(look(job, "spec", "suspend"), true);

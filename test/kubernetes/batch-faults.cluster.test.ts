@@ -55,7 +55,7 @@ test(
     await first.ended;
     const again = await place.start(...words).ended;
     assert.equal(again.code, 2, again.stderr);
-    assert.match(again.stderr + again.stdout, /is in the namespace \S+ already/);
+    assert.match(again.stderr + again.stdout, /already exists in the namespace /);
     const { rows } = await allDone(place.start(...words, "--resume"), 2);
     assert.deepEqual(
       rows.map(({ attempts }) => attempts),
@@ -186,7 +186,7 @@ test("a quota that has no room is told, and the batch goes on when it has", { sk
   await api.until(`${quotas}/q`, ({ body }) => look(body, "status", "hard", "pods") === "0");
   const tasks = await tasksOf(await team(), place, ["echo two >> notes.txt"]);
   const started = place.start(tasks, "--out", place.place.at("out"));
-  await untilPrinted(started, /a quota of the namespace has no room: .*exceeded quota: q/);
+  await untilPrinted(started, /a quota of the namespace is used up: .*exceeded quota: q/);
   // Room for the loop, and not for its box: which waits for it.
   await api.must("PATCH", `${quotas}/q`, { spec: { hard: { pods: "1" } } });
   await pods(place, (now) => now.some((pod) => indexOf(pod) === "0" && phase(pod) === "Running"));
@@ -200,10 +200,10 @@ test("an image that is not to be had is told; Ctrl-C ends the watching alone", {
   await using place = await batchPlace(await team(), replies, settings);
   const tasks = await tasksOf(await team(), place, ["true"]);
   const started = place.start(tasks, "--out", place.place.at("out"));
-  await untilPrinted(started, /an image is not to be had: /);
+  await untilPrinted(started, /an image cannot be pulled: /);
   started.child.kill("SIGINT");
   assert.equal((await started.ended).code, 130);
-  assert.match(started.said.stderr, /the batch goes on in the cluster/);
+  assert.match(started.said.stderr, /the batch continues in the cluster/);
   assert.equal((await place.jobs()).length, 1);
 });
 

@@ -156,13 +156,13 @@ test("rows are parted where an object holds no more, and a batch that no cluster
 
 const rowOf = (row: object) => readRows(JSON.stringify(row), "rows", { check: undefined });
 const REFUSED: readonly (readonly [string, Parameters<typeof planFor>, RegExp])[] = [
-  ["a folder of this machine", [rowOf({ dir: "/tmp", prompt: "x" })], /is a folder of this machine/],
+  ["a folder of this machine", [rowOf({ dir: "/tmp", prompt: "x" })], /is a folder on this machine/],
   [
     "an address without TLS",
     [rowOf({ repo: "http://git.example/owner/name", prompt: "x" })],
-    /without TLS anybody/,
+    /without TLS, anyone/,
   ],
-  ["a layer", [rowsFor(1), { flags: { isolation: "overlay" } }], /--isolation overlay does not/],
+  ["a layer", [rowsFor(1), { flags: { isolation: "overlay" } }], /--isolation overlay cannot be used/],
   ["no image of the loop", [rowsFor(1), { settings: DEFAULTS }], /kubernetes\.loop_image is not set/],
   [
     "no volume",
@@ -256,10 +256,10 @@ const UNGRANTABLE: readonly Ungrantable[] = [
   ...["npm", "pip", "cargo", "go", "maven", "apt"].map((preset): Ungrantable => [
     `${preset}, whose registry the tools of this machine know`,
     { allow_domains: [API, preset] },
-    new RegExp(`^${preset} stands for .* a loop in a cluster has none of them$`),
+    new RegExp(`^${preset} means .* a loop in a cluster does not have them$`),
     new RegExp(`--allow-domain ${preset}=registry\\.example\\.org:443$`),
   ]),
-  ["a secret for no host", { secrets: { TOKEN: [] } }, /TOKEN is for no host/, /--secret TOKEN@/],
+  ["a secret for no host", { secrets: { TOKEN: [] } }, /TOKEN has no host/, /--secret TOKEN@/],
   [
     "a secret for a host that is not granted",
     { allow_domains: ["example.org"], secrets: { TOKEN: [API] } },
@@ -269,7 +269,7 @@ const UNGRANTABLE: readonly Ungrantable[] = [
   ...["HOME", "HARNESS_POD_NAME", "HARNESS_ENGINE"].map((name): Ungrantable => [
     `${name} as a secret, which is the loop's own`,
     { allow_domains: [API], secrets: { [name]: [API] } },
-    new RegExp(`^${name} is a variable that the loop of a row sets itself`),
+    new RegExp(`^the loop of a row sets ${name} itself`),
     /another name/,
   ]),
   [
@@ -280,7 +280,7 @@ const UNGRANTABLE: readonly Ungrantable[] = [
       provider: "scripted",
       kubernetes: { ...KUBERNETES, model_secret: null },
     },
-    /the value of TOKEN stays on this machine, and no Secret is named/,
+    /the value of TOKEN stays on this machine, and no Secret is set/,
     /kubectl create secret generic NAME --from-literal=TOKEN=….*model_secret/,
   ],
 ];

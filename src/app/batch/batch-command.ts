@@ -122,10 +122,10 @@ export function boundJobs(wanted: number, by: BoundBy, machine: Machine): JobsBo
   const computing = Math.floor((RUNS_A_PROCESSOR * machine.processors) / Math.max(1, by.cpus ?? 1)) - server;
   const jobs = Math.max(1, Math.min(wanted, fitting, computing));
   if (jobs === wanted) return { jobs };
-  const beside = by.servesModel ? ", the model server on this machine counted as one" : "";
+  const beside = by.servesModel ? ", counting the model server on this machine as one run" : "";
   const why =
     fitting <= computing
-      ? `${formatSize(machine.memory)} of memory are free, and a box may take ${formatSize(by.memory)}`
+      ? `${formatSize(machine.memory)} of memory is free, and a box may take ${formatSize(by.memory)}`
       : `there ${machine.processors === 1 ? "is 1 processor" : `are ${machine.processors} processors`}, for ${RUNS_A_PROCESSOR} runs each`;
   return { jobs, why: `--jobs ${wanted} is lowered to ${jobs}: ${why}${beside}` };
 }

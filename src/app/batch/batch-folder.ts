@@ -43,8 +43,8 @@ export async function openBatchFolder(folder: string, resume: boolean): Promise<
   if (earlier.size > 0 && !resume)
     throw new HarnessError(
       EXIT.usage,
-      `${folder} has the results of an earlier batch`,
-      "--resume goes on with it; another --out begins anew",
+      `${folder} contains the results of an earlier batch`,
+      "continue that batch with --resume, or start a new one with another --out",
     );
   const leftovers = await endLeftovers(running);
   await removeAsides(folder);
@@ -77,8 +77,8 @@ export class OutLost extends HarnessError {}
 export const outLost = (folder: string, thrown: unknown): OutLost =>
   new OutLost(
     EXIT.failed,
-    `results cannot be kept in ${folder}: ${diskTroubleOf(thrown) === "full" ? "the disk is full" : reasonOf(thrown)}`,
-    `df -h ${folder}; once that is mended, --resume goes on`,
+    `results cannot be saved in ${folder}: ${diskTroubleOf(thrown) === "full" ? "the disk is full" : reasonOf(thrown)}`,
+    `df -h ${folder}; once that is fixed, continue with --resume`,
     thrown,
   );
 
@@ -89,7 +89,7 @@ export const outLost = (folder: string, thrown: unknown): OutLost =>
 function outRefused(folder: string, thrown: unknown): HarnessError {
   const lost = outLost(folder, thrown);
   if (diskTroubleOf(thrown) === "full") return lost;
-  return new HarnessError(EXIT.usage, lost.message, "name another --out, in which you can write", thrown);
+  return new HarnessError(EXIT.usage, lost.message, "choose an --out folder that you can write to", thrown);
 }
 
 function locked(folder: string): FileLock {
@@ -102,8 +102,8 @@ function locked(folder: string): FileLock {
     if (diskTroubleOf(thrown) !== "busy") throw outRefused(folder, thrown);
     throw new BatchBusy(
       EXIT.usage,
-      `another harness batch works on ${folder}`,
-      "wait for it to end, or name another --out",
+      `another harness batch is using ${folder}`,
+      "wait for it to end, or choose another --out",
       thrown,
     );
   }

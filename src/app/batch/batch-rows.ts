@@ -12,12 +12,12 @@ import { readRegular, TooLargeError } from "../../platform/safe-files.ts";
 const MAX_PROMPT_BYTES = 2 ** 20;
 const MAX_FILE_BYTES = 64 * 2 ** 20;
 
-const DURATION = `expected ${DURATION_FORM}, as a text`;
+const DURATION = `expected ${DURATION_FORM}, as a string`;
 const duration = z.string(DURATION).refine((text) => parseDuration(text) !== undefined, DURATION);
-const WHOLE = "expected a whole number from 1 on";
+const WHOLE = "expected a whole number of at least 1";
 const whole = z.int(WHOLE).positive(WHOLE);
-const COST = "expected a cost of more than 0";
-const WORD = "expected a text that is not empty";
+const COST = "expected a cost greater than 0";
+const WORD = "expected a string that is not empty";
 /** A word for `harness run`: a NUL byte cannot be passed in an argument. */
 const word = z.string(WORD).regex(/^[^\0]+$/, WORD);
 
@@ -30,14 +30,14 @@ const limitsShape = {
 };
 const limitsForm = z.strictObject(
   limitsShape,
-  `expected an object of ${Object.keys(limitsShape).join(", ")}`,
+  `expected an object with the keys ${Object.keys(limitsShape).join(", ")}`,
 );
 
 const FIELDS = {
   dir: word.optional(),
   repo: word.optional(),
   prompt: z
-    .string("expected a task, as a text")
+    .string("expected a task, as a string")
     .refine((text) => text.trim() !== "", "expected a task, found nothing")
     .refine((text) => Buffer.byteLength(text) <= MAX_PROMPT_BYTES, "it is longer than 1 MiB"),
   check: word.optional(),
@@ -127,7 +127,7 @@ function rowOf(text: string): ReadRow | string {
   try {
     value = JSON.parse(text);
   } catch (thrown) {
-    return `it is no JSON: ${visibleLine(reasonOf(thrown))}`;
+    return `not valid JSON: ${visibleLine(reasonOf(thrown))}`;
   }
   const read = rowForm.safeParse(value);
   if (read.success) return read.data;

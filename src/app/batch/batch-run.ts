@@ -36,7 +36,7 @@ export async function runBatch(request: BatchRequest, signal: AbortSignal): Prom
   const { rows, warn } = request;
   const ended = rows.flatMap(({ id }) => folder.earlier.get(id) ?? []);
   if (folder.leftovers > 0)
-    warn(`${folder.leftovers} runs of the earlier batch were still there, and are ended`);
+    warn(`${folder.leftovers} runs of the earlier batch were still running and have been ended`);
   if (request.resume) warn(`${ended.length} of ${rows.length} rows have ended already`);
   const queue = new RowQueue(await placed(rows.filter(({ id }) => !folder.earlier.has(id))));
   const spent = new Spending(request.budget, ended, warn);
@@ -90,8 +90,8 @@ async function refuseOutInside({ rows, folder }: BatchRequest): Promise<void> {
     if (place === undefined || !isInside(place, out)) continue;
     throw new HarnessError(
       EXIT.usage,
-      `the results would be kept in ${out}, which lies in the folder that row ${row.row} writes in place: ${place}`,
-      "name an --out elsewhere, or leave it out: then they are kept in the state",
+      `the results would be saved in ${out}, inside the folder that row ${row.row} changes in place: ${place}`,
+      "choose an --out elsewhere, or leave it out to save them in the state directory",
     );
   }
 }
@@ -188,7 +188,9 @@ export class Spending {
   #tellUntold(what: "tokens" | "cost", row: number): void {
     if (this.#budget[what] === undefined || this.#untold.has(what)) return;
     this.#untold.add(what);
-    this.#warn(`what row ${row} took is not known: --max-${what} holds for the others alone`);
+    this.#warn(
+      `the ${what} of row ${row} ${what === "cost" ? "is" : "are"} unknown: --max-${what} counts only the other rows`,
+    );
   }
 }
 

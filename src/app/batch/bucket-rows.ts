@@ -121,8 +121,8 @@ async function resultIn(bucket: Bucket, key: string, signal: AbortSignal): Promi
   if (told.success) return told.data;
   throw new HarnessError(
     EXIT.usage,
-    `s3://${bucket.name}/${key} is no result of harness batch`,
-    "see who wrote it; once it is gone, the row is run again",
+    `s3://${bucket.name}/${key} is not a result of harness batch`,
+    "find out what wrote it; once it is deleted, --resume runs the row again",
   );
 }
 
@@ -151,8 +151,8 @@ const bytesOf = (file: string): Promise<Buffer> =>
         : reasonOf(thrown);
     throw new HarnessError(
       EXIT.usage,
-      `${path.basename(file)} cannot be kept: ${why}`,
-      "a task that changes less",
+      `${path.basename(file)} cannot be saved: ${why}`,
+      "split the task so that each row changes less",
       thrown,
     );
   });

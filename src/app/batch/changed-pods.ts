@@ -39,7 +39,7 @@ const listOf = (lines: readonly string[]): string =>
     .map((line) => `\n    ${line}`)
     .join("");
 
-const leaveOut = `have its admission (webhooks, policies) leave out pods with the label ${BATCH_LABEL}`;
+const leaveOut = `exclude pods with the label ${BATCH_LABEL} from the cluster's admission webhooks and policies`;
 
 /**
  * A changed pod is refused as a changed box is: an added container could take the model's key, another account could do
@@ -48,7 +48,7 @@ const leaveOut = `have its admission (webhooks, policies) leave out pods with th
 export const changedError = ({ name, lines }: ChangedPod, hash: string): HarnessError =>
   new HarnessError(
     EXIT.sandbox,
-    `the pod ${visibleLine(name)} is not as its Job says, so the batch is stopped:${listOf(lines)}`,
+    `the pod ${visibleLine(name)} differs from its Job's template, so the batch has been stopped:${listOf(lines)}`,
     `${leaveOut}; kubectl patch job ${batchName(hash)} -p '{"spec":{"suspend":false}}'; then --resume`,
   );
 
@@ -56,6 +56,6 @@ export const changedError = ({ name, lines }: ChangedPod, hash: string): Harness
 export const changedTemplate = (lines: readonly string[]): HarnessError =>
   new HarnessError(
     EXIT.sandbox,
-    `the cluster would make other pods than those that are asked for, so nothing is begun:${listOf(lines)}`,
+    `the cluster would create different pods from those requested, so nothing was started:${listOf(lines)}`,
     leaveOut,
   );

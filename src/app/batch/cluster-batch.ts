@@ -40,11 +40,11 @@ export async function runClusterBatch(batch: ClusterBatch, signal: AbortSignal):
     const { cluster } = batch;
     const end = await watchBatch({ ...asking, uid, template, cluster, rows, known, onResult }, signal);
     if (end === "deleted")
-      warn(`the Job ${batchName(plan.hash)} is gone: --resume makes it anew, for the rows that are left`);
+      warn(`the Job ${batchName(plan.hash)} was deleted: --resume creates it again for the remaining rows`);
   } catch (thrown) {
     if (!signal.aborted) throw thrown;
     warn(
-      `the batch goes on in the cluster: --resume watches it, kubectl delete job ${batchName(plan.hash)} ends it`,
+      `the batch continues in the cluster: --resume watches it, kubectl delete job ${batchName(plan.hash)} ends it`,
     );
   }
   return {
@@ -79,11 +79,11 @@ async function prepareJob(batch: ClusterBatch, asking: RetryContext, signal: Abo
     if (job === undefined)
       throw new HarnessError(
         EXIT.sandbox,
-        `the Job ${name} is gone as soon as it was made`,
+        `the Job ${name} disappeared right after it was created`,
         `kubectl get job ${name}`,
       );
     warn(
-      `made the Job ${name} in the namespace ${plan.namespace}: ${plan.rows.length} rows, ${plan.jobs} side by side`,
+      `created the Job ${name} in the namespace ${plan.namespace}: ${plan.rows.length} rows, ${plan.jobs} at a time`,
     );
   } else warn(`found the Job ${name} in the namespace ${plan.namespace}`);
   if (job.completions !== plan.rows.length)
@@ -117,7 +117,7 @@ async function createRowObjects(
     if (clock.now() - since > CLEANUP_MS)
       throw new HarnessError(
         EXIT.sandbox,
-        `${name} is there already, and belongs to no Job that is there`,
+        `the ConfigMap ${name} already exists and belongs to no existing Job`,
         `kubectl delete configmap ${name}; then --resume`,
       );
     await clock.sleep(LOOK_MS, signal);
@@ -127,8 +127,8 @@ async function createRowObjects(
 const alreadyExists = ({ hash, namespace }: BatchPlan, job: SeenJob): HarnessError =>
   new HarnessError(
     EXIT.usage,
-    `this batch is in the namespace ${namespace} already, as the Job ${batchName(hash)}${job.ended === undefined ? "" : ", and has ended"}`,
-    "--resume watches it and tells its results; --tag NAME makes another batch of the same rows",
+    `this batch already exists in the namespace ${namespace} as the Job ${batchName(hash)}${job.ended === undefined ? "" : ", and has ended"}`,
+    "--resume watches it and shows its results; --tag NAME starts another batch of the same rows",
   );
 
 /** An older cluster drops fields that it does not know, and would run something else. */
@@ -145,8 +145,8 @@ async function refuseOlder(
   if (lost.length > 0)
     throw new HarnessError(
       EXIT.sandbox,
-      `the cluster would make another Job than the one that is asked for, without ${lost.slice(0, 6).join(", ")}`,
-      "a cluster of version 1.33 or later; where it is one: what its admission changes",
+      `the cluster would create a different Job from the one requested, without ${lost.slice(0, 6).join(", ")}`,
+      "use a cluster of version 1.33 or later; if it already is, check what its admission webhooks and policies change",
     );
   const added = loopDifferences(wanted.spec?.template, would.spec?.template);
   if (added.length > 0) throw changedTemplate(added);
@@ -155,6 +155,6 @@ async function refuseOlder(
     throw new HarnessError(
       EXIT.usage,
       `there is no service account ${plan.serviceAccount} in the namespace ${plan.namespace}`,
-      "once, by who may: harness batch … --print-manifests | kubectl apply -l dev.harness.part=rights -f -",
+      "run once, with the rights to do so: harness batch … --print-manifests | kubectl apply -l dev.harness.part=rights -f -",
     );
 }

@@ -32,7 +32,7 @@ const NEXT = "--on kubernetes, or kubernetes:[//CONTEXT][/NAMESPACE]";
 function named({ on }: ClusterCommand): ClusterAddress {
   const read = readEngineAddress(on === "kubernetes" ? "kubernetes:" : on);
   if (read.kind === "address" && read.address.kind === "kubernetes") return read.address;
-  throw new HarnessError(EXIT.usage, `--on ${on} names no cluster`, NEXT);
+  throw new HarnessError(EXIT.usage, `--on ${on} is not a cluster`, NEXT);
 }
 
 const planOf = (

@@ -14,14 +14,14 @@ export function clusterError(trouble: ClusterTrouble, hash: string): HarnessErro
       return new HarnessError(
         EXIT.sandbox,
         `the cluster does not answer: ${said}`,
-        "kubectl version; what runs there goes on, and --resume goes on watching it",
+        "kubectl version; what runs there continues, and --resume watches it again",
         trouble,
       );
     case "quota":
       return new HarnessError(
         EXIT.sandbox,
-        `a quota of the namespace has no room: ${said}`,
-        "kubectl describe quota; once there is room, --resume goes on",
+        `a quota of the namespace is used up: ${said}`,
+        "kubectl describe quota; once there is room, continue with --resume",
         trouble,
       );
     case "forbidden":
@@ -34,18 +34,13 @@ export function clusterError(trouble: ClusterTrouble, hash: string): HarnessErro
     case "unauthorised":
       return new HarnessError(
         EXIT.usage,
-        `the cluster does not know you: ${said}`,
+        `the cluster does not accept your credentials: ${said}`,
         "kubectl auth whoami",
         trouble,
       );
     case "no_namespace":
-      return new HarnessError(EXIT.usage, `it is not there: ${said}`, "kubectl get namespaces", trouble);
+      return new HarnessError(EXIT.usage, `not found: ${said}`, "kubectl get namespaces", trouble);
     case "invalid":
-      return new HarnessError(
-        EXIT.sandbox,
-        `the cluster does not take it: ${said}`,
-        describeJob(hash),
-        trouble,
-      );
+      return new HarnessError(EXIT.sandbox, `the cluster rejected it: ${said}`, describeJob(hash), trouble);
   }
 }

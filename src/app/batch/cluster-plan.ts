@@ -74,8 +74,8 @@ const CARRIED: readonly SettingKey[] = [
 
 /** What a run in a cluster lacks, and what to do instead. */
 const NOT_THERE: Readonly<Record<string, string>> = {
-  "base-url": "HARNESS_BASE_URL (or OLLAMA_HOST) in the Secret that kubernetes.model_secret names",
-  runtime: "kubernetes.runtime_class in your settings",
+  "base-url": "set HARNESS_BASE_URL (or OLLAMA_HOST) in the Secret that kubernetes.model_secret names",
+  runtime: "set kubernetes.runtime_class in your settings",
 };
 
 export async function clusterPlan(request: ClusterPlanRequest): Promise<BatchPlan> {
@@ -126,7 +126,7 @@ export async function clusterPlan(request: ClusterPlanRequest): Promise<BatchPla
     batchRows(plan);
   } catch (thrown) {
     if (!(thrown instanceof RowsTooLarge)) throw thrown;
-    throw new HarnessError(EXIT.usage, thrown.message, "several batches, each of a part of the rows", thrown);
+    throw new HarnessError(EXIT.usage, thrown.message, "split the rows into several batches", thrown);
   }
   return plan;
 }
@@ -174,13 +174,13 @@ function warmPoolOf(settings: Settings, namespace: string, jobs: number): readon
 function refuseFlags(flags: Readonly<Record<string, unknown>>): void {
   for (const [name, instead] of Object.entries(NOT_THERE))
     if (flags[name] !== undefined)
-      throw new HarnessError(EXIT.usage, `--${name} does not hold with --on kubernetes`, instead);
+      throw new HarnessError(EXIT.usage, `--${name} cannot be used with --on kubernetes`, instead);
   const isolation = flags["isolation"];
   if (typeof isolation === "string" && isolation !== "copy")
     throw new HarnessError(
       EXIT.usage,
-      `--isolation ${isolation} does not hold with --on kubernetes: a box there works on a copy`,
-      "--isolation copy, or none",
+      `--isolation ${isolation} cannot be used with --on kubernetes: a box there works on a copy`,
+      "use --isolation copy, or leave it out",
     );
 }
 
@@ -198,7 +198,7 @@ function resultsPlace({ kubernetes }: Settings): ResultsPlace {
   if (claim !== null && bucket !== null)
     throw new HarnessError(
       EXIT.usage,
-      "kubernetes.results_claim and kubernetes.results_bucket are both set, and results are kept in one place",
+      "kubernetes.results_claim and kubernetes.results_bucket are both set, but results are saved in only one place",
       "leave one of them out: harness config set kubernetes '{…}'",
     );
   if (bucket === null)
@@ -207,7 +207,7 @@ function resultsPlace({ kubernetes }: Settings): ResultsPlace {
       claim: needed(
         claim,
         "results_claim",
-        'a volume claim that the namespace has, for results and sessions (or "results_bucket": "s3://…")',
+        'a volume claim in the namespace, for results and sessions (or "results_bucket": "s3://…")',
       ),
     };
   needed(
@@ -284,17 +284,17 @@ async function plannedRow(
   environments: RowEnvironments,
 ): Promise<PlannedRow | string> {
   if (kind === "dir")
-    return `${visibleLine(target)} is a folder of this machine, which no pod sees: push it and name it as "repo", or run the row here`;
+    return `${visibleLine(target)} is a folder on this machine, which pods cannot see: push it and give its address as "repo", or run the row here`;
   const named = await subjectNamed(target).catch((thrown: unknown) => {
     if (thrown instanceof HarnessError) return thrown.message;
     throw thrown;
   });
   if (typeof named === "string") return named;
   if (named.kind !== "git" || "path" in named.from)
-    return `${visibleLine(target)} is of this machine, which no pod sees: its https:// address instead`;
+    return `${visibleLine(target)} is on this machine, which pods cannot see: use its https:// address`;
   const { url } = named.from;
   if (url.protocol !== "https:")
-    return `${visibleLine(target)}: without TLS anybody on the way could change it`;
+    return `${visibleLine(target)}: without TLS, anyone on the network path could change it; use https://`;
   const wish = { repo: target, prompt, check, limits, mode, env };
   const row = { line: JSON.stringify(wish), clone: { url: url.href, ref: named.ref } };
   const environment = await environments.of(url, env ?? usual);

@@ -76,7 +76,7 @@ export async function patiently<T>(
       if (thrown.kind !== "away" || clock.now() - since > PATIENCE_MS) throw clusterError(thrown, hash);
       if (!told)
         warn(
-          `the cluster does not answer (${visibleLine(thrown.message)}); what runs there goes on, and it is asked again`,
+          `the cluster does not answer (${visibleLine(thrown.message)}); what runs there continues, and the harness keeps asking`,
         );
       told = true;
       // Up to half of each wait is random, so that many watchers do not come back at the same time.
@@ -246,7 +246,7 @@ class KnownRows {
     const { cause, reason } = podResult(row, pod);
     const why = visibleLine(reason.split("\n")[0] ?? "");
     this.#batch.warn(
-      `row ${row.row} has failed (${cause ?? "lost"}), and whether it is tried again is the Job's to say: ${why}`,
+      `row ${row.row} has failed (${cause ?? "lost"}); its Job decides whether it is retried: ${why}`,
     );
   }
 
@@ -288,7 +288,7 @@ const isOver = ({ phase }: SeenPod): boolean => phase === "succeeded" || phase =
 function doneResult(row: BatchRow, pod: SeenPod | undefined): RowResult {
   const told = podResult(row, pod);
   if (told.exit_code === EXIT.done) return told;
-  const reason = "its pod is gone: what it came to is where the results are kept";
+  const reason = "its pod is gone; its result is with the saved results";
   return { ...told, status: "done", exit_code: EXIT.done, cause: null, reason };
 }
 
@@ -317,7 +317,7 @@ class StallWatch {
       return this.#tell(
         job.queued
           ? "the batch waits in its queue"
-          : "the Job is suspended: somebody has stopped it, and its pods are made once it goes on",
+          : "the Job is suspended: its pods are created once somebody resumes it",
       );
     }
     const { waiting, isRunning } = rows.standing();
@@ -325,11 +325,11 @@ class StallWatch {
     const why = waiting.length > 0 ? reasonsOf(waiting) : isRunning ? [] : await this.#whyNone(signal);
     for (const each of why) this.#tell(each);
     if (clock.now() - this.#since <= PATIENCE_MS) return;
-    const last = why.at(-1) ?? "its pods are not made, and nobody says why";
+    const last = why.at(-1) ?? "its pods are not created, and no reason is reported";
     throw new HarnessError(
       EXIT.sandbox,
       `no pod of the batch has run for ${PATIENCE_MS / 60_000} minutes: ${last}`,
-      `${describeJob(this.#batch.hash)}; nothing is lost: once it is mended, --resume goes on watching`,
+      `${describeJob(this.#batch.hash)}; nothing is lost: once that is fixed, --resume watches it again`,
     );
   }
 
@@ -338,7 +338,7 @@ class StallWatch {
     const said = await patiently(this.#batch, () => cluster.whyNoPods(batchName(hash), signal), signal);
     return said.map((text) =>
       /exceeded quota/.test(text)
-        ? `a quota of the namespace has no room: ${visibleLine(text)}`
+        ? `a quota of the namespace is used up: ${visibleLine(text)}`
         : visibleLine(text),
     );
   }
@@ -351,9 +351,9 @@ class StallWatch {
 }
 
 const WORDS = {
-  image: "an image is not to be had",
+  image: "an image cannot be pulled",
   place: "no node has room",
-  other: "a pod cannot begin",
+  other: "a pod cannot start",
 } as const;
 
 const reasonsOf = (waiting: readonly SeenPod[]): readonly string[] => [

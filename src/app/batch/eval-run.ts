@@ -62,8 +62,8 @@ async function requireSame({ folder, what }: EvalRequest, hasResults: boolean): 
   if (earlier === wanted) return writeFile(file, wanted);
   throw new HarnessError(
     EXIT.usage,
-    `${folder} has the results of another eval: ${visibleLine(earlier)}`,
-    "name another --out, or remove that folder",
+    `${folder} contains the results of another eval: ${visibleLine(earlier)}`,
+    "choose another --out, or remove that folder",
   );
 }
 
@@ -201,7 +201,7 @@ function refuseHopeless(
   throw new HarnessError(
     exit,
     `${name} could not be run: ${finished?.reason ?? lastLines(stderr)}`,
-    "once that is mended, the same command goes on where this one stopped",
+    "once that is fixed, run the same command again to continue",
   );
 }
 
@@ -254,8 +254,8 @@ function runWords(task: EvalTask, { flags, scripted }: EvalRequest): readonly st
 const notSetUp = (task: EvalTask, { code, stderr }: ChildEnd): HarnessError =>
   new HarnessError(
     EXIT.failed,
-    `${task.name}: its setup ended with ${code}: ${lastLines(stderr)}`,
-    `mend "setup" in ${path.join(task.folder, "task.json")}`,
+    `${task.name}: its setup exited with ${code}: ${lastLines(stderr)}`,
+    `fix "setup" in ${path.join(task.folder, "task.json")}`,
   );
 
 export async function readResults(file: string): Promise<readonly EvalResult[]> {

@@ -7,7 +7,9 @@ import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 const duration = z.string().refine((text) => parseDuration(text) !== undefined, `expected ${DURATION_FORM}`);
 
 /** A path below a folder of the task. */
-const below = z.string().regex(/^(?!\/)(?!(?:.*\/)?\.\.(?:\/|$)).+$/, "expected a path below the repository");
+const below = z
+  .string()
+  .regex(/^(?!\/)(?!(?:.*\/)?\.\.(?:\/|$)).+$/, "expected a path inside the repository");
 
 const taskForm = z.strictObject({
   /** The request to the model. */
@@ -80,7 +82,7 @@ async function readTask(suite: string, name: string): Promise<EvalTask | undefin
   const folder = path.resolve(suite, name);
   const file = path.join(folder, "task.json");
   const broken = (why: string, thrown?: unknown): HarnessError =>
-    new HarnessError(EXIT.usage, `${file}: ${why}`, "docs/evals.md says what a task.json holds", thrown);
+    new HarnessError(EXIT.usage, `${file}: ${why}`, "docs/evals.md describes task.json", thrown);
   let text: string;
   try {
     text = await readFile(file, "utf8");

@@ -103,7 +103,7 @@ export async function runIndexedRow(
       if (place.earlier !== undefined) return place.earlier;
       const spent = await spentOf({ row, kept, budget, warn: plan.warn }, signal);
       if (spent !== undefined)
-        return notBegun(row, "budget", EXIT.budget, `not begun: ${spent} of the whole batch was spent`);
+        return notBegun(row, "budget", EXIT.budget, `not started: the whole batch's ${spent} was used up`);
       const { folder, begun, ended } = place;
       const ran = await runRow(
         row,
@@ -116,11 +116,11 @@ export async function runIndexedRow(
       return TRANSIENT.has(ran.cause) || !isLasting(ran.exit_code) ? ran : await place.keep(ran);
     } catch (thrown) {
       // The pod was deleted, or its node goes down: that is not an end of the row, and is reported as an interruption.
-      if (signal.aborted) return notBegun(row, "interrupted", codeOf(signal), "its pod was told to end");
+      if (signal.aborted) return notBegun(row, "interrupted", codeOf(signal), "its pod was terminated");
       if (thrown instanceof NotKept)
         return { ...notBegun(row, "bucket", thrown.exit, thrown.text), ...thrown.progress };
       if (!(thrown instanceof BatchBusy)) throw thrown;
-      return notBegun(row, "sandbox", EXIT.sandbox, "another pod is still at work on this row");
+      return notBegun(row, "sandbox", EXIT.sandbox, "another pod is still working on this row");
     }
   })();
   // A result that cannot be reported is still kept.
@@ -136,7 +136,7 @@ async function sweepBoxes({ host, warn }: Pick<RowPlan, "host" | "warn">): Promi
   if (cluster === undefined) return;
   const { sweepPods } = await import("../pod-access.ts");
   const left = await sweepPods(host, cluster).catch((thrown: unknown) => [{ reason: reasonOf(thrown) }]);
-  for (const { reason } of left) warn(`a box of its run is left: ${reason}`);
+  for (const { reason } of left) warn(`a box of its run was not removed: ${reason}`);
 }
 
 /** The result of a row that did not run to an end here. */

@@ -39,7 +39,7 @@ export class NotKept extends Error {
   readonly progress: Partial<RowResult>;
 
   constructor({ message, remedy, cause }: HarnessError, passing: boolean, ran?: RowResult) {
-    const text = `${ran === undefined ? "" : "it ran, and what it came to is lost: "}${message}; next: ${remedy}`;
+    const text = `${ran === undefined ? "" : "it ran, but its result is lost: "}${message}; next: ${remedy}`;
     super(text, { cause });
     this.text = text;
     // Of these two exit codes, the Job retries only the first.
@@ -113,5 +113,5 @@ async function earlierResult(folder: string, id: string): Promise<RowResult> {
   const file = path.join(folder, RESULTS);
   for await (const result of resultLines({ file, form: rowResultForm, writer: "batch" }))
     if (result.id === id) return result;
-  throw new HarnessError(EXIT.failed, `${file} has no result of ${id} any more`);
+  throw new HarnessError(EXIT.failed, `${file} no longer has a result of ${id}`);
 }

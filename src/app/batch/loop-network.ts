@@ -21,20 +21,20 @@ export function refuseUngrantable(
   const preset = allow_domains.find((text) => isPreset(text) && text !== "git");
   if (preset !== undefined)
     throw refused(
-      `${preset} stands for the registries that the tools of this machine are set to, and a loop in a cluster has none of them`,
-      `name its registry by hand: --allow-domain ${preset}=registry.example.org:443`,
+      `${preset} means the registries that this machine's tools are configured for, and a loop in a cluster does not have them`,
+      `name its registry: --allow-domain ${preset}=registry.example.org:443`,
     );
   const names = Object.keys(secretHosts({ secrets }, namedIn(allow_domains)));
   // For these variables the Job's own value overrides the Secret's, and would be sent in its place.
   const own = names.find((name) => LOOP_VARIABLES.includes(name) || Object.hasOwn(env, name));
   if (own !== undefined)
     throw refused(
-      `${own} is a variable that the loop of a row sets itself, and no secret of yours there`,
+      `the loop of a row sets ${own} itself, so it cannot be a secret of yours there`,
       "give the secret another name, there and in the Secret of the loop",
     );
   if (names.length > 0 && kubernetes.model_secret === null)
     throw refused(
-      `the value of ${names[0]} stays on this machine, and no Secret is named from which loops have it`,
+      `the value of ${names[0]} stays on this machine, and no Secret is set from which loops could read it`,
       `${toSecret("NAME", names)}, then: harness config set kubernetes '{"model_secret": "NAME", …}'`,
     );
 }

@@ -71,19 +71,18 @@ const failed = (cause: RowCause, exit_code: number, reason: string): RowEnd => (
 const OUT_OF_MEMORY = "OOMKilled";
 
 const outOfMemory = (container: string): RowEnd =>
-  failed("memory", KILLED, `its ${container} was ended for its memory`);
+  failed("memory", KILLED, `its ${container} ran out of memory`);
 
 /** Each cause of an end in the cluster has its own wording. */
 function endOf(pod: SeenPod | undefined, said?: string): RowEnd {
-  if (pod === undefined) return failed("lost", EXIT.failed, "its pod is gone, and with it what it said");
+  if (pod === undefined) return failed("lost", EXIT.failed, "its pod is gone, and its output with it");
   const { end, reason } = pod;
   const code = end?.code ?? KILLED;
   if (end?.reason === OUT_OF_MEMORY) return outOfMemory(end.container);
-  if (reason === "DeadlineExceeded")
-    return failed("deadline", code, "its pod had run for as long as a pod may");
+  if (reason === "DeadlineExceeded") return failed("deadline", code, "its pod reached its time limit");
   if (reason === "Evicted" || pod.disrupted) return failed("evicted", code, `its pod was evicted: ${reason}`);
   if (end === undefined)
-    return failed("lost", EXIT.failed, `its pod ended without a word${reason === "" ? "" : `: ${reason}`}`);
+    return failed("lost", EXIT.failed, `its pod ended without a result${reason === "" ? "" : `: ${reason}`}`);
   return endOfContainer(end, said);
 }
 

@@ -22,7 +22,7 @@ export async function* resultLines<T>({ file, form, writer }: ResultFile<T>): As
       if (!read.success)
         throw new HarnessError(
           EXIT.usage,
-          `${file}, line ${at} is no result of harness ${writer}`,
+          `${file}, line ${at} is not a result of harness ${writer}`,
           `name a results.jsonl that harness ${writer} has written`,
         );
       yield read.data;

@@ -38,7 +38,7 @@ interface RowEnvironmentParts {
   readonly warn: (text: string) => void;
 }
 
-const OR_NONE = 'or, for the image of the settings: "env": "none"';
+const OR_NONE = 'or, to use the image from the settings: "env": "none"';
 
 export function rowEnvironments({ host, settings, warn }: RowEnvironmentParts): RowEnvironments {
   let reading: Promise<readonly Built[]> | undefined;
@@ -58,7 +58,7 @@ export function rowEnvironments({ host, settings, warn }: RowEnvironmentParts): 
       if (one === undefined) return name === null ? undefined : noneOf(repository, name);
       const folders = all.map(({ record }) => visibleLine(record.workspace));
       if (all.length > 1)
-        return `${folders.length} folders whose origin is this repository have an environment, and it cannot be told which is meant: ${folders.join(", ")}; next: harness env rm FOLDER, of those that are not; ${OR_NONE}`;
+        return `${folders.length} folders with this repository as their origin have an environment, so it is unclear which one to use: ${folders.join(", ")}; next: remove the others with harness env rm FOLDER; ${OR_NONE}`;
       const { workspace } = one.record;
       const known =
         looked.get(workspace) ?? usable({ host, settings: { ...settings, env: name } }, one, warn);
@@ -69,7 +69,7 @@ export function rowEnvironments({ host, settings, warn }: RowEnvironmentParts): 
 }
 
 const noneOf = (repository: URL, name: string): string =>
-  `no folder whose origin is ${visibleLine(repository.href)} has the environment ${visibleLine(name)}; next, in a clone of it, where kubernetes.registry is set: ${buildCommand(name)}; ${OR_NONE}`;
+  `no folder whose origin is ${visibleLine(repository.href)} has the environment ${visibleLine(name)}; next, in a clone of it with kubernetes.registry set: ${buildCommand(name)}; ${OR_NONE}`;
 
 async function usable(
   { host, settings }: Pick<RowEnvironmentParts, "host" | "settings">,
@@ -80,7 +80,7 @@ async function usable(
   const folder = visibleLine(workspace);
   const why = noTreeAt(workspace);
   if (why !== undefined)
-    return `its environment was built for ${folder}, and no pod can have its clone there: ${why}; next: build it for a clone elsewhere, such as ~/NAME; ${OR_NONE}`;
+    return `its environment was built for ${folder}, and a pod cannot have its clone there: ${why}; next: build it for a clone elsewhere, such as ~/NAME; ${OR_NONE}`;
   const note = await podNoteOn({ host, settings, workspace }, record);
   if (note?.usable === false) return `${folder}: ${note.text}; ${OR_NONE}`;
   if (note !== undefined) warn(`rows of ${folder}: ${note.text}`);
@@ -146,7 +146,7 @@ const damaged = (file: string, thrown: unknown): HarnessError =>
   new HarnessError(
     EXIT.usage,
     `${file} cannot be read: ${reasonOf(thrown)}`,
-    "an image of the loop of the version that made the batch",
+    "use a loop image of the version that created the batch",
     thrown,
   );
 
@@ -162,8 +162,8 @@ export async function provideEnvironment(host: Host, record: EnvironmentRecord):
   if (real !== workspace)
     throw new HarnessError(
       EXIT.usage,
-      `the clone does not lie at ${workspace}, where its environment was built: ${real}`,
-      "an image of the loop without a link on that path",
+      `the clone is at ${real}, not at ${workspace}, where its environment was built`,
+      "use a loop image without a symbolic link on that path",
     );
   const name = record.name === "" ? ROW_ENVIRONMENT : record.name;
   const files = filesOf(host.places.state, workspace, name);

@@ -78,7 +78,7 @@ export async function runRow(row: BatchRow, plan: RowPlan, signal: AbortSignal):
     }
     const ms = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** retries);
     const why = visibleLine(outcome.reason.split("\n")[0] ?? "");
-    plan.warn(`row ${row.row} is tried again in ${ms / 1000} s (${outcome.cause}): ${why}`);
+    plan.warn(`row ${row.row} is retried in ${ms / 1000} s (${outcome.cause}): ${why}`);
     await sleep(ms, undefined, { signal });
   }
 }
@@ -143,11 +143,13 @@ async function collected(
   try {
     const left = await alone(() => collectRow({ host, folder, name, bundle: bundles, ...of }));
     if (left.length > 0)
-      warn(`row ${row.row}: ${left.length} paths are not in its patch, which cannot hold them: ${left[0]}`);
+      warn(
+        `row ${row.row}: its patch leaves out paths that a patch cannot express (${left.length}): ${left[0]}`,
+      );
     return undefined;
   } catch (thrown) {
     if (thrown instanceof OutLost) throw thrown;
-    const reason = `what it changed cannot be told: ${reasonOf(thrown)}`;
+    const reason = `its changes cannot be determined: ${reasonOf(thrown)}`;
     warn(`row ${row.row}: ${reason}`);
     return { status: "failed", exit_code: EXIT.failed, reason, cause: "patch" };
   }
@@ -167,7 +169,7 @@ async function placeOf(row: BatchRow, plan: RowPlan, signal: AbortSignal): Promi
   const found = await stat(folder).catch((thrown: unknown) => {
     throw new RowFault("dir", `there is no folder ${row.target}: ${reasonOf(thrown)}`);
   });
-  if (!found.isDirectory()) throw new RowFault("dir", `${row.target} is no folder`);
+  if (!found.isDirectory()) throw new RowFault("dir", `${row.target} is not a folder`);
   return { folder, passing: false, [Symbol.asyncDispose]: () => Promise.resolve() };
 }
 
@@ -207,7 +209,7 @@ async function asClone(
   if (inner?.isDirectory() === true) return { kind: "git", from: { path: named.path }, ref: null };
   throw new RowFault(
     "repo",
-    `${target} is no repository of git; next: a row with "dir" works on a folder as it is`,
+    `${target} is not a git repository; next: a row with "dir" works on a folder as it is`,
   );
 }
 

@@ -127,15 +127,15 @@ async function refuseUnpushed(host: Host, { kubernetes }: Settings): Promise<voi
   if (cluster === undefined) return;
   throw new HarnessError(
     EXIT.usage,
-    `boxes are pods of ${engineText(cluster)}, which have environments from a registry, and none is named`,
-    `${NAME_REGISTRY}; or for boxes of an engine of containers: harness env build --engine unix:///var/run/docker.sock`,
+    `boxes are pods of ${engineText(cluster)}, which get environments from a registry, and none is set`,
+    `${NAME_REGISTRY}; or, for boxes of a container engine: harness env build --engine unix:///var/run/docker.sock`,
   );
 }
 
 const absentFor = ({ image, exit, remedy }: AbsentImage, name: string | null): HarnessError =>
   new HarnessError(
     exit,
-    `the image ${image}, which the environment is made of, is not on this engine`,
+    `the image ${image}, from which the environment is built, is not on this engine`,
     `${remedy}, then: ${buildCommand(name)}`,
   );
 
@@ -146,7 +146,7 @@ function locked(files: EnvironmentFiles, name: string | null): Disposable {
     return lock;
   } catch (thrown) {
     lock[Symbol.dispose]();
-    const message = "another harness builds the environment of this workspace";
+    const message = "another harness is building the environment of this workspace";
     throw new HarnessError(EXIT.failed, message, `wait for it, then: ${buildCommand(name)}`, thrown);
   }
 }
@@ -182,7 +182,7 @@ async function build(
   for (const { volume } of before?.volumes ?? [])
     if (!kept.has(volume))
       await removeVolume(engine, volume).catch(() =>
-        making.warn(`${volume} is in use and is left: harness env rm`),
+        making.warn(`${volume} is in use and was not removed: harness env rm`),
       );
   return { record, lost };
 }

@@ -34,13 +34,12 @@ export async function chooseRecipe(
 ): Promise<ChosenRecipe> {
   const { files, more } = await projectFiles(workspace);
   const ignored: string[] = more
-    ? ["there are more folders than were looked at: write a recipe, .harness/env.json"]
+    ? ["not all folders were searched; to name what the project needs, write a recipe: .harness/env.json"]
     : [];
   if (name !== null) return { ...(await namedRecipe(host, name)), top: workspace, files, ignored };
   for (const kind of ["environment", "devcontainer"] as const) {
     const found = await trustedFile(host, workspace, kind);
-    if (found.state === "untrusted")
-      ignored.push(`${found.file} does not count: ${found.why}: harness trust`);
+    if (found.state === "untrusted") ignored.push(`${found.file} is ignored: ${found.why}: harness trust`);
     if (found.state !== "trusted") continue;
     const read =
       kind === "environment"
@@ -66,7 +65,7 @@ async function namedRecipe(
   if (!/^[a-z0-9][\w.-]{0,63}$/i.test(name))
     throw new HarnessError(
       EXIT.usage,
-      `${JSON.stringify(name)} is no name of an environment`,
+      `${JSON.stringify(name)} is not a valid environment name`,
       "harness env show",
     );
   const file = recipeFile(host, name);
@@ -105,7 +104,7 @@ function withDetected(read: FoundRecipe, detected: FoundRecipe): FoundRecipe {
 
 function devcontainer(read: FoundRecipe | string): FoundRecipe {
   if (typeof read !== "string") return read;
-  throw new HarnessError(EXIT.usage, read, "mend it there, then: harness trust");
+  throw new HarnessError(EXIT.usage, read, "fix it there, then: harness trust");
 }
 
 function written(file: string, text: string): FoundRecipe {
@@ -114,7 +113,7 @@ function written(file: string, text: string): FoundRecipe {
     throw new HarnessError(
       EXIT.usage,
       `${file}: ${recipe.join("; ")}`,
-      "docs/environments.md tells every key",
+      "docs/environments.md lists every key",
     );
   return {
     recipe: recipe as FoundRecipe["recipe"],
@@ -127,6 +126,6 @@ function parsed(file: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (thrown) {
-    throw new HarnessError(EXIT.usage, `${file}: ${reasonOf(thrown)}`, "mend it there", thrown);
+    throw new HarnessError(EXIT.usage, `${file}: ${reasonOf(thrown)}`, "fix it there", thrown);
   }
 }

@@ -125,7 +125,7 @@ async function removeOne(engine: Engine, { files, half }: KnownEnvironment): Pro
       throw new HarnessError(
         EXIT.failed,
         message,
-        "harness sandbox ls, and again when its boxes have ended",
+        "harness sandbox ls shows its boxes; try again once they have ended",
         thrown,
       );
     });

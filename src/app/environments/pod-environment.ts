@@ -70,19 +70,16 @@ export async function podNoteOn(
   const { pushed } = record;
   const build = buildCommand(wanted.settings.env);
   if (registry === null)
-    return unusable(
-      "pods have environments from a registry, and none is named",
-      `Name one: ${NAME_REGISTRY}`,
-    );
+    return unusable("pods get environments from a registry, and none is set", `Set one: ${NAME_REGISTRY}`);
   if (pushed === null) return unusable(`it was not pushed to ${registry}`, `Push it: ${build}`);
   if (pushed.registry !== registry)
     return unusable(
-      `it was pushed to ${pushed.registry}, and pods have it from ${registry}`,
+      `it was pushed to ${pushed.registry}, and pods pull it from ${registry}`,
       `Push it: ${build}`,
     );
   const now = await changedSince(wanted, record, pushed);
   if (now === undefined) return undefined;
-  return { usable: true, text: `${now}, so the environment is an older one. Renew it: ${build}` };
+  return { usable: true, text: `${now}, so the environment is out of date. Rebuild it: ${build}` };
 }
 
 /** Of the images it was made of, only a changed sandbox image can be noticed without an engine. */
@@ -94,10 +91,10 @@ async function changedSince(
   try {
     const { recipe, files } = await chooseRecipe(host, workspace, settings.env);
     if (JSON.stringify(recipe) !== JSON.stringify(record.recipe))
-      return "what the project needs has changed since";
+      return "what the project needs has changed since it was built";
     const key = environmentKey({ ...bases, recipe, files });
     const isSame = key === record.key && sandbox === imageTag(await readImageInputs(packageRoot, arch));
-    return isSame ? undefined : "lock files or an image that it is made of have changed since";
+    return isSame ? undefined : "lock files or an image that it is built from have changed since";
   } catch (thrown) {
     return `its recipe cannot be read (${reasonOf(thrown)})`;
   }

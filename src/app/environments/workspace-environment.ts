@@ -97,16 +97,19 @@ export async function noteOn(
   const build = buildCommand(wanted.settings.env);
   const absent = now instanceof AbsentImage ? now : undefined;
   const next = absent === undefined ? build : `${absent.remedy}, then: ${build}`;
-  const gone = `the image ${absent?.image}, which it is made of, is not on this engine any more`;
+  const gone = `the image ${absent?.image}, from which it is built, is no longer on this engine`;
   if (lacks !== undefined) {
     const why = absent === undefined ? lacks : `${lacks}, and ${gone}`;
-    const text = `the environment of this workspace is not used: ${why}. Make it anew: ${next}`;
+    const text = `the environment of this workspace is not used: ${why}. Rebuild it: ${next}`;
     return { usable: false, text };
   }
   if (absent !== undefined)
-    return { usable: true, text: `${gone}, so the environment stays as it was built. To renew it: ${next}` };
+    return {
+      usable: true,
+      text: `${gone}, so the environment stays as it was built. To rebuild it: ${next}`,
+    };
   if (typeof now !== "string") return undefined;
-  return { usable: true, text: `${now}, so the environment is an older one. Renew it: ${next}` };
+  return { usable: true, text: `${now}, so the environment is out of date. Rebuild it: ${next}` };
 }
 
 /**
@@ -122,8 +125,8 @@ export async function lackOf(
   ]);
   const gone = volumes.filter(({ volume }) => !there.has(volume));
   if (gone.length > 0)
-    return `the engine has no volume for ${gone.map(({ target }) => target).join(", ")} any more`;
-  return isThere ? undefined : "the engine does not have the image that boxes start from any more";
+    return `the engine no longer has a volume for ${gone.map(({ target }) => target).join(", ")}`;
+  return isThere ? undefined : "the engine no longer has the image that boxes start from";
 }
 
 /**
@@ -137,9 +140,9 @@ async function changedSince(
   try {
     const chosen = await chooseRecipe(host, workspace, settings.env);
     if (JSON.stringify(chosen.recipe) !== JSON.stringify(record.recipe))
-      return "what the project needs has changed since";
+      return "what the project needs has changed since it was built";
     const { key } = await keyOf(engine, chosen);
-    return key === record.key ? undefined : "lock files or an image that it is made of have changed since";
+    return key === record.key ? undefined : "lock files or an image that it is built from have changed since";
   } catch (thrown) {
     return thrown instanceof AbsentImage ? thrown : `its recipe cannot be read (${reasonOf(thrown)})`;
   }

@@ -80,6 +80,6 @@ function readHooks(file: string, text: string): readonly HookGiven[] {
   try {
     return projectHooks(file, text);
   } catch (thrown) {
-    throw new HarnessError(EXIT.usage, reasonOf(thrown), "mend it, then: harness trust");
+    throw new HarnessError(EXIT.usage, reasonOf(thrown), "fix it, then: harness trust");
   }
 }

@@ -44,7 +44,7 @@ export function openTools(parts: ExtensionParts, project: TrustedFile): Promise<
 function notFree(name: string): string | undefined {
   if (BUILT_IN.has(name)) return "a built-in tool has that name";
   return name.includes("__") || name.startsWith("mcp_")
-    ? "names with __ or mcp_ are those of MCP servers' tools"
+    ? "names with __ or mcp_ are reserved for the tools of MCP servers"
     : undefined;
 }
 
@@ -95,7 +95,7 @@ function checkOf(
     const validate = ajv.compile({ type: "object", ...withoutPatterns(schema) });
     return (args) => (validate(args) ? [] : (validate.errors ?? []).slice(0, MAX_ISSUES).map(issueText));
   } catch (thrown) {
-    return `its schema is no JSON Schema: ${reasonOf(thrown)}`;
+    return `its schema is not a valid JSON Schema: ${reasonOf(thrown)}`;
   }
 }
 

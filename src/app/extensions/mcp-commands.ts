@@ -130,7 +130,7 @@ async function planOf({ host, config, workspace }: McpRequest, name: string): Pr
   const { servers, left } = await serverPlans({ host, settings, origins, workspace });
   const plan = servers.find((each) => each.name === name);
   if (plan !== undefined) return plan;
-  const why = left.find((each) => each.name === name)?.why ?? "there is none of that name";
+  const why = left.find((each) => each.name === name)?.why ?? "there is no server with that name";
   throw new HarnessError(EXIT.usage, `the MCP server ${name} cannot be started: ${why}`, "harness mcp list");
 }
 

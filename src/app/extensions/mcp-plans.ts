@@ -51,7 +51,8 @@ export async function serverPlans(parts: PlanParts): Promise<Plans> {
     const { name, origin } = plan;
     const first = servers.get(name);
     if (first === undefined) servers.set(name, plan);
-    else left.push({ name, origin, why: `${first.origin} has a server of that name, and that one counts` });
+    else
+      left.push({ name, origin, why: `${first.origin} has a server with that name, which is used instead` });
   }
   return { servers: [...servers.values()], left };
 }

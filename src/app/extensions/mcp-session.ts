@@ -162,7 +162,7 @@ export class McpSession implements Extensions {
     const { env, places } = this.#parts.host;
     const file = await programOfHost(program, env, this.#parts.workspace);
     if (file === null)
-      throw new Error(`there is no program ${program} on this machine, outside of the workspace`);
+      throw new Error(`there is no program ${program} on this machine outside the workspace`);
     const kept = Object.fromEntries(
       KEPT_VARIABLES.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])),
     );
@@ -196,7 +196,8 @@ export class McpSession implements Extensions {
     for (const { catalogue, held, server, facts } of this.served)
       for (const tool of catalogue.tools) {
         if (held.includes(tool)) continue;
-        if (taken.has(tool.name)) this.#tell(`two MCP servers have a tool ${tool.name}: the first counts`);
+        if (taken.has(tool.name))
+          this.#tell(`two MCP servers have a tool ${tool.name}: the first one is used`);
         else taken.set(tool.name, mcpTool(tool, server, facts));
       }
     this.#tools = [...taken.values(), ...offeredExtras(this.served)];
@@ -205,7 +206,7 @@ export class McpSession implements Extensions {
   #tellLeft(name: string, left: Catalogue["left"]): void {
     if (left.length === 0) return;
     const shown = firstLines(left, MAX_NAMED, ({ tool, why }) => `${tool} (${why})`);
-    this.#tell(`of the MCP server ${name} are left out: ${shown.join(", ")}`);
+    this.#tell(`tools of the MCP server ${name} are left out: ${shown.join(", ")}`);
   }
 
   #tellChanges(
@@ -221,12 +222,12 @@ export class McpSession implements Extensions {
     },
   ): void {
     const said = [
-      ...(changed.length === 0 ? [] : [`describes tools otherwise than before: ${namesOf(changed)}`]),
+      ...(changed.length === 0 ? [] : [`describes tools differently than before: ${namesOf(changed)}`]),
       ...(added.length === 0 ? [] : [`has new tools: ${namesOf(added)}`]),
     ];
     if (said.length === 0) return;
     const next = isHeld
-      ? `they are left out until you have looked at them: harness mcp test ${name} --accept`
+      ? `they are left out until you accept them: harness mcp test ${name} --accept`
       : `harness mcp test ${name} shows them`;
     this.#tell(`the MCP server ${name} ${said.join(", and ")}; ${next}`);
   }

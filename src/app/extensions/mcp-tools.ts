@@ -133,7 +133,7 @@ function checkBy(schema: JsonSchema): (value: unknown) => readonly string[] {
         schema,
       );
     } catch (thrown) {
-      return [`its own schema cannot be read, so nothing can be said to it: ${reasonOf(thrown)}`];
+      return [`its own schema cannot be read, so it cannot be called: ${reasonOf(thrown)}`];
     }
     if (held.validate(value)) return [];
     return (held.validate.errors ?? []).slice(0, MAX_ISSUES).map(issueOf);

@@ -5,7 +5,7 @@ import { inertJson } from "../../core/text/visible.ts";
 /** Interprets the settings of one MCP server: whether it counts, its variables filled in, what it would do. */
 
 export const DISABLED = "it is not enabled";
-const NO_HOST = "a project's server is started in the box, and sandbox = false is for your own settings";
+const NO_HOST = "a project's server runs in the box; sandbox = false works only in your own settings";
 
 /** Why a configured server does not count; undefined if it does. */
 export function whyNot(settings: McpServerSettings, isOwn: boolean): string | undefined {
@@ -25,8 +25,10 @@ export function filledIn(settings: McpServerSettings, env: Env): McpServerSettin
     "url" in settings
       ? { ...settings, url: fill(settings.url), headers: values(settings.headers) }
       : { ...settings, command: settings.command.map(fill), env: values(settings.env) };
-  if (missing.size > 0)
-    return `the variable ${[...missing].join(", ")} is not set here: set it, or give a default by \${NAME:-…}`;
+  if (missing.size > 0) {
+    const are = missing.size === 1 ? "variable is" : "variables are";
+    return `${are} not set here: ${[...missing].join(", ")}; set a value, or give a default with \${NAME:-…}`;
+  }
   if ("url" in whole) return wrongUrl(whole.url) ?? whole;
   return whole;
 }
@@ -56,7 +58,7 @@ const LOADERS: Readonly<Record<string, string>> = {
   go: "go",
   cargo: "cargo",
 };
-const LONGER = 'a longer "init_timeout" waits for it';
+const LONGER = 'a longer "init_timeout" gives it more time';
 
 /** Why a server was not ready in time, judged by how it is started, and what would help. */
 export function whySlow(settings: McpServerSettings, granted: readonly string[]): string {
@@ -64,10 +66,10 @@ export function whySlow(settings: McpServerSettings, granted: readonly string[])
   if (!settings.sandbox) return LONGER;
   const preset = LOADERS[path.basename(settings.command[0] ?? "")];
   if (preset !== undefined && !granted.some((each) => each.split("=", 1)[0] === preset))
-    return `it loads itself, and the box has no ${preset} to load it from: put it into an environment (harness env build), or --allow-domain ${preset} with a longer "init_timeout"`;
+    return `it downloads itself at its start, and the box has no access to ${preset}: put it into an environment (harness env build), or use --allow-domain ${preset} with a longer "init_timeout"`;
   if (granted.length === 0)
-    return `where it wants a network, the box has none: --allow-domain HOST, or harness env build for what it loads; else ${LONGER}`;
-  return `where it wants a host that is not granted: --allow-domain HOST; else ${LONGER}`;
+    return `the box has no network; if it needs one: --allow-domain HOST, or harness env build for what it downloads; otherwise ${LONGER}`;
+  return `if it needs a host that is not granted: --allow-domain HOST; otherwise ${LONGER}`;
 }
 
 /** Names of the variables that a server's settings read from the user's environment. */
@@ -85,7 +87,7 @@ export function serverDoes(
   settings: McpServerSettings,
 ): { readonly text: string; readonly loosens: boolean } {
   const why = whyNot(settings, false);
-  if (why !== undefined) return { text: `the MCP server ${name} does not count: ${why}`, loosens: false };
+  if (why !== undefined) return { text: `the MCP server ${name} is ignored: ${why}`, loosens: false };
   const asked = variablesIn(settings);
   const reads = asked.length === 0 ? "" : `, with your ${asked.join(", ")}`;
   if ("url" in settings) {
@@ -104,6 +106,6 @@ export function serverDoes(
 
 function wrongUrl(text: string): string | undefined {
   const url = URL.parse(text);
-  if (url === null || !/^https?:$/.test(url.protocol)) return "its url is no address of http or https";
+  if (url === null || !/^https?:$/.test(url.protocol)) return "its url is not an http or https address";
   return url.username === "" && url.password === "" ? undefined : "its url has a password in it: use headers";
 }

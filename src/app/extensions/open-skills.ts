@@ -61,14 +61,14 @@ export async function openSkills(parts: ExtensionParts): Promise<Extensions | un
   if (untrusted !== undefined) tellUntrusted(parts, untrusted);
   if (problems.length > 0)
     warn(
-      `${problems.length === 1 ? "a skill does" : `${problems.length} skills do`} not count: ${problems[0]?.file} (${problems[0]?.why})${problems.length > 1 ? " …" : ""}; harness skills lists them`,
+      `${problems.length === 1 ? "a skill is" : `${problems.length} skills are`} ignored: ${problems[0]?.file} (${problems[0]?.why})${problems.length > 1 ? " …" : ""}; harness skills lists them`,
     );
   const offered = all.filter((skill) => skill.offered);
   if (offered.length === 0) return undefined;
   const { text, left } = renderSkills(offered);
   if (left.length > 0)
     warn(
-      `of ${offered.length} skills the model is not told of ${left.length}: ${left.slice(0, 5).join(", ")}`,
+      `${left.length} of ${offered.length} skills are not offered to the model, for lack of room: ${left.slice(0, 5).join(", ")}`,
     );
   const tools = [skillTool(offered, parts.box)];
   return { tools: () => tools, prompt: text, [Symbol.asyncDispose]: () => Promise.resolve() };

@@ -58,9 +58,9 @@ export function expansionOf(line: string, { all }: SlashCommands): Expansion | u
   if (found === undefined) return undefined;
   const { command, argument } = found;
   const filled = expanded(command, argument);
-  if ("why" in filled) throw new HarnessError(EXIT.usage, filled.why, "say it with less");
+  if ("why" in filled) throw new HarnessError(EXIT.usage, filled.why, "shorten what follows the command");
   const whose = command.origin === "user" ? "yours" : "the project's";
-  return { text: filled.said, note: `/${command.name} says what is in ${command.place}, ${whose}` };
+  return { text: filled.said, note: `/${command.name} sends the text in ${command.place}, ${whose}` };
 }
 
 /** The prompt of a run; `warn` receives a note on an expanded or ignored slash command. */
@@ -84,7 +84,7 @@ function noteOf(left: readonly NotTrusted[]): string {
   if (left.length === 0) return "";
   const kinds = left.map(({ kind }) => kind).join(" and ");
   const each = left.map(({ file, why }) => `${visibleWhole(file)} (${why})`).join(", ");
-  return `${kinds} of the project do not count: ${each}; next: harness trust`;
+  return `${kinds} of the project are ignored: ${each}; next: harness trust`;
 }
 
 /** A skill or command as it is listed, without its text. */

@@ -47,8 +47,8 @@ async function searchTools(
   const { url: usual = "", key: variable } = SERVICES[provider];
   const key = variable === undefined ? "" : (env[variable]?.trim() ?? "");
   if (variable !== undefined && !/^[\u0021-\u007e]+$/.test(key)) {
-    const why = key === "" ? "is not set" : "holds signs that no request can carry";
-    warn(`web_search is left out: ${provider} wants a key, and ${variable} ${why}`);
+    const why = key === "" ? "is not set" : "contains characters that a request cannot carry";
+    warn(`web_search is left out: ${provider} needs a key, and ${variable} ${why}`);
     return [];
   }
   const base = url ?? usual;

@@ -14,7 +14,7 @@ async function contextOf(top: string, [main, dockerfile]: readonly BroughtFile[]
   const build = buildOf(main.text, dockerfile.text);
   const folder = path.posix.join(path.posix.dirname(main.path), build.context);
   if (folder === ".." || folder.startsWith("../") || path.isAbsolute(build.context))
-    return new Map(build.sources.map((source) => [source, "its context is outside of the project"]));
+    return new Map(build.sources.map((source) => [source, "its context is outside the project"]));
   const place = { top, folder: folder === "." ? "" : folder.replace(/\/$/, ""), dockerfile: dockerfile.path };
   return readContext(place, build.sources);
 }

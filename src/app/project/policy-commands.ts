@@ -35,7 +35,7 @@ export function typedCommand(argv: readonly string[]): TypedCommand {
 }
 
 export const noCommand = (example: string): HarnessError =>
-  new HarnessError(EXIT.usage, "there is no command", example);
+  new HarnessError(EXIT.usage, "no command was given", example);
 
 /** `not-allow`: ask and deny are both right. */
 const EXPECTED_VERDICTS = [...VERDICTS, "not-allow"] as const;
@@ -43,11 +43,11 @@ const EXPECTED_VERDICTS = [...VERDICTS, "not-allow"] as const;
 /** One line of a file of judged commands. Other keys are notes. */
 const judgedForm = z.object(
   {
-    cmd: z.string("expected a command as text"),
+    cmd: z.string("expected a command, as a string"),
     mode: z.enum(MODES, `expected one of ${MODES.join(", ")}`).optional(),
     want: z.enum(EXPECTED_VERDICTS, `expected one of ${EXPECTED_VERDICTS.join(", ")}`),
-    class: z.string("expected a text").default("other"),
-    why: z.string("expected a text").default(""),
+    class: z.string("expected a string").default("other"),
+    why: z.string("expected a string").default(""),
     /** Another verdict can be defended, so the command is counted apart. */
     debatable: z.boolean("expected true or false").default(false),
   },
@@ -62,7 +62,7 @@ export function readJudged(line: string): JudgedCommand | string {
   try {
     value = JSON.parse(line);
   } catch {
-    return "this is no JSON";
+    return "not valid JSON";
   }
   const parsed = judgedForm.safeParse(value);
   if (parsed.success) return parsed.data;
@@ -247,14 +247,14 @@ function readLine(line: string): JudgeRequest | string {
   try {
     given = JSON.parse(line);
   } catch {
-    return 'this is no JSON; expected {"cmd": "ls -l"}';
+    return 'not valid JSON; expected {"cmd": "ls -l"}';
   }
   if (typeof given !== "object" || given === null || !("cmd" in given) || typeof given.cmd !== "string")
-    return 'expected an object with a text "cmd", as in {"cmd": "ls -l", "mode": "read-only"}';
+    return 'expected an object with a string "cmd", as in {"cmd": "ls -l", "mode": "read-only"}';
   const mode = "mode" in given ? given.mode : undefined;
   if (mode === undefined) return { cmd: given.cmd };
   const known = MODES.find((each) => each === mode);
-  return known === undefined ? `mode is one of ${MODES.join(", ")}` : { cmd: given.cmd, mode: known };
+  return known === undefined ? `mode must be one of ${MODES.join(", ")}` : { cmd: given.cmd, mode: known };
 }
 
 const misread = (reason: string): CommandDecision => ({
@@ -287,7 +287,7 @@ export async function refuseUnlessAllowed(
       standing === undefined || !runsUnattended({ ...standing, decision: standing.verdict }, mode, onAsk)
     );
   });
-  const verdict = decision.decision === "deny" ? "denied" : "nobody is there to be asked";
+  const verdict = decision.decision === "deny" ? "denied" : "nobody is there to ask";
   throw new HarnessError(
     EXIT.refused,
     `${verdict}: ${visibleLine(rule?.reason ?? "no rule allows it")} (${rule?.id ?? "none"})`,

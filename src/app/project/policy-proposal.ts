@@ -31,7 +31,7 @@ export async function proposedFor(host: Host, sessions: readonly Session[]): Pro
   if (others.length > 0)
     throw new HarnessError(
       EXIT.usage,
-      `these sessions are of several folders: ${[workspace, ...others].join(", ")}`,
+      `these sessions belong to several folders: ${[workspace, ...others].join(", ")}`,
       "harness policy propose ID   (sessions of one folder at a time)",
     );
   const proposal = proposePolicy(recording, await workspacePolicy(host, workspace));

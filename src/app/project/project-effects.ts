@@ -70,7 +70,7 @@ const fileOf = ({ top, files }: Described): string => path.join(top, files[0].pa
 const deceptiveNames = ({ files }: Described): readonly Doing[] =>
   files.flatMap((file) => {
     const why = deceives(file.path);
-    return why === undefined ? [] : [loosening(`${file.path} is not what its name seems to be: ${why}`)];
+    return why === undefined ? [] : [loosening(`${file.path} is not what its name suggests: ${why}`)];
   });
 
 async function settingsDo(thing: Described): Promise<readonly Doing[]> {
@@ -78,7 +78,7 @@ async function settingsDo(thing: Described): Promise<readonly Doing[]> {
   return changes.map(({ key, from, to, change }) => {
     const [before, after] = [printable(key, from), printable(key, to)];
     if (USERS_OWN.has(key))
-      return { text: `not taken: ${key}: only your own settings can say it`, loosens: false };
+      return { text: `ignored: ${key}: only your own settings can set it`, loosens: false };
     return change === "same"
       ? { text: `${key} stays ${after}`, loosens: false }
       : { text: `${key}: ${before} -> ${after}`, loosens: change === "loosens" };
@@ -131,11 +131,11 @@ const WORDS: Readonly<Record<string, string>> = {
   packages: INSTALLS,
   toolchains: INSTALLS,
   managers: INSTALLS,
-  stages: "makes in a container of its own, to take files of it:",
-  system: "runs as root of a container without a workspace, while its image is made:",
+  stages: "builds in a separate container, to copy files from it:",
+  system: "runs as root in a container without the workspace, while its image is built:",
   env: "sets in every box:",
-  registries: "reaches while it is set up:",
-  setup: "runs while it is set up:",
+  registries: "connects to during set-up:",
+  setup: "runs during set-up:",
   services: "starts beside every run:",
   folders: "keeps in a volume of its own:",
 };
@@ -187,13 +187,13 @@ function skillsDo({ files }: Described): Promise<readonly Doing[]> {
 
 function skillDoes({ folder, main }: ReturnType<typeof skillFoldersOf>[number]): string {
   const called = path.basename(folder);
-  if (main === undefined) return `${called} is no skill: it has no SKILL.md`;
+  if (main === undefined) return `${called} is not a skill: it has no SKILL.md`;
   const read = main.bytes === undefined ? readSkill(main.text, called) : NO_TEXT;
-  if (typeof read === "string") return `${called} is no skill that could be used: ${read}`;
+  if (typeof read === "string") return `${called} is not a usable skill: ${read}`;
   const { name, description, offered } = read;
   return offered
     ? `offers the model the skill ${name}: ${description}`
-    : `/${name} in a chat says for you (${description}):`;
+    : `/${name} in a chat sends for you (${description}):`;
 }
 
 /** One command per file; its text is sent in the user's name. */
@@ -206,9 +206,9 @@ function commandsDo({ files }: Described): Promise<readonly Doing[]> {
 function commandDoes({ path: file, text }: BroughtFile, layouts: readonly string[]): string {
   const layout = layouts.find((folder) => file.startsWith(`${folder}/`)) ?? "";
   const read = readCommand(text, file.slice(layout.length + 1));
-  if (read === undefined) return `${file} is no command, and comes along:`;
-  if (typeof read === "string") return `${file} is no command that could be used: ${read}`;
-  return `/${read.name} in a chat says for you (${read.description}):`;
+  if (read === undefined) return `${file} is not a command, but is trusted too:`;
+  if (typeof read === "string") return `${file} is not a usable command: ${read}`;
+  return `/${read.name} in a chat sends for you (${read.description}):`;
 }
 
 function hooksDo(thing: Described): Promise<readonly Doing[]> {

@@ -198,9 +198,7 @@ export async function trustByHash(host: Host, { trust, told }: TrustState, hash:
   if (trust.place === undefined || hash !== told.hash)
     throw new HarnessError(
       EXIT.usage,
-      told.hash === ""
-        ? "there is nothing here that could be trusted"
-        : "what is here has another hash than that",
+      told.hash === "" ? "there is nothing here to trust" : "what is here has a different hash",
       "harness trust --show",
     );
   const bad = told.items.find(({ problem }) => problem !== null);
@@ -208,7 +206,7 @@ export async function trustByHash(host: Host, { trust, told }: TrustState, hash:
     throw new HarnessError(
       EXIT.usage,
       `${bad.files.join(", ")}: ${bad.problem}`,
-      "mend it, then: harness trust --show",
+      "fix it, then: harness trust --show",
     );
   await recordTrusted(
     ownerOf(host),
@@ -252,7 +250,7 @@ export function untrustedOf({ items, damage }: ShownTrust): Untrusted | undefine
   if (rows.length === 0 && damage === null) return undefined;
   const each = rows.map(({ file, why }) => `${file} (${why})`).join(", ");
   const left =
-    rows.length === 0 ? "" : `counts only where it tightens: ${each}; harness trust shows what it would do`;
+    rows.length === 0 ? "" : `applies only where it tightens: ${each}; harness trust shows what it would do`;
   return { text: [damage, left].filter((part) => part !== null && part !== "").join("; "), items: rows };
 }
 

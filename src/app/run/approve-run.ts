@@ -194,12 +194,12 @@ async function keepGrants(
     await addGrants(file, domains);
     note(`granted from now on by ${file}`);
   } catch (thrown) {
-    noteTo(false)(`it is granted for this session only: ${reasonOf(thrown)}`);
+    noteTo(false)(`granted for this session only: ${reasonOf(thrown)}`);
   }
 }
 
 const noRule = (reason: string): void =>
-  noteTo(false)(`no rule was written: ${reason}; it is a yes for this session`);
+  noteTo(false)(`no rule was written: ${reason}; it is allowed for this session`);
 
 /** A user id may have no name. */
 function userName(): string {
@@ -241,15 +241,15 @@ function waitingRun(session: Session): Parked {
   if (keys.toSorted().join() === SETTING_KEYS.toSorted().join()) return parked;
   throw new HarnessError(
     EXIT.usage,
-    `${session.id} was parked by another version of harness, which alone can go on from there`,
-    `use that one, or go on without an answer: harness run --resume ${session.id} "…"`,
+    `${session.id} was parked by another version of harness, and only that version can continue it`,
+    `use that version, or continue without an answer: harness run --resume ${session.id} "…"`,
   );
 }
 
 const nothingWaits = (id: string): HarnessError =>
   new HarnessError(
     EXIT.usage,
-    `nothing waits for a word in ${id}: it is answered, or was never asked`,
+    `nothing in ${id} waits for approval: it was already answered, or nothing was asked`,
     `harness sessions show ${id}`,
   );
 
@@ -306,7 +306,7 @@ async function answerTo(
   if (prompter === undefined)
     throw new HarnessError(
       EXIT.usage,
-      "there is no terminal to ask you on: say it with a flag",
+      "there is no terminal to ask on: answer with a flag",
       `harness approve ${id} --once (or --session, --always, --edit, --deny)`,
     );
   return { ...(await typed(question, { id, prompter, rules }, signal)), from: "terminal" };
@@ -315,7 +315,7 @@ async function answerTo(
 /** Only tools with a command can have it replaced. */
 function requireCommand({ tool, args, fixed }: Question, id: string): void {
   if (typeof args["command"] === "string" && fixed !== true) return;
-  const message = `${tool} has no command that could be edited`;
+  const message = `${tool} has no command to edit`;
   throw new HarnessError(
     EXIT.usage,
     message,
@@ -332,7 +332,7 @@ const CODES = {
 } as const satisfies Record<Signal, ExitCode>;
 
 const unanswered = (id: string, signal: Signal): HarnessError =>
-  new HarnessError(CODES[signal], "nothing was said: it still waits", `harness approve ${id}`);
+  new HarnessError(CODES[signal], "no answer was given: it still waits", `harness approve ${id}`);
 
 async function typed(
   question: Question,

@@ -86,17 +86,22 @@ function conflictOf(
   origins: Config["origins"],
   { continue: goesOn, resume, intent }: AttemptFlags,
 ): string | undefined {
-  if (goesOn || resume !== undefined) return "candidates begin anew, --continue and --resume go on";
-  if (mode === "read-only") return "the mode read-only lets none of them change anything";
+  if (goesOn || resume !== undefined)
+    return "candidates start afresh, while --continue and --resume continue a session";
+  if (mode === "read-only") return "no candidate can change anything in read-only mode";
   if (intent !== undefined && intent !== "change") return `--intent ${intent} asks for no change`;
-  if (on_ask === "park") return "none of them waits for you, as on_ask park wants it";
+  if (on_ask === "park") return "candidates cannot wait for you, as on_ask park requires";
   if (isolation === "bind" && isFlag(origins["isolation"]))
-    return "each of them has a layer of its own, and --isolation bind has none";
+    return "each candidate needs a layer of its own, and --isolation bind has none";
   return undefined;
 }
 
 const jobsAlone = (): HarnessError =>
-  new HarnessError(EXIT.usage, "--jobs goes with --attempts", 'harness run --attempts 3 --jobs 3 "…"');
+  new HarnessError(
+    EXIT.usage,
+    "--jobs can only be used with --attempts",
+    'harness run --attempts 3 --jobs 3 "…"',
+  );
 
 /** Added to the base temperature, from the first candidate on; the last value applies to all later candidates. */
 const RISES = [0, 0.3, 0.5, 0.7, 0.8] as const;
@@ -239,7 +244,7 @@ function outcomeOfAll(tried: AttemptsResult): Outcome {
   const hopeless = candidates.find(({ finished }) => isHopeless(finished))?.finished;
   if (hopeless !== undefined && candidates.every(({ finished }) => isHopeless(finished)))
     return { status: hopeless.status, exit_code: exitOf(hopeless), reason: hopeless.reason };
-  return failed(`${noCandidateText(tried)}; the folder is as it was.`);
+  return failed(`${noCandidateText(tried)}; the folder is unchanged.`);
 }
 
 const exitOf = ({ exit_code }: Finished): Outcome["exit_code"] =>
@@ -250,9 +255,9 @@ const failed = (reason: string): Outcome => ({ status: "failed", exit_code: EXIT
 function noCandidateText({ candidates, count, limit }: AttemptsResult): string {
   const begun = candidates.length;
   const which =
-    begun === count ? `None of ${count} candidates` : `None of the ${begun} of ${count} candidates begun`;
+    begun === count ? `None of ${count} candidates` : `None of the candidates started (${begun} of ${count})`;
   const command = candidates.find(({ finished }) => finished.verified)?.finished.verified?.command;
-  const passed = command === undefined ? "changed something and came to its end" : `passed \`${command}\``;
+  const passed = command === undefined ? "changed something and finished" : `passed \`${command}\``;
   return `${which} ${passed}${limit === undefined ? "" : ` (${limit.replace(/\.$/, "")})`}`;
 }
 
@@ -267,7 +272,7 @@ function outcomeOfFirst(
   switch (applied.how) {
     case "applied": {
       const done =
-        hasChanges(applied.changes) || applied.changes.ignored > 0 ? "applied" : "nothing was to be applied";
+        hasChanges(applied.changes) || applied.changes.ignored > 0 ? "applied" : "there was nothing to apply";
       return {
         status: "done",
         exit_code: EXIT.done,
@@ -280,13 +285,13 @@ function outcomeOfFirst(
       const why =
         [...named, ...(more > 0 ? [`${more} more`] : [])].join(", ") || "a part of it cannot be read";
       return failed(
-        `${head}; not applied, the folder was changed meanwhile (${why}): harness diff ${session}`,
+        `${head}; not applied, because the folder was changed meanwhile (${why}): harness diff ${session}`,
       );
     }
     case "blocked": {
       const named = applied.paths.slice(0, NAMED).join(", ");
       const more = applied.paths.length > NAMED ? ", …" : "";
-      const reason = `${head}; not applied, as the host would obey ${named}${more} by itself: harness apply ${session} --accept PATH`;
+      const reason = `${head}; not applied, because the host would act on ${named}${more} by itself: harness apply ${session} --accept PATH`;
       return { status: "refused", exit_code: EXIT.refused, reason };
     }
     case "failed": {

@@ -71,7 +71,7 @@ async function renewGrants({ grants }: BoxLosses, { network }: OwnedBox): Promis
       return network.grant(...one.said);
     })().catch((thrown: unknown) => {
       const named = more.map(({ host }) => host).join(", ");
-      throw new Error(`what was granted, ${named}, is not to be had for it: ${reasonOf(thrown)}`, {
+      throw new Error(`it cannot be granted ${named} again: ${reasonOf(thrown)}`, {
         cause: thrown,
       });
     });
@@ -116,14 +116,14 @@ export async function afterLoss(
   addChanges(losses.changed, box.home?.changes() ?? []);
   losses.reasons.push(reason);
   tell(
-    `the box was lost (${reason}); another one goes on with what had come home (${losses.reasons.length} of ${MAX_LOSSES})`,
+    `the box was lost (${reason}); a new one continues with the changes saved so far (${losses.reasons.length} of ${MAX_LOSSES})`,
   );
   await removeLost(box, warn);
   try {
     const next = await open();
     try {
       const hosts = await renewGrants(losses, next);
-      if (hosts.length > 0) tell(`what was granted holds for it as well: ${hosts.join(", ")}`);
+      if (hosts.length > 0) tell(`it is granted the same hosts: ${hosts.join(", ")}`);
     } catch (thrown) {
       await removeLost(next, warn);
       throw thrown;
@@ -131,7 +131,7 @@ export async function afterLoss(
     return next;
   } catch (thrown) {
     const remedy = thrown instanceof HarnessError ? thrown.remedy : "";
-    throw new BoxLost(`${reason}; there is no other: ${reasonOf(thrown)}`, remedy, thrown);
+    throw new BoxLost(`${reason}; no new one could be started: ${reasonOf(thrown)}`, remedy, thrown);
   }
 }
 

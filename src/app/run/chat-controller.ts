@@ -244,7 +244,7 @@ export class ChatController implements AsyncDisposable {
     this.#skills = new Set([...this.#skills, ...names]);
     const [they, it] = fresh.length === 1 ? ["skill", "it"] : ["skills", "them"];
     this.#parts.warn(
-      `since this session began there is more of use, the ${they} ${fresh.slice(0, MAX_NAMED).join(", ")}: the model is told of ${it} in a new session (leave, then: harness); here /${first} says it`,
+      `new ${they} since this session began: ${fresh.slice(0, MAX_NAMED).join(", ")}; the model is offered ${it} in a new session (leave, then: harness); here, type /${first}`,
     );
   }
 

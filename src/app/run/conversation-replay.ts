@@ -235,8 +235,7 @@ const NOT_UNDONE = {
   then: null,
   now: null,
   difference: null,
-  reason:
-    "only what takes back all that the session had changed is done again: what follows may differ by it",
+  reason: "only an undo of all changes of the session is repeated: what follows may differ because of this",
 } as const;
 
 const replayDifferences = (
@@ -280,7 +279,7 @@ function report(given: ConversationInput, request: number, { then, now, reason }
       then: null,
       now: endOf(call),
       difference: null,
-      reason: "it was not made then",
+      reason: "the recorded run did not make it",
     });
   const end = now?.end ?? null;
   const isSame = isSameEnd(then.end, end);
@@ -312,7 +311,7 @@ function compareCall(then: RecordedCall, now: RecordedCall | undefined, otherwis
   const about = { call: then.call, command: callText(then) };
   const [before, after] = [endOf(then), now === undefined ? null : endOf(now)];
   const not = { ...about, outcome: "not run", then: before, now: null, difference: null } as const;
-  if (now === undefined) return { ...not, reason: "the conversation did not come to it" };
+  if (now === undefined) return { ...not, reason: "the conversation did not get that far" };
   const changed = verdictChange(then, now);
   const difference = differenceOf(then, now);
   if (changed === "" && difference === null && endsTheSame(then, now))
@@ -339,7 +338,7 @@ const endsTheSame = (then: RecordedCall, now: RecordedCall): boolean =>
 function verdictChange({ verdict: then }: RecordedCall, { verdict: now }: RecordedCall): string {
   if (then === null || now === null || (then.decision === now.decision && then.runs === now.runs)) return "";
   const words = ({ decision, runs }: typeof then): string => `${decision}, ${runs ? "run" : "not run"}`;
-  return `judged otherwise: then ${words(then)}; now ${words(now)}`;
+  return `judged differently: then ${words(then)}; now ${words(now)}`;
 }
 
 function why(
@@ -348,7 +347,7 @@ function why(
   otherwise: ReplayDifferences,
 ): string {
   if (then?.by === "person" && then.runs && now?.runs === false && !otherwise.ownWord)
-    return "a person's yes that stands in a file allows nothing";
+    return "a person's approval in a file allows nothing";
   if (otherwise.fullAccess) return "it had full access then, and a replay has workspace-write";
   return otherwise.network ? "it could reach a network then, and a replay has none" : "";
 }

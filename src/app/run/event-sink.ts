@@ -104,7 +104,7 @@ export function sinkOf(session: Session, run: string, audit: Take, show: Take, c
   };
 }
 
-const UNKNOWN = "the run failed before the end of this call could be told";
+const UNKNOWN = "the run failed before the end of this call could be recorded";
 const UNKNOWN_END = {
   type: "call.ended",
   kind: "cancelled",

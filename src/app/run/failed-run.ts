@@ -77,12 +77,12 @@ export function whereLeft(
   { flags, settings, session: { id }, workspace }: FailedAt,
   changes: RunChanges | null,
 ): string {
-  if (changes !== null && !hasChanges(changes)) return "nothing was changed until then";
-  if (flags.passing === true) return "what it changed until then goes with its folder";
-  const shows = `harness diff ${id} shows it`;
+  if (changes !== null && !hasChanges(changes)) return "nothing had been changed";
+  if (flags.passing === true) return "its changes are removed with its folder";
+  const shows = `harness diff ${id} shows them`;
   return settings.isolation === "bind"
-    ? `what it changed until then is in ${workspace}: ${shows}, harness undo ${id} takes it back`
-    : `what it changed until then waits beside ${workspace}: ${shows}, harness apply ${id} brings it there`;
+    ? `its changes so far are in ${workspace}: ${shows}, harness undo ${id} takes them back`
+    : `its changes so far are kept beside ${workspace}: ${shows}, harness apply ${id} applies them`;
 }
 
 /**

@@ -78,7 +78,7 @@ async function parkBox(started: StartedBox, warn: (text: string) => void): Promi
     started.parked = handle;
     return handle.until;
   } catch (thrown) {
-    warn(`the box does not wait, a new one will go on: ${reasonOf(thrown)}`);
+    warn(`the box could not be frozen, so a new one will continue: ${reasonOf(thrown)}`);
     return null;
   }
 }

@@ -26,9 +26,9 @@ function schemaIn(file: string, text: string): JsonSchema {
     const value: unknown = JSON.parse(text);
     if (isFields(value)) return value;
   } catch (thrown) {
-    throw unusable(file, `is no JSON: ${reasonOf(thrown)}`);
+    throw unusable(file, `is not valid JSON: ${reasonOf(thrown)}`);
   }
-  throw unusable(file, "holds no JSON object");
+  throw unusable(file, "does not contain a JSON object");
 }
 
 type Draft = new (options: object) => Pick<Ajv2020, "compile">;
@@ -45,15 +45,14 @@ const DRAFTS: Readonly<Record<string, () => Promise<Draft>>> = {
 
 async function compiled(file: string, { $schema = DRAFT, ...schema }: JsonSchema): Promise<ValidateFunction> {
   const draft = typeof $schema === "string" ? DRAFTS[$schema.replaceAll(/^https?:\/\/|#$/g, "")] : undefined;
-  if (draft === undefined)
-    throw unusable(file, `is of a draft that is not known here: ${JSON.stringify($schema)}`);
+  if (draft === undefined) throw unusable(file, `uses an unknown draft: ${JSON.stringify($schema)}`);
   // An asynchronous check would return a promise, and any answer would pass.
-  if (schema["$async"] === true) throw unusable(file, "says $async, which is no JSON Schema");
+  if (schema["$async"] === true) throw unusable(file, "uses $async, which is not JSON Schema");
   const Checks = await draft();
   try {
     return new Checks({ allErrors: true, strict: false, validateFormats: false }).compile(schema);
   } catch (thrown) {
-    throw unusable(file, `is no JSON Schema: ${reasonOf(thrown)}`);
+    throw unusable(file, `is not a valid JSON Schema: ${reasonOf(thrown)}`);
   }
 }
 

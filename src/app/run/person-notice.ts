@@ -43,7 +43,7 @@ export const isWatched = (
 /** One line without markup, because notification servers interpret tags and entities. */
 export function noticeText(status: RunStatus, title: string): string {
   const line = visible(title.replaceAll(/\s+/gu, " ").replaceAll(/[<>&]/g, " ")).trim();
-  const said = status === "parked" ? "waits for your word" : `ended: ${status}`;
+  const said = status === "parked" ? "waits for your approval" : `ended: ${status}`;
   return `${said} (${Array.from(line).slice(0, MAX_TITLE).join("")})`;
 }
 

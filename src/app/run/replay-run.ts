@@ -155,7 +155,7 @@ function shellOver(context: RerunParts["context"]): AnyTool {
 function notRunnable({ ran, args, then }: PastCommand): string | undefined {
   if (!ran) return "it was refused then";
   if (args["background"] === true) return "a background job has no result of its own";
-  return then === null ? "it came to no end then" : undefined;
+  return then === null ? "it did not end then" : undefined;
 }
 
 /** The result, or why the command was not run. */

@@ -129,7 +129,7 @@ function unlessBroken(take: Observers["take"]): Observers["take"] {
       take(event);
     } catch (thrown) {
       state.broken = true;
-      noteTo(false)(`telemetry ends here: ${reasonOf(thrown)}; the run is not affected`);
+      noteTo(false)(`telemetry stops here: ${reasonOf(thrown)}; the run is not affected`);
     }
   };
 }

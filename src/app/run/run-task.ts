@@ -176,7 +176,7 @@ async function recordedBy({ host, session }: RunInput, emit: Emit): Promise<Pick
     const { writeProposal } = await import("../project/policy-proposal.ts");
     return { recorded: await writeProposal(host, session) };
   } catch (thrown) {
-    emit({ type: "notice", text: `--record: there is no proposal: ${reasonOf(thrown)}` });
+    emit({ type: "notice", text: `--record: no rules could be proposed: ${reasonOf(thrown)}` });
     return {};
   }
 }

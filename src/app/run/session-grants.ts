@@ -54,5 +54,6 @@ export class SessionGrants {
   };
 }
 
-const NO_WAY = "a box with full access, or one that began without a way for grants, takes none while it runs";
+const NO_WAY =
+  "a box with full access, or one that was started without support for grants, cannot be granted hosts while it runs";
 const NEXT = "run it again with --allow-domain";

@@ -145,7 +145,7 @@ function giveUp(session: Session): void {
   if (session.appendIf(none, (records) => parkedIn(records) !== undefined)) return;
   throw new HarnessError(
     EXIT.usage,
-    `somebody has just approved what waits in ${session.id}: that run goes on now`,
+    `somebody has just approved what waits in ${session.id}: that run continues now`,
     `harness sessions show ${session.id}`,
   );
 }

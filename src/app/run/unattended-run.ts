@@ -39,7 +39,7 @@ export interface UnattendedRun {
 const nothingToFork = (): HarnessError =>
   new HarnessError(
     EXIT.usage,
-    "--fork goes with --continue or --resume",
+    "--fork can only be used with --continue or --resume",
     'harness run --continue --fork "…"',
   );
 

@@ -33,7 +33,7 @@ interface NoEmbedder {
   readonly kind: "none";
   readonly reason: string;
   readonly remedy: string;
-  /** The name of a model that exists but gave no vector in time: it may do so later. */
+  /** The name of a model that exists but returned no vector in time: it may do so later. */
   readonly awaited?: string;
 }
 
@@ -134,7 +134,7 @@ async function onOllama(wanted: EmbedderRequest, signal: AbortSignal): Promise<P
   const listing = await ollamaListing({ baseUrl: server, signal, timeoutMs: listMs });
   if (listing.kind === "too-old")
     return noEmbedder(
-      `Ollama ${listing.version} at ${server} is too old; ${MIN_OLLAMA} is the oldest that serves`,
+      `Ollama ${listing.version} at ${server} is too old; ${MIN_OLLAMA} is the oldest supported version`,
       "update Ollama: https://ollama.com/download",
     );
   if (listing.kind !== "listed")
@@ -159,7 +159,7 @@ async function onOpenAi(wanted: EmbedderRequest, signal: AbortSignal): Promise<P
     const { models, reason } = await askServer({ ...reached, signal, timeoutMs: (patience ?? LOCAL).listMs });
     // A server without a list may embed anyway.
     if (models === null && !reason.startsWith("HTTP "))
-      return noEmbedder(`no server of embeddings at ${reached.base}: ${reason}`, "harness doctor");
+      return noEmbedder(`no embedding server at ${reached.base}: ${reason}`, "harness doctor");
   }
   const embedder = openAiEmbedder({ baseUrl: reached.base, key }, name, limitsOf(wanted));
   return found({ id: `openai/${name}`, name, embedder }, reached.base, local);
@@ -180,7 +180,7 @@ function asNoEmbedder(thrown: unknown, name: string): NoEmbedder {
   if (thrown instanceof HarnessError) return noEmbedder(thrown.message, thrown.remedy || CHOOSE);
   if (thrown instanceof Error && /^(?:Timeout|Abort)Error$/.test(thrown.name))
     return {
-      ...noEmbedder(`${name} gave no vector in time`, "try again: it may be loading, or busy"),
+      ...noEmbedder(`${name} returned no vector in time`, "try again: it may be loading or busy"),
       awaited: name,
     };
   throw thrown;

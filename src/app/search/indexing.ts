@@ -64,8 +64,7 @@ async function awaitedVectors(
   if (!embeds) return noVectors("--no-embed", "harness index");
   const { embed_model: name } = settings;
   const telling = setTimeout(
-    () =>
-      note(`waiting for ${name}, which may be loading or busy; --no-embed makes the index of words alone`),
+    () => note(`waiting for ${name}, which may be loading or busy; --no-embed builds an index of words only`),
     SILENT_MS,
   );
   try {
@@ -144,7 +143,7 @@ async function noteWordSearch(
   if (vectors.kind === "none") return;
   const { embedded, chunks } = await store.counts(signal);
   if (embedded < chunks)
-    note(`searchable by words now; ${chunks - embedded} of ${chunks} chunks get their vectors meanwhile`);
+    note(`searchable by words now; ${chunks - embedded} of ${chunks} chunks are still getting their vectors`);
 }
 
 /** Weights the vectors by their benefit on the repository's own history. */
@@ -182,7 +181,7 @@ async function tidyStore(
   } catch (thrown) {
     signal.throwIfAborted();
     if (!(thrown instanceof HarnessError)) throw thrown;
-    note(`what another model had of this index is not removed: ${thrown.message}`);
+    note(`another model's data was not removed from this index: ${thrown.message}`);
   }
 }
 
@@ -231,7 +230,7 @@ export async function watch(
       signal.throwIfAborted();
       if (!(thrown instanceof HarnessError)) throw thrown;
       if (told !== thrown.message)
-        indexing.note(`not brought up to date, and tried again: ${thrown.message}`);
+        indexing.note(`could not be brought up to date, trying again: ${thrown.message}`);
       told = thrown.message;
       await sleep(TROUBLE_MS, undefined, { signal });
     }

@@ -133,7 +133,7 @@ async function answered(
   const { model, awaited } = index.facts;
   if (share.next !== "" && (model !== null || awaited !== null))
     asking.note(
-      `${percent(share)} of the index is found by its meaning, the rest by its words alone; harness index completes it`,
+      `${percent(share)} of the index is searched by meaning, the rest by words only; harness index completes it`,
     );
   return { results, store: index.store.name, stale, vectors: share };
 }
@@ -176,7 +176,7 @@ async function renew(
 }
 
 const noIndex = (): HarnessError =>
-  new HarnessError(EXIT.failed, "there is no index of this folder that could answer", "harness index");
+  new HarnessError(EXIT.failed, "there is no usable index of this folder", "harness index");
 
 /**
  * The path that a search is narrowed to, in the form of index paths; null for the whole workspace. A name is relative
@@ -199,7 +199,7 @@ export async function belowOf(
 }
 
 async function firstExisting(places: readonly string[], workspace: string, given: string): Promise<string> {
-  let failure = usage(`--below ${given} lies outside of ${workspace}`);
+  let failure = usage(`--below ${given} is outside ${workspace}`);
   for (const place of places)
     try {
       const real = await realpath(place);

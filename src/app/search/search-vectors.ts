@@ -36,7 +36,7 @@ export class SearchVectors implements Disposable {
     const outcome = await embedIn(index, vectors, () => undefined, AbortSignal.any([signal, late]));
     signal.throwIfAborted();
     if (outcome.kind === "whole" || outcome.asked > 0) return;
-    this.#fail(late.aborted ? `${name} gave no vector within ${EMBED_SOME_MS / 1000} s` : outcome.reason);
+    this.#fail(late.aborted ? `${name} returned no vector within ${EMBED_SOME_MS / 1000} s` : outcome.reason);
   }
 
   /** The vector of a question, if the index has vectors to compare with. */
@@ -49,7 +49,7 @@ export class SearchVectors implements Disposable {
     const found = await this.#find(signal);
     if (found.kind === "none") return this.#wordsAlone(found.reason);
     if (found.model.id !== id)
-      return this.#wordsAlone(`the vectors are of ${id}; harness index makes new ones`);
+      return this.#wordsAlone(`the stored vectors are from ${id}; harness index creates new ones`);
     const { queryVector } = await import("../../search/embed-query.ts");
     const question = await queryVector(found.model, text, { dimension, signal });
     if (question.kind === "vector") return question.vector;
@@ -94,7 +94,7 @@ export class SearchVectors implements Disposable {
   }
 
   #wordsAlone(why: string): null {
-    this.#wanted.note(`searching by words alone: ${why}`);
+    this.#wanted.note(`searching by words only: ${why}`);
     return null;
   }
 }

@@ -48,7 +48,9 @@ export async function serveBox({ host, config, folder, runtime, quiet, input }: 
 /** Nothing can wait for a person here: the caller gets an answer at once, and continues. */
 function unparked(settings: Settings, warn: (text: string) => void): Settings {
   if (settings.on_ask !== "park") return settings;
-  warn("on_ask: nothing waits for a person here; what is not contained is refused");
+  warn(
+    "on_ask park has no effect here: a server cannot wait for approval, so what is not contained is refused",
+  );
   return { ...settings, on_ask: "contained" };
 }
 

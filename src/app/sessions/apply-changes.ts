@@ -42,7 +42,7 @@ export function applySession(
   { only, accept, dryRun, interactive, prompter, say, onlyWhole, signal }: ApplyOptions,
 ): Promise<ShownApply> {
   return withLayer(host, sessions, session, { say, moves: !dryRun }, async ({ layer, store, giveUp }) => {
-    if (layer.incomplete) say("a part of what the session changed cannot be read, and stays where it is");
+    if (layer.incomplete) say("some of the session's changes cannot be read, and stay where they are");
     const wanted = { session: session.id, layer, ...(only === undefined ? {} : { only }) };
     const prepared = await prepareApply(store, wanted);
     const handoff = handoffOf(factsOf(prepared.ops, store), store.workspace);
@@ -124,7 +124,7 @@ async function decide(
 const unknownPath = (path: string): HarnessError =>
   new HarnessError(
     EXIT.usage,
-    `--accept ${JSON.stringify(path)}: nothing of that name waits to be accepted`,
+    `--accept ${JSON.stringify(path)}: nothing with that name waits to be accepted`,
     "harness apply --dry-run   (lists what does)",
   );
 
@@ -142,7 +142,7 @@ export function belowWorkspace(given: string, workspace: string): string {
   if (below !== "" && below !== ".." && !below.startsWith("../") && !path.isAbsolute(below)) return below;
   throw new HarnessError(
     EXIT.usage,
-    `--only ${JSON.stringify(given)} is no path in ${workspace}`,
+    `--only ${JSON.stringify(given)} is not a path in ${workspace}`,
     "harness apply --dry-run   (lists what there is)",
   );
 }

@@ -142,7 +142,7 @@ async function writeNew(file: string, bytes: Buffer, id: string): Promise<void> 
       throw new HarnessError(EXIT.failed, message, `df -h ${path.dirname(file)}`, thrown);
     }
     const is = errorCode(thrown) === "EEXIST";
-    const what = is ? `${file} is there already` : `${file} cannot be written: ${reasonOf(thrown)}`;
+    const what = is ? `${file} already exists` : `${file} cannot be written: ${reasonOf(thrown)}`;
     throw new HarnessError(EXIT.usage, what, `harness sessions export ${id} --bundle NEW-FILE.tar`, thrown);
   }
 }

@@ -55,7 +55,7 @@ export async function bundledSessions(
         : { fault };
     if (told.fault !== undefined) found.faults.push(told.fault);
     if (found.faults.length === MOST_FAULTS) {
-      found.faults.push(`${place}: the files behind ${file} were not looked at`);
+      found.faults.push(`${place}: the files after ${file} were not read`);
       break;
     }
     if (told.session !== undefined)
@@ -64,7 +64,7 @@ export async function bundledSessions(
   if (seen > 0) return found;
   throw new HarnessError(
     EXIT.usage,
-    `there is no bundle of a session in ${visibleLine(place)}`,
+    `there is no session bundle in ${visibleLine(place)}`,
     "harness sessions export ID --bundle FILE",
   );
 }
@@ -102,7 +102,7 @@ async function* bounded(files: AsyncIterable<string>, place: string): AsyncGener
 
 const tooManyEntries = (place: string): Candidate => ({
   file: place,
-  fault: `${place}: more than ${MOST_ENTRIES} files; not all were looked at`,
+  fault: `${place}: more than ${MOST_ENTRIES} files; not all were read`,
 });
 
 interface BundleLook {

@@ -30,7 +30,7 @@ export function noteGiven({ notes, workspace }: FolderNotes, given: string): Not
   if (found !== undefined) return found;
   const why = /^\d+$/.test(given)
     ? `no note of ${visible(workspace)} has the number ${given}`
-    : `${visibleLine(JSON.stringify(given))} is no number of a note`;
+    : `${visibleLine(JSON.stringify(given))} is not the number of a note`;
   throw new HarnessError(EXIT.usage, why, "harness notes list");
 }
 
@@ -65,7 +65,7 @@ export function checkedNote({ title, body, tags }: NoteText): NoteText {
             ? `it is longer than ${NOTE_BOUNDS.body} characters`
             : wrongTags(text.tags);
   if (wrong === undefined) return text;
-  throw new HarnessError(EXIT.usage, `the note cannot be kept: ${wrong}`, "harness notes add --help");
+  throw new HarnessError(EXIT.usage, `the note cannot be saved: ${wrong}`, "harness notes add --help");
 }
 
 function wrongTags(tags: readonly string[]): string | undefined {
@@ -73,7 +73,7 @@ function wrongTags(tags: readonly string[]): string | undefined {
   const odd = tags.find((tag) => tag.length > NOTE_BOUNDS.tag || /[,\n]/.test(tag));
   return odd === undefined
     ? undefined
-    : `${visibleLine(JSON.stringify(odd))} is no tag: at most ${NOTE_BOUNDS.tag} characters, no comma`;
+    : `${visibleLine(JSON.stringify(odd))} is not a valid tag: at most ${NOTE_BOUNDS.tag} characters, no comma`;
 }
 
 /** Replaces the note and returns it; exit 1 if somebody else changed it first. */
@@ -122,12 +122,12 @@ async function edited(file: string, { env }: Host, workspace: string, number: nu
     apart: workspace,
     stdio: WHOLE_TERMINAL,
   });
-  const next = `EDITOR=nano harness notes edit ${number}, or say the text: harness notes edit ${number} "…"`;
+  const next = `EDITOR=nano harness notes edit ${number}, or give the text: harness notes edit ${number} "…"`;
   if (ended === null) throw new HarnessError(EXIT.usage, `there is no editor ${visibleLine(program)}`, next);
   if (ended.code !== 0)
     throw new HarnessError(
       EXIT.failed,
-      `${visibleLine(program)} ended with ${ended.code ?? "a signal"}: the note is as it was`,
+      `${visibleLine(program)} exited with ${ended.code ?? "a signal"}: the note is unchanged`,
       next,
     );
 }
@@ -143,7 +143,7 @@ function noteIn(document: string): NoteText {
   if (title === undefined || tags === undefined)
     throw new HarnessError(
       EXIT.usage,
-      "the note cannot be read: its first line is title: …, its second one tags: …",
+      "the note cannot be read: its first line must be title: …, its second tags: …",
       "harness notes list",
     );
   const body = rest.join("\n").replace(/^\n/, "").trimEnd();

@@ -66,7 +66,7 @@ async function objectAt(env: Host["env"], address: string): Promise<Buffer> {
   if (key === "" || key.endsWith("/"))
     throw new HarnessError(
       EXIT.usage,
-      `${visibleLine(address)} names no object`,
+      `${visibleLine(address)} is not the address of an object`,
       `harness sessions --bundle ${visibleLine(address)}`,
     );
   return bucket.get(key, MAX_BUNDLE_BYTES, new AbortController().signal);
@@ -102,8 +102,8 @@ export const patchOfBundle = ({ opened }: ReadBundle): string =>
   opened.parts["changes.patch"].toString("utf8");
 
 const EMPTY: Readonly<Partial<Record<keyof Parts, string>>> = {
-  "events.jsonl": "what happened: no event of it was kept",
-  "records.jsonl": "the conversation: no record of it was kept",
+  "events.jsonl": "the events: none were kept",
+  "records.jsonl": "the conversation: no records were kept",
   "changes.patch": "changes: none were made, or none were kept",
   "audit.jsonl": "the audit: none was kept",
 };
@@ -113,7 +113,7 @@ function missingParts(parts: Parts): readonly string[] {
   const empty = Object.entries(EMPTY).filter(([name]) => parts[name as keyof Parts].length === 0);
   return [
     "full outputs that the model was shown in pages",
-    "what was recognisable as a secret: it is masked",
+    "values that were recognised as secrets: they are masked",
     "the states of the files: their changes are a patch, and nothing can be undone or applied",
     ...empty.map(([, what]) => what),
   ];
@@ -131,7 +131,7 @@ const timelineIn = (part: Buffer, file: string): readonly Timed[] =>
   linesIn(part).map((line, at) => {
     const { data } = timedForm.safeParse(valueIn(line));
     if (data !== undefined) return { at: data.at, event: data.event };
-    throw unknownLine(file, `line ${at + 1} of events.jsonl is no event`);
+    throw unknownLine(file, `line ${at + 1} of events.jsonl is not an event`);
   });
 
 const text = z.string();
@@ -175,7 +175,7 @@ export const recordsOfBundle = ({ file, opened }: ReadBundle): readonly SessionR
   linesIn(opened.parts["records.jsonl"]).map((line, at) => {
     const { data } = recordForm.safeParse(valueIn(line));
     if (data !== undefined) return data as unknown as SessionRecord;
-    throw unknownLine(file, `line ${at + 1} of records.jsonl is no record`);
+    throw unknownLine(file, `line ${at + 1} of records.jsonl is not a record`);
   });
 
 const unknownLine = (file: string, what: string): HarnessError =>

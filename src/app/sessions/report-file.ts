@@ -14,7 +14,7 @@ export function sessionReport(session: Session): Report {
   return cleaned(reportOf({ ...parts, diff: null }), maskSecrets);
 }
 
-const TAKEN = "is there already, and is no report of harness; it was left as it is";
+const TAKEN = "already exists and is not a report of harness; it was left unchanged";
 
 /** The mark stands near the start. */
 const HEAD_BYTES = 2048;
@@ -54,4 +54,4 @@ async function isFree(file: string, mark: string): Promise<boolean> {
 }
 
 const refusal = (file: string, why: string): HarnessError =>
-  new HarnessError(EXIT.usage, `${file}: ${why}`, "the same with another name: --html another-name.html");
+  new HarnessError(EXIT.usage, `${file}: ${why}`, "use another name: --html another-name.html");

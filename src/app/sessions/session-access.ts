@@ -75,7 +75,7 @@ export function attemptOf(store: SessionStore, session: Session, nth: number | u
   const { id } = session;
   const why =
     all.length === 0
-      ? `${id} is no candidate of a run with --attempts that came to its end`
+      ? `${id} is not a candidate of a finished run with --attempts`
       : `the run of ${id} had ${all.length === 1 ? "one candidate" : `candidates 1 to ${all.length}`}`;
   throw new HarnessError(EXIT.usage, why, "harness sessions list   (each candidate is a session)");
 }
@@ -105,7 +105,7 @@ export function earlierSession(
   const open = (id: string): Session => (choice.fork === true ? store.fork(id) : store.open(id));
   if (choice.resume !== undefined) return open(choice.resume);
   if (!choice.continue) return undefined;
-  return open(lastOf(store, workspace, `there is no session of ${workspace} to go on with`));
+  return open(lastOf(store, workspace, `there is no session of ${workspace} to continue`));
 }
 
 type SessionSettings = Pick<Settings, "mode" | "chat_model"> & { readonly provider: string };

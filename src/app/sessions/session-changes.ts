@@ -49,8 +49,8 @@ async function folderOf(workspace: string): Promise<{ readonly dev: number; read
   if (found?.isDirectory() === true) return found;
   throw new HarnessError(
     EXIT.usage,
-    `the folder of this session is gone, or is no folder any more: ${workspace}`,
-    "put it back where it was, then type the same again",
+    `the folder of this session no longer exists, or is not a folder: ${workspace}`,
+    "put it back where it was, then run the same command again",
   );
 }
 
@@ -101,7 +101,7 @@ async function inFrozen(host: Host, session: Session, moves: boolean): Promise<s
   if (moves)
     throw new HarnessError(
       EXIT.usage,
-      `a box waits frozen over what ${session.id} has changed: it goes on once its question is answered`,
+      `a frozen box holds the changes of ${session.id}: it continues once its question is answered`,
       `harness approve ${session.id}   (or give the box up: harness sandbox ls, harness sandbox rm)`,
     );
   const about = { uid: host.uid, stateDir: host.places.state, session: session.id };
@@ -148,7 +148,7 @@ function refuse(session: Session): never {
 const noLayer = ({ id }: Session): HarnessError =>
   new HarnessError(
     EXIT.usage,
-    `nothing of the session ${id} waits to be applied: it changed nothing, or its changes are already there`,
+    `the session ${id} has nothing to apply: it changed nothing, or its changes are already applied`,
     `harness diff ${id}`,
   );
 
@@ -195,7 +195,7 @@ export async function removeSessions(
   }
 }
 
-const ENDS_FIRST = "wait for it to end, or end it; then type the same again";
+const ENDS_FIRST = "wait for it to end, or end it; then run the same command again";
 
 /**
  * Removes a session that the caller holds, or that nobody else uses, with everything that only it kept: its layer, its
@@ -263,7 +263,7 @@ async function unappliedNote({ places }: Host, { id }: Session): Promise<readonl
   const layer = await layerOf(places.state, id);
   if (layer === undefined || (await isEmpty(layer))) return [];
   return [
-    `what ${id} changed is not in the folder: harness diff ${id} shows it, harness sessions rm ${id} drops it`,
+    `the changes of ${id} are not in the folder: harness diff ${id} shows them, harness sessions rm ${id} discards them`,
   ];
 }
 

@@ -13,11 +13,11 @@ class SessionBusy extends HarnessError {}
 export async function holdSession(
   host: Host,
   session: string,
-  next = `wait for it to end, or go on beside it with a copy: harness run --resume ${session} --fork "…"`,
+  next = `wait for it to end, or continue in a copy: harness run --resume ${session} --fork "…"`,
 ): Promise<AsyncDisposable> {
   const busy = ({ pid, since }: Holder): SessionBusy => {
     const who = pid === process.pid ? "this harness" : "another harness";
-    const message = `the session ${session} is worked on by ${who} (pid ${pid}, since ${since})`;
+    const message = `the session ${session} is in use by ${who} (pid ${pid}, since ${since})`;
     return new SessionBusy(EXIT.usage, message, next);
   };
   try {

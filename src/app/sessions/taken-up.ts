@@ -41,7 +41,7 @@ export async function takenUp(host: Host, id: string): Promise<TakenUp | undefin
   said.set(`the copy of ${id}`, { key: "isolation", value: "copy" });
   if (taken.engine === host.engine) return { host, said };
   said.set(`the engine of ${id}`, { key: "engine", value: taken.engine });
-  return { host: taken, said, note: `goes on at ${taken.engine}, where what ${id} changed lies` };
+  return { host: taken, said, note: `continues at ${taken.engine}, where the changes of ${id} are` };
 }
 
 /** The place of the session's copy, if that is not the engine that is used anyway. */

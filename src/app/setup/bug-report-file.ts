@@ -63,7 +63,7 @@ async function putNew(file: string, text: string, own: boolean): Promise<void> {
     await writeFile(file, text, { flag: "wx", mode: 0o600 });
   } catch (thrown) {
     const is = errorCode(thrown) === "EEXIST";
-    const what = is ? `${file} is there already` : `${file} cannot be written: ${reasonOf(thrown)}`;
+    const what = is ? `${file} already exists` : `${file} cannot be written: ${reasonOf(thrown)}`;
     throw new HarnessError(EXIT.usage, what, "harness doctor --bundle NEW-FILE.txt", thrown);
   }
 }

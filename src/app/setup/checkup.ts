@@ -113,14 +113,14 @@ async function waitingBoxes({ uid }: Host, engine: Engine): Promise<readonly Hea
   const waiting = (await listBoxes(engine, uid)).flatMap(({ parked }) => parked ?? []);
   const [next] = waiting.map(({ until }) => until).toSorted();
   if (next === undefined) return [];
-  const many = waiting.length === 1 ? "1 box waits" : `${waiting.length} boxes wait`;
-  return [healthy("parked", `${many} frozen for a word; the next is given up at ${next}`)];
+  const many = waiting.length === 1 ? "1 frozen box waits" : `${waiting.length} frozen boxes wait`;
+  return [healthy("parked", `${many} for approval; the next one is given up at ${next}`)];
 }
 
 const lost = (thrown: unknown): Health =>
   thrown instanceof HarnessError
     ? broken("engine", thrown.message, thrown.remedy)
-    : broken("engine", `the engine failed while it was asked: ${String(thrown)}`, "./start.sh");
+    : broken("engine", `the engine failed while it was checked: ${String(thrown)}`, "./start.sh");
 
 function asFailure(thrown: unknown): HarnessError {
   if (thrown instanceof HarnessError) return thrown;

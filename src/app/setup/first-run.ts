@@ -130,7 +130,7 @@ async function askPlace(place: ServerPlace, signal: AbortSignal, timeoutMs: numb
 const offering = (place: ServerPlace, offers: readonly ServerOffer[]): PlaceAnswer => ({
   place,
   offers,
-  reason: offers.length === 0 ? "it answers, and has no chat model" : "",
+  reason: offers.length === 0 ? "it answers, but has no chat model" : "",
 });
 
 const titleOf = ({ provider }: ServerPlace): string =>
@@ -165,7 +165,7 @@ export function rowOf(offer: ServerOffer): string {
     `${titleOf(place)} at ${place.address}`,
     ...(size === null ? [] : [formatSize(size)]),
     ...(fits(offer, usableMemory()) ? [] : ["more than this machine's memory holds"]),
-    ...(tools === false ? ["was not made to call tools"] : []),
+    ...(tools === false ? ["not trained to call tools"] : []),
   ];
   return `${model.padEnd(20)} ${facts.join(", ")}`;
 }
@@ -196,7 +196,7 @@ function nothingFound(answers: readonly PlaceAnswer[]): HarnessError {
   return new HarnessError(
     EXIT.model,
     tried.length === 0
-      ? "no address of this machine is left to try: only loopback is asked"
+      ? "there is no address on this machine to try: only loopback addresses are tried"
       : `no chat model was found on this machine; tried ${tried.join("; ")}`,
     `./start.sh   or: ${empty ? "ollama pull qwen3:8b" : "ollama serve"}`,
   );

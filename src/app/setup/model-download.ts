@@ -87,7 +87,7 @@ export type Downloaded =
 export async function download(server: string, model: string, context: SetupContext): Promise<Downloaded> {
   const before = await pendingDownload(context, server, model);
   if (before !== undefined && before.completed > 0)
-    context.onLine(`${model}: ${partOf(before)} are there; the download goes on from there`);
+    context.onLine(`${model}: ${partOf(before)} are already here; the download continues from there`);
   const sum = { completed: before?.completed ?? 0, total: before?.total ?? downloadOf(model) ?? 0 };
   await keep(context, { model, server, ...sum });
   const totals = new DownloadTotals();
@@ -114,12 +114,12 @@ export async function download(server: string, model: string, context: SetupCont
     return result;
   }
   await keep(context, { model, server, ...sum });
-  const there = sum.completed > 0 ? `; ${partOf(sum)} are there and kept` : "";
+  const there = sum.completed > 0 ? `; ${partOf(sum)} are kept` : "";
   if (result.kind === "cancelled")
     throw new HarnessError(
       EXIT.interrupted,
       `the download of ${model} was interrupted${there}`,
-      "./start.sh   goes on from there, without asking again",
+      "./start.sh   continues from there, without asking again",
     );
   return { kind: "failed", reason: `${model}: ${result.reason}${there}`, remedy: result.remedy };
 }

@@ -58,8 +58,8 @@ export const standIn = (short: string, detail: string, remedy = ""): StepResult 
 });
 
 export const INSTEAD = {
-  qdrant: "the embedded index, for Qdrant",
-  ollama: "the demo's own script, for a model",
+  qdrant: "the embedded index, instead of Qdrant",
+  ollama: "the demo's own script, instead of a model",
 } as const;
 
 /** Starts one sidecar; an unavailable sidecar is not a failure. */

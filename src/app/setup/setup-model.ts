@@ -116,7 +116,7 @@ class ModelSetup {
     if (!this.#plan.addresses.includes(new URL(server).host.replace("localhost", "127.0.0.1")))
       return {
         detail,
-        remedy: `${mend}; the sidecar answers at ${this.#plan.addresses.join(", ")} alone`,
+        remedy: `${mend}; the sidecar answers only at ${this.#plan.addresses.join(", ")}`,
       };
     return this.#sidecar(detail);
   }
@@ -128,13 +128,13 @@ class ModelSetup {
     const found = await findGpu(engine.api, engine.endpoint.host);
     if (found.kind === "not-handed-on")
       this.#notes.push(
-        "the engine cannot hand on the NVIDIA card that is here: install nvidia-container-toolkit, or Ollama on the host",
+        "the engine cannot pass this machine's NVIDIA card to containers: install nvidia-container-toolkit, or Ollama on the host",
       );
     // An image that is already here costs no download: it was agreed to before, or the user brought it.
     const here = await imageExists(engine, image);
     const card = isGpu(found) ? `, on ${describeGpu(found)}` : "";
     const [best] = fittingModels(this.#machine(found.kind === "nvidia", true));
-    const question = `${detail}. Start it in a container${card}? The image ${image} is a download of about ${formatSize(IMAGE_BYTES)}, once; only this machine reaches it, and ./stop.sh stops it.`;
+    const question = `${detail}. Start it in a container${card}? The image ${image} is a download of about ${formatSize(IMAGE_BYTES)}, once; only this machine can reach it, and ./stop.sh stops it.`;
     if (!here && !(await confirm(question)))
       return {
         detail: `${detail}; nothing was downloaded`,
@@ -214,7 +214,7 @@ class ModelSetup {
       this.#notes.push(`chat_model is ${model} from now on (${file})`);
     } catch (thrown) {
       if (!(thrown instanceof HarnessError)) throw thrown;
-      this.#notes.push(`the choice could not be kept: ${thrown.message}`);
+      this.#notes.push(`the choice could not be saved: ${thrown.message}`);
     }
   }
 
@@ -225,7 +225,8 @@ class ModelSetup {
     const status = await ollamaStatus({ baseUrl: server, model, signal, timeoutMs: 5000 });
     if (status.kind !== "model-missing") return null;
     const begun = await pendingDownload(this.#context, server, model);
-    const part = begun !== undefined && begun.completed > 0 ? `; ${partOf(begun)} of it are there` : "";
+    const part =
+      begun !== undefined && begun.completed > 0 ? `; ${partOf(begun)} of it are already here` : "";
     if (!agreed && !(await this.#agreed(model, begun !== undefined))) {
       const size = downloadOf(model);
       const bytes = size === null ? "" : ` (${formatSize(size)})`;
@@ -251,7 +252,7 @@ class ModelSetup {
     const size = downloadOf(model);
     const bytes = size === null ? "" : `, ${formatSize(size)}`;
     return confirm(
-      `The model ${model} is not on the server. Load it now${bytes}? Ctrl-C keeps what is there, and the next start goes on.`,
+      `The model ${model} is not on the server. Load it now${bytes}? Ctrl-C keeps what has arrived, and the next start continues.`,
     );
   }
 
@@ -264,7 +265,7 @@ class ModelSetup {
     if (found.kind === "none" || found.models.some(({ name }) => isSame(name, model))) return;
     const loaded = await download(server, model, this.#context);
     this.#notes.push(
-      loaded.kind === "done" ? `${model} for search` : `search goes by words: ${loaded.reason}`,
+      loaded.kind === "done" ? `${model} for search` : `search uses words only: ${loaded.reason}`,
     );
   }
 }
@@ -292,7 +293,7 @@ function offersOf(there: readonly ServerModel[], machine: ModelMachine): readonl
   const present = chats.map(({ name, size, tools }): Offer => ({
     model: name,
     bytes: 0,
-    row: `${name.padEnd(16)} on the server${size === null ? "" : `, ${formatSize(size)}`}${tools === false ? "; was not made to call tools" : ""}`,
+    row: `${name.padEnd(16)} on the server${size === null ? "" : `, ${formatSize(size)}`}${tools === false ? "; not trained to call tools" : ""}`,
   }));
   const names = new Set(chats.map(({ name }) => fullName(name)));
   const loads = fittingModels(machine)
@@ -317,7 +318,7 @@ const sized = ({ name, download: bytes }: ModelChoice): string => `${name} (${fo
 function questionOf(offers: readonly Offer[], { memory, cores, gpu }: ModelMachine): string {
   const processor = gpu ? "a graphics card" : counted(cores, "processor");
   const beside = offers.some(({ bytes }) => bytes > 0)
-    ? " A small model for search by meaning is loaded beside one that is not there yet."
+    ? " A small model for search by meaning is downloaded along with one that is not there yet."
     : "";
   return `A run needs a chat model. These fit ${formatSize(memory)} of memory and ${processor}; your choice is kept as chat_model.${beside}`;
 }
@@ -327,7 +328,7 @@ function declined(offers: readonly Offer[], server: string): Lacking {
   const name = first?.model ?? "";
   const what =
     first === undefined || first.bytes === 0
-      ? `takes ${name}, which is there`
+      ? `uses ${name}, which is already there`
       : `loads ${name} (${formatSize(first.bytes)})`;
   return {
     detail: `no chat model is chosen for ${server}; nothing was downloaded`,
@@ -336,7 +337,7 @@ function declined(offers: readonly Offer[], server: string): Lacking {
 }
 
 const tooSmall = (machine: ModelMachine): Lacking => ({
-  detail: `no model of the list fits ${formatSize(machine.memory)} of memory and ${machine.cores} processors`,
+  detail: `no listed model fits ${formatSize(machine.memory)} of memory and ${machine.cores} processors`,
   remedy:
     "harness config set base_url http://HOST:11434   (an Ollama on another machine), or: harness config set provider openai",
 });

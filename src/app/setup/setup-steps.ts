@@ -128,5 +128,5 @@ async function foreignImage(engine: Engine, root: string, image: string): Promis
   }
   if (check.absent.length === 0) return done(`${image} (yours)`);
   const lacking = check.absent.join(", ");
-  return standIn(`${image}, for ours`, `${image} (yours); without ${lacking}, which some tasks want`);
+  return standIn(`${image}, instead of ours`, `${image} (yours); without ${lacking}, which some tasks need`);
 }

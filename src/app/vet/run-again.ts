@@ -90,7 +90,7 @@ export async function runAgain(
 }
 
 const notAgain = (command: string, ms: number): string =>
-  `${command} was not run a second time, as in CI and at another date: it took ${formatDuration(ms)}`;
+  `${command} was not run a second time, as if in CI and on another date: it took ${formatDuration(ms)}`;
 
 /** Whether the image could compile the library that sets the clock ahead. */
 export async function clockAhead(box: OwnedBox, signal: AbortSignal): Promise<boolean> {
@@ -122,7 +122,7 @@ export function differing(first: readonly Finding[], again: readonly Finding[]):
         {
           rule: "run.differs",
           weight: "noisy",
-          text: `did ${fresh.length} more things where it believed to be in CI, and at another date`,
+          text: `did ${fresh.length} more things when run as if in CI and on another date`,
           ...(fresh[0]?.step === undefined ? {} : { step: fresh[0].step }),
         },
       ];

@@ -98,7 +98,7 @@ export async function runSteps(
 }
 
 const missing = ({ command }: PlannedStep, lacks: readonly string[], more: boolean): string =>
-  `${command} was not run: ${lacks.join(" and ")} ${lacks.length === 1 ? "is" : "are"} not in the image${more ? "; what of it is the repository's own was run" : " (--env NAME or --image IMAGE with it, --allow-domain where it is fetched)"}`;
+  `${command} was not run: ${lacks.join(" and ")} ${lacks.length === 1 ? "is" : "are"} not in the image${more ? "; the parts of it that are the repository's own were run" : " (use an --env NAME or --image IMAGE that has it, or --allow-domain to download it)"}`;
 
 interface StepAt {
   readonly number: number;
@@ -189,7 +189,9 @@ const NOT_OBSERVED: Observed = {
   acts: [],
   missed: { processes: 0, acts: 0 },
   touched: null,
-  unseen: ["what programs did was not seen: only what they changed, what they reached and how they ended"],
+  unseen: [
+    "what programs did was not observed, only what they changed, what they reached and how they ended",
+  ],
 };
 
 function outputOf({ stdout, stderr }: ExecResult): string {

@@ -98,8 +98,8 @@ export async function staged(
     if (errorCode(thrown) !== "EXDEV") throw thrown;
     throw new HarnessError(
       EXIT.sandbox,
-      `${host.places.cache} and ${host.places.state} lie on different file systems`,
-      "XDG_CACHE_HOME and XDG_STATE_HOME on one file system",
+      `${host.places.cache} and ${host.places.state} are on different file systems`,
+      "put XDG_CACHE_HOME and XDG_STATE_HOME on one file system",
       thrown,
     );
   });
@@ -117,7 +117,7 @@ async function leaveTree(box: OwnedBox, signal: AbortSignal): Promise<void> {
   if (result.exit_code === 0) return;
   throw new HarnessError(
     EXIT.sandbox,
-    `the box could not clear up: ${lastLine(result) ?? result.reason}`,
+    `the box could not clean up: ${lastLine(result) ?? result.reason}`,
     "",
   );
 }
@@ -129,7 +129,7 @@ const MOST_COPIED = { bytes: BUDGET.growth, entries: 2 * 200_000 };
 async function copyOf(host: Host, keep: string, most: UnpackLimits): Promise<string> {
   const layer = await layerOf(host.places.state, keep);
   if (layer === undefined)
-    throw new HarnessError(EXIT.sandbox, "what the box unpacked is gone", "the same again");
+    throw new HarnessError(EXIT.sandbox, "what the box unpacked is gone", "run the same command again");
   if (layer.engine === undefined)
     return bringCopy(layer, { engine: () => requireEngine(host), uid: host.uid, most });
   await foldPieces(layer);
@@ -249,7 +249,7 @@ const unreadable = (file: string, why: string): HarnessError =>
   new HarnessError(
     EXIT.usage,
     `${file} cannot be unpacked: ${why}`,
-    "a folder, or an archive: zip, tar, tar.gz, tar.bz2, tar.xz, tar.zst",
+    "give a folder or an archive: zip, tar, tar.gz, tar.bz2, tar.xz, tar.zst",
   );
 
 type Git = Extract<Subject, { readonly kind: "git" }>;
@@ -264,7 +264,7 @@ function grantsFor({ from }: Git, { settings }: VetOptions): readonly string[] {
   if (protocol === "http:" && !isPrivate)
     throw new HarnessError(
       EXIT.usage,
-      `${from.url.href}: without TLS anybody on the way could change it`,
+      `${from.url.href}: without TLS, anyone on the network path could change it`,
       `harness vet https://${from.url.host}${from.url.pathname}`,
     );
   const ports = port === "" ? (protocol === "http:" ? "80" : "443") : port;
@@ -283,8 +283,8 @@ function redirectError({ from }: Git, refused: readonly Connection[], thrown: un
     ? new HarnessError(EXIT.usage, `${url.href}: ${visibleLine(first.reason)}`, thrown.remedy, thrown)
     : new HarnessError(
         EXIT.usage,
-        `${url.href} leads on to ${host}:${first.port}, which was not named and was not reached`,
-        "if that is where you want it from: its address there",
+        `${url.href} redirects to ${host}:${first.port}, which was not named, so it was not contacted`,
+        "if you trust that host, give the address there",
         thrown,
       );
 }
@@ -295,7 +295,7 @@ function unreachedError({ from }: Git, { reason }: Connection, thrown: unknown):
   return new HarnessError(
     EXIT.usage,
     `${from.url.href}: ${visibleLine(reason)}`,
-    "is the address right, and is this machine on the network? behind a proxy: HTTPS_PROXY",
+    "check the address and this machine's network; behind a proxy, set HTTPS_PROXY",
     thrown,
   );
 }
@@ -350,7 +350,7 @@ async function cloneRepository(box: OwnedBox, { from, ref }: Git, signal: AbortS
 /** The repository has no commit, or its current branch does not exist. */
 function noCommit(thrown: unknown): never {
   if (!(thrown instanceof HarnessError)) throw thrown;
-  const why = "the repository has no commit on its current branch, so there is nothing to look at";
+  const why = "the repository has no commit on its current branch, so there is nothing to vet";
   throw new HarnessError(EXIT.usage, why, "harness vet REPO#BRANCH", thrown);
 }
 
@@ -360,7 +360,7 @@ export async function copyRepository(box: OwnedBox, folder: string, signal: Abor
   const found = await lstat(inner).catch(() => undefined);
   const root = found?.isDirectory() === true ? inner : folder;
   if (!(await isBare(root)))
-    throw new HarnessError(EXIT.usage, `${folder} is no repository of git`, "harness vet FOLDER");
+    throw new HarnessError(EXIT.usage, `${folder} is not a git repository`, "harness vet FOLDER");
   const input = archiveOf(root, "source.git", () => undefined);
   const words = ["tar", "-x", "--no-same-owner", "-C", box.workspace];
   const result = await box.exec({ words, timeoutMs: UNPACK_MS, keep: KEEP, input }, signal);
@@ -368,7 +368,7 @@ export async function copyRepository(box: OwnedBox, folder: string, signal: Abor
   if (result.exit_code !== 0)
     throw new HarnessError(
       EXIT.usage,
-      `${folder} cannot be taken into the box: ${lastLine(result) ?? result.reason}`,
+      `${folder} cannot be copied into the box: ${lastLine(result) ?? result.reason}`,
       "",
     );
   return `file://${box.workspace}/source.git`;
@@ -387,6 +387,6 @@ export async function git(box: OwnedBox, words: readonly string[], signal: Abort
   throw new HarnessError(
     EXIT.usage,
     `git ${words.find((word, at) => !word.startsWith("-") && words[at - 1] !== "-C") ?? ""}: ${why}`,
-    "is the address right, and public? a private repository: clone it yourself, then vet its .git folder",
+    "check that the address is right and public; clone a private repository yourself, then vet its .git folder",
   );
 }

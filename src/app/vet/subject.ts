@@ -16,7 +16,7 @@ export type Subject =
 const EXAMPLES = "harness vet FOLDER   (or an archive, or https://HOST/OWNER/NAME)";
 
 export async function subjectNamed(name: string): Promise<Subject> {
-  if (name.trim() === "") throw new HarnessError(EXIT.usage, "an empty name is no repository", EXAMPLES);
+  if (name.trim() === "") throw new HarnessError(EXIT.usage, "the name of the repository is empty", EXAMPLES);
   const [address, ref] = cutRef(name);
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(address) || /^git\+/i.test(address)) return remote(address, ref);
   const stats = await lstat(name).catch(() => undefined);
@@ -56,23 +56,23 @@ function cutRef(name: string): readonly [address: string, ref: string | null] {
 function remote(address: string, ref: string | null): Subject {
   const text = address.replace(/^git\+/i, "");
   const url = URL.parse(text);
-  if (url === null) throw new HarnessError(EXIT.usage, `${address} is no address`, EXAMPLES);
+  if (url === null) throw new HarnessError(EXIT.usage, `${address} is not an address`, EXAMPLES);
   if (url.protocol === "file:") {
     if (url.host !== "" && url.host !== "localhost")
-      throw new HarnessError(EXIT.usage, `${address} names a file of another machine`, EXAMPLES);
+      throw new HarnessError(EXIT.usage, `${address} names a file on another machine`, EXAMPLES);
     return { kind: "git", from: { path: filePath(url) }, ref };
   }
   if (["ssh:", "git+ssh:"].includes(url.protocol)) throw noSsh(address);
   if (url.protocol !== "https:" && url.protocol !== "http:")
     throw new HarnessError(
       EXIT.usage,
-      `${url.protocol}// is not cloned: who answers there is not proven`,
+      `${url.protocol}// is not supported: it does not prove who answers`,
       `harness vet https://${url.host}${url.pathname}`,
     );
   if (url.username !== "" || url.password !== "")
     throw new HarnessError(
       EXIT.usage,
-      "the address holds a name or a password, and no secret goes into a box",
+      "the address contains a user name or password, and secrets never go into a box",
       "clone it yourself, without running anything of it (git clone --no-checkout), and vet its .git folder",
     );
   return { kind: "git", from: { url }, ref };
@@ -89,8 +89,8 @@ function filePath(url: URL): string {
 const noSsh = (name: string): HarnessError =>
   new HarnessError(
     EXIT.usage,
-    `${name}: ssh is not supported: it wants your keys, and none goes into a box`,
-    "its https:// address, or a clone of yours: git clone --no-checkout, then vet its .git folder",
+    `${name}: ssh is not supported: it needs your keys, and keys never go into a box`,
+    "use its https:// address, or clone it yourself: git clone --no-checkout, then vet its .git folder",
   );
 
 /** Whether git would take the folder as a bare repository: objects and references lie in the folder itself. */

@@ -123,7 +123,7 @@ try:
             if os.path.isfile(gem) and os.path.isfile(os.path.join(into, "metadata.gz")) and not os.path.islink(gem):
                 os.rename(gem, store); told["kind"] = "gem"
                 with gzip.open(store, "rb") as stream: untar(stream)
-        else: fail("it is no zip and no tar archive (plain, gz, bz2, xz or zst)" if told["packed"] else "it is empty")
+        else: fail("it is not a zip or tar archive (plain, gz, bz2, xz or zst)" if told["packed"] else "it is empty")
 except Stop: pass
 except (tarfile.TarError, zipfile.BadZipFile, EOFError, lzma.LZMAError, zlib_error, gzip.BadGzipFile, OSError, ValueError, RuntimeError) as e:
     if told["entries"] == 0: fail("it cannot be read: %s" % e)

@@ -44,7 +44,7 @@ export async function vetCompared(
 }
 
 const SAVED =
-  "of a saved answer only its findings and commands are compared: not the entries of locks, their integrity and hosts, nor the files that the host obeys";
+  "only the findings and commands of a saved report are compared, not lock entries, their integrity and hosts, or the files that the host obeys";
 
 const MAX_REPORT = 256 * 2 ** 20;
 
@@ -64,7 +64,7 @@ async function savedReport(name: string): Promise<VetReport | undefined> {
   } catch (thrown) {
     throw notSaved(name, reasonOf(thrown), thrown);
   }
-  throw notSaved(name, "it is no answer of harness vet --json, and no lock that is known");
+  throw notSaved(name, "it is neither a report of harness vet --json nor a known lock file");
 }
 
 const notSaved = (name: string, why: string, cause?: unknown): HarnessError =>
@@ -105,10 +105,10 @@ export async function vetDiff(
   if (own === undefined && !(await isBare(folder)))
     throw new HarnessError(
       EXIT.usage,
-      `${name} is no git repository, so there are no commits of it to compare`,
+      `${name} is not a git repository, so it has no commits to compare`,
       "harness vet OLDER NEWER   (two folders, archives or addresses)",
     );
-  options.onProgress({ now: "taking both commits" });
+  options.onProgress({ now: "checking out both commits" });
   const ends: { found?: Ends } = {};
   const fill = async (box: OwnedBox) => {
     ends.found = await extractBoth(box, { folder, from, to, apart }, signal);
@@ -148,7 +148,7 @@ function endsOf(range: string): readonly [from: string, to: string, apart: boole
     if (!/^(?!-)[\w./@{}^~+-]{0,200}$/.test(name))
       throw new HarnessError(
         EXIT.usage,
-        `${JSON.stringify(name)} names no commit`,
+        `${JSON.stringify(name)} cannot be the name of a commit`,
         "harness vet --diff main..HEAD",
       );
   return [from, to === "" ? "HEAD" : to, dots === "..."];

@@ -40,12 +40,12 @@ export async function lockFiles([one, other]: Both<string>): Promise<Both<LockFi
     const [lock, not] = before === undefined ? [after, one] : [before, other];
     const kind = lock === undefined ? "" : usualName(lock.form);
     throw refused(
-      `${lock?.name ?? ""} is a lock (${kind}), and ${not} ${await whatElse(not)}: a lock is compared with a lock`,
+      `${lock?.name ?? ""} is a lock file (${kind}), but ${not} ${await whatElse(not)}: a lock file can only be compared with another`,
     );
   }
   if (before.form !== after.form)
     throw refused(
-      `${one} is a lock of one kind (${usualName(before.form)}), ${other} of another (${usualName(after.form)})`,
+      `${one} and ${other} are lock files of different kinds: ${usualName(before.form)} and ${usualName(after.form)}`,
     );
   return [before, after];
 }
@@ -53,8 +53,12 @@ export async function lockFiles([one, other]: Both<string>): Promise<Both<LockFi
 async function whatElse(name: string): Promise<string> {
   const stats = await stat(name).catch(() => undefined);
   if (stats !== undefined)
-    return stats.isDirectory() ? "is a folder" : stats.isFile() ? "is none that is known" : "is no file";
-  return /^[a-z][a-z0-9+.-]*:\/\//i.test(name) ? "is an address" : "is not there";
+    return stats.isDirectory()
+      ? "is a folder"
+      : stats.isFile()
+        ? "is not a known lock file"
+        : "is not a file";
+  return /^[a-z][a-z0-9+.-]*:\/\//i.test(name) ? "is an address" : "does not exist";
 }
 
 async function lockFile(name: string): Promise<LockFile | undefined> {
@@ -64,7 +68,7 @@ async function lockFile(name: string): Promise<LockFile | undefined> {
     const isNamed = lockFormNamed(lower) !== undefined && stats?.isDirectory() !== true;
     // A pipe would block, and a dangling link cannot be read.
     if (isNamed && (await lstat(name).catch(() => undefined)) !== undefined)
-      throw refused(`${name} is no file`);
+      throw refused(`${name} is not a file`);
     return undefined;
   }
   const bytes = await bytesOf(name, lockFormNamed(lower) !== undefined);
@@ -72,8 +76,8 @@ async function lockFile(name: string): Promise<LockFile | undefined> {
   const text = bytes.includes(0) ? undefined : bytes.toString("utf8");
   const form = text === undefined ? lockFormNamed(lower) : lockFormOf(lower, text);
   if (form === undefined) return undefined;
-  const broken = text === undefined ? "it is no text" : brokenLock(form, text);
-  if (broken !== undefined) throw refused(`${name} is no whole ${usualName(form)}: ${broken}`);
+  const broken = text === undefined ? "it is not text" : brokenLock(form, text);
+  if (broken !== undefined) throw refused(`${name} is not a complete ${usualName(form)}: ${broken}`);
   return { name, form, bytes };
 }
 
@@ -85,16 +89,16 @@ async function bytesOf(name: string, isLock: boolean): Promise<Buffer | undefine
     if (!isLock) return undefined;
     const why =
       thrown instanceof TooLargeError
-        ? `it has more than ${MAX_LOCK / 2 ** 20} MiB`
+        ? `it is larger than ${MAX_LOCK / 2 ** 20} MiB`
         : errorCode(thrown) === "EACCES"
-          ? "it may not be read by you"
+          ? "you may not read it"
           : reasonOf(thrown);
     throw refused(`${name}: ${why}`, thrown);
   }
 }
 
 const NOT_SEEN =
-  "nothing was run, and no package was fetched: only what the two locks say was compared, not what the packages hold";
+  "nothing was run and no package was fetched: only the two lock files were compared, not the contents of the packages";
 
 export async function locksCompared(
   [before, after]: Both<LockFile>,

@@ -139,7 +139,7 @@ export async function tryTree(
   const steps = [...first.ran, ...past.ran, ...again.ran];
   const none =
     plan.length === 0
-      ? ["no command of an ecosystem that is known was found; yours: harness vet REPO -- CMD"]
+      ? ["no command of a known ecosystem was found; give your own: harness vet REPO -- CMD"]
       : [];
   return {
     looked,

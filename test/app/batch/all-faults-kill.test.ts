@@ -118,7 +118,7 @@ test(
       Array.from({ length: before.length + 1 }, (_, attempt) => `${index}/${attempt}`),
     );
     assert.deepEqual(sorted(cluster.ran), sorted(planned));
-    for (const word of ["a quota of the namespace has no room", "the cluster does not answer"])
+    for (const word of ["a quota of the namespace is used up", "the cluster does not answer"])
       assert.ok(
         events.some((text) => text.startsWith(word)),
         word,

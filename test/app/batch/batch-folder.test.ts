@@ -12,9 +12,9 @@ test("an --out that is no folder, or cannot be one, ends with 2 and says so befo
       assert.ok(thrown instanceof HarnessError);
       assert.deepEqual(
         [thrown.exit, thrown.remedy],
-        [EXIT.usage, "name another --out, in which you can write"],
+        [EXIT.usage, "choose an --out folder that you can write to"],
       );
-      assert.match(thrown.message, new RegExp(`results cannot be kept in ${out}: `));
+      assert.match(thrown.message, new RegExp(`results cannot be saved in ${out}: `));
       return true;
     });
   assert.equal(await place.read("file"), "mine\n");

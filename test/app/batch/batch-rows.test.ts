@@ -56,15 +56,15 @@ test("rows are read with all that a row may say, whatever ends the lines and how
 for (const [line, told] of [
   [
     '{"dir":"a","promt":"x"}',
-    /line 2: prompt: expected a task, as a text; unknown key "promt"; did you mean prompt\?$/,
+    /line 2: prompt: expected a task, as a string; unknown key "promt"; did you mean prompt\?$/,
   ],
   [
     '{"dir":"a","prompt":"x","limits":{"max_turns":"3"}}',
-    /limits\.max_turns: expected a whole number from 1 on$/,
+    /limits\.max_turns: expected a whole number of at least 1$/,
   ],
-  ['{"dir":"a","prompt":"x","limits":{"max_cost":"3"}}', /limits\.max_cost: expected a cost of more than 0$/],
-  ['{"dir":"a","prompt":"x","limits":3}', /limits: expected an object of max_turns, /],
-  ['{"dir":3,"prompt":"x"}', /dir: expected a text that is not empty$/],
+  ['{"dir":"a","prompt":"x","limits":{"max_cost":"3"}}', /limits\.max_cost: expected a cost greater than 0$/],
+  ['{"dir":"a","prompt":"x","limits":3}', /limits: expected an object with the keys max_turns, /],
+  ['{"dir":3,"prompt":"x"}', /dir: expected a string that is not empty$/],
   [
     '{"dir":"a","prompt":"x","limits":{"max_turn":3}}',
     /unknown key "limits\.max_turn"; did you mean max_turns/,
@@ -74,9 +74,9 @@ for (const [line, told] of [
   ['{"dir":"a","prompt":"  "}', /prompt: expected a task/],
   ['{"prompt":"x"}', /expected one of "dir" and "repo"/],
   ['{"dir":"a","repo":"b","prompt":"x"}', /expected one of "dir" and "repo"/],
-  ['{"dir":"a\\u0000b","prompt":"x"}', /dir: expected a text/],
+  ['{"dir":"a\\u0000b","prompt":"x"}', /dir: expected a string/],
   ['["a"]', /line 2: expected an object$/],
-  ['{"dir":', /line 2: it is no JSON/],
+  ['{"dir":', /line 2: not valid JSON/],
 ] as const)
   test(`${line} is no row, and what is wrong with it is said`, () => {
     const { message, remedy } = refusalOf(() => rowsIn(`{"dir":"a","prompt":"x"}\n${line}\n`));

@@ -148,7 +148,7 @@ test("budgets are held against what all others have left, however many pages the
       if (key.endsWith("running")) server.objects.set(key, { bytes, changed: Date.now() - 3_700_000 });
     const { reason, ...told } = await toldOf(kept, rowAt(2), budget);
     assert.deepEqual({ cause: told.cause, exit_code: told.exit_code }, spent);
-    assert.equal(reason, `not begun: ${flag} of the whole batch was spent`);
+    assert.equal(reason, `not started: the whole batch's ${flag} was used up`);
   }
   server.asked.length = 0;
   for (const budget of [{ tokens: 221 }, { ms: 7_200_000 }])
@@ -191,7 +191,7 @@ test("what lies beside the rows counts for nothing, and a result that is none is
   assert.deepEqual([told.cause, told.exit_code], ["bucket", 2]);
   assert.match(
     told.reason,
-    /s3:\/\/results-of-team\/of\/hash\/1-0123456789abcdef\/results\.jsonl is no result/,
+    /s3:\/\/results-of-team\/of\/hash\/1-0123456789abcdef\/results\.jsonl is not a result/,
   );
 });
 
@@ -224,7 +224,7 @@ test("what a run had come to is told though it could not be kept", async () => {
   server.faults.push({ status: 403 });
   await assert.rejects(open.keep(resultOf(row)), (thrown) => {
     assert.ok(thrown instanceof NotKept);
-    assert.match(thrown.text, /^it ran, and what it came to is lost: /);
+    assert.match(thrown.text, /^it ran, but its result is lost: /);
     assert.deepEqual([thrown.progress.session, thrown.progress.usage?.prompt_tokens], ["session1", 100]);
     return true;
   });

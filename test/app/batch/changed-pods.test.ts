@@ -104,7 +104,7 @@ for (const [what, [line, change]] of Object.entries(REFUSED))
       assert.equal(exit, 6);
       assert.match(
         message,
-        /^the pod harness-batch-\w+-1-\w+ is not as its Job says, so the batch is stopped:/,
+        /^the pod harness-batch-\w+-1-\w+ differs from its Job's template, so the batch has been stopped:/,
       );
       assert.match(message, line);
       assert.match(remedy, /kubectl patch job harness-batch-\w+ -p '\{"spec":\{"suspend":false\}\}'/);
@@ -181,8 +181,8 @@ test("a Job to which its admission adds a container is not made", async () => {
   await assert.rejects(coordinate({ cluster, rows: ROWS, folder: place.at("out") }), {
     exit: 6,
     message:
-      /other pods than those that are asked for, so nothing is begun:\n {4}spec\.containers\[1\]: was added/,
-    remedy: /leave out pods with the label dev\.harness\.batch/,
+      /different pods from those requested, so nothing was started:\n {4}spec\.containers\[1\]: was added/,
+    remedy: /exclude pods with the label dev\.harness\.batch/,
   });
   assert.deepEqual([cluster.jobs.size, cluster.maps.size], [0, 0]);
 });

@@ -94,7 +94,7 @@ const ENDINGS: readonly Ending[] = [
   },
   {
     name: "a pod that somebody deletes, whose loop ends in order",
-    plays: [said(ROWS[0], 143, { cause: "interrupted", reason: "its pod was told to end" }), said(ROWS[0])],
+    plays: [said(ROWS[0], 143, { cause: "interrupted", reason: "its pod was terminated" }), said(ROWS[0])],
     cause: null,
     code: 0,
     tries: 2,
@@ -268,7 +268,7 @@ for (const [quota, ran] of [
     cluster.faults.quota = quota;
     await assert.rejects(coordinate({ cluster, rows: ROWS, folder: place.at("out") }), {
       exit: 6,
-      message: /quota of the namespace has no room/,
+      message: /quota of the namespace is used up/,
       remedy: /--resume/,
     });
     assert.equal(cluster.ran.length, ran);
@@ -297,7 +297,7 @@ test("an image that is not to be had is told at once, and ends the watch after a
   const warned: string[] = [];
   await assert.rejects(
     coordinate({ cluster, rows: ROWS, folder: place.at("out"), onWarn: (text) => void warned.push(text) }),
-    { exit: 6, message: /an image is not to be had: Back-off pulling/, remedy: /--resume/ },
+    { exit: 6, message: /an image cannot be pulled: Back-off pulling/, remedy: /--resume/ },
   );
   assert.equal(warned.filter((text) => text.startsWith("an image")).length, 1);
 });
@@ -337,7 +337,7 @@ test("of two who begin the same batch at once one makes it, and the other is ref
       ),
     ),
   );
-  assert.match(String(refused), /is in the namespace team already/);
+  assert.match(String(refused), /already exists in the namespace team/);
   gate.resolve();
   const settled = await Promise.allSettled(both);
   assert.deepEqual(settled.map((each) => each.status).toSorted(), ["fulfilled", "rejected"]);
@@ -362,7 +362,7 @@ test("one whose batch another makes between its first look and its trial is refu
     folder: place.at("first"),
     onWarn: (text) => void (text.startsWith("made") && made.resolve()),
   });
-  await assert.rejects(late, /is in the namespace team already/);
+  await assert.rejects(late, /already exists in the namespace team/);
   assert.equal((await first).results.length, 4);
 });
 
@@ -405,7 +405,7 @@ test("Ctrl-C ends the watch alone: the Job goes on, and --resume tells the rest"
     onWarn: (text) => void (text.startsWith("made") && stop.abort(new Interrupted("SIGINT"))),
   });
   assert.equal(batchTotals(end).exit_code, 130);
-  assert.ok(warned.some((text) => text.includes("goes on in the cluster")));
+  assert.ok(warned.some((text) => text.includes("continues in the cluster")));
   gate.resolve();
   const again = await coordinate({ cluster, rows: ROWS, folder: place.at("out"), resume: true });
   assert.deepEqual([again.results.length, cluster.ran.length, batchTotals(again.end).exit_code], [4, 4, 0]);

@@ -103,7 +103,7 @@ test("a line that a kill has cut costs nothing but itself", async () => {
     await results.add(result("four"));
   }
   assert.equal(await readFile(file, "utf8"), `${whole}${JSON.stringify(result("four"))}\n`);
-  await assert.rejects(readResults(await place.write("other.jsonl", "{}\n")), /line 1 is no result/);
+  await assert.rejects(readResults(await place.write("other.jsonl", "{}\n")), /line 1 is not a result/);
   assert.deepEqual(await readResults(place.at("none")), []);
 });
 

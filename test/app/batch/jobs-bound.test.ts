@@ -17,7 +17,7 @@ for (const [wanted, by, machine, jobs, why] of [
     BOX,
     { memory: 10 * GiB, processors: 16 },
     4,
-    /lowered to 4: 10\S* ?GiB of memory are free, and a box may take 2/,
+    /lowered to 4: 10\S* ?GiB of memory is free, and a box may take 2/,
   ],
   [8, { ...BOX, memory: 8 * GiB }, { memory: 10 * GiB, processors: 16 }, 1, /memory/],
   [8, { ...BOX, memory: 8 * GiB }, { memory: GiB, processors: 16 }, 1, /memory/],
@@ -29,9 +29,9 @@ for (const [wanted, by, machine, jobs, why] of [
     { ...BOX, servesModel: true },
     { ...LARGE, processors: 2 },
     3,
-    /the model server on this machine counted as one/,
+    /counting the model server on this machine as one run/,
   ],
-  [8, { ...BOX, servesModel: true }, { memory: 10 * GiB, processors: 16 }, 3, /memory.*counted as one/],
+  [8, { ...BOX, servesModel: true }, { memory: 10 * GiB, processors: 16 }, 3, /memory.*as one run/],
 ] as const)
   test(`--jobs ${wanted} on ${machine.processors} processors with ${machine.memory / GiB} GiB is ${jobs}`, () => {
     const bound = boundJobs(wanted, by, machine);

@@ -140,7 +140,7 @@ test("a loop finds it as if it had been built there, and says where the clone ha
   await built.place.write("work/package.json", '{"dependencies": {"a": "1"}}');
   await built.place.write("work/package-lock.json", '{"lockfileVersion": 3, "packages": {}}');
   const older = await startedFrom(loop, workspace, row.env);
-  assert.match(older.said.join(), /^lock files or an image .* so the environment is an older one/);
+  assert.match(older.said.join(), /^lock files or an image .* so the environment is out of date/);
 });
 
 test("what the project says, or its files, is its loop's by a name that no user's is", async () => {
@@ -152,7 +152,7 @@ test("what the project says, or its files, is its loop's by a name that no user'
   // The recipe that was noted is not what the empty folder says.
   assert.match(
     warned.join(),
-    /^rows of .*\/work: what the project needs has changed since, .* Renew it: harness env build$/,
+    /^rows of .*\/work: what the project needs has changed since it was built, .* Rebuild it: harness env build$/,
   );
   const { folder, loop } = await inPod(built, plan);
   const { row } = await indexedRow(loop, { folder, index: 0, tree: null });
@@ -178,7 +178,7 @@ type Refused = readonly [
   settings: Partial<Settings>,
   words: RegExp,
 ];
-const NONE = `or, for the image of the settings: "env": "none"`;
+const NONE = `or, to use the image from the settings: "env": "none"`;
 const REFUSED: readonly Refused[] = [
   [
     "a name that was built for no folder of this repository",
@@ -201,14 +201,14 @@ const REFUSED: readonly Refused[] = [
     { registry: "r.example/x" },
     {},
     { env: "own" },
-    /^row 1: .*pushed to r\.example\/x, and pods have it from .* Push it: harness env build --env own/,
+    /^row 1: .*pushed to r\.example\/x, and pods pull it from .* Push it: harness env build --env own/,
   ],
   [
     "one, where no registry is named",
     {},
     { env: "own" },
     { kubernetes: KUBERNETES },
-    /^row 1: .*pods have environments from a registry, and none is named/,
+    /^row 1: .*pods get environments from a registry, and none is set/,
   ],
   [
     "one beside an image",
@@ -236,7 +236,7 @@ test("so is one of which two folders of the repository have another", async () =
   await cloned(built, `${REPO}.git`, "second");
   await assert.rejects(planned(built, rowsOf({ repo: REPO, env: "own" })), {
     exit: EXIT.usage,
-    message: /^row 1: 2 folders whose origin is this repository .*\/work.*harness env rm FOLDER/,
+    message: /^row 1: 2 folders with this repository as their origin .*\/work.*harness env rm FOLDER/,
   });
 });
 
@@ -279,6 +279,6 @@ test("a loop whose folder of rows is damaged says so, and runs nothing in anothe
   record.workspace = built.place.at("nowhere");
   await built.place.write("rows/environments.json", JSON.stringify([{ rows: "0", environment: record }]));
   await assert.rejects(indexedRow(built.host, { folder: built.place.at("rows"), index: 0, tree: null }), {
-    message: /the clone does not lie at .*nowhere/,
+    message: /the clone is at .*, not at .*nowhere/,
   });
 });

@@ -52,13 +52,13 @@ const UNUSED: readonly (readonly [string, Partial<Pushed> | null, Asked, RegExp]
     "pushed elsewhere",
     { registry: "r.example/x" },
     {},
-    new RegExp(`pushed to r\\.example/x, and pods have it from ${REGISTRY}\\. Push it: ${BUILD}$`),
+    new RegExp(`pushed to r\\.example/x, and pods pull it from ${REGISTRY}\\. Push it: ${BUILD}$`),
   ],
   [
     "no registry named",
     {},
     { registry: null },
-    /not used: pods have .*none is named\. Name one: harness config set kubernetes /,
+    /not used: pods get .*none is set\. Set one: harness config set kubernetes /,
   ],
 ];
 
@@ -82,7 +82,7 @@ for (const [what, pushed] of OLDER)
       const { found, said } = await asked(built);
       assert.equal(found?.image, `${REGISTRY}@${DIGEST}`);
       assert.deepEqual(said, [
-        `lock files or an image that it is made of have changed since, so the environment is an older one. Renew it: ${BUILD}`,
+        `lock files or an image that it is built from have changed since, so the environment is out of date. Rebuild it: ${BUILD}`,
       ]);
     }));
 
@@ -96,7 +96,7 @@ test("so it is where the recipe is another one", () =>
     assert.notEqual(found, undefined);
     assert.match(
       said.join("\n"),
-      /^what the project needs has changed since, .* Renew it: harness env build --env own$/,
+      /^what the project needs has changed since it was built, .* Rebuild it: harness env build --env own$/,
     );
   }));
 

@@ -63,7 +63,10 @@ test("a tool that has the name of another one, or no schema, is left out and tol
   });
   assert.deepEqual(names, ["lookup"]);
   assert.equal(warned.length, 5);
-  assert.match(warned[1] ?? "", /tracker__find is left out: names with __ or mcp_ are those of MCP servers/);
+  assert.match(
+    warned[1] ?? "",
+    /tracker__find is left out: names with __ or mcp_ are reserved for the tools of MCP servers/,
+  );
   assert.equal(warned[0], "the tool bash is left out: a built-in tool has that name");
 });
 

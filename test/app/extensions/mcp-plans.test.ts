@@ -67,7 +67,7 @@ test("a project starts nothing on the host, not by its trusted settings either",
   );
   assert.deepEqual(found.servers, []);
   assert.deepEqual(
-    found.left.map(([name, why]) => [name, /started in the box|bad:/.test(why ?? "")]),
+    found.left.map(([name, why]) => [name, /runs in the box|bad:/.test(why ?? "")]),
     [
       ["set", true],
       ["out", true],

@@ -158,7 +158,7 @@ test("a variable that is missing leaves its server out with a notice, and no oth
   );
   assert.match(
     files.notices.join(),
-    /^the MCP server a \(here\) is left out: the variable NOT_SET is not set/,
+    /^the MCP server a \(here\) is left out: variable is not set here: NOT_SET/,
   );
   assert.ok(namesOf(files).includes("b__echo"));
   assert.deepEqual(files.box.asked[0]?.env, { T: "yes" });
@@ -187,16 +187,13 @@ test("a description that changes is told once, and with leave-out its tool is go
     await called(first, "files__echo", { text: "a" });
     await until(() => first.notices.length > 0);
     assert.deepEqual(first.notices, [
-      "the MCP server files describes tools otherwise than before: files__echo; harness mcp test files shows them",
+      "the MCP server files describes tools differently than before: files__echo; harness mcp test files shows them",
     ]);
     assert.match(first.tool("files__echo").description, /sends it to me/);
   }
   // What it says at its start is again another thing than what was kept.
   await using next = await opened(place, rewriting("leave-out"));
-  assert.match(
-    next.notices.join(),
-    /left out until you have looked at them: harness mcp test files --accept/,
-  );
+  assert.match(next.notices.join(), /left out until you accept them: harness mcp test files --accept/);
   assert.ok(!namesOf(next).includes("files__echo"));
   const [served] = next.session.served;
   assert.ok(served !== undefined);

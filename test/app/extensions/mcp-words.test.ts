@@ -35,14 +35,14 @@ for (const [given, expected] of [
 test("a variable that is missing is named, and nothing is started", () => {
   assert.match(
     wordsOf(filledIn(server({ command: "p", env: { X: "${NONE}", Y: "${OTHER}" } }), ENV)),
-    /the variable NONE, OTHER is not set/,
+    /variables are not set here: NONE, OTHER;/,
   );
 });
 
 for (const [url, why] of [
-  ["${NONE:-ftp://a.org}", /no address of http/],
+  ["${NONE:-ftp://a.org}", /not an http or https address/],
   ["https://a:b@a.org", /has a password in it/],
-  ["${A}", /no address of http/],
+  ["${A}", /not an http or https address/],
 ] as const)
   test(`is no url, once its variables are put in: ${url}`, () => {
     assert.match(wordsOf(filledIn(server({ url }), ENV)), why);
@@ -58,28 +58,28 @@ test("a project's server is told with what it starts, where, with what, and whom
     "asks the MCP server x at https://${H:-a.org}/mcp, if its host is granted, with the headers Authorization, with your H, K",
   );
   const outside = serverDoes("x", server({ command: "s", sandbox: false }));
-  assert.deepEqual([outside.loosens, /does not count/.test(outside.text)], [false, true]);
+  assert.deepEqual([outside.loosens, /is ignored/.test(outside.text)], [false, true]);
 });
 
 test("on the host only the user's own servers are started", () => {
   const outside = server({ command: "s", sandbox: false });
   assert.equal(whyNot(outside, true), undefined);
-  assert.match(whyNot(outside, false) ?? "", /in the box or not|started in the box/);
+  assert.match(whyNot(outside, false) ?? "", /runs in the box; sandbox = false/);
   assert.equal(whyNot(server({ command: "s", enabled: false }), true), "it is not enabled");
 });
 
 test("why a server is slow is told by how it is started and what is granted, with what would help", () => {
   const npx = server({ command: ["/usr/bin/npx", "-y", "x"] });
-  assert.match(whySlow(npx, []), /the box has no npm .*harness env build.* --allow-domain npm/);
-  assert.match(whySlow(npx, ["pip"]), /no npm/);
+  assert.match(whySlow(npx, []), /the box has no access to npm.*harness env build.* --allow-domain npm/);
+  assert.match(whySlow(npx, ["pip"]), /no access to npm/);
   for (const granted of ["npm", "npm=npm.example.org:443"])
-    assert.doesNotMatch(whySlow(npx, [granted]), /no npm|env build/, granted);
+    assert.doesNotMatch(whySlow(npx, [granted]), /access to npm|env build/, granted);
   assert.match(whySlow(server({ command: ["uvx", "x"] }), []), /--allow-domain pip/);
-  assert.match(whySlow(server({ command: ["./own"] }), []), /the box has none: --allow-domain HOST/);
   assert.match(
-    whySlow(server({ command: ["./own"] }), ["example.org"]),
-    /^where it wants a host that is not/,
+    whySlow(server({ command: ["./own"] }), []),
+    /the box has no network; if it needs one: --allow-domain HOST/,
   );
+  assert.match(whySlow(server({ command: ["./own"] }), ["example.org"]), /^if it needs a host that is not/);
   const onHost = whySlow(server({ command: ["own"], sandbox: false }), []);
   assert.doesNotMatch(onHost, /box/);
   assert.match(onHost, /init_timeout/);

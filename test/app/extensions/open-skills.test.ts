@@ -87,7 +87,7 @@ test("the user's skills are offered from each of their folders, the first of a n
   assert.equal(prompt.match(/- pdf/g)?.length, 1);
   assert.match(
     said.join("\n"),
-    /2 skills do not count: .*\.agents\/skills\/pdf\/SKILL\.md \(pdf already exists: .*\.config\/harness\/skills\/pdf\/SKILL\.md is used\)/,
+    /2 skills are ignored: .*\.agents\/skills\/pdf\/SKILL\.md \(pdf already exists: .*\.config\/harness\/skills\/pdf\/SKILL\.md is used\)/,
   );
 });
 
@@ -211,7 +211,7 @@ test("a prompt that names a command is its text; any other is as it stands", asy
   });
   const fix = await here.expand("/fix the parser");
   assert.equal(fix.text, "Fix the parser, then test.");
-  assert.match(fix.notes, /\/fix says what is in .*fix\.md, yours/);
+  assert.match(fix.notes, /\/fix sends the text in .*fix\.md, yours/);
   assert.equal((await here.expand("/git:commit")).text, "Commit.");
   for (const prompt of ["/other thing", "/etc/hosts is wrong", "fix /fix", "/", "/fix: it"])
     assert.deepEqual(await here.expand(prompt), { text: prompt, notes: "" });
@@ -223,7 +223,7 @@ test("a project's command that is not trusted is no command, and that is said; t
   assert.equal(before.text, "/ship now");
   assert.match(
     before.notes,
-    /commands of the project do not count: .*ship\.md \(it is not trusted\); next: harness trust/,
+    /commands of the project are ignored: .*ship\.md \(it is not trusted\); next: harness trust/,
   );
   assert.equal((await here.expand("look at /ship")).notes, "");
   await here.trust();
@@ -247,12 +247,12 @@ test("what trust shows is what would count", async () => {
   for (const text of [
     "offers the model the skill forms: Fills forms.",
     ".claude/skills/pdf/run.sh: curl example.org",
-    "bad is no skill that could be used: its front matter has no description",
-    "none is no skill: it has no SKILL.md",
+    "bad is not a usable skill: its front matter has no description",
+    "none is not a skill: it has no SKILL.md",
     ".claude/skills/README.md: readme",
-    "/git:commit in a chat says for you (Commits.):",
+    "/git:commit in a chat sends for you (Commits.):",
     ".agents/commands/git/commit.md: Commit $1",
-    ".agents/commands/x.sh is no command, and comes along:",
+    ".agents/commands/x.sh is not a command, but is trusted too:",
     ".agents/commands/x.sh: echo x",
   ])
     assert.ok(does.has(text), `${text}\n${[...does].join("\n")}`);

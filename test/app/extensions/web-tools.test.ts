@@ -46,10 +46,10 @@ test("a service without its key is left out, and that is said", async () => {
     const none = await opened({ fetch: true, search: { provider } });
     assert.deepEqual(none.tools, ["web_fetch"]);
     assert.deepEqual(none.said, [
-      `web_search is left out: ${provider} wants a key, and ${variable} is not set`,
+      `web_search is left out: ${provider} needs a key, and ${variable} is not set`,
     ]);
     const odd = await opened({ fetch: false, search: { provider } }, { [variable]: "a\nb" });
-    assert.match(odd.said[0] ?? "", /holds signs that no request can carry/);
+    assert.match(odd.said[0] ?? "", /contains characters that a request cannot carry/);
   }
 });
 

@@ -37,7 +37,7 @@ test("folders of skills and commands are shown with all that they say", async ()
     "offers the model the skill tidy: Tidies up.",
     ".harness/skills/tidy/SKILL.md: Remove what is old.",
     ".harness/skills/tidy/lib/run.sh: echo tidy",
-    "/ship in a chat says for you (Ships it.):",
+    "/ship in a chat sends for you (Ships it.):",
     ".harness/commands/ship.md: Push all of it.",
   ])
     assert.ok(does.has(text), text);
@@ -160,7 +160,7 @@ test("a command that is no text, and a SKILL.md that is none, are no words of an
   assert.match(commands?.problem ?? "", /not UTF-8/);
   await writeFile(here.place.at("w/.harness/skills/tidy/SKILL.md"), PICTURE);
   const [skills] = (await here.see()).told.items;
-  assert.match(skills?.does[0]?.text ?? "", /tidy is no skill that could be used: it is not text/);
+  assert.match(skills?.does[0]?.text ?? "", /tidy is not a usable skill: it is not text/);
 });
 
 test("names that look like others are pointed out", async () => {
@@ -176,7 +176,7 @@ test("names that look like others are pointed out", async () => {
   );
   assert.match(
     text,
-    /sh\u0456p\.md is not what its name seems to be: it looks like "[^"]*ship\.md", with U\+0456/,
+    /sh\u0456p\.md is not what its name suggests: it looks like "[^"]*ship\.md", with U\+0456/,
   );
   assert.match(text, /\.harness\/\u0441onfig\.json is not \.harness\/config\.json, and is ignored/);
   assert.match(text, /\.Harness is not \.harness, and is ignored/);

@@ -145,7 +145,7 @@ test("the setting is for changes; who gives the flag wants one; no more side by 
     assert.deepEqual(asked({}, {}, set, one), { count: 1, jobs: 1 });
   assert.equal(asked({}, {}, undefined, question).count, 3);
   assert.equal(asked({ intent: "change" }, {}, set, question).count, 3);
-  assert.throws(() => asked({ jobs: 2 }, { attempts: 1 }), /--jobs goes with --attempts/);
+  assert.throws(() => asked({ jobs: 2 }, { attempts: 1 }), /--jobs can only be used with --attempts/);
   assert.equal(asked({ continue: true }, { attempts: 1 }).count, 1);
 });
 
@@ -193,7 +193,7 @@ test("only those that changed something are offered for a look", () => {
     how: "applied",
     changes: NONE,
   });
-  assert.equal(nothing.reason, "1 of 3 candidates: the first passed `npm test`; nothing was to be applied");
+  assert.equal(nothing.reason, "1 of 3 candidates: the first passed `npm test`; there was nothing to apply");
 });
 
 test("what cannot be applied is no success, and nothing of it is told as a change", () => {
@@ -207,7 +207,7 @@ test("what cannot be applied is no success, and nothing of it is told as a chang
   assert.match(conflict.reason, /not applied, .*\(a: the same lines .*, 1 more\): harness diff s1$/);
   const blocked = withFirst(all, 1, { how: "blocked", paths: [".envrc"] });
   assert.deepEqual([blocked.status, blocked.exit_code], ["refused", 4]);
-  assert.match(blocked.reason, /obey \.envrc by itself: harness apply s1 --accept PATH$/);
+  assert.match(blocked.reason, /act on \.envrc by itself: harness apply s1 --accept PATH$/);
   const outcome = { status: "sandbox", exit_code: 6, reason: "the folder is in use" } as const;
   const failed = withFirst(all, 1, { how: "failed", outcome });
   assert.deepEqual(
@@ -227,11 +227,11 @@ test("none: 1, with all that was refused; where no model or box was there to beg
   } as const;
   const none = whole([candidate(1, RED), candidate(2, { ...RED, denials: [denial] }), candidate(3, RED)]);
   assert.deepEqual([none.status, none.exit_code, none.denials], ["failed", 1, [denial]]);
-  assert.equal(none.reason, "None of 3 candidates passed `npm test`; the folder is as it was.");
+  assert.equal(none.reason, "None of 3 candidates passed `npm test`; the folder is unchanged.");
   const cut = whole([candidate(1, RED)], { limit: "The limit of 30 min is used up." });
   assert.equal(
     cut.reason,
-    "None of the 1 of 3 candidates begun passed `npm test` (The limit of 30 min is used up); the folder is as it was.",
+    "None of the candidates started (1 of 3) passed `npm test` (The limit of 30 min is used up); the folder is unchanged.",
   );
   const away = {
     status: "model",

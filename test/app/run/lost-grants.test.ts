@@ -76,7 +76,7 @@ test("it holds for the box that takes its place, and is taken back from that one
   await one.lose("evicted");
   await lazy.box();
   assert.deepEqual([one.removed, next.reached], [true, ["docs.example.org"]]);
-  assert.match(told.at(-1) ?? "", /^what was granted holds for it as well: docs\.example\.org$/);
+  assert.match(told.at(-1) ?? "", /^it is granted the same hosts: docs\.example\.org$/);
   forSession();
   assert.deepEqual(next.reached, []);
   const more = await (await lazy.network())?.grant(to("more.example.org"));
@@ -93,8 +93,8 @@ test("without one, nothing is said of grants", async () => {
 });
 
 for (const [barred, why] of [
-  ["takes no grants", /what was granted, docs\.example\.org, is not to be had for it: it takes no grants$/],
-  ["refuses them", /what was granted, docs\.example\.org, is not to be had for it: not this time$/],
+  ["takes no grants", /it cannot be granted docs\.example\.org again: it takes no grants$/],
+  ["refuses them", /it cannot be granted docs\.example\.org again: not this time$/],
 ] as const)
   test(`where the next one ${barred}, there is none (6): it would be judged as granted`, async () => {
     const { one, next, lazy, network } = await losing(barred);

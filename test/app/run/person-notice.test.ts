@@ -43,7 +43,7 @@ test("a title is cut, on one line, and has neither markup nor controls", () => {
   const text = noticeText("done", `<b>a</b>\n&lt;\u001B]52;c;x\u0007${"y".repeat(200)}`);
   assert.doesNotMatch(text, /[<>&\n\u001B\u0007]/);
   assert.ok(Array.from(text).length <= "ended: done ()".length + 80);
-  assert.equal(noticeText("parked", "mend it"), "waits for your word (mend it)");
+  assert.equal(noticeText("parked", "mend it"), "waits for your approval (mend it)");
 });
 
 for (const [ms, bell] of [
@@ -150,7 +150,7 @@ describe("in a chat", () => {
     take("run.started");
     pass(31_000);
     assert.equal(await notice.asked(() => Promise.resolve((pass(60_000), "yes"))), "yes");
-    assert.deepEqual(told, ["bell", "waits for your word (mend it)"]);
+    assert.deepEqual(told, ["bell", "waits for your approval (mend it)"]);
     await notice.asked(() => Promise.resolve("no"));
     pass(29_000);
     take("run.finished", { status: "done" });

@@ -169,7 +169,7 @@ test("a server of one's own that speaks OpenAI's API is asked whether it is ther
     assert.deepEqual([found.local, found.model.mask(TOKEN)], [true, TOKEN]);
   }
   const gone = await find({ ...settings, base_url: "http://127.0.0.1:1/v1" }, CHOSEN);
-  assert.match(reasonIn(gone), /^no server of embeddings at http:\/\/127\.0\.0\.1:1\/v1: /);
+  assert.match(reasonIn(gone), /^no embedding server at http:\/\/127\.0\.0\.1:1\/v1: /);
 });
 
 test("a model that gives no vectors, or none in time, is none; one that was used before is not asked", async (t) => {
@@ -183,7 +183,7 @@ test("a model that gives no vectors, or none in time, is none; one that was used
   await using slow = await startEmbeddingOllama({ instead: () => true });
   assert.match(
     reasonIn(await find({ base_url: slow.server.url })),
-    /^nomic-embed-text gave no vector in time/,
+    /^nomic-embed-text returned no vector in time/,
   );
   await machine(t, {}, ["ollama/nomic-embed-text:latest@a3de86cd1c13"]);
   const found = await find({ base_url: slow.server.url });

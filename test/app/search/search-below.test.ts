@@ -30,11 +30,11 @@ test("what lies in the workspace is found from wherever it is named; what does n
   ] as const)
     assert.equal(await from(given, current), wanted, String(given));
   for (const [given, said] of [
-    ["../other", /lies outside of/],
-    [place.at("other"), /lies outside of/],
-    ["out", /lies outside of/],
-    ["/", /lies outside of/],
-    ["../nowhere", /lies outside of/],
+    ["../other", /is outside/],
+    [place.at("other"), /is outside/],
+    ["out", /is outside/],
+    ["/", /is outside/],
+    ["../nowhere", /is outside/],
     ["nowhere", /there is no nowhere in /],
     ["./nowhere", /there is no \.\/nowhere in /],
     ["src/a/x.ts/y", /there is no src\/a\/x\.ts\/y in .*ENOTDIR/],

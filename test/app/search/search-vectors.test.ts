@@ -75,10 +75,10 @@ test("a model that fails or hangs at what is new is not asked for the question, 
   });
   const said = await searched(t, failing);
   assert.equal(said.length, 1);
-  assert.match(String(said[0]), /^searching by words alone: .*out of memory/);
+  assert.match(String(said[0]), /^searching by words only: .*out of memory/);
   await using silent = await startEmbeddingOllama({ instead: () => true });
   const late = await searched(t, silent);
-  assert.deepEqual(late, [`searching by words alone: ${EMBED_MODEL} gave no vector within 3 s`]);
+  assert.deepEqual(late, [`searching by words only: ${EMBED_MODEL} returned no vector within 3 s`]);
 });
 
 test("a model that failed is left alone by the searches that follow, and asked again after a minute", async (t) => {
@@ -133,6 +133,6 @@ test("an index whose vectors are another model's gets none of this one, and is a
   assert.equal((await index.store.counts(NEVER)).embedded, 0);
   assert.equal(await vectors.of(others, "alpha", NEVER), null);
   assert.deepEqual(notes, [
-    "searching by words alone: the vectors are of ollama/other@0; harness index makes new ones",
+    "searching by words only: the stored vectors are from ollama/other@0; harness index creates new ones",
   ]);
 });

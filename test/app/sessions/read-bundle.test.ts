@@ -94,7 +94,7 @@ test("every record of ours is read, and one that would break what shows it is re
     assert.throws(() => recordsOfBundle(read({ records: [first, bad] })), {
       name: "HarnessError",
       exit: 2,
-      message: /x\.tar: line 2 of records\.jsonl is no record/,
+      message: /x\.tar: line 2 of records\.jsonl is not a record/,
     });
 });
 
@@ -120,12 +120,12 @@ test("what a bundle does not hold is told with it", () => {
     held.not_held.map((each) => each.split(":")[0]),
     [
       "full outputs that the model was shown in pages",
-      "what was recognisable as a secret",
+      "values that were recognised as secrets",
       "the states of the files",
       "changes",
       "the audit",
     ],
   );
   const none = shownBundle(read({})).report.bundle?.not_held.join(";") ?? "";
-  for (const said of [/what happened: no event/, /the conversation: no record/]) assert.match(none, said);
+  for (const said of [/the events: none/, /the conversation: no records/]) assert.match(none, said);
 });

@@ -129,7 +129,7 @@ test("an image that cannot be had is no failure, and says what else there is", {
   assert.equal(asked.length, 1);
   assert.match(
     asked[0] ?? "",
-    /Start it in a container.*\? The image \S+ is a download of about 1\.9 GiB, once; only this machine reaches it/,
+    /Start it in a container.*\? The image \S+ is a download of about 1\.9 GiB, once; only this machine can reach it/,
   );
   assert.equal(result.state, "stand-in");
   assert.match(
@@ -212,22 +212,22 @@ test(
     assert.equal(ended.exit, 130);
     assert.match(
       ended.message,
-      /^the download of \S+ was interrupted; [\d.]+ (?:KiB|MiB) of 9\.5 MiB are there and kept$/,
+      /^the download of \S+ was interrupted; [\d.]+ (?:KiB|MiB) of 9\.5 MiB are kept$/,
     );
-    assert.match(ended.remedy, /^\.\/start\.sh {3}goes on from there/);
+    assert.match(ended.remedy, /^\.\/start\.sh {3}continues from there/);
 
     const nobody = await user.start();
     assert.equal(nobody.result.state, "stand-in");
     assert.match(
       nobody.result.detail,
-      /nothing was downloaded; [\d.]+ (?:KiB|MiB) of 9\.5 MiB of it are there$/,
+      /nothing was downloaded; [\d.]+ (?:KiB|MiB) of 9\.5 MiB of it are already here$/,
     );
     assert.match(nobody.result.remedy, /^\.\/start\.sh --yes/);
 
     const { result, asked, said } = await user.start({ attended: true });
     assert.deepEqual([result.state, asked], ["ok", []], JSON.stringify(result));
     assert.ok(
-      said.some((line) => line.endsWith(" are there; the download goes on from there")),
+      said.some((line) => line.endsWith(" are already here; the download continues from there")),
       said.join("\n"),
     );
     const sizes = said.flatMap((line) => /: (\d+) of \d+ bytes$/.exec(line)?.[1] ?? []).map(Number);

@@ -81,7 +81,7 @@ test("what the server has is offered before a download, what calls tools first, 
   const { result, asked, pulled, kept } = await step(ollama, { takes: 1 });
   const rows = (asked[0] ?? "").split("\n").slice(1);
   assert.match(rows[0] ?? "", /^own\/coder:7b +on the server, 4\.9 KiB$/);
-  assert.match(rows[1] ?? "", /^gemma3:4b +on the server, 4\.9 KiB; was not made to call tools$/);
+  assert.match(rows[1] ?? "", /^gemma3:4b +on the server, 4\.9 KiB; not trained to call tools$/);
   assert.ok(
     rows.slice(2).every((row) => row.includes(" to load, ")),
     rows.join("\n"),
@@ -106,7 +106,7 @@ test("with nobody there nothing is chosen, kept or loaded, and what to type is s
   assert.deepEqual([there.result.state, there.pulled, there.kept], ["stand-in", [], undefined]);
   assert.match(
     there.result.remedy,
-    /^\.\/start\.sh --yes {3}takes own\/coder:7b, which is there; or another: harness config set chat_model NAME$/,
+    /^\.\/start\.sh --yes {3}uses own\/coder:7b, which is already there; or another: harness config set chat_model NAME$/,
   );
   await using empty = await startFakeOllama();
   const none = await step(empty);
@@ -145,14 +145,14 @@ test("a download that fails is told with its reason, and is gone on with unasked
   assert.equal(first.result.state, "stand-in");
   assert.match(
     first.result.detail,
-    /^own\/coder:7b: dial tcp: .*no such host; 1\.0 GiB of 4\.0 GiB are there and kept$/,
+    /^own\/coder:7b: dial tcp: .*no such host; 1\.0 GiB of 4\.0 GiB are kept$/,
   );
   assert.match(first.result.remedy, /ollama pull own\/coder:7b {3}or again: \.\/start\.sh$/);
   const second = await step(broken, { takes: 0, env }, place);
   assert.deepEqual([second.asked, second.pulled], [[], ["own/coder:7b"]]);
   const nobody = await step(broken, { env }, place);
   assert.deepEqual(nobody.pulled, []);
-  assert.match(nobody.result.detail, /nothing was downloaded; 1\.0 GiB of 4\.0 GiB of it are there$/);
+  assert.match(nobody.result.detail, /nothing was downloaded; 1\.0 GiB of 4\.0 GiB of it are already here$/);
 });
 
 test("without the sidecar an Ollama that is not there is named with what brings one", async () => {

@@ -26,8 +26,8 @@ test("what took too long to be run a second time is named; a command that was gi
   assert.deepEqual(again, {
     ran: [],
     notRun: [
-      "npm install was not run a second time, as in CI and at another date: it took 15.0 s",
-      "make was not run a second time, as in CI and at another date: it took 1 min 30 s",
+      "npm install was not run a second time, as if in CI and on another date: it took 15.0 s",
+      "make was not run a second time, as if in CI and on another date: it took 1 min 30 s",
     ],
   });
 });

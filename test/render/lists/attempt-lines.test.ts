@@ -97,7 +97,7 @@ test("where none was applied the end lists each, and what to type to look at one
     ...EVERY_EVENT["run.finished"],
     ...({ run: "r1", seq: 9, status: "failed", exit_code: 1, handoff: [], denials: [] } as const),
     changes: { added: [], modified: [], deleted: [], ignored: 0 },
-    reason: "None of 2 candidates passed `npm test`; the folder is as it was.",
+    reason: "None of 2 candidates passed `npm test`; the folder is unchanged.",
     session: "s2",
     attempts: [told("s1", lines), told("s2", "still 1 failed")],
   };
@@ -106,5 +106,5 @@ test("where none was applied the end lists each, and what to type to look at one
   assert.match(text, /line 19\n {10}2 {2}s2 {2}failed \(exit 1, npm test: exit 1\)\n {13}still 1 failed\n/);
   assert.match(text, /^next {6}harness diff s2\n {10}harness apply s2\n {10}harness sessions show s2\n/m);
   const quiet = runSummary(event, { ms: 1000, quiet: true, changes: "kept" }, stream);
-  assert.match(quiet, /^tried .*^status .*the folder is\n +as it was/ms);
+  assert.match(quiet, /^tried .*^status .*the folder is\n +unchanged/ms);
 });

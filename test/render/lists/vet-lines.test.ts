@@ -31,7 +31,7 @@ const report = (more: Partial<VetReport>): VetReport => ({
   steps: [],
   granted: [],
   runtime: "the engine's own",
-  unseen: ["no command of an ecosystem that is known was found; yours: harness vet REPO -- CMD"],
+  unseen: ["no command of a known ecosystem was found; give your own: harness vet REPO -- CMD"],
   took_ms: 700,
   own_ms: 700,
   ...more,
