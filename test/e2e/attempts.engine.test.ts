@@ -247,7 +247,7 @@ test("side by side, the first that is done ends the others, which say so", { ski
     [0, 130, 130],
   );
   for (const { reason, applied } of told)
-    if (!applied) assert.match(reason, /another candidate was done first/i);
+    if (!applied) assert.match(reason, /another candidate finished first/i);
   assert.equal(await place.read("work/a"), "1\nright\n");
   assert.equal(existsSync(place.at("work/c")), false);
   const kept = told.filter(({ applied }) => !applied).map(({ session }) => session);

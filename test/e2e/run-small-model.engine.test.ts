@@ -517,7 +517,7 @@ test("a check whose program is not there is told with what would install it", { 
   const told = eventsOf(run).flatMap((event) => (event.type === "notice" ? [event.text] : []));
   assert.match(
     told.join("\n"),
-    /No check: .*`harness env build` installs what the project needs\. --check CMD/,
+    /No check: .*`harness env build` installs what the project needs\. To name another check: --check CMD/,
   );
 });
 
