@@ -10,8 +10,8 @@ export const quarantinedForm = z.strictObject({
   to: z
     .string()
     .nullable()
-    .describe("Where it is now; null for what was removed: neither file, folder nor link."),
-  take_back: z.string().describe("The command that puts it back; empty where nothing can be put back."),
+    .describe("Where it is now; null if it was removed because it was neither a file, a folder nor a link."),
+  take_back: z.string().describe("The command that puts it back; empty if nothing can be put back."),
 });
 
 export const commitForm = z.strictObject({
@@ -21,7 +21,7 @@ export const commitForm = z.strictObject({
   protected: z
     .array(z.string())
     .readonly()
-    .describe("Those of them that the host would obey by itself, in the folder or not."),
+    .describe("Those that the host would obey by itself, whether or not they are in the folder."),
 });
 
 /** A path that host programs would obey, created in the box and moved out of the workspace. */
@@ -161,7 +161,7 @@ const more = (total: number, words: string): readonly string[] =>
 /** Tells the user that a path was moved out, and how to move it back. */
 function movedNote({ from, to, takeBack, earlier }: MovedAway): string {
   const name = shown(from);
-  const made = earlier === true ? "came since a run began that was killed" : "was made in the box";
+  const made = earlier === true ? "appeared after the start of a run that was killed" : "was made in the box";
   if (to === null) return `${name} ${made} and was removed: it was neither a file, a folder nor a link`;
   const back = takeBack === "" ? "" : `; to take it back: ${takeBack}`;
   return `${name} ${made} and ${earlier === true ? "was " : ""}moved out of the workspace${back}`;

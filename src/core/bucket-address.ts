@@ -13,7 +13,7 @@ const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
 
 /** The address, or why the text is not one. */
 export function readBucketAddress(text: string): BucketAddress | string {
-  if (!isBucketAddress(text)) return "an address of a bucket begins with s3://";
+  if (!isBucketAddress(text)) return "a bucket address begins with s3://";
   const rest = text.replace(SCHEME, "");
   const end = rest.indexOf("/");
   const bucket = end === -1 ? rest : rest.slice(0, end);
@@ -27,12 +27,12 @@ const MAX_KEY_BYTES = 1024;
 
 /** Why a key cannot be requested. */
 export function badKey(key: string): string | undefined {
-  if (!key.isWellFormed()) return "its key is no Unicode";
+  if (!key.isWellFormed()) return "its key is not valid Unicode";
   if (new TextEncoder().encode(key).length > MAX_KEY_BYTES)
     return `its key has more than ${MAX_KEY_BYTES} bytes`;
   // HTTP clients resolve these as path steps, and would request another key.
   if (key.split("/").some((part) => part === "." || part === ".."))
-    return "a part of its key is . or .., which no address can hold";
+    return "a part of its key is . or .., which an address cannot contain";
   return undefined;
 }
 

@@ -4,7 +4,7 @@ import { commandForm, patienceForm } from "./hook-form.ts";
 /** Tools that a user or a trusted project adds: a command of the box, and the schema of its input. */
 
 const NAME = /^[\w-]{1,64}$/;
-const NAMED = "expected names of tools, of at most 64 letters, digits, _ and -";
+const NAMED = "expected tool names of at most 64 letters, digits, _ and -";
 const SCHEMA = "expected a JSON Schema of an object";
 const MAX_SCHEMA = 16 * 1024;
 const DEEPEST = 16;

@@ -41,12 +41,12 @@ export function readEngineAddress(text: string): EngineRead {
   if (scheme === undefined)
     return CONTEXT.test(text)
       ? address({ kind: "context", name: text })
-      : wrong(`${JSON.stringify(text)} is no address, and no docker context can have that name`);
+      : wrong(`${JSON.stringify(text)} is neither an address nor a possible name of a docker context`);
   switch (scheme.toLowerCase()) {
     case "unix":
       return rest.startsWith("/") && rest.length > 1 && !/[\0\n]/.test(rest)
         ? address({ kind: "unix", path: rest })
-        : wrong("a socket is named by its whole path: unix:///path/to.sock");
+        : wrong("a socket needs its absolute path: unix:///path/to.sock");
     case "tcp":
     case "http":
     case "https":
@@ -54,7 +54,7 @@ export function readEngineAddress(text: string): EngineRead {
     case "ssh":
       return overSsh(rest);
     default:
-      return wrong(`${scheme}:// is no way to an engine`);
+      return wrong(`${scheme}:// is not supported`);
   }
 }
 
@@ -63,9 +63,9 @@ const wrong = (message: string): EngineRead => ({ kind: "wrong", message });
 
 function overNetwork(scheme: string, rest: string): EngineRead {
   if (rest.includes("@"))
-    return wrong("no name or password goes to an engine over TCP; TLS has certificates");
+    return wrong("an engine over TCP takes no user name or password: use TLS certificates");
   const at = hostAndPort(rest.replace(/\/$/, ""));
-  if (at === undefined) return wrong(`${scheme}:// wants host:port, and nothing behind it`);
+  if (at === undefined) return wrong(`${scheme}:// expects host:port, and nothing after it`);
   return address(
     scheme === "https" ? { kind: "tls", ...at } : { kind: "tcp", ...at, plain: scheme === "http" },
   );
@@ -78,12 +78,11 @@ function overSsh(rest: string): EngineRead {
   const sign = authority.lastIndexOf("@");
   const user = sign === -1 ? null : authority.slice(0, sign);
   if (user?.includes(":") === true)
-    return wrong("no password is taken from an address: ssh has keys, an agent and ~/.ssh/config");
+    return wrong("an address must not have a password: use keys, an agent or ~/.ssh/config");
   const at = hostAndPort(authority.slice(sign + 1));
   if (at === undefined || (user !== null && !USER.test(user)))
-    return wrong("ssh:// wants user@host, a port behind it if need be");
-  if (path !== null && !REMOTE_PATH.test(path))
-    return wrong("what stands behind the host is the path of a socket");
+    return wrong("ssh:// expects user@host, followed by :port if needed");
+  if (path !== null && !REMOTE_PATH.test(path)) return wrong("only the path of a socket can follow the host");
   return address({ kind: "ssh", user, ...at, path });
 }
 
@@ -98,11 +97,11 @@ function hostAndPort(text: string): { readonly host: string; readonly port: numb
 function onKubernetes(rest: string): EngineRead {
   const [context = "", namespace = "", ...more] = rest.split("/");
   if (more.length > 0)
-    return wrong("kubernetes:// wants CONTEXT/NAMESPACE; a slash within a context's name is written %2F");
+    return wrong("kubernetes:// expects CONTEXT/NAMESPACE; write a slash in a context's name as %2F");
   const name = decoded(context);
   if (name === undefined || /[\0-\x1f\x7f]/.test(name)) return wrong("the context's name cannot be read");
   if (namespace !== "" && !NAMESPACE.test(namespace))
-    return wrong(`${JSON.stringify(namespace)} is no name of a namespace`);
+    return wrong(`${JSON.stringify(namespace)} is not a valid namespace name`);
   return address({ kind: "kubernetes", context: name || null, namespace: namespace || null });
 }
 

@@ -122,10 +122,10 @@ export function cutOffBy({ reason }: AbortSignal): {
   if (reason instanceof CanaryTouched) return { cause: "canary", reason: reason.message };
   if (reason instanceof Interrupted)
     return reason.signal === "overtaken"
-      ? { cause: null, reason: "another candidate was first" }
+      ? { cause: null, reason: "another candidate finished first" }
       : { cause: "user" };
   if (!(reason instanceof Error) || reason.name === "AbortError") return { cause: "user" };
-  if (reason.name === "TimeoutError") return { cause: "timeout", reason: "the time of the run is up" };
+  if (reason.name === "TimeoutError") return { cause: "timeout", reason: "the run's time is up" };
   return { cause: null, reason: reason.message };
 }
 

@@ -24,33 +24,31 @@ const argsForm = z.record(z.string(), z.unknown());
 /** How one request to a model went, besides its result. */
 const REQUEST = {
   first_token_ms: ms
-    .describe("From the request to the first piece of the reply. Left out where the reply came as a whole.")
+    .describe("From the request to the first piece of the reply. Left out if the reply was not streamed.")
     .exactOptional(),
   prompt: promptForm
-    .describe(
-      "Tokens of the request by what they are for: estimated, and scaled to `prompt_tokens` where those are known.",
-    )
+    .describe("Tokens of the request by purpose: estimated, and scaled to `prompt_tokens` where known.")
     .exactOptional(),
 } as const;
 
 const ruleForm = z.strictObject({
   id: text,
   reason: text,
-  span: z.tuple([count, count]).readonly().describe("Of the judged text: from, to; in UTF-16 units."),
+  span: z.tuple([count, count]).readonly().describe("Start and end in the judged text, in UTF-16 units."),
 });
 
 /** What a call said that it would touch. */
 const judgedForm = z.strictObject({
   commands: z.array(text).readonly(),
-  folder: text.describe("Where they start; the workspace when left out.").exactOptional(),
+  folder: text.describe("The folder in which they start; the workspace if left out.").exactOptional(),
   reads: z.array(text).readonly(),
   writes: z.array(text).readonly(),
   hosts: z.array(text).readonly(),
-  lasting: z.literal(true).exactOptional().describe("What it starts goes on when the call has ended."),
+  lasting: z.literal(true).exactOptional().describe("What it starts keeps running after the call has ended."),
   program: z
     .enum(PROGRAM_PLACES)
     .exactOptional()
-    .describe("Where a program runs that somebody added, and that does the work. Left out where none does."),
+    .describe("Where an added program that does the work runs. Left out if there is none."),
 });
 
 export const RESULT_KINDS = [
@@ -74,18 +72,18 @@ export const changesForm = z.strictObject({
   left_out: z
     .strictObject({ added: count, modified: count, deleted: count })
     .exactOptional()
-    .describe("How many more there are than are listed: the paths are cut at 1 MiB. Left out where all are."),
+    .describe("How many are not listed, as the lists are cut at 1 MiB. Left out if all are listed."),
   incomplete: z
     .literal(true)
     .exactOptional()
-    .describe("The tree could not be seen whole, so there may be more. Left out where it was."),
+    .describe("Not all of the tree could be read, so there may be more changes. Left out otherwise."),
 });
 export type RunChanges = z.infer<typeof changesForm>;
 
 export const denialForm = z.strictObject({
   call: text,
   tool: text,
-  target: text.describe("The command, or the path."),
+  target: text.describe("The command or the path."),
   decision: z.enum(VERDICTS),
   rule: text,
   reason: text,
@@ -96,11 +94,15 @@ export type RunStatus = (typeof STATUSES)[number];
 
 const STAMP = {
   run: text,
-  seq: count.describe("Rises by one from event to event of a run."),
+  seq: count.describe("Increases by one with each event of a run."),
   agent: text
-    .describe("Of a subagent: its name in this run; its first event is a `task` that says what it was asked.")
+    .describe(
+      "For a subagent: its name in this run; its first event is a `task` with what it was asked to do.",
+    )
     .exactOptional(),
-  candidate: count.describe("Of one of several candidates (`--attempts`): which, from 1 on.").exactOptional(),
+  candidate: count
+    .describe("For one of several candidates (`--attempts`): its number, from 1.")
+    .exactOptional(),
 } as const;
 type Stamp = z.infer<z.ZodObject<typeof STAMP>>;
 
@@ -109,17 +111,17 @@ const checkAbout = {
   when: z
     .enum(["before", "between", "after"])
     .describe(
-      "Before the first turn, behind a change of a small model, or after the model said that it is done.",
+      "Before the first turn, after a change by a small model, or after the model said that it is done.",
     ),
   round: count.describe("Rounds of repair so far."),
 };
 
 const grantForm = z.strictObject({
   domains: z.array(text).readonly().describe("In the form of `allow_domains`."),
-  for: z.enum(GRANT_TERMS).describe("For that call, for what is left of the session, or always."),
+  for: z.enum(GRANT_TERMS).describe("For that call, for the rest of the session, or always."),
 });
 
-const waitingCall = { call: text, tool: text, text: text.describe("The whole command, or the path.") };
+const waitingCall = { call: text, tool: text, text: text.describe("The whole command or the path.") };
 
 /** One type of event: its stamp, then its own fields. */
 const event = <const T extends string, F extends z.core.$ZodShape>(type: T, says: string, own: F) =>
@@ -134,8 +136,8 @@ const recordedForm = z.strictObject({
   examples: text.describe("The file with commands, for `harness policy test`."),
   rules: count,
   allow_domains: z.array(text).readonly(),
-  left: count.describe("What ran and no rule of the proposal allows: listed in the file, with why."),
-  refused: count.describe("What was refused, and so is not proposed: listed there, too."),
+  left: count.describe("Calls that ran but that no proposed rule allows: listed in the file."),
+  refused: count.describe("Calls that were refused and are therefore not proposed: listed there too."),
 });
 export type Recorded = z.infer<typeof recordedForm>;
 
@@ -153,52 +155,46 @@ const ENDED = {
     .array(handoffForm)
     .readonly()
     .describe(
-      "Changed paths that the host would later run or obey: to look at before anything is run there.",
+      "Changed paths that the host would later run or obey: check them before you run anything there.",
     ),
   quarantined: z
     .array(quarantinedForm)
     .readonly()
-    .describe("What the host would obey, was made in the box, and was moved out of the workspace.")
+    .describe("What the host would obey: made in the box, and moved out of the workspace.")
     .exactOptional(),
-  quarantined_total: count.describe("How many there are; the list holds the first of them.").exactOptional(),
-  commits: z
-    .array(commitForm)
-    .readonly()
-    .describe("Commits that were made for commands of the box.")
-    .exactOptional(),
-  commits_total: count.describe("How many there are; the list holds the first of them.").exactOptional(),
+  quarantined_total: count.describe("The total; the list has the first ones.").exactOptional(),
+  commits: z.array(commitForm).readonly().describe("Commits made for commands in the box.").exactOptional(),
+  commits_total: count.describe("The total; the list has the first ones.").exactOptional(),
   staged: z
     .array(text)
     .readonly()
-    .describe("Paths that the host would obey by itself, staged by commands of the box and not committed.")
+    .describe("Paths that the host would obey by itself, staged by commands in the box and not committed.")
     .exactOptional(),
   installed: installedForm
     .describe(
-      "Packages that are in the box, where a preset was granted and it could be told; new since the box began.",
+      "Packages in the box, if a preset was granted and they could be determined; new ones since the box began.",
     )
     .exactOptional(),
   handoff_left_out: z
     .strictObject({ dangerous: count, look: count })
     .exactOptional()
-    .describe(
-      "How many more there are, where they are too many to be listed; the dangerous ones come first.",
-    ),
+    .describe("How many more there are, if there are too many to list; the dangerous ones are listed first."),
   session: text,
   verified: verifiedForm
     .describe(
-      "The check that was run in the box when the model said that it is done; null where none was, or where it is not the check that it was: then the reason says what was done to it.",
+      "The check that was run in the box when the model said that it is done. Null if there was none, or if the check was tampered with: the reason then says how.",
     )
     .exactOptional(),
   grounded: z
     .boolean()
     .nullable()
     .describe(
-      "Of a question about the repository: whether anything of it was looked at. Null for other requests.",
+      "For a question about the repository: whether the model looked at any of it. Null for other requests.",
     )
     .exactOptional(),
-  answer: text.nullable().describe("The final answer; null when there is none."),
+  answer: text.nullable().describe("The final answer; null if there is none."),
   recorded: recordedForm
-    .describe("The policy and the grants that would have sufficed. Left out where they were not asked for.")
+    .describe("The policy and the grants that would have been enough. Left out if they were not requested.")
     .exactOptional(),
 } as const;
 
@@ -209,7 +205,7 @@ const candidateForm = z.strictObject({
   exit_code: count,
   reason: text,
   verified: verifiedForm,
-  applied: z.boolean().describe("Whether it is what is in the workspace now."),
+  applied: z.boolean().describe("Whether its changes are in the workspace now."),
 });
 export type CandidateTold = z.infer<typeof candidateForm>;
 const attemptsForm = z.array(candidateForm).readonly().exactOptional();
@@ -223,70 +219,70 @@ export const eventForm = z.discriminatedUnion("type", [
     mode: z.enum(MODES),
     provider: text,
     model: text,
-    max_turns: count.exactOptional().describe("How many turns it may have; older versions did not say."),
+    max_turns: count.exactOptional().describe("The limit on turns; left out by older versions."),
     strict: z.literal(true).exactOptional().describe("With `--strict`."),
     chat: z
       .literal(true)
       .exactOptional()
-      .describe("A request of a chat: its person and its box are those of the requests before it."),
+      .describe("A request in a chat: it has the same person and the same box as the requests before it."),
     granted: z
       .array(text)
       .readonly()
       .exactOptional()
-      .describe("What its box may reach, as the user wrote it. Left out where that is nothing."),
-    price: priceForm.exactOptional().describe("The price of the day, per million tokens. Left out: unknown."),
+      .describe("What its box may reach, as the user wrote it. Left out if that is nothing."),
+    price: priceForm.exactOptional().describe("Price per million tokens at that time. Left out if unknown."),
   }),
-  event("intent", "What the task was taken for; it decides whether the box starts at once.", {
+  event("intent", "The intent of the task, which decides whether the box starts at once.", {
     intent: z.enum(INTENTS),
     by: z
       .enum(["flag", "words", "model", "escalated"])
-      .describe("What said so; model: of older versions; escalated: a question went on with a change."),
+      .describe("What decided it. model: only in older versions; escalated: a question led to a change."),
   }),
-  event("box.ready", "The box runs and is verified.", {
+  event("box.ready", "The box is running and verified.", {
     ms,
-    image: text.describe("The id of its image.").exactOptional(),
+    image: text.describe("The ID of its image.").exactOptional(),
   }),
-  event("turn.started", "A request goes to the model.", {
+  event("turn.started", "A request is sent to the model.", {
     turn: count,
     record_count: count,
     tokens: count.describe("Estimated tokens of the request.").exactOptional(),
-    prompt: promptForm.describe("The same by what they are for.").exactOptional(),
+    prompt: promptForm.describe("The same tokens by purpose.").exactOptional(),
   }),
-  event("text", "A piece of the reply, as it comes.", { text }),
-  event("thinking", "A piece of what the model thinks, as it comes.", { text }),
-  event("model.waiting", "What was shown of this reply no longer counts: the model is asked again.", {
+  event("text", "A piece of the reply, as it arrives.", { text }),
+  event("thinking", "A piece of the model's thinking, as it arrives.", { text }),
+  event("model.waiting", "What was shown of this reply is discarded; the model is asked again.", {
     reason: text,
     ms,
     attempt: count,
   }),
-  event("model.finished", "A reply is whole.", {
+  event("model.finished", "A reply is complete.", {
     text,
     calls: count,
     usage: usageForm,
     ms,
     build_ms: ms
-      .describe("What it took to make the request, without what was asked for a compaction.")
+      .describe("The time to build the request, without requests for a compaction.")
       .exactOptional(),
     ...REQUEST,
   }),
   event(
     "model.small",
-    "Its server says that it has few parameters, as its name does not: its word counts for less.",
+    "The server reports that the model has few parameters, which its name does not show: its statements count for less.",
     {
-      parameters: z.number().describe("Billions of them."),
+      parameters: z.number().describe("In billions."),
     },
   ),
-  event("model.aside", "A request beside the turns is over: its reply is a part of no conversation.", {
+  event("model.aside", "A request outside the turns has ended; its reply is not part of any conversation.", {
     purpose: z
       .enum(["compaction", "expectation"])
       .describe("`expectation`: what a small model expects a command to print when its task is done."),
     outcome: z.enum(["finished", "failed"]),
-    text: text.exactOptional().describe("What was replied, of an `expectation` that finished."),
+    text: text.exactOptional().describe("The reply, for an `expectation` that finished."),
     usage: usageForm,
     ms,
     ...REQUEST,
   }),
-  event("model.failed", "The model gave no reply, and is not asked again.", {
+  event("model.failed", "The model gave no reply, and the request is not repeated.", {
     kind: text,
     reason: text,
     remedy: text,
@@ -297,20 +293,20 @@ export const eventForm = z.discriminatedUnion("type", [
     decision: z.enum(VERDICTS),
     contained: z.boolean(),
     rules: z.array(ruleForm).readonly(),
-    judged: judgedForm.exactOptional().describe("What was judged: the spans are of it."),
-    runs: z.boolean().describe("Whether it is run."),
+    judged: judgedForm.exactOptional().describe("What was judged; the spans refer to it."),
+    runs: z.boolean().describe("Whether the call runs."),
     by: z
       .enum(["policy", "mode", "contained", "person", "nobody", "hook"])
-      .describe("Who or what said so where the verdict was ask; hook: whatever the verdict."),
+      .describe("Who or what decided, if the verdict was ask; hook: for any verdict."),
     grant: grantForm
       .exactOptional()
-      .describe("What a person granted with that. Left out where they granted nothing."),
-    told: text.exactOptional().describe("What a person said to the model with a no."),
+      .describe("What a person granted with it. Left out if they granted nothing."),
+    told: text.exactOptional().describe("What a person told the model when declining the call."),
   }),
-  event("call.edited", "A person wants it with other arguments.", { call: text, args: argsForm }),
-  event("call.parked", "A call waits for a person's word, and the run stops at it.", {
+  event("call.edited", "A person changed the arguments of the call.", { call: text, args: argsForm }),
+  event("call.parked", "A call waits for a person's approval, and the run stops there.", {
     ...waitingCall,
-    folder: text.describe("Where it starts; the workspace when left out.").exactOptional(),
+    folder: text.describe("The folder in which it starts; the workspace if left out.").exactOptional(),
     mode: z.enum(MODES),
     contained: z.boolean(),
     rules: z.array(ruleForm).readonly(),
@@ -318,55 +314,53 @@ export const eventForm = z.discriminatedUnion("type", [
       .array(text)
       .readonly()
       .exactOptional()
-      .describe("With which it would be contained (`--allow-domain`); left out where no grant makes it so."),
+      .describe("Grants (`--allow-domain`) with which it would be contained. Left out if there are none."),
   }),
-  event("approval", "What a person said to a call that waited.", {
+  event("approval", "A person's answer to a call that was waiting.", {
     ...waitingCall,
     said: z.enum(["once", "session", "always", "deny"]),
     by: text.describe("The name of the user."),
     from: z.enum(["terminal", "flag"]),
-    told: text.describe("What they say to the model with a no.").exactOptional(),
+    told: text.describe("What they told the model when declining the call.").exactOptional(),
     edited: text
-      .describe("The command that they want in its place: judged anew, and run for once.")
+      .describe("The command that they want instead: it is judged again, and runs once.")
       .exactOptional(),
-    grant: grantForm
-      .exactOptional()
-      .describe("What they granted with it. Left out where they granted nothing."),
+    grant: grantForm.exactOptional().describe("What they granted with it. Left out if they granted nothing."),
   }),
-  event("call.ended", "How a call ended, with what the model is told.", {
+  event("call.ended", "How a call ended, with the text that the model gets.", {
     call: text,
     kind: z.enum(RESULT_KINDS),
     cause: z.enum(CAUSES).nullable(),
     text,
-    full: text.nullable().describe("For show_full, where the text is not all of it."),
+    full: text.nullable().describe("The reference for show_full, if the text is not complete."),
     ms,
-    exit_code: count.exactOptional().describe("Of the command that the call ran, where it ran one."),
-    peak: peakForm.exactOptional().describe("Most memory and processes of that command at a time."),
+    exit_code: count.exactOptional().describe("The exit code of the command, if the call ran one."),
+    peak: peakForm.exactOptional().describe("The peak memory and number of processes of that command."),
     reason: text
       .exactOptional()
-      .describe("Why, in one line. Left out where it went well, or the exit code is all that is known."),
+      .describe("The reason, in one line. Left out on success, or if only the exit code is known."),
   }),
-  event("hook", "A hook of the user or of the project was asked.", {
+  event("hook", "A hook of the user or the project ran.", {
     ...hookFields(),
     rules: z.array(ruleForm).readonly().exactOptional(),
     ms,
   }),
-  event("check.started", "The command that proves the change is run in the box.", checkAbout),
-  event("check.ended", "What came of it.", {
+  event("check.started", "The command that checks the change starts in the box.", checkAbout),
+  event("check.ended", "The result of the check.", {
     ...checkAbout,
     exit_code: count,
     ms,
-    text: text.describe("Head and tail of what it said, and how it ended."),
+    text: text.describe("The head and tail of its output, and how it ended."),
   }),
-  event("call.missed", "What was meant as a call, and could not be one.", {
+  event("call.missed", "Text that was meant as a call but could not be run as one.", {
     call: text,
-    tool: text.describe("As the model named it."),
+    tool: text.describe("The name that the model used."),
     kind: z
       .enum(["not_offered", "not_alone", "other_form", "unread"])
       .describe(
-        "not_offered: there is no such tool; not_alone: several stood in prose; other_form: the reply was a call in a form that is not read; unread: of a file that had not been read, which the result of the call holds.",
+        "not_offered: there is no such tool; not_alone: several calls stood within prose; other_form: the reply was a call in a form that is not supported; unread: a change to a file that had not been read, whose content is in the result of the call.",
       ),
-    nearest: z.array(text).readonly().describe("Tools that may have been meant, the likeliest first."),
+    nearest: z.array(text).readonly().describe("Tools that may have been meant, the most likely first."),
   }),
   event("notice", "Something that a person should know.", {
     text,
@@ -374,51 +368,51 @@ export const eventForm = z.discriminatedUnion("type", [
       .array(z.strictObject({ kind: text, file: text, why: text }))
       .readonly()
       .exactOptional()
-      .describe("What the project brings that is not trusted, and so counts only where it tightens."),
-    attempts: attemptsForm.describe("Behind the end of a candidate: all of them, in order."),
+      .describe("What the project brings that is not trusted: used only where it makes rules stricter."),
+    attempts: attemptsForm.describe("At the end of a candidate: all candidates, in order."),
   }),
-  event("plan", "What the model has set out to do, the whole of it, in place of the one before.", {
+  event("plan", "The model's whole plan, which replaces the previous one.", {
     steps: z.array(planStepForm).readonly(),
   }),
-  event("task", "A subagent begins, or it has ended; where its run was parked, it begins again with it.", {
-    task: text.exactOptional().describe("Its id, where it runs in the background."),
+  event("task", "A subagent begins or has ended; one of a parked run begins again with that run.", {
+    task: text.exactOptional().describe("Its ID, if it runs in the background."),
     status: z.enum(["begun", "done", "failed", "cancelled", "parked"]),
-    text: text.describe("The head of what it was asked; how it ended, where that was not well."),
+    text: text.describe("The head of its task; how it ended, if it did not succeed."),
   }),
-  event("connection", "A connection of the box, or of the harness for a tool, was refused, or has ended.", {
-    host: text.describe("As it was asked for; empty where it could not be read."),
+  event("connection", "A connection of the box, or of harness for a tool, was refused or has ended.", {
+    host: text.describe("As requested; empty if it could not be read."),
     port: count,
-    method: text.nullable().describe("Null where it was passed on as it was."),
+    method: text.nullable().describe("Null if the connection was passed through unread."),
     verdict: z.enum(["allowed", "denied"]),
     rule: text,
-    reason: text.describe("With what would grant it, where it was refused."),
-    up: count.describe("Bytes towards the host."),
-    down: count.describe("Bytes back."),
-    by: z.literal("harness").exactOptional().describe("Left out where it was the box."),
+    reason: text.describe("If it was refused, also what would grant it."),
+    up: count.describe("Bytes sent to the host."),
+    down: count.describe("Bytes received from the host."),
+    by: z.literal("harness").exactOptional().describe("Left out if it was the box."),
   }),
-  event("canary", "A command touched something false that nobody has a reason to touch; the run ends.", {
-    canary: text.describe("What it was to look like: an SSH key."),
-    path: text.describe("A path or an address; `output` where what it holds was printed."),
-    command: text.describe("As it was given to the box."),
-    by: z.array(text).readonly().describe("The programs that led there, the outermost first."),
+  event("canary", "A command touched a decoy that nothing has a reason to touch; the run ends.", {
+    canary: text.describe("What it imitates, such as an SSH key."),
+    path: text.describe("A path or an address; `output` if its content was printed."),
+    command: text.describe("As passed to the box."),
+    by: z.array(text).readonly().describe("The programs that led to it, the outermost first."),
   }),
-  event("compaction", "The conversation is made shorter, because it fills the model's window.", {
+  event("compaction", "The conversation is shortened because it fills the model's window.", {
     status: z.enum(["pruned", "started", "succeeded", "failed"]),
     trigger: z.enum(["pressure", "manual", "refused"]),
     before: count.describe("Estimated tokens of the request."),
     after: count.nullable(),
     reason: text,
   }),
-  event("rolled_back", "The records behind this count no longer are.", { record_count: count }),
-  event("files.undone", "Behind the end of a run: a person took back what was changed, or brought it back.", {
-    to: count.nullable().describe("The step behind which it was taken back; null where it was brought back."),
-    whole: z.boolean().describe("Whether none of it was left as it was."),
+  event("rolled_back", "The records after this count are removed.", { record_count: count }),
+  event("files.undone", "After the end of a run: a person undid the changes, or redid them.", {
+    to: count.nullable().describe("The step after which the changes were undone; null if they were redone."),
+    whole: z.boolean().describe("Whether all of them were undone or redone."),
   }),
-  event("candidate.finished", "The last event of a candidate; the run ends behind all of them.", ENDED),
+  event("candidate.finished", "The last event of a candidate; the run ends after all candidates.", ENDED),
   event("run.finished", "The last event of every run.", {
     ...ENDED,
     attempts: attemptsForm.describe(
-      "The candidates that were begun, in order. Left out where there were none.",
+      "The candidates that were started, in order. Left out if there were none.",
     ),
   }),
 ]);

@@ -112,10 +112,10 @@ function grantIn(text: string): Omit<Grant, "origin"> {
   if (scheme !== undefined)
     throw new GrantProblem(
       0,
-      `an address, where only a host's name is wanted, such as ${nameIn(text, scheme)}`,
+      `this is an address; expected only a host name, such as ${nameIn(text, scheme)}`,
     );
   const bad = /[^\p{L}\p{M}\p{N}.*_,:[\]-]/u.exec(text);
-  if (bad !== null) throw new GrantProblem(bad.index, `${JSON.stringify(bad[0])} cannot stand in a grant`);
+  if (bad !== null) throw new GrantProblem(bad.index, `${JSON.stringify(bad[0])} is not allowed in a grant`);
   const end = hostEnd(text);
   const host = hostOf(text.slice(0, end), end < text.length);
   let at = end;
@@ -140,16 +140,16 @@ const nameIn = (text: string, scheme: string): string => {
 function hostEnd(text: string): number {
   if (text.startsWith("[")) {
     const close = text.indexOf("]");
-    if (close === -1) throw new GrantProblem(0, "[ has no ], as in [2001:db8::1]:443");
+    if (close === -1) throw new GrantProblem(0, "[ has no matching ], as in [2001:db8::1]:443");
     if (![undefined, ":"].includes(text[close + 1]))
       throw new GrantProblem(close + 1, "only a port can follow ], as in [2001:db8::1]:443");
     return close + 1;
   }
   const bracket = text.search(/[[\]]/);
   if (bracket !== -1)
-    throw new GrantProblem(bracket, "[ ] stand around an IPv6 address, as in [2001:db8::1]:443");
+    throw new GrantProblem(bracket, "[ ] are only for an IPv6 address, as in [2001:db8::1]:443");
   if (/^[0-9a-f]*:[0-9a-f]*:[0-9a-f:.]*$/i.test(text) && !/^\d+:\d+:\d+$/.test(text))
-    throw new GrantProblem(0, `an IPv6 address stands in brackets, as in [${text}]:443`);
+    throw new GrantProblem(0, `an IPv6 address needs brackets, as in [${text}]:443`);
   const colon = text.indexOf(":");
   return colon === -1 ? text.length : colon;
 }
@@ -159,47 +159,46 @@ function hostOf(text: string, more: boolean): string {
   if (text.startsWith("[")) return addressOf(text);
   const below = text.startsWith("*.");
   const name = below ? text.slice(2) : text;
-  if (name === "") throw new GrantProblem(0, `a host's name is missing, as in ${EXAMPLE}`);
+  if (name === "") throw new GrantProblem(0, `a host name is missing, as in ${EXAMPLE}`);
   const offset = below ? 2 : 0;
   const odd = name.search(/[*,]/);
   if (odd !== -1)
     throw new GrantProblem(
       odd + offset,
-      `${name[odd]} cannot stand here; hosts below a name are *.example.org`,
+      `${name[odd]} is not allowed here; write the hosts below a name as *.example.org`,
     );
   const ascii = asciiOf(name, offset);
   const isNumber = /^(?:\d+|0x[0-9a-f]*)$/i.test(name.split(".").at(-1) ?? "");
   if (isNumber && (below || ascii !== name))
-    throw new GrantProblem(0, `a number that is no plain address; is ${ascii} meant?`);
+    throw new GrantProblem(0, `a number that is not a plain address; perhaps ${ascii} is meant`);
   if (!ascii.includes(".")) refuseShort(ascii, { below, more });
   return `${below ? "*." : ""}${ascii}`;
 }
 
 /** A misspelt preset is not a host. */
 function refuseShort(name: string, { below, more }: Readonly<Record<"below" | "more", boolean>>): void {
-  if (below)
-    throw new GrantProblem(0, `*.${name} is too much; name what lies below, as in *.example.${name}`);
+  if (below) throw new GrantProblem(0, `*.${name} is too broad; use a longer name, as in *.example.${name}`);
   if (name === "localhost" || more) return;
   throw new GrantProblem(
     0,
-    `no preset (${PRESETS.join(", ")}) and no full name; a host of your own network is written with its port, as in ${name}:443`,
+    `neither a preset (${PRESETS.join(", ")}) nor a full host name; write a host of your own network with its port, as in ${name}:443`,
   );
 }
 
 function asciiOf(name: string, offset: number): string {
   const ascii = hostnameOf(name);
   if (ascii === undefined)
-    throw new GrantProblem(offset, "no host's name, such as example.org or *.example.org");
+    throw new GrantProblem(offset, "not a host name such as example.org or *.example.org");
   const labels = ascii.split(".");
   const wrong = labels.find((label) => !/^(?!-)[a-z0-9_-]{1,63}(?<!-)$/.test(label));
   if (wrong === undefined && ascii.length <= 253) return ascii;
   const at = wrong === undefined ? 0 : Math.max(0, name.toLowerCase().indexOf(wrong));
-  throw new GrantProblem(offset + at, "no host's name, such as example.org or *.example.org");
+  throw new GrantProblem(offset + at, "not a host name such as example.org or *.example.org");
 }
 
 function addressOf(text: string): string {
   const host = hostnameOf(text);
-  if (host === undefined) throw new GrantProblem(0, "no IPv6 address, as in [2001:db8::1]:443");
+  if (host === undefined) throw new GrantProblem(0, "not an IPv6 address such as [2001:db8::1]:443");
   return host.slice(1, -1);
 }
 
@@ -216,18 +215,19 @@ interface GrantParts {
 }
 
 function readPart(part: string, at: number, found: GrantParts): void {
-  if (part === "") throw new GrantProblem(at, "a port, a method or private is missing behind :");
+  if (part === "") throw new GrantProblem(at, "a port, a method or private is missing after :");
   if (/^\d/.test(part)) {
-    if (found.ports !== null) throw new GrantProblem(at, "ports stand here twice; several are 443,8443");
+    if (found.ports !== null) throw new GrantProblem(at, "ports are given twice; write several as 443,8443");
     found.ports = unique(eachOf(part, at, portOf));
     return;
   }
   if (part.toLowerCase() === "private") {
-    if (found.private) throw new GrantProblem(at, "private stands here twice");
+    if (found.private) throw new GrantProblem(at, "private is given twice");
     found.private = true;
     return;
   }
-  if (found.methods !== null) throw new GrantProblem(at, "methods stand here twice; several are GET,POST");
+  if (found.methods !== null)
+    throw new GrantProblem(at, "methods are given twice; write several as GET,POST");
   found.methods = part.toLowerCase() === "read" ? READS : unique(eachOf(part, at, methodOf));
 }
 
@@ -245,7 +245,7 @@ function eachOf<T>(part: string, at: number, read: (text: string, at: number) =>
 function portOf(text: string, at: number): number {
   const port = /^[1-9]\d{0,4}$/.test(text) ? Number(text) : 0;
   if (port >= 1 && port <= 65_535) return port;
-  throw new GrantProblem(at, `${JSON.stringify(text)} is no port from 1 to 65535`);
+  throw new GrantProblem(at, `${JSON.stringify(text)} is not a port from 1 to 65535`);
 }
 
 function methodOf(text: string, at: number): string {
@@ -253,6 +253,6 @@ function methodOf(text: string, at: number): string {
   if (METHODS.has(method)) return method;
   throw new GrantProblem(
     at,
-    `${JSON.stringify(text)} is no port, no method (${[...METHODS].join(", ")}), nor read or private`,
+    `${JSON.stringify(text)} is neither a port, a method (${[...METHODS].join(", ")}), read nor private`,
   );
 }

@@ -8,7 +8,9 @@ export const handoffForm = z.strictObject({
   path: z.string(),
   tier: z
     .enum(TIERS)
-    .describe("dangerous: the host obeys it by itself; look: when somebody builds or installs."),
+    .describe(
+      "dangerous: the host obeys it by itself; look: the host obeys it when somebody builds or installs.",
+    ),
   reason: z.string(),
 });
 /** A changed path that the host would later run or obey. */

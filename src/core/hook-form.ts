@@ -55,18 +55,19 @@ const hookForm = () =>
       command: commandForm,
       name: z
         .string("expected a name")
-        .regex(/^[\w .:-]{1,60}$/, "expected a name of at most 60 letters")
+        .regex(/^[\w .:-]{1,60}$/, "expected a name of at most 60 letters, digits, spaces, _ . : or -")
         .optional(),
       timeout: patienceForm.optional(),
       /** Only for PostToolUse: if the hook cannot run, the result is withheld. */
       required: z.boolean("expected true or false").optional(),
     })
     .refine(({ event, tools }) => tools === undefined || event.endsWith("ToolUse"), {
-      error: "only hooks of PreToolUse and PostToolUse are for tools",
+      error: "only PreToolUse and PostToolUse hooks can name tools",
       path: ["tools"],
     })
     .refine(({ event, required }) => required === undefined || event === "PostToolUse", {
-      error: "only a hook of PostToolUse can be required: without one of PreToolUse nothing is run anyway",
+      error:
+        "only a PostToolUse hook can be required: if a PreToolUse hook is broken, the call does not run anyway",
       path: ["required"],
     });
 export type HookGiven = z.infer<ReturnType<typeof hookForm>>;
@@ -88,20 +89,20 @@ export const isForTool = ({ tools = "*" }: HookGiven, tool: string): boolean =>
 /** The fields of the event for a hook that ran. */
 export const hookFields = () => ({
   event: z.enum(HOOK_EVENTS),
-  hook: z.string().describe("Its name, or how it is started."),
+  hook: z.string().describe("Its name, or its command."),
   owner: z.enum(HOOK_OWNERS).describe("The user's runs on the host, the project's in the box."),
-  did: z.enum(HOOK_DEEDS).describe("passed: it left all as it was; failed: it gave no answer that counts."),
-  call: z.string().exactOptional().describe("That it was asked of."),
+  did: z.enum(HOOK_DEEDS).describe("passed: it changed nothing; failed: it gave no valid answer."),
+  call: z.string().exactOptional().describe("The call for which it ran."),
   tool: z.string().exactOptional(),
   args: z
     .record(z.string(), z.unknown())
     .exactOptional()
-    .describe("That it gave in place of those that were proposed: they are what is judged and run."),
+    .describe("The arguments with which it replaced the proposed ones: these are judged and run."),
   decision: z
     .enum(VERDICTS)
     .exactOptional()
-    .describe("Of the policy on the command of a project's hook: deny is not run."),
-  reason: z.string().exactOptional().describe("Of a call that is skipped, or why it failed."),
+    .describe("The policy's verdict on the command of a project's hook; deny: it does not run."),
+  reason: z.string().exactOptional().describe("Why the call is skipped, or why the hook failed."),
 });
 
 interface HookFields {
@@ -118,7 +119,7 @@ const MAX_ARGS = 300;
 
 const CHANGED: Readonly<Record<HookEvent, string>> = {
   PreToolUse: "the arguments of",
-  PostToolUse: "what the model is told of",
+  PostToolUse: "the result of",
   Stop: "the answer",
   SessionStart: "",
   PreCompact: "",
@@ -136,7 +137,7 @@ export function hookWords({ event, hook, owner, did, tool = "", reason = "", arg
     case "added":
       return `${who} added to the conversation (${event})`;
     case "continued":
-      return `${who} has the model go on`;
+      return `${who} makes the model continue`;
     case "failed":
       return `${who} is broken (${event}): ${reason}`;
   }

@@ -11,13 +11,13 @@ export const packageForm = z.strictObject({
 export type Package = z.output<typeof packageForm>;
 
 export const installedForm = z.strictObject({
-  total: z.int().min(0).describe("Packages that are there."),
-  new: z.int().min(0).describe("How many of them were not there before."),
+  total: z.int().min(0).describe("Packages that are installed."),
+  new: z.int().min(0).describe("How many of them were not installed before."),
   packages: z.array(packageForm).readonly().describe("The first 500 of the new ones."),
   incomplete: z
     .literal(true)
     .exactOptional()
-    .describe("There was more than could be looked at. Left out where all was."),
+    .describe("There were more than could be examined. Left out otherwise."),
 });
 export type Installed = z.output<typeof installedForm>;
 
@@ -30,4 +30,4 @@ export function byEcosystem(packages: readonly Pick<Package, "ecosystem">[]): st
 
 /** One line for people. */
 export const installedWords = ({ total, new: fresh, incomplete }: Omit<Installed, "packages">): string =>
-  `${counted(total, "package")}, of them ${fresh} new${incomplete === true ? "; there was more than could be looked at" : ""}`;
+  `${counted(total, "package")}, ${fresh} of them new${incomplete === true ? "; there were more than could be examined" : ""}`;

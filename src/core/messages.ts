@@ -68,11 +68,11 @@ const tokens = z.int().min(0);
 /** Each count is a share of the whole request; their sum is its number of tokens. */
 export const promptForm = z.strictObject({
   system: tokens,
-  instructions: tokens.describe("Those of the user and of the project that stand in the system prompt."),
-  tools: tokens.describe("What the model is told of the tools."),
-  summary: tokens.describe("What stands for messages that are no longer shown."),
-  requests: tokens.describe("What the user said, and what we told the model in that role."),
+  instructions: tokens.describe("Instructions of the user and the project in the system prompt."),
+  tools: tokens.describe("Descriptions and schemas of the tools."),
+  summary: tokens.describe("The summary of messages that are no longer sent."),
+  requests: tokens.describe("What the user wrote, and what harness told the model in that role."),
   replies: tokens.describe("Earlier replies, with the arguments of their calls."),
-  results: tokens.describe("Of calls."),
+  results: tokens.describe("Results of calls."),
 });
 export type PromptParts = z.infer<typeof promptForm>;

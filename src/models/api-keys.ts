@@ -28,8 +28,8 @@ export function readKey(name: KeyedProvider, { env, file }: KeyPlaces): string |
   const given = env[variable]?.trim();
   if (given === undefined || given === "") return keysIn(file)[name];
   if (key.safeParse(given).success) return given;
-  const remedy = `Set it again, from the page of your account: export ${variable}=…`;
-  throw new HarnessError(EXIT.usage, `${variable} holds signs that no key has`, remedy);
+  const remedy = `Copy it again from your account's page: export ${variable}=…`;
+  throw new HarnessError(EXIT.usage, `${variable} has characters that no key has`, remedy);
 }
 
 /** Replaces every key in the text with a mark. */
@@ -45,7 +45,7 @@ function keysIn(file: string): z.infer<typeof keyFile> {
   const read = keyFile.safeParse(parsedJson(text));
   if (read.success) return read.data;
   const remedy = `Write it as {"openai": "sk-…", "anthropic": "sk-…"}; each of them may be left out.`;
-  throw new HarnessError(EXIT.usage, `${file} is no file of keys`, remedy);
+  throw new HarnessError(EXIT.usage, `${file} is not a key file`, remedy);
 }
 
 /** Reads the very file that was checked, and never blocks on opening it. */
@@ -56,7 +56,7 @@ function readSecret(file: string): string | undefined {
   } catch (thrown) {
     if (errorCode(thrown) === "ENOENT" || errorCode(thrown) === "ENOTDIR") return undefined;
     if (thrown instanceof NotRegularError) throw noKeys(file);
-    throw new HarnessError(EXIT.usage, `cannot read ${file}: ${reasonOf(thrown)}`, `Mend it, or remove it.`);
+    throw new HarnessError(EXIT.usage, `cannot read ${file}: ${reasonOf(thrown)}`, `Fix it, or remove it.`);
   }
   const { descriptor } = opened;
   try {
@@ -68,7 +68,11 @@ function readSecret(file: string): string | undefined {
       throw new HarnessError(EXIT.usage, reason, `chmod 600 ${quote([file])}`);
     }
     if (uid !== process.getuid?.())
-      throw new HarnessError(EXIT.usage, `${file} belongs to somebody else`, `Mend it, or remove it.`);
+      throw new HarnessError(
+        EXIT.usage,
+        `${file} belongs to another user`,
+        `Change its owner, or remove it.`,
+      );
     return readFileSync(descriptor, "utf8");
   } finally {
     closeSync(descriptor);
@@ -76,4 +80,4 @@ function readSecret(file: string): string | undefined {
 }
 
 const noKeys = (file: string): HarnessError =>
-  new HarnessError(EXIT.usage, `${file} is no file of keys`, `Mend it, or remove it.`);
+  new HarnessError(EXIT.usage, `${file} is not a key file`, `Fix it, or remove it.`);

@@ -114,10 +114,11 @@ export class BatchEmbedder implements Embedder {
   }
 
   #checked(given: readonly unknown[], count: number): readonly Float32Array[] {
-    if (given.length !== count) throw garbledVectors(`${given.length} vectors came for ${count} texts`);
+    if (given.length !== count)
+      throw garbledVectors(`the server sent ${given.length} vectors for ${count} texts`);
     return given.map((value) => {
       const vector = vectorOf(value);
-      if (vector === undefined) throw garbledVectors("a vector holds something that is no number");
+      if (vector === undefined) throw garbledVectors("a vector has something that is not a number");
       this.#length ??= vector.length;
       if (vector.length === 0 || vector.length !== this.#length)
         throw garbledVectors(`a vector has ${vector.length} numbers, the first one has ${this.#length}`);
@@ -199,7 +200,7 @@ async function askForList(
   const refusal = refusalIn(value, 200);
   if (refusal !== undefined) throw failureOf(refusal, asked);
   const list = asFields(value)?.[name];
-  if (!Array.isArray(list)) throw notA("list of vectors", text);
+  if (!Array.isArray(list)) throw notA("a list of vectors", text);
   return asList(list);
 }
 

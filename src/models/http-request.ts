@@ -131,7 +131,7 @@ export async function* linesOf(
       parts = [other];
       length = other.length;
     }
-    if (length > longest) throw endless("the server sends a line without an end");
+    if (length > longest) throw endless("the server sends an endless line");
   }
   parts.push(decoder.decode());
   yield* unlessBlank(parts);
@@ -147,7 +147,7 @@ export async function* chunksOf(response: IncomingMessage, most: number): AsyncG
   let came = 0;
   for await (const chunk of response.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
     came += chunk.length;
-    if (came > most) throw endless("the server's reply has no end: it was ended at its bound");
+    if (came > most) throw endless("the server's reply is endless: it was cut off at the limit");
     yield chunk;
   }
 }
@@ -209,7 +209,7 @@ async function answerIn(response: IncomingMessage): Promise<Answer> {
   if (status !== 200) return { kind: "refused", status, error: errorWords(value)?.slice(0, MAX_ERROR) ?? "" };
   if (value !== undefined) return { kind: "json", value };
   const type = response.headers["content-type"]?.split(";")[0] ?? "no content type";
-  return { kind: "foreign", reason: `it answers with ${type} that is no JSON` };
+  return { kind: "foreign", reason: `it answers with ${type} that is not JSON` };
 }
 
 /** The target of a redirect, origin only: the address of a login page may contain the request. */

@@ -110,16 +110,16 @@ const MAX_REASON_LENGTH = 2000;
 const REMEDIES: Readonly<Record<FailureKind, string>> = {
   unreachable: "Start the model server, or name its address with --base-url.",
   unauthorised: "Check the key, and that it belongs to this server.",
-  no_model: "See what there is with: harness model list",
+  no_model: "List the models with: harness model list",
   too_long: "Choose a model with a larger window, or begin a new session.",
   rate_limited: "Wait, and try again.",
-  server: "Look into the log of the model server, and try again.",
-  garbled: "Check that --provider is what the server at --base-url speaks.",
-  timeout: "Look whether the model server is still at work; a smaller model answers sooner.",
+  server: "Check the model server's log, and try again.",
+  garbled: "Check that --provider matches the server at --base-url.",
+  timeout: "Check whether the model server is still working; a smaller model answers sooner.",
   out_of_memory: "Choose a smaller model or a smaller window: harness config set max_context_tokens 8192",
   empty: "Try again, or choose another model.",
-  cut: "Try again, or choose another model; where every reply is endless, look into the log of the model server.",
-  refused: "Word the task in another way, or choose another model.",
+  cut: "Try again, or choose another model; if every reply is endless, check the model server's log.",
+  refused: "Word the task differently, or choose another model.",
   cancelled: "",
 };
 

@@ -123,11 +123,11 @@ function reach(provider: Keyed, baseUrl: string | null, key: string) {
 function refusedHealth(provider: Keyed, base: string, keyless: boolean, answer: Answer): Health {
   switch (answer.kind) {
     case "json":
-      return fail(`${base} does not answer as an ${provider.name} API does`, OTHER_BASE);
+      return fail(`${base} does not answer like the ${provider.name} API`, OTHER_BASE);
     case "foreign":
-      return fail(`${base} is no ${provider.name} API: ${answer.reason}`, OTHER_BASE);
+      return fail(`${base} does not speak the ${provider.name} API: ${answer.reason}`, OTHER_BASE);
     case "unreachable":
-      return fail(`${base} is not reached: ${answer.reason}`, OTHER_BASE);
+      return fail(`${base} cannot be reached: ${answer.reason}`, OTHER_BASE);
     default:
       if (answer.status === 401 || answer.status === 403) {
         const detail = keyless
@@ -179,7 +179,11 @@ function contextHealth(
   }
   return needsKey(provider, base)
     ? healthy("model.context", "as the provider sets it")
-    : ailing("model.context", "the server does not tell; without a bound a long prompt may be cut", setIt);
+    : ailing(
+        "model.context",
+        "the server does not report it; without a limit, a long prompt may be cut",
+        setIt,
+      );
 }
 
 function cleanBase(text: string): string {
@@ -220,7 +224,7 @@ export async function askServer(question: ServerQuestion): Promise<ServerAnswer>
   const answer = await askJson({ url: question.list, signal, headers: question.headers });
   if (answer.kind !== "json") return noList(whyNot(answer));
   const models = idsIn(answer.value);
-  if (models === null) return noList("it answers with JSON of another kind");
+  if (models === null) return noList("it answers with unexpected JSON");
   const reports = models.map((model) => reportedIn(entryIn(answer.value, model)));
   const root = question.base.replace(/\/v1$/, "");
   const silent = root !== question.base && reports.every(({ context }) => context === null);

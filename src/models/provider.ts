@@ -145,7 +145,8 @@ interface Setup {
   readonly random: () => number;
 }
 
-const NO_TOOLS = "takes no tools: they stand in its prompt, and its calls are read from the text";
+const NO_TOOLS =
+  "does not accept tools: they are described in its prompt, and its calls are read from its text";
 
 /** Whatever arrived before is at best part of a reply. */
 const filtered = (): WireFailure => new WireFailure("refused", "the server filtered the reply");
@@ -272,13 +273,13 @@ class Exchange {
       return this.#inText();
     }
     this.#held = false;
-    return this.#again("the server holds no reply to a schema: asked again without", 0);
+    return this.#again("the server does not hold a reply to a schema: asked again without one", 0);
   }
 
   /** The server could not parse the reply. Returns null if its calls can be read here: then nothing more is needed. */
   #afterUnread(failure: WireFailure, found: ReadCalls): ProviderEvent | null {
     this.#unread += 1;
-    const readHere = "The server could not read the reply; it was read here.";
+    const readHere = "The server could not parse the reply; it was parsed here.";
     if (found.calls.length > 0 && found.malformed.length === 0) {
       this.#notes.add(readHere);
       return null;
@@ -295,7 +296,7 @@ class Exchange {
 
   #afterReply(reply: Reply, found: ReadCalls): ProviderEvent {
     if (isEmpty(reply, found)) return this.#afterEmpty(reply);
-    if (reply.cut) return this.#failed(endless("the model's reply has no end: it was ended at its bound"));
+    if (reply.cut) return this.#failed(endless("the model's reply is endless: it was cut off at the limit"));
     if (reply.stop === "filtered") return this.#failed(filtered());
     const { model } = this.#request;
     if (this.#trial !== null) this.#setup.fallbacks.add(model, this.#trial);
@@ -314,8 +315,7 @@ class Exchange {
   #afterEmpty({ stop, onlyThought }: Reply): ProviderEvent {
     if (stop === "filtered") return this.#failed(filtered());
     this.#countMiss(true);
-    if (this.#wasEmpty)
-      return this.#failed(new WireFailure("empty", "the model answered with nothing, twice"));
+    if (this.#wasEmpty) return this.#failed(new WireFailure("empty", "the model's reply was empty, twice"));
     this.#wasEmpty = true;
     if (!this.#held && this.#canHold()) {
       this.#held = true;
@@ -358,7 +358,7 @@ class Exchange {
   }
 
   #withdrawal(): ProviderEvent {
-    return { type: "waiting", reason: "what came so far was a thought", ms: 0, attempt: this.#attempts };
+    return { type: "waiting", reason: "the reply so far was only thinking", ms: 0, attempt: this.#attempts };
   }
 
   #inText(): ProviderEvent {

@@ -136,7 +136,7 @@ export class Reply {
   #endRepetition(): void {
     this.circled = true;
     this.stop = "length";
-    this.notes.push("The model said the same over and over: its reply was ended.");
+    this.notes.push("The model repeated itself: its reply was cut off.");
   }
 
   #shownText(text: string): ProviderEvent | null {
@@ -291,7 +291,7 @@ function checked(json: string, value: unknown): Arguments {
   const { depth, twice } = surveyJson(json);
   if (twice !== null)
     return {
-      wrong: `The key ${shownArguments(JSON.stringify(twice))} stands twice in its arguments: give it once.`,
+      wrong: `The key ${shownArguments(JSON.stringify(twice))} appears twice in its arguments: give it once.`,
     };
   if (depth > MAX_DEPTH) return { wrong: `Its arguments are nested deeper than ${MAX_DEPTH} levels.` };
   return { args: value as ToolCall["args"] };
@@ -306,7 +306,7 @@ function parsed(json: string): { readonly value: unknown } | { readonly wrong: s
     return {
       wrong: ends.open
         ? "Its arguments were cut before their end. Send the call again, whole; long content in several smaller calls."
-        : `Its arguments are no JSON (${shownArguments(reasonOf(thrown))}). Send the call again with one JSON object.`,
+        : `Its arguments are not JSON (${shownArguments(reasonOf(thrown))}). Send the call again with one JSON object.`,
     };
   }
 }

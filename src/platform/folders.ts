@@ -32,7 +32,7 @@ const isFolder = (at: string): boolean => {
 };
 
 /** The existing entry is not a folder, or is a link to nothing. */
-const TAKEN = "something that is no folder has that name";
+const TAKEN = "something that is not a folder has that name";
 
 function notMade(folder: string, at: string, thrown: NodeJS.ErrnoException): Error {
   const why = thrown.code === "EEXIST" ? TAKEN : thrown.message.replace(/, mkdir '.*'$/s, "");

@@ -117,7 +117,7 @@ export function privateFile(file: string): string {
   const there = statSync(file, { throwIfNoEntry: false });
   // An existing file is never opened here: closing it again would free SQLite's locks on it.
   if (there === undefined) return makePrivate(file);
-  if (!there.isFile()) throw Object.assign(new Error(`${file} is no file`), { code: "EISDIR" });
+  if (!there.isFile()) throw Object.assign(new Error(`${file} is not a file`), { code: "EISDIR" });
   if ((there.mode & 0o077) !== 0) chmodSync(file, 0o600);
   return file;
 }

@@ -70,14 +70,14 @@ export interface BugReport {
 /** The content of the report, in words. */
 export const holdsOf = ({ checks, settings, variables, logs }: BugReport): readonly string[] => [
   "versions of harness, node and the system",
-  `${checks.length} answers of doctor`,
-  `${settings.length} settings that are not the default, and who set them`,
+  `${checks.length} results of doctor`,
+  `${settings.length} settings that differ from the default, and who set them`,
   `names of ${variables.length} environment variables, without their values`,
   `diagnostics of the last ${logs.length} processes: times, counts, verdicts, errors with where they came from`,
 ];
 
 export const LEFT_OUT =
-  "no prompts, replies, commands, outputs or files; secrets, home folders, names of users and of this machine are masked";
+  "no prompts, replies, commands, outputs or files; secrets, home folders, names of users and this machine are masked";
 
 /** Most characters of all diagnostics together; the oldest are left out. */
 const MAX_LOGS = 1024 * 1024;
@@ -93,7 +93,7 @@ export function bugReportText(report: BugReport, redact: (text: string) => strin
       ]),
     ],
     [
-      "settings that are not the default",
+      "settings that differ from the default",
       report.settings.map(
         ({ key, value, origin }) => `${key} = ${JSON.stringify(redactDeeply(value, redact))}  (${origin})`,
       ),
@@ -102,7 +102,7 @@ export function bugReportText(report: BugReport, redact: (text: string) => strin
     ["diagnostics, the newest process first", logLines(report.logs, redact)],
   ] as const;
   const head = [
-    "A report of harness, for a bug. Read it before you hand it on.",
+    "A harness report for a bug. Read it before you share it.",
     `made ${new Date(Math.floor(report.made)).toISOString()}`,
     `holds: ${holdsOf(report).join("; ")}`,
     `left out: ${LEFT_OUT}`,
@@ -137,7 +137,7 @@ function logLines(logs: readonly KeptLog[], redact: (text: string) => string): r
       ),
     ];
     left -= own.reduce((sum, line) => sum + line.length + 1, 0);
-    if (left < 0) return [...lines, "", "-- older ones are left out for their length"];
+    if (left < 0) return [...lines, "", "-- older entries are left out to limit the length"];
     lines.push(...own);
   }
   return lines;

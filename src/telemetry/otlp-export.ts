@@ -153,14 +153,14 @@ export class OtlpExport implements AsyncDisposable {
       const { status, body, retryAfter } = await unlessAborted(post(to, json, signal), signal);
       if (status >= 200 && status < 300) return this.#accepted(to, what, body);
       this.#warn(
-        `${placeOf(to)} answers ${what} with ${status}${isRedirect(status) ? ", and no redirect is followed" : ""}`,
+        `${placeOf(to)} answers ${what} with ${status}${isRedirect(status) ? "; redirects are not followed" : ""}`,
       );
       if (!PASSING.has(status)) return "lost";
       this.#pause(retryAfter);
       return "later";
     } catch (thrown) {
       const why = signal.aborted ? reasonOf(signal.reason) : (errorCode(thrown) ?? reasonOf(thrown));
-      this.#warn(`${placeOf(to)} takes no ${what}: ${why}`);
+      this.#warn(`${placeOf(to)} did not accept the ${what}: ${why}`);
       this.#pause(undefined);
       return "later";
     }

@@ -72,9 +72,10 @@ function destination(env: Env, signal: Signal, problems: string[]): Destination 
     "";
   const name = own === undefined ? "OTEL_EXPORTER_OTLP_ENDPOINT" : `OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`;
   if (exporter !== "otlp") return unusable(problems, `OTEL_${signal}_EXPORTER is neither otlp nor none`);
-  if (protocol === "grpc") return unusable(problems, "the OTLP protocol grpc is not spoken: set http/json");
+  if (protocol === "grpc")
+    return unusable(problems, "the OTLP protocol grpc is not supported: set http/json");
   const url = urlFrom(own ?? base ?? "", own === undefined ? SIGNALS[signal] : "");
-  if (url === undefined) return unusable(problems, `${name} is no address of http or https`);
+  if (url === undefined) return unusable(problems, `${name} is not an http or https address`);
   const headers = {
     ...pairs(env, "OTEL_EXPORTER_OTLP_HEADERS", problems),
     ...pairs(env, `OTEL_EXPORTER_OTLP_${signal}_HEADERS`, problems),

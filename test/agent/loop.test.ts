@@ -161,8 +161,8 @@ test("a call that is cut off tells by what: a person, the time, a canary, or for
   const timeUp = new DOMException("The operation was aborted due to timeout", "TimeoutError");
   for (const [reason, cause, told] of [
     [new Interrupted("SIGINT"), "user", "Cancelled."],
-    [new Interrupted("overtaken"), null, "another candidate was first"],
-    [timeUp, "timeout", "the time of the run is up"],
+    [new Interrupted("overtaken"), null, "another candidate finished first"],
+    [timeUp, "timeout", "the run's time is up"],
     [new CanaryTouched(EXIT.sandbox, "a false key was read"), "canary", "a false key was read"],
     [lost, null, "the box was lost: it is gone"],
     [noBox, null, "no engine answers"],

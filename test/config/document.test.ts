@@ -141,11 +141,11 @@ const REFUSED: Readonly<Record<string, readonly [text: string, message: string]>
   ],
   "every host": [
     '{"allow_domains": ["a.org",\n "*"]}',
-    ':2:2: allow_domains.1: expected a host name such as example.org or *.example.org: * cannot stand here; hosts below a name are *.example.org, at character 1, found "*"',
+    ':2:2: allow_domains.1: expected a host name such as example.org or *.example.org: * is not allowed here; write the hosts below a name as *.example.org, at character 1, found "*"',
   ],
   "a whole top-level domain": [
     '{"allow_domains": ["*.org"]}',
-    ':1:20: allow_domains.0: expected a host name such as example.org or *.example.org: *.org is too much; name what lies below, as in *.example.org, at character 1, found "*.org"',
+    ':1:20: allow_domains.0: expected a host name such as example.org or *.example.org: *.org is too broad; use a longer name, as in *.example.org, at character 1, found "*.org"',
   ],
   "a grant that is too strict to be one": [
     '{"allow_domains": ["a.org", {"host": "b.org", "port": 443}]}',
@@ -153,7 +153,7 @@ const REFUSED: Readonly<Record<string, readonly [text: string, message: string]>
   ],
   "a port that there is not": [
     '{"allow_domains": [{"host": "b.org", "ports": [443, 0]}]}',
-    ':1:20: allow_domains.0: expected a host name such as example.org or *.example.org: "0" is no port from 1 to 65535, at character 11, found {"host":"b.org","ports":[443,0]}',
+    ':1:20: allow_domains.0: expected a host name such as example.org or *.example.org: "0" is not a port from 1 to 65535, at character 11, found {"host":"b.org","ports":[443,0]}',
   ],
   "an odd store": [
     '{"search": {"store": "mine"}}',

@@ -260,7 +260,7 @@ const REFUSED: Readonly<Record<string, readonly [Given, message: string]>> = {
   "a flag that is empty": [{ flags: { "--memory": ["memory", ""] } }, `--memory: ${SIZE}, found ""`],
   "a flag given several times, once wrong": [
     { flags: { "--allow-domain": ["allow_domains", ["a.org", "b c"]] } },
-    '--allow-domain: expected a host name such as example.org or *.example.org: " " cannot stand in a grant, at character 2, found "b c"',
+    '--allow-domain: expected a host name such as example.org or *.example.org: " " is not allowed in a grant, at character 2, found "b c"',
   ],
 };
 

@@ -79,7 +79,7 @@ test("a person is told of what a hook changed, and of one that is broken", () =>
       "",
       "",
       'the user\'s hook h replaced the arguments of bash: {"command":"ls"}',
-      "the project's hook h has the model go on",
+      "the project's hook h makes the model continue",
       "the user's hook h added to the conversation (SessionStart)",
       "the user's hook h is broken (PostToolUse): it hung",
     ],

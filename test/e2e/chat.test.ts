@@ -119,7 +119,7 @@ test("what a command of the chat cannot use is said, with what to type here", { 
   await using terminal = onTerminal(place, []);
   await terminal.until(PROMPT);
   for (const [line, said] of [
-    ["/grant foo/bar", /"\/" cannot stand in a grant[^]*\n {2}next: \/grant \?\n/],
+    ["/grant foo/bar", /"\/" is not allowed in a grant[^]*\n {2}next: \/grant \?\n/],
     ["/resume nosuch", /no session has this id\n {2}next: \/sessions\n/],
     ["/undo file", /\/undo takes nothing, or files; there is no file to take back\.\n/],
     ["/help foo", /There is no \/foo; \/help lists what there is\n/],

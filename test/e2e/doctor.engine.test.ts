@@ -87,7 +87,7 @@ test("a model that chats and is there is offered before a download", { skip }, a
     [report.code, detail, remedy],
     [
       5,
-      "qwen3:8b is not there; own/coder:7b is (1 more does not chat)",
+      "qwen3:8b is not installed; own/coder:7b is (1 more cannot chat)",
       `harness config set chat_model own/coder:7b   (or a download: OLLAMA_HOST=${ollama.url} ollama pull qwen3:8b)`,
     ],
   );

@@ -127,7 +127,7 @@ test(
     assert.deepEqual(installed, { total: 2, new: 1, packages });
     const report = await harness(place, ["report", session]);
     assert.match(report.stdout, /network: reached\n {2}127\.0\.0\.1:\d+: 1 connection/);
-    assert.match(report.stdout, /installed\n {2}2 packages, of them 1 new\n {2}npm left-pad 1\.3\.0\n/);
+    assert.match(report.stdout, /installed\n {2}2 packages, 1 of them new\n {2}npm left-pad 1\.3\.0\n/);
     assert.match(report.stdout, /network: refused\n {2}elsewhere\.test:80: 1 time: the host elsewhere\.test/);
   },
 );

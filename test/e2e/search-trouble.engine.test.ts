@@ -229,7 +229,7 @@ test("a folder in the place of a file of an index is named, and stays", { skip }
     for (const words of [...searches, ["index", "--no-embed"]]) {
       const ran = await harness(place, words);
       assert.equal(ran.code, 1, `${name}: ${ran.stderr}`);
-      assert.match(ran.stderr, new RegExp(`${name} is no file\\)\n\\s+next: ls -ld .*; move it away`));
+      assert.match(ran.stderr, new RegExp(`${name} is not a file\\)\n\\s+next: ls -ld .*; move it away`));
     }
     assert.equal(await readFile(path.join(file, "theirs"), "utf8"), "kept");
     await rm(file, { recursive: true });

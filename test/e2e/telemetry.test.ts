@@ -259,7 +259,7 @@ test("a redirect is not followed: neither spans nor what they are sent with go e
     const ran = await asked(place, env);
     isDone(ran);
     assert.deepEqual([collector.heard.length, other.heard.length], [2, 0]);
-    assert.match(notesOf(ran).join("\n"), /no redirect is followed/);
+    assert.match(notesOf(ran).join("\n"), /redirects are not followed/);
     assert.doesNotMatch(ran.stderr, /abc/);
   }
 });

@@ -61,6 +61,6 @@ test("a state folder that cannot be written keeps nothing, and says why", async 
   await using place = await scratch({ state: "a file" });
   mkdirSync(place.at("other"));
   const values = keptValues({ stateDir: place.at("state"), workspace: "/a", owner: "user" });
-  assert.match((await values.change({ n: 1 })) ?? "", /something that is no folder has that name/);
+  assert.match((await values.change({ n: 1 })) ?? "", /something that is not a folder has that name/);
   assert.deepEqual(values.read(), {});
 });

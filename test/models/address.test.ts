@@ -66,7 +66,7 @@ for (const written of NONSENSE)
       () => ollamaAddress({ OLLAMA_HOST: written }, null),
       new HarnessError(
         EXIT.usage,
-        `OLLAMA_HOST: ${JSON.stringify(written)} is no address of an Ollama server; expected host, host:port or http://host:port`,
+        `OLLAMA_HOST: ${JSON.stringify(written)} is not an address of an Ollama server; expected host, host:port or http://host:port`,
         "unset OLLAMA_HOST",
       ),
     );
@@ -88,7 +88,7 @@ test("an address with a password is refused without showing it", () => {
     () => ollamaAddress({}, "http://me:hunter2@box:11434"),
     new HarnessError(
       EXIT.usage,
-      "base_url: the value (not shown, it may hold a password) is no address of an Ollama server; expected host, host:port or http://host:port",
+      "base_url: the value (not shown, it may hold a password) is not an address of an Ollama server; expected host, host:port or http://host:port",
       "harness config set base_url http://127.0.0.1:11434",
     ),
   );

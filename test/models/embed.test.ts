@@ -121,13 +121,13 @@ test("a failure that may pass is asked again, and others are not", async () => {
 });
 
 const WRONG: readonly (readonly [string, Served, RegExp])[] = [
-  ["too few vectors", json({ embeddings: [[1]] }), /1 vectors came for 2 texts/],
+  ["too few vectors", json({ embeddings: [[1]] }), /sent 1 vectors for 2 texts/],
   ["vectors of two lengths", json({ embeddings: [[1], [1, 2]] }), /2 numbers, the first one has 1/],
   ["an empty vector", json({ embeddings: [[], []] }), /0 numbers/],
-  ["what is no number", json({ embeddings: [[1], [null]] }), /no number/],
-  ["no list", json({ embedding: 7 }), /no list of vectors/],
-  ["no JSON", { body: '{"embed' }, /no JSON/],
-  ["a web page", { headers: { "content-type": "text/html" }, body: "<html></html>" }, /no model server/],
+  ["what is no number", json({ embeddings: [[1], [null]] }), /not a number/],
+  ["no list", json({ embedding: 7 }), /not a list of vectors/],
+  ["no JSON", { body: '{"embed' }, /not JSON/],
+  ["a web page", { headers: { "content-type": "text/html" }, body: "<html></html>" }, /not a model server/],
   ["an error under 200", { body: '{"error":"boom"}' }, /boom/],
 ];
 

@@ -12,7 +12,7 @@ const KEY = "sk-test-5f2b9c";
 test("a bad address is reported, not thrown", async () => {
   assert.deepEqual(healthRows(await health({ env: { OLLAMA_HOST: ":0" } }), "-"), [
     serverDown(
-      'OLLAMA_HOST: ":0" is no address of an Ollama server; expected host, host:port or http://host:port',
+      'OLLAMA_HOST: ":0" is not an address of an Ollama server; expected host, host:port or http://host:port',
       "unset OLLAMA_HOST",
     ),
   ]);
@@ -52,7 +52,7 @@ const keys = { OPENAI_API_KEY: ` ${KEY}\n`, ANTHROPIC_API_KEY: KEY };
 const LISTED: HealthRow = ["model.name", "ok", "qwen3:8b", ""];
 const silentServer = contextRow(
   "warn",
-  "the server does not tell; without a bound a long prompt may be cut",
+  "the server does not report it; without a limit, a long prompt may be cut",
   "harness config set max_context_tokens 32768",
 );
 
@@ -131,7 +131,7 @@ const KEYED: readonly KeyedCase[] = [
     { "/v1/models": (_body, response) => sendJson(response, { models: [] }) },
     "openai",
     {},
-    [serverDown("URL/v1 does not answer as an OpenAI API does", "harness config set base_url URL")],
+    [serverDown("URL/v1 does not answer like the OpenAI API", "harness config set base_url URL")],
   ],
   [
     "an Anthropic API",
@@ -227,7 +227,7 @@ test("a key goes nowhere but where it was sent", async () => {
   await using fake = await startFakeOllama({ faults: { "*": "redirect" } });
   assert.deepEqual(healthRows(await health({ provider: "openai", baseUrl: fake.url, env: keys }), fake.url), [
     serverDown(
-      "URL is no OpenAI API: it redirects to https://login.example.org",
+      "URL does not speak the OpenAI API: it redirects to https://login.example.org",
       "harness config set base_url URL",
     ),
   ]);
@@ -248,8 +248,8 @@ test("a password in the address and a key that cannot be sent are not shown", as
       [serverDown(base, "harness config set base_url URL")],
       [
         serverDown(
-          "OPENAI_API_KEY holds signs that no key has",
-          "Set it again, from the page of your account: export OPENAI_API_KEY=…",
+          "OPENAI_API_KEY has characters that no key has",
+          "Copy it again from your account's page: export OPENAI_API_KEY=…",
         ),
       ],
     ],

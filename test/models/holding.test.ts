@@ -133,7 +133,7 @@ test("a small model's held reply that goes round in circles is ended, and the mo
   const ended = finished(await asked(small));
   assert.deepEqual([ended.message.calls, ended.malformed.length, ended.stop], [[], 1, "length"]);
   assert.match(ended.malformed[0]?.reason ?? "", /said the same over and over/);
-  assert.match(ended.notes.join(), /over and over/);
+  assert.match(ended.notes.join(), /repeated itself/);
   assert.equal(sent.length, 1);
   const large = finished(await asked({ ...REQUEST, hold: { now: true } }));
   assert.doesNotMatch(large.malformed[0]?.reason ?? "", /over and over/, "a large one may mean it");
@@ -150,7 +150,7 @@ test("so is a small model's reply that is not held, in its words and in a native
   ]) {
     const { asked } = holding(() => [...pieces, { type: "stop", stop: "length" }]);
     const ended = finished(await asked(small));
-    assert.match(ended.notes.join(), /over and over/);
+    assert.match(ended.notes.join(), /repeated itself/);
     assert.equal(ended.stop, "length");
     assert.ok(ended.message.text.length < 3000);
     for (const { reason } of ended.malformed) assert.match(reason, /over and over/);

@@ -70,7 +70,7 @@ test("a name that comes in pieces, or with every piece, is one name", () => {
 });
 
 test("arguments are read in one way or not at all", () => {
-  const twice = 'The key "a" stands twice in its arguments: give it once.';
+  const twice = 'The key "a" appears twice in its arguments: give it once.';
   assert.deepEqual(
     [
       "",
@@ -99,7 +99,7 @@ test("arguments are read in one way or not at all", () => {
   );
   assert.match(String(reads('{"a":"x')), /cut before their end/);
   assert.match(String(reads('{"a":"x"')), /cut before their end/);
-  assert.match(String(reads('{"a":x}')), /are no JSON/);
+  assert.match(String(reads('{"a":x}')), /are not JSON/);
   assert.match(String(reads(`{"a":${"[".repeat(400)}${"]".repeat(400)}}`)), /deeper than 64/);
   assert.match(String(reads("[".repeat(1_000_000))), /cut before their end/);
 });

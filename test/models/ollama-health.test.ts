@@ -55,7 +55,7 @@ const OLLAMA: readonly Case[] = [
     [
       SERVER,
       NAME,
-      contextRow("warn", "4,096 tokens (what this machine's memory holds); too few for most tasks", OTHER),
+      contextRow("warn", "4,096 tokens (what fits in this machine's memory); too few for most tasks", OTHER),
     ],
   ],
   [
@@ -67,7 +67,7 @@ const OLLAMA: readonly Case[] = [
       [
         "model.name",
         "warn",
-        "qwen3:8b, 5.0 GiB, calls no tools by itself on this server; its calls are read from its text",
+        "qwen3:8b, 5.0 GiB, does not call tools natively on this server; its calls are read from its text",
         OTHER,
       ],
       contextRow("ok", "32,768 tokens (max_context_tokens)"),
@@ -92,7 +92,7 @@ const OLLAMA: readonly Case[] = [
       [
         "model.name",
         "fail",
-        "qwen3; rm -rf is not there; a, b, c, d, e and 2 more are",
+        "qwen3; rm -rf is not installed; a, b, c, d, e and 2 more are",
         "harness config set chat_model a   (or a download: OLLAMA_HOST=URL ollama pull 'qwen3; rm -rf')",
       ],
     ],
@@ -112,7 +112,7 @@ const OLLAMA: readonly Case[] = [
       [
         "model.name",
         "fail",
-        "qwen3:8b is not there; gemma3:4b, own/coder:7b are (1 more does not chat)",
+        "qwen3:8b is not installed; gemma3:4b, own/coder:7b are (1 more cannot chat)",
         "harness config set chat_model own/coder:7b   (or a download: OLLAMA_HOST=URL ollama pull qwen3:8b)",
       ],
     ],
@@ -126,7 +126,7 @@ const OLLAMA: readonly Case[] = [
       [
         "model.name",
         "fail",
-        "qwen3:8b is not there; none that chats is (all-minilm:latest does not)",
+        "qwen3:8b is not installed; no chat model is (all-minilm:latest cannot)",
         "OLLAMA_HOST=URL ollama pull qwen3:8b",
       ],
     ],
@@ -157,7 +157,12 @@ const OLLAMA: readonly Case[] = [
     {},
     [
       SERVER,
-      ["model.name", "fail", "qwen3:8b is not there; no model is", "OLLAMA_HOST=URL ollama pull qwen3:8b"],
+      [
+        "model.name",
+        "fail",
+        "qwen3:8b is not installed; no model is",
+        "OLLAMA_HOST=URL ollama pull qwen3:8b",
+      ],
     ],
   ],
   [
@@ -175,7 +180,7 @@ const OLLAMA: readonly Case[] = [
     "another server",
     { faults: { "*": "html" } },
     {},
-    [serverDown("what answers at URL is not Ollama: it answers with text/html that is no JSON", BASE)],
+    [serverDown("what answers at URL is not Ollama: it answers with text/html that is not JSON", BASE)],
   ],
   [
     "a failing server",

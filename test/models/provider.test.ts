@@ -14,7 +14,7 @@ test("calls in a reply that the server could not read are found", async () => {
   const { wire, sent } = playing(unread(`I look. ${CALL}`));
   const answer = await asked(wire);
   assert.deepEqual([calls(answer), answer.text, sent.length], [LIST, "I look.", 1]);
-  assert.deepEqual(finished(answer).notes, ["The server could not read the reply; it was read here."]);
+  assert.deepEqual(finished(answer).notes, ["The server could not parse the reply; it was parsed here."]);
 });
 
 test("what was shown of such a reply is not shown twice", async () => {

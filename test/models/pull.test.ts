@@ -97,13 +97,13 @@ const FAILURES: readonly (readonly [string, FakeOllamaOptions, string, string])[
   [
     "a line that is no JSON",
     stream({ lines: [MANIFEST, "<html>"] }),
-    "the server sends something that is no progress of a download",
+    "the server sends something other than the progress of a download",
     "OLLAMA_HOST=URL ollama pull qwen3:8b",
   ],
   [
     "a line without an end",
     stream({ lines: ["x".repeat(3 * 2 ** 20)], ending: "silence" }),
-    "the server sends a line without an end",
+    "the server sends an endless line",
     "OLLAMA_HOST=URL ollama pull qwen3:8b",
   ],
   [
@@ -133,7 +133,7 @@ test("a download that stands still ends, whether the server is silent or repeats
     const { result } = await pullFrom(fake.url, { stallMs: 150 });
     return result.kind === "failed" ? result.reason : result;
   });
-  assert.deepEqual(await Promise.all(ends), ["nothing moved for 150 ms", "nothing moved for 150 ms"]);
+  assert.deepEqual(await Promise.all(ends), ["no progress for 150 ms", "no progress for 150 ms"]);
 });
 
 test("hashing may be quiet for longer than a download", async () => {
@@ -142,7 +142,7 @@ test("hashing may be quiet for longer than a download", async () => {
   const { result } = await pullFrom(fake.url, { stallMs: 90 });
   assert.deepEqual(result, {
     kind: "failed",
-    reason: "nothing moved for 900 ms",
+    reason: "no progress for 900 ms",
     remedy: `OLLAMA_HOST=${fake.url} ollama pull qwen3:8b`,
   });
 });

@@ -135,7 +135,7 @@ test("a list that tells none is followed by LM Studio's own and by llama-server'
 test("an answer that is no list is none", async () => {
   using server = await serving({ "/v1/models": { hello: 1 } });
   const { models, reason } = await askServer(server.question);
-  assert.deepEqual([models, reason], [null, "it answers with JSON of another kind"]);
+  assert.deepEqual([models, reason], [null, "it answers with unexpected JSON"]);
 });
 
 test("a server without a list has no word, and a reason", async () => {

@@ -69,10 +69,10 @@ test("steps that are for one conversation wait for it, others are for whoever el
 
 test("a request that is not what the step expects fails, with the step and the difference", async () => {
   const cases = [
-    ['{"user": "mend"}', 'the last message of the user should hold "mend"; there is: "please fix"'],
+    ['{"user": "mend"}', 'the last message of the user should contain "mend"; there is: "please fix"'],
     [
       '{"user": {"not": "fix"}}',
-      'the last message of the user should not hold "fix"; there is: "please fix"',
+      'the last message of the user should not contain "fix"; there is: "please fix"',
     ],
     ['{"any": [{"matches": "^p"}, {"matches": "x$"}]}', null],
     ['{"any": {"matches": "^x"}}', 'some message should match /^x/su; there is: "please fix"'],
@@ -126,8 +126,8 @@ test("what a model can do is what its file says, and else the usual", () => {
 });
 
 const FAULTS = [
-  ["", "1: there is no step"],
-  ['{"reply": ["a"]}\n\n{"reply": ,}', "3: this is no JSON"],
+  ["", "1: there are no steps"],
+  ['{"reply": ["a"]}\n\n{"reply": ,}', "3: this is not JSON"],
   ['// x\n{"reply": ["a"', "2: a bracket or a quote that opens here is never closed"],
   ['{"replies": []}', "1: reply: expected a list of parts"],
   ['{"reply": [], "x": 1}', '1: Unrecognized key: "x"'],
@@ -139,10 +139,10 @@ const FAULTS = [
   ['{"reply": [{"fail": "bored"}]}', "1: reply.0.fail: expected one of unreachable, unauthorised"],
   ['{"reply": [{"delay": "soon"}]}', "1: reply.0.delay: expected a duration such as"],
   ['{"reply": [], "expect": {"any": {"matches": "("}}}', "1: expect.any: "],
-  ['{"reply": [], "repeat": 0}', '1: repeat: expected a whole number from 1 on, or "forever"'],
+  ['{"reply": [], "repeat": 0}', '1: repeat: expected a whole number from 1 up, or "forever"'],
   ['{"steps": []}', "1: steps: expected a list of steps"],
   ['{"steps": [{"reply": 1}]}', "1: reply: expected a list of parts"],
-  ['{"reply": []}\n{"capabilities": {}}', "2: capabilities stand before the first step"],
+  ['{"reply": []}\n{"capabilities": {}}', "2: capabilities must come before the first step"],
 ] as const;
 
 for (const [text, message] of FAULTS)

@@ -141,7 +141,7 @@ test("nothing is started for another machine, for https, or where something answ
   assert.deepEqual(await Promise.all(results), [
     { kind: "failed", reason: `http://192.0.2.1:11434 ${elsewhere}` },
     { kind: "failed", reason: `https://127.0.0.1:11434 ${elsewhere}` },
-    { kind: "failed", reason: `something answers at ${fake.url} already` },
+    { kind: "failed", reason: `something already answers at ${fake.url}` },
   ]);
 });
 

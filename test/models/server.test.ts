@@ -98,17 +98,17 @@ const CASES: readonly (readonly [string, FakeOllamaOptions, object])[] = [
   [
     "a web page is not Ollama",
     { faults: { "*": "html" } },
-    { kind: "not-ollama", reason: "it answers with text/html that is no JSON" },
+    { kind: "not-ollama", reason: "it answers with text/html that is not JSON" },
   ],
   [
     "broken JSON is not Ollama",
     { faults: { "*": "garbage" } },
-    { kind: "not-ollama", reason: "it answers with application/json that is no JSON" },
+    { kind: "not-ollama", reason: "it answers with application/json that is not JSON" },
   ],
   [
     "JSON without a version is not Ollama",
     { routes: { "/api/version": (_body, response) => void response.end('{"version":7}') } },
-    { kind: "not-ollama", reason: "it answers with JSON of another kind" },
+    { kind: "not-ollama", reason: "it answers with unexpected JSON" },
   ],
   [
     "a server without the path is not Ollama",
@@ -141,7 +141,7 @@ const CASES: readonly (readonly [string, FakeOllamaOptions, object])[] = [
     {
       kind: "failing",
       version: "0.12.6",
-      reason: "/api/show: it answers with application/json that is no JSON",
+      reason: "/api/show: it answers with application/json that is not JSON",
     },
   ],
 ];

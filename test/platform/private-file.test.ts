@@ -19,7 +19,10 @@ test("a folder that has the name of a file is refused and left as it is", async 
   await using place = await scratch();
   await mkdir(place.at("index.db"));
   await chmod(place.at("index.db"), 0o755);
-  assert.throws(() => privateFile(place.at("index.db")), { code: "EISDIR", message: /index\.db is no file/ });
+  assert.throws(() => privateFile(place.at("index.db")), {
+    code: "EISDIR",
+    message: /index\.db is not a file/,
+  });
   assert.equal(await modeOf(place.at("index.db")), 0o755);
 });
 

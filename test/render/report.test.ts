@@ -256,9 +256,9 @@ test("what was installed stands in the report, as text and as a page, and what d
   const report = reportFrom([started("install it"), finished({ installed: { total: 9, new: 3, packages } })]);
   assert.match(
     textOf(report),
-    /\ninstalled\n {2}9 packages, of them 3 new\n {2}npm left-pad 1\.3\.0\n {2}and 2 more\n/,
+    /\ninstalled\n {2}9 packages, 3 of them new\n {2}npm left-pad 1\.3\.0\n {2}and 2 more\n/,
   );
-  assert.match(reportPage(report), /Installed<[^]*9 packages, of them 3 new[^]*npm left-pad 1\.3\.0/);
+  assert.match(reportPage(report), /Installed<[^]*9 packages, 3 of them new[^]*npm left-pad 1\.3\.0/);
   assert.doesNotMatch(textOf(reportFrom([started("none"), finished({})])), /\ninstalled\n/);
 });
 

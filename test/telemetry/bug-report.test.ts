@@ -105,6 +105,6 @@ test("what could act on a terminal is made visible, and a flood is cut", () => {
   );
   assert.ok(!told.includes("\u001B") && !told.includes("\u202E"));
   assert.match(told, /-- new\n/);
-  assert.match(told, /older ones are left out for their length/);
+  assert.match(told, /older entries are left out to limit the length/);
   assert.ok(told.length < 200_000);
 });

@@ -102,14 +102,14 @@ const HOSTILE: Readonly<Record<string, readonly [(signal: AbortSignal) => Promis
     () => Promise.resolve({ status: 503, retryAfter: "3600", body: "" }),
     /with 503/,
   ],
-  redirects: [() => Promise.resolve({ ...OK, status: 307 }), /no redirect is followed/],
+  redirects: [() => Promise.resolve({ ...OK, status: 307 }), /redirects are not followed/],
   "takes a part": [
     () => Promise.resolve({ ...OK, body: '{"partialSuccess":{"rejectedSpans":"7","errorMessage":"pw"}}' }),
     /refused 7 of the spans/,
   ],
   "never answers, and heeds no signal": [
     () => new Promise(() => undefined),
-    /takes no spans: not within 2 s/,
+    /did not accept the spans: not within 2 s/,
   ],
 };
 
@@ -174,6 +174,6 @@ test("a delta that an endpoint was too busy for is sent again as it was, before 
 test("what cannot be used of the variables is said once, at the start", () => {
   const { warned } = exporting(yes, { OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" });
   assert.deepEqual(warned, [
-    "telemetry: the OTLP protocol grpc is not spoken: set http/json; the run is not affected",
+    "telemetry: the OTLP protocol grpc is not supported: set http/json; the run is not affected",
   ]);
 });

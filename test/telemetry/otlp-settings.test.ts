@@ -32,10 +32,10 @@ test("the common address has the signals' paths below it; one of a signal's own 
 
 test("what cannot be used is said without its value, once, and nothing is sent there", () => {
   for (const [more, problem] of [
-    [{ [BASE]: "localhost:4317" }, /ENDPOINT is no address/],
-    [{ [BASE]: "file:///etc/passwd" }, /ENDPOINT is no address/],
-    [{ [BASE]: "http://" }, /ENDPOINT is no address/],
-    [{ [BASE]: "http://c", OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" }, /grpc is not spoken/],
+    [{ [BASE]: "localhost:4317" }, /ENDPOINT is not an http or https address/],
+    [{ [BASE]: "file:///etc/passwd" }, /ENDPOINT is not an http or https address/],
+    [{ [BASE]: "http://" }, /ENDPOINT is not an http or https address/],
+    [{ [BASE]: "http://c", OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" }, /grpc is not supported/],
     [
       { [BASE]: "http://c", OTEL_TRACES_EXPORTER: "zipkin", OTEL_METRICS_EXPORTER: "none" },
       /TRACES_EXPORTER/,

@@ -52,7 +52,7 @@ export const skeletonOf = (name: string): string =>
 /** Why a person may misread a name; undefined when nobody would. */
 export function deceives(name: string): string | undefined {
   const hidden = [...new Set(name.match(HIDDEN))];
-  if (hidden.length > 0) return `it holds what is not seen: ${hidden.map(codeOf).join(", ")}`;
+  if (hidden.length > 0) return `it has invisible characters: ${hidden.map(codeOf).join(", ")}`;
   const odd = [...new Set(name.normalize("NFC"))].filter((sign) => plainOf(sign.toLowerCase()) !== undefined);
   // A word in another script also has letters that look like no ASCII letter.
   const looks = skeletonOf(name);

@@ -237,19 +237,19 @@ const ANTHROPIC_CONCESSIONS: readonly Concession[] = [
     name: "thinking",
     says: /\bthinking\b/i,
     without: (body) => withoutField(body, "thinking"),
-    note: "the model does not let thinking be chosen",
+    note: "thinking cannot be set for this model",
   },
   {
     name: "temperature",
     says: /\btemperature\b/i,
     without: (body) => withoutField(body, "temperature"),
-    note: "the server takes no temperature for this model",
+    note: "the server does not accept a temperature for this model",
   },
   {
     name: "output_config",
     says: /output_config|output_format|structured output|json_schema/i,
     without: (body) => withoutField(body, "output_config"),
-    note: "the server takes no schema for the answer",
+    note: "the server does not accept a schema for the answer",
   },
   { name: "cache_control", says: /cache_control/i, without: withoutBreakpoints },
 ];

@@ -84,7 +84,7 @@ export class MessageReader {
   #countKept(characters: number): void {
     this.#kept += characters;
     if (this.#kept > MAX_KEPT_LENGTH)
-      throw endless("the server's reply has no end: it was ended at its bound");
+      throw endless("the server's reply is endless: it was cut off at the limit");
   }
 
   #begin(index: unknown, block: Fields, events: WireEvent[]): void {

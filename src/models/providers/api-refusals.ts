@@ -156,10 +156,10 @@ const ROWS: readonly Row[] = [
     status: [400, 403, 422],
     says: FILTERED,
     kind: "refused",
-    remedy: () => "put the task in other words, or choose another model",
+    remedy: () => "word the task differently, or choose another model",
   },
   { status: [400, 403, 404, 422], says: NO_MODEL, kind: "no_model", remedy: () => CHOOSE },
-  { status: [403], kind: "unauthorised", remedy: ({ keyName }) => `check ${keyName}, and what it may use` },
+  { status: [403], kind: "unauthorised", remedy: ({ keyName }) => `check ${keyName} and its permissions` },
   {
     status: [404, 405],
     kind: "unreachable",
@@ -212,11 +212,11 @@ function reasonOf({ status, late, text }: Refusal, { key }: RequestContext): str
 const MAX_SHOWN = 60;
 const LOG_AND_VERSION = "check the server's log and its version";
 
-export const OTHER_JSON = "it answers with JSON of another kind";
+export const OTHER_JSON = "it answers with unexpected JSON";
 
 /** The address belongs to something that is not a model server. */
 export const notModelServer = ({ url }: RequestContext, what: string): WireFailure =>
-  new WireFailure("unreachable", `${originOf(url)} is no model server: ${what}`, {
+  new WireFailure("unreachable", `${originOf(url)} is not a model server: ${what}`, {
     remedy: "check the address: harness config set base_url URL",
   });
 
@@ -229,7 +229,7 @@ export const brokenOff = (reason = ""): WireFailure =>
 
 /** `what` is the expected form, `text` what arrived. */
 export const notA = (what: string, text: string): WireFailure =>
-  new WireFailure("garbled", `the server sends what is no ${what}: ${shown(text)}`, {
+  new WireFailure("garbled", `the server sent something that is not ${what}: ${shown(text)}`, {
     passing: true,
     remedy: LOG_AND_VERSION,
   });

@@ -84,7 +84,7 @@ const MAX_REFUSAL_LENGTH = 2 ** 20;
 export async function wholeText(response: IncomingMessage): Promise<string> {
   const { text, whole, broken } = await textWithin(response, MAX_BODY_LENGTH);
   if (broken !== undefined && text === "") throw brokenOff(reasonOf(broken));
-  if (!whole) throw endless("the server's answer has no end: it was ended at its bound");
+  if (!whole) throw endless("the server's answer is endless: it was cut off at the limit");
   return text;
 }
 
@@ -140,30 +140,35 @@ const ADDRESS = "harness config set base_url URL";
 
 /** By the system's code; OpenSSL's codes name what is wrong with a certificate. */
 const NETWORK_FAULTS: readonly NetworkFault[] = [
-  { code: /^ECONNREFUSED$/, reason: "nobody listens there", remedy: START },
-  { code: /^ENOTFOUND$/, reason: "the host is not known", remedy: ADDRESS },
-  { code: /^EAI_AGAIN$/, reason: "names cannot be resolved", remedy: "check the network", passing: true },
+  { code: /^ECONNREFUSED$/, reason: "nothing is listening there", remedy: START },
+  { code: /^ENOTFOUND$/, reason: "the host name is unknown", remedy: ADDRESS },
+  {
+    code: /^EAI_AGAIN$/,
+    reason: "host names cannot be resolved",
+    remedy: "check the network",
+    passing: true,
+  },
   {
     code: /^(?:EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENETDOWN)$/,
-    reason: "no way leads there",
+    reason: "there is no route to it",
     remedy: "check the network",
     passing: true,
   },
   { code: /^ETIMEDOUT$/, reason: "the connection timed out", remedy: START, passing: true },
   {
     code: /^(?:ECONNRESET|EPIPE|ECONNABORTED)$/,
-    reason: "the server hung up without an answer",
-    remedy: "check the server's log, and whether the address asks for https",
+    reason: "the server closed the connection without an answer",
+    remedy: "check the server's log, and whether the address needs https",
     passing: true,
   },
   {
     code: /SELF_SIGNED|UNABLE_TO_|CERT_UNTRUSTED|INVALID_CA/,
-    reason: "its certificate is signed by nobody that this machine trusts",
+    reason: "its certificate is not signed by anyone that this machine trusts",
     remedy: "set NODE_EXTRA_CA_CERTS to the file of the signing certificate",
   },
   {
     code: /^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/,
-    reason: "its certificate is out of date",
+    reason: "its certificate is expired or not yet valid",
     remedy: "renew the server's certificate, and check this machine's clock",
   },
   {
@@ -177,7 +182,7 @@ const NETWORK_FAULTS: readonly NetworkFault[] = [
     remedy: "if it has no certificate, use http:// in base_url",
   },
   { code: /^HPE_/, reason: "what answers there does not speak HTTP", remedy: ADDRESS },
-  { code: /^ERR_INVALID_(?:URL|PROTOCOL)$/, reason: "it is no address", remedy: ADDRESS },
+  { code: /^ERR_INVALID_(?:URL|PROTOCOL)$/, reason: "it is not a valid address", remedy: ADDRESS },
 ];
 
 /** What a failed connection means. The reason names only the origin: paths and user names may be private. */
@@ -193,7 +198,7 @@ function networkFailure(
   if (signal.aborted) return new WireFailure("cancelled", "cancelled");
   const code = errorCode(thrown) ?? "";
   if (code === "ERR_INVALID_CHAR")
-    return new WireFailure("unauthorised", "the key holds characters that cannot be sent", {
+    return new WireFailure("unauthorised", "the key has characters that cannot be sent", {
       remedy: "set the key again, without line breaks or quotes",
     });
   const mishap = NETWORK_FAULTS.find((row) => row.code.test(code));

@@ -53,8 +53,8 @@ async function* streamed({ response, asked, done }: ReplySource): AsyncGenerator
   let any = false;
   const strange = (): WireFailure =>
     any
-      ? notA("event", reader.stray)
-      : notModelServer(asked, `it answers with text of another kind: ${shown(reader.stray)}`);
+      ? notA("an event", reader.stray)
+      : notModelServer(asked, `it answers with unexpected text: ${shown(reader.stray)}`);
   for await (const chunk of chunksOf(response, MAX_STREAM_LENGTH)) {
     const events = reader.push(chunk);
     any ||= events.length > 0;
@@ -65,7 +65,7 @@ async function* streamed({ response, asked, done }: ReplySource): AsyncGenerator
   const last = reader.end();
   if (last.length > 0) yield last;
   else if (reader.stray !== "") throw strange();
-  else if (!any) throw brokenOff("nothing came");
+  else if (!any) throw brokenOff("nothing arrived");
 }
 
 /** The parsed data of an event. Throws if the event is an error or is not JSON. */
@@ -139,8 +139,7 @@ export class SseReader {
     }
     // Searching only the new text keeps a long line linear: the rope is flattened once, at its end.
     this.#line += text.slice(start);
-    if (this.#line.length + this.#size > MAX_LINE_LENGTH)
-      throw endless("the server sends an event without an end");
+    if (this.#line.length + this.#size > MAX_LINE_LENGTH) throw endless("the server sends an endless event");
     return found;
   }
 

@@ -76,7 +76,7 @@ function invalidAddress(origin: string, value: string): never {
   const shown = value.includes("@") ? "the value (not shown, it may hold a password)" : JSON.stringify(value);
   throw new HarnessError(
     EXIT.usage,
-    `${origin}: ${shown} is no address of an Ollama server; expected host, host:port or http://host:port`,
+    `${origin}: ${shown} is not an address of an Ollama server; expected host, host:port or http://host:port`,
     origin === "base_url"
       ? `harness config set base_url http://127.0.0.1:${DEFAULT_PORT}`
       : "unset OLLAMA_HOST",

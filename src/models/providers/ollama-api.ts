@@ -79,7 +79,7 @@ export class OllamaWire implements Wire {
   }
 }
 
-const OTHER_LINES = "the server sends lines of another kind";
+const OTHER_LINES = "the server sends unexpected lines";
 const UNFINISHED = "the server ended the reply without saying that it is done";
 
 async function* replyOf(
@@ -147,7 +147,7 @@ function formatOf({ held, format, tools }: WireRequest): { readonly format?: obj
 function notesOnOmissions(request: WireRequest, facts: ModelInForce): readonly string[] {
   const notes: string[] = [];
   if (request.format !== undefined && request.tools.length > 0)
-    notes.push("the form of the answer was not asked for: with it no tool would be called");
+    notes.push("the schema of the answer was not sent: with it the model would call no tools");
   if (request.think === true && facts.thinks === false)
     notes.push(`${request.model} does not think, so it was not asked to`);
   return notes;
@@ -251,7 +251,7 @@ class ReplyReader {
 
   *#end(line: ChatLine): Generator<WireEvent> {
     if (line.done_reason === "load" || line.done_reason === "unload")
-      throw new WireFailure("server", `the server did no more than ${line.done_reason} the model`, {
+      throw new WireFailure("server", `the server only ${line.done_reason}ed the model`, {
         passing: true,
       });
     this.done = true;

@@ -53,7 +53,7 @@ const ROWS: readonly Row[] = [
     words:
       /exceeds? (?:the )?(?:available |maximum |model'?s? )*context|longer than the (?:maximum )?context|exceed_context_size|prompt is too long|input (?:is )?too (?:long|large)/i,
     kind: "too_long",
-    remedy: () => "a shorter task, or more room: harness config set max_context_tokens 65536",
+    remedy: () => "shorten the task, or make more room: harness config set max_context_tokens 65536",
   },
   {
     statuses: [400],
@@ -95,7 +95,7 @@ const ROWS: readonly Row[] = [
     statuses: [499, 500, 502, 503, 504],
     words: ANY,
     kind: "server",
-    remedy: ({ baseUrl }) => `look at Ollama's log, or restart it (${ollamaLine(baseUrl, "serve")})`,
+    remedy: ({ baseUrl }) => `check Ollama's log, or restart it (${ollamaLine(baseUrl, "serve")})`,
     passing: true,
   },
 ];
@@ -153,7 +153,8 @@ export function failureIn(
   if (thrown instanceof Refused) return failureOf(thrown, context);
   const code = errorCode(thrown);
   if (begun) {
-    const reason = code === "ECONNRESET" ? "the connection broke off within the reply" : reasonOf(thrown);
+    const reason =
+      code === "ECONNRESET" ? "the connection broke off in the middle of the reply" : reasonOf(thrown);
     return new WireFailure("garbled", reason, { passing: true });
   }
   if (code?.startsWith("HPE_") === true)

@@ -85,16 +85,16 @@ async function modelsOfServer(request: OllamaHealthRequest): Promise<readonly Se
 function missingModel(models: readonly ServerModel[], { baseUrl, model }: OllamaHealthRequest): Health {
   const chats = models.filter(({ kind }) => kind === "chat");
   const others = models.length - chats.length;
-  const beside = others === 0 ? "" : ` (${others} more ${others === 1 ? "does" : "do"} not chat)`;
+  const beside = others === 0 ? "" : ` (${others} more cannot chat)`;
   const there =
     models.length === 0
       ? "no model is"
       : chats.length === 0
-        ? `none that chats is (${namesOf(models)} ${models.length === 1 ? "does" : "do"} not)`
+        ? `no chat model is (${namesOf(models)} cannot)`
         : `${namesOf(chats)} ${chats.length === 1 ? "is" : "are"}${beside}`;
   const pull = ollamaLine(baseUrl, "pull", model);
   const remedy = chats.length === 0 ? pull : `${chooseLine(models)}   (or a download: ${pull})`;
-  return broken("model.name", `${model} is not there; ${there}`, remedy);
+  return broken("model.name", `${model} is not installed; ${there}`, remedy);
 }
 
 const namesOf = (models: readonly ServerModel[]): string => firstOf(models, NAMES_SHOWN, ({ name }) => name);
@@ -119,7 +119,7 @@ function modelHealth(status: ReadyModel, others: readonly ServerModel[]): Health
     ? healthy("model.name", detail)
     : ailing(
         "model.name",
-        `${detail}, calls no tools by itself on this server; its calls are read from its text`,
+        `${detail}, does not call tools natively on this server; its calls are read from its text`,
         OTHER_MODEL,
       );
 }
@@ -131,7 +131,7 @@ function contextHealth({ context, size }: ReadyModel, request: OllamaHealthReque
   const because = {
     trained: "all that the model was trained for",
     setting: "max_context_tokens",
-    memory: "what this machine's memory holds",
+    memory: "what fits in this machine's memory",
     default: "the default; max_context_tokens raises it",
   }[limit];
   const reload =

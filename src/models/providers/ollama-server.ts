@@ -171,7 +171,7 @@ function unidentified(answer: Answer): NoServer {
 }
 
 function why(answer: Answer): string {
-  if (answer.kind === "json") return "it answers with JSON of another kind";
+  if (answer.kind === "json") return "it answers with unexpected JSON";
   if (answer.kind !== "refused") return answer.reason;
   return answer.error === "" ? `HTTP ${answer.status}` : `HTTP ${answer.status}: ${answer.error}`;
 }

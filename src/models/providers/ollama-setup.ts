@@ -43,7 +43,7 @@ export async function startInstalledOllama(request: ServeRequest): Promise<Serve
   try {
     const program = await findOllama(request.env, request.workspace);
     if (program === undefined) return { kind: "not-installed" };
-    if (await answers(baseUrl, request.signal)) return failed(`something answers at ${baseUrl} already`);
+    if (await answers(baseUrl, request.signal)) return failed(`something already answers at ${baseUrl}`);
     makeFolder(path.dirname(request.logFile), 0o777);
     await using log = await open(request.logFile, "a+", 0o600);
     return await serve(program, request, log);
@@ -177,7 +177,7 @@ const QUIET_STEP = /^(?:verifying|writing|removing)/;
 const QUIET_FACTOR = 10;
 const MAX_LINE = 2 ** 20;
 const MAX_WORDS = 500;
-const NO_PROGRESS = "the server sends something that is no progress of a download";
+const NO_PROGRESS = "the server sends something other than the progress of a download";
 const BROKEN_OFF = "the connection broke off before the download was complete";
 
 const progressLine = z.object({
@@ -195,7 +195,7 @@ export async function pullModel(request: PullRequest): Promise<PullResult> {
     return failure === undefined ? { kind: "done" } : pullFailed(request, failure);
   } catch (thrown) {
     if (request.signal.aborted) return { kind: "cancelled" };
-    if (watch.signal.aborted) return pullFailed(request, `nothing moved for ${formatDuration(watch.limit)}`);
+    if (watch.signal.aborted) return pullFailed(request, `no progress for ${formatDuration(watch.limit)}`);
     return pullFailed(request, whyEnded(thrown));
   } finally {
     watch.end();

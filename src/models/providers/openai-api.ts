@@ -224,7 +224,7 @@ const OPENAI_CONCESSIONS: readonly Concession[] = [
     name: "temperature",
     says: /\btemperature\b/i,
     without: (body) => withoutField(body, "temperature"),
-    note: "the server takes no temperature for this model",
+    note: "the server does not accept a temperature for this model",
   },
   // Thinking models refuse this parameter. Text after the stop is then ignored here.
   { name: "stop", says: /['"`]stop['"`]/i, without: (body) => withoutField(body, "stop") },
@@ -232,7 +232,7 @@ const OPENAI_CONCESSIONS: readonly Concession[] = [
     name: field,
     says: new RegExp(`\\b${field}\\b|enable_thinking`, "i"),
     without: (body: Fields) => withoutField(body, field),
-    note: "the server does not let thinking be chosen",
+    note: "thinking cannot be set on this server",
   })),
   { name: "cache_control", says: /cache_control/i, without: withoutBreakpoints },
   { name: "reasoning_content", says: /reasoning_content/i, without: withoutThoughts },
@@ -240,7 +240,7 @@ const OPENAI_CONCESSIONS: readonly Concession[] = [
     name: "response_format",
     says: /response_format|json_schema|structured output|custom grammar|guided|grammar constraint/i,
     without: (body) => (hasHeldSchema(body) ? undefined : withoutField(body, "response_format")),
-    note: "the server takes no schema for the answer",
+    note: "the server does not accept a schema for the answer",
   },
 ];
 

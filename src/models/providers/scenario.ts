@@ -34,7 +34,7 @@ const expectationSchema = z.strictObject({
   user: demands,
   tool: demands,
   any: demands,
-  tools: z.array(words, "expected a list of tools' names").optional(),
+  tools: z.array(words, "expected a list of tool names").optional(),
   think: z.boolean("expected true or false").optional(),
 });
 
@@ -93,9 +93,9 @@ function fulfils(demand: Demand, text: string): boolean {
 }
 
 function describeDemand(demand: Demand): string {
-  if (typeof demand === "string") return `should hold ${JSON.stringify(demand)}`;
+  if (typeof demand === "string") return `should contain ${JSON.stringify(demand)}`;
   return "not" in demand
-    ? `should not hold ${JSON.stringify(demand.not)}`
+    ? `should not contain ${JSON.stringify(demand.not)}`
     : `should match ${String(demand.matches)}`;
 }
 
@@ -192,9 +192,9 @@ export function scenarioFrom(text: string, file: string): Scenario {
     const entry = entryAt(json, line, file);
     if (entry.kind === "step") steps.push(entry.step);
     else if (steps.length === 0) capabilities = entry.header;
-    else throw fault(file, line, "capabilities stand before the first step");
+    else throw fault(file, line, "capabilities must come before the first step");
   }
-  if (steps.length === 0) throw fault(file, 1, "there is no step");
+  if (steps.length === 0) throw fault(file, 1, "there are no steps");
   return { file, steps, capabilities };
 }
 
@@ -218,7 +218,7 @@ function entryAt(json: string, line: number, file: string): Entry {
     return entryFrom(JSON.parse(json), line);
   } catch (thrown) {
     if (thrown instanceof ScenarioFault) throw fault(file, line, thrown.message);
-    throw fault(file, line, `this is no JSON: ${reasonOf(thrown)}`);
+    throw fault(file, line, `this is not JSON: ${reasonOf(thrown)}`);
   }
 }
 
@@ -229,7 +229,7 @@ function textOf(file: string): string {
   try {
     const { descriptor, stats } = openRegularSync(file, "follow");
     try {
-      if (stats.size > MAX_BYTES) throw new Error(`it has ${stats.size} bytes, more than any scenario`);
+      if (stats.size > MAX_BYTES) throw new Error(`it has ${stats.size} bytes, too many for a scenario`);
       return readFileSync(descriptor, "utf8");
     } finally {
       closeSync(descriptor);
@@ -263,7 +263,7 @@ export interface Scenario {
   readonly capabilities: Header;
 }
 
-const REPEAT = 'expected a whole number from 1 on, or "forever"';
+const REPEAT = 'expected a whole number from 1 up, or "forever"';
 const repeat = z
   .union([z.literal("forever"), z.int().min(1, REPEAT)], REPEAT)
   .default(1)
@@ -325,5 +325,5 @@ function read<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   const place = issue === undefined || issue.path.length === 0 ? "" : `${issue.path.join(".")}: `;
-  throw new ScenarioFault(`${place}${issue?.message ?? "it is no step"}`);
+  throw new ScenarioFault(`${place}${issue?.message ?? "it is not a step"}`);
 }

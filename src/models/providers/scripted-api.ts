@@ -7,7 +7,7 @@ import { type FORMS, mismatch, type Part, type Scenario, type Step } from "./sce
 
 type PartOf<Kind extends Part["kind"]> = Extract<Part, { readonly kind: Kind }>;
 
-const MISMATCH_REMEDY = { remedy: "Mend the scenario, or what the run does." };
+const MISMATCH_REMEDY = { remedy: "Fix the scenario, or what the run does." };
 const TURN = 256;
 const DEFAULT_CAPABILITIES = { context: 131_072, tools: true, thinking: true, cache: true } as const;
 
@@ -181,7 +181,7 @@ function counted({ usage }: PartOf<"usage">) {
 }
 
 const refusal = (): WireFailure =>
-  new WireFailure("refused", "the scenario's model takes no tools", { refusesTools: true });
+  new WireFailure("refused", "the scenario's model does not accept tools", { refusesTools: true });
 
 function faultOf(part: PartOf<"fail" | "refuse_tools" | "cut" | "garbage">): WireFailure {
   switch (part.kind) {
@@ -190,7 +190,7 @@ function faultOf(part: PartOf<"fail" | "refuse_tools" | "cut" | "garbage">): Wir
     case "cut":
       return new WireFailure("garbled", "the stream ended in the middle of a reply", { passing: true });
     case "garbage":
-      return new WireFailure("garbled", `what came is no event: ${JSON.stringify(part.garbage)}`);
+      return new WireFailure("garbled", `this is not an event: ${JSON.stringify(part.garbage)}`);
     case "fail":
       return new WireFailure(part.fail, part.reason ?? `the scenario fails with ${part.fail}`, {
         passing: part.passing,

@@ -93,6 +93,6 @@ function missOf(found: Found, tools: OfferedTools): WrittenMiss | undefined {
   if (broken !== undefined || !isFields(args)) return undefined;
   const name = tools.resolve(found.name);
   if (name === undefined) return notOffered(found, tools);
-  const reason = "it stands beside a call of a tool that there is not; send it again alone";
+  const reason = "it stands beside a call of a tool that does not exist; send it again alone";
   return { missed: "not_alone", name, args, reason, nearest: [] };
 }

@@ -104,7 +104,10 @@ test("no server, no model, another server: none, with the reason and what brings
   await using page = await startFakeOllama({ faults: { "*": "html" } });
   assert.match(reasonIn(await find({ base_url: page.url })), /for vectors: /);
   assert.match(reasonIn(await find({ provider: "scripted" })), /^a scripted model gives no vectors/);
-  assert.match(reasonIn(await find({ base_url: "http://127.0.0.1:0" })), /is no address of an Ollama server/);
+  assert.match(
+    reasonIn(await find({ base_url: "http://127.0.0.1:0" })),
+    /is not an address of an Ollama server/,
+  );
 });
 
 test("a search that was given up is not remembered as one without an embedder", async (t) => {

@@ -4,7 +4,7 @@ import { deceives, skeletonOf } from "../../../src/core/text/look-alikes.ts";
 
 for (const [name, why] of [
   ["\u0441onfig.json", /looks like "config\.json", with U\+0441/],
-  ["te\u202Etxt.sj", /not seen: U\+202E/],
+  ["te\u202Etxt.sj", /invisible characters: U\+202E/],
   ["a\u200Db", /U\+200D/],
   ["\uFF43onfig", /"config"/],
   ["pay\u2010pal", /U\+2010/],

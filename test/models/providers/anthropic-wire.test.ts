@@ -126,7 +126,7 @@ const FAILURES: readonly (readonly [string, Served, string, boolean, RegExp])[] 
     { headers: { "content-type": "application/json" }, body: '{"hello":1}' },
     "unreachable",
     false,
-    /no model server: it answers with JSON of another kind/,
+    /not a model server: it answers with unexpected JSON/,
   ],
   [
     "a stream that was cut",
@@ -154,7 +154,7 @@ const FAILURES: readonly (readonly [string, Served, string, boolean, RegExp])[] 
     { headers: { "content-type": "text/html" }, body: "<html></html>" },
     "unreachable",
     false,
-    /no model server/,
+    /not a model server/,
   ],
 ];
 

@@ -98,24 +98,24 @@ const FAILURES: readonly (readonly [string, Served, string, boolean, RegExp])[] 
     { headers: { "content-type": "text/html" }, body: "<html>hi</html>" },
     "unreachable",
     false,
-    /no model server: it answers with a web page/,
+    /not a model server: it answers with a web page/,
   ],
   [
     "another service",
     { headers: { "content-type": "text/plain" }, body: "Ollama is running" },
     "unreachable",
     false,
-    /text of another kind: "Ollama is running"/,
+    /unexpected text: "Ollama is running"/,
   ],
   [
     "JSON of another service",
     { headers: JSON_TYPE, body: '{"hello":1}' },
     "unreachable",
     false,
-    /no model server: it answers with JSON of another kind/,
+    /not a model server: it answers with unexpected JSON/,
   ],
-  ["an answer that is empty", { headers: EVENTS, body: "" }, "garbled", true, /nothing came/],
-  ["JSON that was cut", { headers: JSON_TYPE, body: '{"choices":[{"mess' }, "garbled", true, /no JSON/],
+  ["an answer that is empty", { headers: EVENTS, body: "" }, "garbled", true, /nothing arrived/],
+  ["JSON that was cut", { headers: JSON_TYPE, body: '{"choices":[{"mess' }, "garbled", true, /not JSON/],
   [
     "a stream that was cut",
     { headers: EVENTS, body: [chunk({ content: "Hello" })], ends: "cut" },
@@ -135,7 +135,7 @@ const FAILURES: readonly (readonly [string, Served, string, boolean, RegExp])[] 
     { headers: EVENTS, body: chunk({ content: "Hello" }).slice(0, -20) },
     "garbled",
     true,
-    /no JSON/,
+    /not JSON/,
   ],
   [
     "an error under 200",
@@ -257,7 +257,7 @@ const FIELDS: readonly (readonly [
     { temperature: 0 },
     "temperature",
     undefined,
-    ["the server takes no temperature for this model"],
+    ["the server does not accept a temperature for this model"],
   ],
   [
     "a schema",
@@ -265,7 +265,7 @@ const FIELDS: readonly (readonly [
     { format: {} },
     "response_format",
     undefined,
-    ["the server takes no schema for the answer"],
+    ["the server does not accept a schema for the answer"],
   ],
   [
     "a choice of thinking",
@@ -273,7 +273,7 @@ const FIELDS: readonly (readonly [
     { think: true },
     "chat_template_kwargs",
     undefined,
-    ["the server does not let thinking be chosen"],
+    ["thinking cannot be set on this server"],
   ],
 ];
 

@@ -46,7 +46,7 @@ test("nobody at the address is a failure with the way out", async () => {
   assert.deepEqual(short(failure), {
     kind: "unreachable",
     passing: false,
-    message: `${server.url}: nobody listens there (ECONNREFUSED)`,
+    message: `${server.url}: nothing is listening there (ECONNREFUSED)`,
   });
   assert.match(failure.remedy, /harness config set base_url URL/);
 });
@@ -77,7 +77,7 @@ test("a redirect is not followed, and no key goes along", async () => {
     assert.deepEqual(short(failure), {
       kind: "unreachable",
       passing: false,
-      message: `${server.url} is no model server: it redirects to ${other.url}`,
+      message: `${server.url} is not a model server: it redirects to ${other.url}`,
     });
   }
   assert.deepEqual(other.heard, []);
@@ -89,7 +89,7 @@ test("a certificate that nobody signed is named as the reason", async () => {
   try {
     const failure = await failureOf(ask(`https://localhost:${port}/v1`));
     assert.equal(failure.kind, "unreachable");
-    assert.match(failure.message, /signed by nobody that this machine trusts/);
+    assert.match(failure.message, /not signed by anyone that this machine trusts/);
     assert.match(failure.remedy, /NODE_EXTRA_CA_CERTS/);
   } finally {
     server.close();
@@ -103,7 +103,7 @@ test("https to a server without it is named as the reason", async () => {
   assert.match(failure.remedy, /http:\/\//);
 });
 
-test("what does not speak HTTP is no model server", async () => {
+test("what does not speak HTTP is not a model server", async () => {
   const server = createPlainServer((socket) => socket.end("220 mail.example.org ESMTP\r\n"));
   const port = await listening(server);
   const failure = await failureOf(ask(`http://127.0.0.1:${port}/v1`));
@@ -148,8 +148,14 @@ const page = (status: number, title: string): Served => ({
 });
 
 const ANSWERS: readonly (readonly [string, Served, string, boolean, RegExp])[] = [
-  ["a web page that is not found", page(404, "Nothing"), "unreachable", false, /no model server.*web page/],
-  ["a page that asks for a login", page(403, "Sign in"), "unreachable", false, /no model server/],
+  [
+    "a web page that is not found",
+    page(404, "Nothing"),
+    "unreachable",
+    false,
+    /not a model server.*web page/,
+  ],
+  ["a page that asks for a login", page(403, "Sign in"), "unreachable", false, /not a model server/],
   ["a page of a proxy without its server", page(502, "Bad Gateway"), "server", true, /HTTP 502: Bad Gateway/],
   ["a page of a proxy that wants a password", page(401, "Login"), "unauthorised", false, /HTTP 401: Login/],
   ["a path that is not there", { status: 404, body: '{"detail":"Not Found"}' }, "unreachable", false, /404/],

@@ -89,7 +89,7 @@ test("an event without an end is a failure", () => {
   const mega = Buffer.from(`data: ${"x".repeat(2 ** 20)}\n`);
   assert.throws(() => {
     for (let count = 0; count < 80; count += 1) reader.push(mega);
-  }, /without an end/);
+  }, /endless/);
 });
 
 test("a line that no stream of events has is remembered", () => {

@@ -183,7 +183,7 @@ test("a folder in the place of the database is told, and nothing of it is lost",
   assert.throws(
     () => openEmbeddedStore(place.path, IDENTITY),
     (thrown) =>
-      thrown instanceof HarnessError && /index\.db is no file/.test(thrown.message) && thrown.exit === 1,
+      thrown instanceof HarnessError && /index\.db is not a file/.test(thrown.message) && thrown.exit === 1,
   );
   assert.equal(await place.read("index.db/theirs"), "kept");
 });

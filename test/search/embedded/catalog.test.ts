@@ -144,11 +144,11 @@ test("a folder in the place of a database file is told, and nothing of it is los
   assert.equal(Catalog.read(place.path), undefined);
   const told = {
     name: "HarnessError",
-    message: /something that is not a file has the name of one of its files .*catalog\.db is no file/,
+    message: /something that is not a file has the name of one of its files .*catalog\.db is not a file/,
   };
   assert.throws(() => Catalog.open(place.path, assert.fail), told);
   assert.equal(await place.read("catalog.db/theirs"), "kept");
-  assert.throws(() => tryWriter(place.at("locked")), { message: /writer\.lock is no file/ });
+  assert.throws(() => tryWriter(place.at("locked")), { message: /writer\.lock is not a file/ });
   assert.equal(await place.read("locked/writer.lock/theirs"), "kept");
 });
 
