@@ -216,7 +216,7 @@ test("without an endpoint, or switched off, nothing of it is loaded; with one it
 
 const HOSTILE: Readonly<Record<string, readonly [Served, RegExp]>> = {
   "answers 500": [{ status: 500, body: "pw".repeat(1000) }, /answers (?:spans|metrics) with 500/],
-  "says nothing": [{ body: ["{"], ends: "silent" }, /takes no (?:spans|metrics): not within 2 s/],
+  "says nothing": [{ body: ["{"], ends: "silent" }, /did not accept the (?:spans|metrics): not within 2 s/],
   "has no end": [{ body: ["x".repeat(1000)], ends: "endless" }, /^$/],
   "cuts the connection": [{ body: ["{"], ends: "cut" }, /^$/],
   "took a part": [{ body: '{"partialSuccess":{"rejectedSpans":"2"}}' }, /refused 2 of the spans/],
@@ -244,7 +244,7 @@ test("where nobody listens, the run is the same", async () => {
   isDone(ran);
   assert.match(
     notesOf(ran).join("\n"),
-    /^note: telemetry: 127\.0\.0\.1:\d+ takes no .*ECONNREFUSED; the run is not affected$/,
+    /^note: telemetry: 127\.0\.0\.1:\d+ did not accept the .*ECONNREFUSED; the run is not affected$/,
   );
 });
 
