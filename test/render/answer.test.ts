@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { answerStream } from "../../src/render/tty/answer-text.ts";
+import { answerStream, MarkdownStream } from "../../src/render/tty/answer-text.ts";
 import { fakeTerminal, sent } from "../fakes/terminal.ts";
 import { fc } from "../fixtures/property.ts";
 
@@ -86,4 +86,45 @@ test("a reply that ends inside a block of code leaves nothing to the next", () =
   const stream = answerStream(fakeTerminal(80, true).stream);
   assert.equal(named(sent(stream.push("```\ncode") + stream.end())), "<d>```</d>\ncode");
   assert.equal(named(sent(stream.push("# head") + stream.end())), "<b>head</b>");
+});
+
+/** For each character of the text: how often it was looked at, how many were held at most, and how many came out. */
+function cost(text: string, piece: number): Readonly<Record<"looked" | "held" | "out", number>> {
+  const answer = new MarkdownStream(fakeTerminal(80, true).stream);
+  let held = 0;
+  let out = 0;
+  for (let at = 0; at < text.length; at += piece) {
+    out += answer.push(text.slice(at, at + piece)).length;
+    held = Math.max(held, answer.held);
+  }
+  return { looked: answer.looked / text.length, held, out: (out + answer.end().length) / text.length };
+}
+
+test("whatever a reply leaves open, little is held and each character is looked at a few times", () => {
+  const size = 2 ** 20;
+  const shapes = [
+    "```\n",
+    "```\ncode\n",
+    "| a | b |\n",
+    "  - a\n",
+    "a",
+    "`a",
+    "`a*",
+    "**a ",
+    "**a *",
+    "* ",
+    "**a `b``",
+    `${"**a ".repeat(490)}\n`,
+    `${"`a*".repeat(660)}\n`,
+    `${"**x ".repeat(300)}${"*".repeat(700)}\n`,
+    `${Array.from({ length: 60 }, (_, at) => "`".repeat(at + 1)).join(" ")}\n`,
+  ];
+  for (const shape of shapes) {
+    const text = shape.repeat(Math.ceil(size / shape.length));
+    for (const piece of [3, 4000]) {
+      const { looked, held, out } = cost(text, piece);
+      const said = `${JSON.stringify(shape.slice(0, 20))} by ${piece}: ${looked} ${held} ${out}`;
+      assert.ok(looked < 70 && held <= 4000 && out < 40, said);
+    }
+  }
 });

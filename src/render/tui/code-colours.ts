@@ -112,6 +112,8 @@ export function colouredLine(line: string, name: string, before: Open | undefine
   const language = languageOf(name);
   if (language === undefined) return { spans: [span(line)], open: undefined };
   const spans: Span[] = [];
+  /** Quotes that are not closed in the rest of the line. */
+  const unclosed = new Set<string>();
   let open = before;
   let at = 0;
   const take = (end: number, ...styles: readonly SpanStyle[]): void => {
@@ -130,15 +132,20 @@ export function colouredLine(line: string, name: string, before: Open | undefine
       const [start, end, style] = block;
       take(at + start.length, style);
       open = { end, style };
-    } else take(...plainPart(line, at, language));
+    } else take(...plainPart(line, at, language, unclosed));
   }
   return { spans, open };
 }
 
-function plainPart(line: string, at: number, language: Language): [end: number, ...styles: SpanStyle[]] {
+function plainPart(
+  line: string,
+  at: number,
+  language: Language,
+  unclosed: Set<string>,
+): [end: number, ...styles: SpanStyle[]] {
   const character = line[at] ?? "";
   if (isComment(line, at, language)) return [line.length, "comment"];
-  if (language.quotes.includes(character)) return [quoteEnd(line, at, character), "string"];
+  if (language.quotes.includes(character)) return [quoteEnd(line, at, character, unclosed), "string"];
   const number = lengthOf(NUMBER, line, at);
   if (number > 0) return [at + number, "number"];
   const word = lengthOf(WORD, line, at);
@@ -162,11 +169,12 @@ function lengthOf(form: RegExp, line: string, at: number): number {
 }
 
 /** The end of a string. If an unclosed quote may be an apostrophe, only the quote itself counts. */
-function quoteEnd(line: string, at: number, quote: string): number {
-  for (let end = at + 1; end < line.length; end += 1) {
+function quoteEnd(line: string, at: number, quote: string, unclosed: Set<string>): number {
+  for (let end = at + 1; end < line.length && !unclosed.has(quote); end += 1) {
     if (line[end] === "\\") end += 1;
     else if (line[end] === quote) return end + 1;
   }
+  unclosed.add(quote);
   return quote === '"' ? line.length : at + 1;
 }
 

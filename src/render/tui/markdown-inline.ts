@@ -180,17 +180,25 @@ function pairMarks(tokens: readonly Token[], open: boolean): void {
   if (last?.kind === "mark") last.size = 0;
 }
 
+/** A style within itself is one: the styles of a span are as many as there are kinds of marks. */
 function styled(tokens: readonly Token[]): readonly Span[] {
   const spans: Span[] = [];
+  const depths = new Map<SpanStyle, number>();
   let styles: readonly SpanStyle[] = [];
+  const change = (style: SpanStyle, by: 1 | -1): void => {
+    const depth = (depths.get(style) ?? 0) + by;
+    depths.set(style, depth);
+    if (depth === 0) styles = styles.filter((each) => each !== style);
+    else if (depth === 1 && by === 1) styles = [...styles, style];
+  };
   for (const token of tokens) {
     if (token.kind === "span") {
       spans.push({ text: token.span.text, styles: [...styles, ...token.span.styles] });
       continue;
     }
-    for (const style of token.ends) styles = styles.toSpliced(styles.lastIndexOf(style), 1);
+    for (const style of token.ends) change(style, -1);
     if (token.size > 0) spans.push({ text: token.sign.repeat(token.size), styles });
-    styles = [...styles, ...token.starts];
+    for (const style of token.starts) change(style, 1);
   }
   return spans.filter(({ text }) => text !== "");
 }

@@ -28,12 +28,12 @@ export class MarkdownRows {
 
   /** The remaining rows; after that, a new text begins. */
   end(): readonly SpanRow[] {
-    const rows = [...this.#take(this.#plain.end())];
-    if (this.#line !== "") rows.push(...this.#read(this.#line, true));
-    rows.push(...withoutTable(this.#state, this.#width));
+    const rows = this.#take(this.#plain.end());
+    const last = this.#line === "" ? [] : this.#read(this.#line, true);
+    const held = withoutTable(this.#state, this.#width);
     this.#line = "";
     this.#state = START;
-    return rows;
+    return [...rows, ...last, ...held];
   }
 
   /** The rows of what is not complete yet. */
@@ -56,15 +56,11 @@ export class MarkdownRows {
     const rows: SpanRow[] = [];
     let from = 0;
     for (;;) {
-      const end = whole.indexOf("\n", from);
-      if (end !== -1 && end - from <= MAX_LINE) {
-        rows.push(...this.#read(whole.slice(from, end), true));
-        from = end + 1;
-      } else if (whole.length - from > MAX_LINE) {
-        const to = cutAt(whole, from + MAX_LINE, this.#state.fence === undefined);
-        rows.push(...this.#read(whole.slice(from, to), false));
-        from = to;
-      } else break;
+      const end = whole.slice(from, from + MAX_LINE + 1).indexOf("\n");
+      if (end === -1 && whole.length - from <= MAX_LINE) break;
+      const to = end === -1 ? cutAt(whole, from + MAX_LINE, this.#state.fence === undefined) : from + end;
+      for (const row of this.#read(whole.slice(from, to), end !== -1)) rows.push(row);
+      from = end === -1 ? to : to + 1;
     }
     this.#line = whole.slice(from);
     return rows;

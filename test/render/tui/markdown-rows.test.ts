@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { colouredLine } from "../../../src/render/tui/code-colours.ts";
 import { MarkdownRows, markdownRows } from "../../../src/render/tui/markdown-rows.ts";
 import { rowWidth, type SpanRow, textOfRow } from "../../../src/render/tui/span-rows.ts";
 import { fc } from "../../fixtures/property.ts";
@@ -219,4 +220,27 @@ test("a line without an end and a hundred thousand quotes are read to their end"
   );
   const quotes = markdownRows(`${">".repeat(100_000)} deep`, 40);
   assert.match(quotes.map(textOfRow).join(" "), /deep/);
+});
+
+test("marks within marks of their kind add nothing", () => {
+  const nested = `${"*a **b ".repeat(250)}${"c** d* ".repeat(250)}`;
+  const spans = markdownRows(nested, 80).flat();
+  assert.ok(spans.length > 0);
+  assert.deepEqual([...new Set(spans.map(({ styles }) => styles.toSorted().join(" ")))].toSorted(), [
+    "bold italic",
+    "italic",
+  ]);
+});
+
+test("quotes that are never closed are searched for once in a line", () => {
+  let looked = 0;
+  const line = new Proxy(Object("'\\".repeat(2000)) as object, {
+    get: (target, key) => {
+      looked += 1;
+      const value = Reflect.get(target, key) as unknown;
+      return typeof value === "function" ? (value.bind(target) as unknown) : value;
+    },
+  });
+  const { spans } = colouredLine(line as unknown as string, "js", undefined);
+  assert.ok(spans.length > 0 && looked < 200_000, String(looked));
 });
