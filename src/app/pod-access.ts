@@ -124,7 +124,7 @@ function refuseUnable({ settings, runtime }: BoxOpening, address: ClusterName): 
   if (runtime !== null)
     refused(
       "--runtime works only with a container engine, not with a cluster",
-      'set the cluster\'s runtime class: harness config set kubernetes \'{"runtime_class": "gvisor"}\'',
+      'set the cluster\'s runtime class: harness config set kubernetes \'{"runtime_class": "NAME"}\'',
     );
 }
 

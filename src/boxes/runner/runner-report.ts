@@ -90,6 +90,8 @@ export function processLines({ user, capabilities }: PlannedProcess, status: str
   const field = (name: string): string => fields.get(name) ?? "unknown";
   const must = (name: string, wanted: string): readonly string[] =>
     field(name) === wanted ? [] : [`${name} is ${field(name)}, planned ${wanted}`];
+  // gVisor prints no CapAmb. Ambient capabilities are always among the inheritable ones and the permitted ones.
+  const noAmbient = !fields.has("CapAmb") && (ZERO.test(field("CapInh")) || ZERO.test(field("CapPrm")));
   // The kernel lists the primary group among the supplementary ones.
   const groups = field("Groups").split(" ");
   return [
@@ -99,7 +101,9 @@ export function processLines({ user, capabilities }: PlannedProcess, status: str
       ? []
       : [`Groups are ${field("Groups")}, planned none`]),
     ...["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"]
-      .filter((name) => !ZERO.test(field(name)) && field(name) !== granted)
+      .filter(
+        (name) => !ZERO.test(field(name)) && field(name) !== granted && !(name === "CapAmb" && noAmbient),
+      )
       .map((name) => `${name} is ${field(name)}, planned ${granted ?? "none"}`),
     ...must("NoNewPrivs", "1"),
     ...must("Seccomp", "2"),

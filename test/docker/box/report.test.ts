@@ -34,7 +34,7 @@ const STATUS: readonly (readonly [RegExp, string, string])[] = [
   [/^CapPrm:.*$/m, "CapPrm:\t00000000a80425fb", "CapPrm is 00000000a80425fb, planned none"],
   [/^CapEff:.*$/m, "CapEff:\t0000000000000400", "CapEff is 0000000000000400, planned none"],
   [/^CapBnd:.*$/m, "CapBnd:\t0000000000002000", "CapBnd is 0000000000002000, planned none"],
-  [/^CapAmb:.*\n/m, "", "CapAmb is unknown, planned none"],
+  [/^CapAmb:.*$/m, "CapAmb:\t0000000000000400", "CapAmb is 0000000000000400, planned none"],
   [/^NoNewPrivs:.*$/m, "NoNewPrivs:\t0", "NoNewPrivs is 0, planned 1"],
   [/^Seccomp:.*$/m, "Seccomp:\t0", "Seccomp is 0, planned 2"],
 ];
@@ -43,6 +43,18 @@ for (const [from, to, line] of STATUS)
   test(`the process is found out: ${line.replaceAll("\t", " ")}`, () => {
     assert.deepEqual(lines({ status: GOOD.status.replace(from, to) }), [line]);
   });
+
+test("a kernel that prints no ambient capabilities has none where none are inheritable or permitted", () => {
+  const without = GOOD.status.replace(/^CapAmb:.*\n/m, "");
+  assert.deepEqual(lines({ status: without }), []);
+  const inherits = without.replace(/^CapInh:.*$/m, "CapInh:\t0000000000000400");
+  assert.deepEqual(lines({ status: inherits }), ["CapInh is 0000000000000400, planned none"]);
+  const both = inherits.replace(/^CapPrm:.*$/m, "CapPrm:\t0000000000000400");
+  assert.deepEqual(
+    lines({ status: both }).map((line) => line.replace(/ is .*/, "")),
+    ["CapInh", "CapPrm", "CapAmb"],
+  );
+});
 
 const mountinfo = (from: RegExp | string, to: string): readonly string[] => {
   const changed = GOOD.mountinfo.replace(from, to);
