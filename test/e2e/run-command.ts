@@ -1,20 +1,15 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import type { ServerResponse } from "node:http";
 import type { AgentEvent } from "../../src/core/events.ts";
 import { type FakeOllama, startFakeOllama } from "../fakes/ollama-server.ts";
-import { COMPILED } from "../fixtures/cli.ts";
+import { type Ended, runProgram } from "../fixtures/cli.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
-import { ROOT } from "./package.ts";
 
 /** Runs `harness run` as a user types it, against an Ollama on this machine with scripted answers. */
 
-export interface Ran {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+export type Ran = Ended;
 
 export interface RunStart {
   readonly env?: Readonly<Record<string, string>>;
@@ -29,37 +24,30 @@ export interface RunStart {
 }
 
 /** Runs in a separate home in the scratch folder, with the workspace `work`. */
-export function harness(place: Scratch, words: readonly string[], start: RunStart = {}): Promise<Ran> {
-  const env = { PATH: process.env["PATH"], HOME: place.path, ...COMPILED, ...start.env };
-  const child = spawn(path.join(ROOT, "bin/harness"), words, {
+export const harness = (place: Scratch, words: readonly string[], start: RunStart = {}): Promise<Ran> =>
+  runProgram("bin/harness", words, {
+    env: start.env,
+    home: place.path,
     cwd: start.cwd ?? place.at("work"),
-    env,
-    timeout: 120_000,
+    input: start.input ?? "",
+    onStart: (child) => watch(child, start),
   });
-  const texts = { stdout: "", stderr: "" };
-  child.stdout.on("data", (chunk: Buffer) => {
-    texts.stdout += chunk.toString();
-    if (start.readsOnce === true) child.stdout.destroy();
-  });
-  child.stderr.on("data", (chunk: Buffer) => (texts.stderr += chunk.toString()));
-  const [file = "", then] = start.whenMade ?? [];
+
+function watch(child: ChildProcess, { whenMade, readsOnce, killAfterMs }: RunStart): void {
+  child.stdin?.on("error", () => undefined);
+  if (readsOnce === true) child.stdout?.once("data", () => child.stdout?.destroy());
+  const [file = "", then] = whenMade ?? [];
   const poll = setInterval(() => {
     if (then === undefined || !existsSync(file)) return;
     clearInterval(poll);
     then(child);
   }, 20);
-  const kill =
-    start.killAfterMs === undefined ? undefined : setTimeout(() => child.kill("SIGKILL"), start.killAfterMs);
-  child.stdin.on("error", () => undefined);
-  child.stdin.end(start.input ?? "");
-  return new Promise((resolve, reject) => {
-    child.once("error", reject);
-    child.once("close", (code) => {
+  const kill = killAfterMs === undefined ? undefined : setTimeout(() => child.kill("SIGKILL"), killAfterMs);
+  for (const event of ["error", "close"])
+    child.once(event, () => {
       clearInterval(poll);
       clearTimeout(kill);
-      resolve({ code, ...texts });
     });
-  });
 }
 
 /** The events of a run with --json. */

@@ -1,39 +1,21 @@
 import assert from "node:assert/strict";
-import test, { after, before } from "node:test";
+import test from "node:test";
 import { batchOf, replies } from "../e2e/batch.ts";
 import { look } from "./cluster-api.ts";
-import { batchPlace, tasksOf, type Team, teamOn } from "./batch-place.ts";
-import { noController, startSandboxes, stopSandboxes } from "./cluster-sandboxes.ts";
-import { attached, type Cluster } from "./cluster.ts";
+import { batchPlace, tasksOf } from "./batch-place.ts";
+import { sandboxBatches } from "./sandbox-suite.ts";
 
 /** A batch as a Job whose boxes come out of the warm pool that it prints, kept by its own controllers. */
 
-const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
+const { cluster, skip, team } = await sandboxBatches();
 const { api } = cluster;
-const skip =
-  (cluster.release === "1.20" && "its Jobs have no back-off for each index") ||
-  (cluster.network !== "enforced" && `boxes want a network that is shut: it is ${cluster.network}`) ||
-  noController;
-
-const shared: { team?: Team } = {};
-before(async () => {
-  if (skip !== false) return;
-  await startSandboxes(cluster, (line) => void process.stdout.write(`${line}\n`));
-  shared.team = await teamOn(cluster);
-});
-after(async () => {
-  await shared.team?.[Symbol.asyncDispose]();
-  if (skip === false) await stopSandboxes(cluster);
-});
 
 test(
   "a row's box is a pod that waited in the pool, by a claim of its loop's, which goes with a loop that is deleted and with the next one's end",
   { skip },
   async () => {
-    const { team } = shared;
-    assert.ok(team !== undefined);
-    await using place = await batchPlace(team, replies, { kubernetes: { warm_pool: "rows" } });
-    const tasks = await tasksOf(team, place, ["sleep 12; echo two >> notes.txt"]);
+    await using place = await batchPlace(team(), replies, { kubernetes: { warm_pool: "rows" } });
+    const tasks = await tasksOf(team(), place, ["sleep 12; echo two >> notes.txt"]);
     const below = `/apis/extensions.agents.x-k8s.io/v1beta1/namespaces/${place.space.name}`;
     const claims = `${below}/sandboxclaims`;
     await api.until(

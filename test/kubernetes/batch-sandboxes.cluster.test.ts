@@ -1,30 +1,14 @@
 import assert from "node:assert/strict";
-import test, { after, before } from "node:test";
+import test from "node:test";
 import { batchOf, replies } from "../e2e/batch.ts";
 import { type KubeObject, look } from "./cluster-api.ts";
-import { batchPlace, tasksOf, type Team, teamOn } from "./batch-place.ts";
-import { noController, startSandboxes, stopSandboxes } from "./cluster-sandboxes.ts";
-import { attached, type Cluster } from "./cluster.ts";
+import { batchPlace, tasksOf } from "./batch-place.ts";
+import { sandboxBatches } from "./sandbox-suite.ts";
 
 /** A batch as a Job whose boxes are Sandboxes, made by their own controller for loops that may make no pods. */
 
-const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
+const { cluster, skip, team } = await sandboxBatches();
 const { api } = cluster;
-const skip =
-  (cluster.release === "1.20" && "its Jobs have no back-off for each index") ||
-  (cluster.network !== "enforced" && `boxes want a network that is shut: it is ${cluster.network}`) ||
-  noController;
-
-const shared: { team?: Team } = {};
-before(async () => {
-  if (skip !== false) return;
-  await startSandboxes(cluster, (line) => void process.stdout.write(`${line}\n`));
-  shared.team = await teamOn(cluster);
-});
-after(async () => {
-  await shared.team?.[Symbol.asyncDispose]();
-  if (skip === false) await stopSandboxes(cluster);
-});
 
 const first = (list: KubeObject): unknown => look(list, "items", 0);
 
@@ -32,10 +16,8 @@ test(
   "a row's box is a Sandbox of its loop's: it goes with a loop that is deleted, and the next one's with its end",
   { skip },
   async () => {
-    const { team } = shared;
-    assert.ok(team !== undefined);
-    await using place = await batchPlace(team, replies, { kubernetes: { sandbox_resource: "always" } });
-    const tasks = await tasksOf(team, place, ["sleep 12; echo two >> notes.txt"]);
+    await using place = await batchPlace(team(), replies, { kubernetes: { sandbox_resource: "always" } });
+    const tasks = await tasksOf(team(), place, ["sleep 12; echo two >> notes.txt"]);
     const sandboxes = `/apis/agents.x-k8s.io/v1beta1/namespaces/${place.space.name}/sandboxes`;
     const started = place.start(tasks, "--out", place.place.at("out"));
     const ready = await api.until(

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
-import test, { after, before } from "node:test";
+import test from "node:test";
 import { changesOfReturned } from "../../src/boxes/layers/copy-changes.ts";
 import { layerOf } from "../../src/boxes/layers/layer-record.ts";
 import type { OwnedBox } from "../../src/core/ports.ts";
@@ -17,24 +17,12 @@ import { podWants } from "../fixtures/pod-request.ts";
 import { type KubeObject, look } from "./cluster-api.ts";
 import { type BoxPlace, boxPlace } from "./cluster-boxes.ts";
 import { podNamed, runningPod } from "./cluster-pods.ts";
-import { noController, startSandboxes, stopSandboxes } from "./cluster-sandboxes.ts";
-import { attached, type Cluster } from "./cluster.ts";
+import { sandboxSuite } from "./sandbox-suite.ts";
 
 /** Boxes as Sandboxes, made by the controller of kubernetes-sigs/agent-sandbox itself. */
 
-const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
+const { cluster, skip } = await sandboxSuite();
 const { api, image } = cluster;
-const skip =
-  (cluster.release === "1.20" && "its API refuses the schema of a Sandbox") ||
-  (cluster.network !== "enforced" && `boxes want a network that is shut: it is ${cluster.network}`) ||
-  noController;
-
-before(async () => {
-  if (skip === false) await startSandboxes(cluster, (line) => void process.stdout.write(`${line}\n`));
-});
-after(async () => {
-  if (skip === false) await stopSandboxes(cluster);
-});
 
 const pathOf = ({ space }: BoxPlace): string =>
   `/apis/agents.x-k8s.io/v1beta1/namespaces/${space.name}/sandboxes`;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import test, { after, before } from "node:test";
+import test from "node:test";
 import { RunnerClient } from "../../src/boxes/runner/runner-client.ts";
 import { writeFileIn } from "../../src/boxes/runner/runner-files.ts";
 import { KEY_BYTES } from "../../src/boxes/runner/runner-frames.ts";
@@ -14,24 +14,12 @@ import { podWants } from "../fixtures/pod-request.ts";
 import { poolFor } from "../fixtures/warm-pool.ts";
 import { look } from "./cluster-api.ts";
 import { type BoxPlace, boxPlace } from "./cluster-boxes.ts";
-import { noController, startSandboxes, stopSandboxes } from "./cluster-sandboxes.ts";
-import { attached, type Cluster } from "./cluster.ts";
+import { sandboxSuite } from "./sandbox-suite.ts";
 
 /** Boxes out of a warm pool, kept by the controllers of kubernetes-sigs/agent-sandbox themselves. */
 
-const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
+const { cluster, skip } = await sandboxSuite();
 const { api, image } = cluster;
-const skip =
-  (cluster.release === "1.20" && "its API refuses the schema of a Sandbox") ||
-  (cluster.network !== "enforced" && `boxes want a network that is shut: it is ${cluster.network}`) ||
-  noController;
-
-before(async () => {
-  if (skip === false) await startSandboxes(cluster, (line) => void process.stdout.write(`${line}\n`));
-});
-after(async () => {
-  if (skip === false) await stopSandboxes(cluster);
-});
 
 const POOL = "boxes";
 const below = ({ space }: BoxPlace, kind: string): string =>

@@ -1,25 +1,14 @@
-import { spawn } from "node:child_process";
-import path from "node:path";
-import type { Ended } from "../fixtures/cli.ts";
+import { type Ended, runProgram } from "../fixtures/cli.ts";
 import { realServer } from "./real-ollama.ts";
 
-const PROGRAM = path.join(import.meta.dirname, "../../bin/harness");
-
 /** Runs `harness` as a user types it, for as long as a real model takes; stderr is shown as it arrives. */
-export function harness(words: readonly string[], home: string): Promise<Ended> {
-  const env = { PATH: process.env["PATH"], HOME: home, OLLAMA_HOST: realServer().url };
-  const child = spawn(PROGRAM, words, { cwd: home, env, stdio: ["ignore", "pipe", "pipe"] });
-  const texts = { stdout: "", stderr: "" };
-  child.stdout.on("data", (chunk: Buffer) => (texts.stdout += chunk.toString()));
-  child.stderr.on("data", (chunk: Buffer) => {
-    texts.stderr += chunk.toString();
-    process.stderr.write(chunk);
+export const harness = (words: readonly string[], home: string): Promise<Ended> =>
+  runProgram("bin/harness", words, {
+    home,
+    env: { OLLAMA_HOST: realServer().url },
+    timeout: 0,
+    onStart: (child) => child.stderr?.on("data", (chunk: Buffer) => process.stderr.write(chunk)),
   });
-  return new Promise((resolve, reject) => {
-    child.once("error", reject);
-    child.once("close", (code) => resolve({ code, ...texts }));
-  });
-}
 
 export const jsonLines = ({ stdout }: Ended): readonly unknown[] =>
   stdout
