@@ -114,19 +114,18 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
   const asked = { ...given, parameters: async () => (await model.capabilities).parameters };
   const ends =
     given.replayed?.asks === false ? null : new EndRules(await verificationFor(asked, unbuilt), yamlError);
-  const parts = {
+  const { agent, isSmall } = await contextFor(given, {
     sink,
     box,
     checkpoints,
     answer: gate,
     ends,
-    boxNote: approval?.note,
+    approval,
     index,
     extensions,
     requests,
-    model,
-  };
-  const { agent, isSmall } = await contextFor(given, parts, approval);
+    ...model,
+  });
   progress.agent = agent;
   if (ends !== null) {
     ends.asked = { request: given.prompt, isWeak: agent.isWeak, ...wantedOf(given) };
@@ -221,45 +220,46 @@ function beginModel({ host, settings, flags, prompt, signal }: RunInput, box: La
   return { model, capabilities };
 }
 
+/** What a run has opened for its agent. */
+interface Opened extends Pick<
+  AgentParts,
+  "sink" | "box" | "checkpoints" | "answer" | "ends" | "capabilities"
+> {
+  readonly approval: Awaited<ReturnType<typeof claimedApproval>>;
+  readonly index: Index;
+  readonly extensions: Extensions;
+  readonly requests: HarnessRequests;
+  readonly model: ReturnType<typeof modelClient>;
+}
+
 async function contextFor(
   { host, settings, flags, store, session, workspace, limits, signal, parkedRun, replayed }: RunInput,
-  parts: Pick<AgentParts, "sink" | "box" | "checkpoints" | "answer" | "ends" | "boxNote"> & {
-    readonly index: Index;
-    readonly extensions: Extensions;
-    readonly requests: HarnessRequests;
-    readonly model: ReturnType<typeof beginModel>;
-  },
-  approval: Pick<ClaimedApproval, "runs" | "grant" | "told" | "edited"> | undefined,
+  opened: Opened,
 ): Promise<{ readonly agent: AgentContext; readonly isSmall: boolean }> {
-  const { box, index, extensions, requests, model: begun, ...others } = parts;
-  const { model, capabilities } = begun;
+  const { approval, index, extensions, requests, model, ...own } = opened;
+  const { sink, box, capabilities } = own;
   const pinned = await sessionPrompt(host, settings, workspace, extensions.prompt);
-  const timeoutMs = settings.timeout;
-  const waits = parkedRun !== undefined;
-  const text = pinned.text;
   const asked = modelAsked({ settings, replayed });
   const state = sessionState({
     session,
     store,
     workspace,
-    timeoutMs,
-    prompt: text,
+    timeoutMs: settings.timeout,
+    prompt: pinned.text,
     index,
     extensions,
     passing: replayed !== undefined,
-    waits,
+    waits: parkedRun !== undefined,
   });
   const agent = await agentContext({
-    ...others,
+    ...own,
     host,
-    box,
     settings,
     isWeak: asked.isWeak,
     workspace,
     outputs: session.outputs,
     state,
     provider: model.provider(),
-    capabilities,
     size: new PromptSize(settings.chat_model, () => state.tools),
     briefing: briefingFrom(box, pinned, { history: state.memory.history, signal }),
     limits,
@@ -283,12 +283,13 @@ async function contextFor(
       keep: () => Promise.resolve(),
     }),
     ...(parkedRun === undefined ? {} : { parked: parkedRun.parked }),
+    boxNote: approval?.note,
     signal,
   });
   const { context: tokens, origin, parameters } = await capabilities;
   const isNarrow = asked.isServed && isSmallWindow({ tokens, known: origin.context !== "guess" });
   const small = smallBy(asked, parameters);
-  if (small !== undefined) parts.sink.emit(small);
+  if (small !== undefined) sink.emit(small);
   return { agent, isSmall: isNarrow || agent.isWeak };
 }
 
