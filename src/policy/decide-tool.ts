@@ -85,7 +85,7 @@ function findingsOf(
   if (program === "box")
     findings.push({
       id: "tool.program",
-      reason: `${tool} is a program that was added, and only it knows what it does`,
+      reason: `${tool} is an added program, and its effects are not known`,
       verdict: "ask",
       contained: (context.granted ?? []).length === 0,
       coverable: writes,
@@ -93,7 +93,7 @@ function findingsOf(
   if (program === "host")
     findings.push({
       id: "tool.host",
-      reason: `${tool} is done by a program outside the box`,
+      reason: `${tool} runs in a program outside the box`,
       verdict: "ask",
       contained: false,
       coverable: writes,
@@ -109,7 +109,7 @@ function findingsOf(
   if (services.length > 0)
     findings.push({
       id: "tool.service",
-      reason: `${tool} asks ${services.join(", ")}, which your settings name for it`,
+      reason: `${tool} sends requests to ${services.join(", ")}, which your settings name for it`,
       verdict: "ask",
       contained: !services.some((service) => isDenied(service, context)),
       coverable: true,

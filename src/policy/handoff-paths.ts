@@ -124,14 +124,15 @@ const SPECIAL = 0o6000;
 const EXECUTABLE = 0o111;
 
 function oddReason({ kind, mode = 0, path, target }: ChangedPath, workspace: string): string | undefined {
-  if (kind === "odd") return "neither file, folder nor link: who opens it waits, or speaks with what made it";
+  if (kind === "odd")
+    return "not a file, folder or link: opening it may block, or connects to the program that created it";
   if (kind === "file" && (mode & SPECIAL) !== 0) return "it runs with the rights of its owner or group";
   if (kind !== "link" || target === undefined) return undefined;
-  if (target === null) return "a link that was not looked at: there are too many";
+  if (target === null) return "a link that was not examined: there are too many";
   const leads = linkedNames(path, target, workspace);
   if (leads === undefined) return "a link that leads out of the workspace";
   const guarded = leads.some((name, at) => protectedName(name, at === 0) !== undefined);
-  return guarded ? "a link to what the host obeys" : undefined;
+  return guarded ? "a link to something that the host runs or obeys" : undefined;
 }
 
 /**
@@ -158,7 +159,7 @@ function byName(change: ChangedPath, names: readonly string[]): readonly Handoff
   }
   const runs = kind === "file" && mode !== undefined && (mode & EXECUTABLE) !== 0;
   const ran = what === "modified" && (oldMode === undefined || (oldMode & EXECUTABLE) !== 0);
-  return runs && !ran ? [{ path, tier: "look", reason: "it can be run as a program now" }] : [];
+  return runs && !ran ? [{ path, tier: "look", reason: "it is now executable" }] : [];
 }
 
 /** Files that a commit writes: git reads them as data and runs none of them. */
@@ -198,7 +199,7 @@ function gitHandoff(path: string, { directory, inner }: InGit, made: ReadonlySet
     return {
       path: directory,
       tier: "dangerous",
-      reason: "a git repository that was made: its hooks and settings",
+      reason: "a new git repository: git obeys its hooks and settings",
     };
   const [first = ""] = inner;
   if (inner.length > 0 && DATA.has(fold(first).replace(/\.lock$/, "")))
@@ -244,7 +245,7 @@ class BareRepositories {
     const sure = [...this.#folders.values()].filter(
       ({ has }) => has.has("config") || (has.has("objects") && has.has("refs")),
     );
-    const reason = "a folder that git takes for a repository: its hooks and settings";
+    const reason = "a folder that git treats as a repository: git obeys its hooks and settings";
     return [...sure.map(({ folder }) => folder), ...this.#others].map((folder) => ({
       path: folder === "" ? "HEAD" : folder.slice(0, -1),
       tier: "dangerous",
@@ -287,7 +288,8 @@ function oddIn({ kind, path, what, target }: GitEntry): readonly Handoff[] {
   if (what === "deleted") return [];
   if (path.split("/").some((name) => fold(name) === ".git"))
     return dangerous(protectedName(".git", true)?.why ?? "git");
-  if (kind === "repository") return dangerous("a repository of its own (a submodule): hooks and settings");
-  if (kind === "link" && target === undefined) return dangerous("a link, and where it leads was not read");
+  if (kind === "repository")
+    return dangerous("a nested repository (a submodule): git obeys its hooks and settings");
+  if (kind === "link" && target === undefined) return dangerous("a link whose target was not read");
   return [];
 }

@@ -64,7 +64,7 @@ function kindRuling(effect: Effect, places: Places): Rule {
         DENIED,
       );
     case "privilege":
-      return rule("privilege", `${effect.what} asks for more rights than the box gives`, DENIED);
+      return rule("privilege", `${effect.what} requests more privileges than the box gives`, DENIED);
     case "bomb":
       return rule("bomb", "it starts itself again and again", DENIED);
   }
@@ -76,10 +76,14 @@ type NetworkEffect = Extract<Effect, { readonly kind: "network" }>;
 
 function networkRule({ by, hosts, inside }: NetworkEffect, { granted, denied }: Places): Rule {
   if (inside === true)
-    return rule("network", `${by} listens, or tells of the network of its own machine`, CONTAINED);
+    return rule(
+      "network",
+      `${by} listens for connections, or reports on its own machine's network`,
+      CONTAINED,
+    );
   const own = hosts.length > 0 && hosts.every(isOwnHost);
   return own
-    ? rule("network.own", `${by} asks a server of its own machine${toHosts(hosts)}`, CONTAINED)
+    ? rule("network.own", `${by} contacts a server on its own machine${toHosts(hosts)}`, CONTAINED)
     : rule(
         "network",
         `${by} reaches the network${toHosts(hosts)}`,
@@ -135,7 +139,7 @@ function pathRuling(effect: PathEffect, places: Places): Rule {
   if (broad)
     return {
       id: "permissions.broad",
-      reason: `${by} changes the rights of everything in ${shown(path, places)}`,
+      reason: `${by} changes the permissions of everything in ${shown(path, places)}`,
       worth: DENIED,
     };
   return changeRuling(effect, path, places);
@@ -143,8 +147,8 @@ function pathRuling(effect: PathEffect, places: Places): Rule {
 
 const unknownPath = ({ kind, by }: PathEffect): Rule =>
   kind === "read"
-    ? { id: "read.unknown", reason: `only the shell will know what ${by} reads`, worth: CONTAINED }
-    : { id: `${kind}.unknown`, reason: `only the shell will know what ${by} changes`, worth: UNKNOWN_DEED };
+    ? { id: "read.unknown", reason: `what ${by} reads is known only at run time`, worth: CONTAINED }
+    : { id: `${kind}.unknown`, reason: `what ${by} changes is known only at run time`, worth: UNKNOWN_DEED };
 
 const OWN_ENVIRONMENT = "/proc/self/environ";
 
@@ -160,7 +164,7 @@ function readRuling(path: string, by: string, places: Places): Rule {
   }
   if (kind === "device") return { id: "read.device", reason: `${what} is a device`, worth: ASKED };
   if (kind === "outside")
-    return { id: "read.outside", reason: `${what} lies outside the workspace`, worth: CONTAINED };
+    return { id: "read.outside", reason: `${what} is outside the workspace`, worth: CONTAINED };
   return { id: `read.${kind}`, reason: `${by} reads ${what}`, worth: HARMLESS };
 }
 
@@ -171,7 +175,7 @@ function changeRuling({ kind, by }: PathEffect, path: string, places: Places): R
     return { id: "write.trap", reason: `the host obeys ${what}: ${facts.trap}`, worth: DENIED };
   switch (facts.kind) {
     case "sink":
-      return { id: "write.sink", reason: `${what} keeps nothing`, worth: HARMLESS };
+      return { id: "write.sink", reason: `${what} stores nothing`, worth: HARMLESS };
     case "device":
       return { id: "device", reason: `${what} is a device`, worth: DENIED };
     case "workspace":
@@ -191,7 +195,7 @@ const VERBS = {
   read: "reads",
   write: "writes",
   delete: "deletes",
-  permissions: "changes the rights of",
+  permissions: "changes the permissions of",
   device: "writes",
 } as const;
 
@@ -206,27 +210,29 @@ function shown(path: string, { workspace, home }: Places): string {
 type DoubtEffect = Extract<Effect, { readonly kind: "unknown" }>;
 
 const REASONS: Readonly<Record<Doubt, (what: string, by: string) => string>> = {
-  "word.dynamic": () => "only the shell will know what stands here",
-  "word.leading-glob": (what, by) => `a file whose name begins with - turns ${what} into an option of ${by}`,
-  "word.bare-glob": (what, by) => `${what} takes in every file, also one that ${by} reads as an option`,
-  "command.unknown": (what) => `${what} is no program that is known here`,
-  "command.elsewhere": (what) => `${what} is not the program of that name in the system's folders`,
-  "command.unfollowed": (what) => `what ${what} does is not followed here`,
-  "command.escapes": (what) => `${what} has ways of its own to run any command`,
-  "option.unknown": (what, by) => `${what} is no option of ${by} that is known to be harmless`,
-  "operand.unknown": (what, by) => `${what} is nothing that ${by} is known to take`,
-  "option.loads-code": (what, by) => `${by} takes code or settings that run code from ${what}`,
-  "language.unknown": (_, by) => `the program given to ${by} is none of the forms known to be harmless`,
+  "word.dynamic": () => "the value of this word is known only at run time",
+  "word.leading-glob": (what, by) =>
+    `${what} may match a file whose name begins with -, which ${by} reads as an option`,
+  "word.bare-glob": (what, by) =>
+    `${what} matches every file, including one whose name ${by} reads as an option`,
+  "command.unknown": (what) => `${what} is not a known program`,
+  "command.elsewhere": (what) => `${what} is not the program of that name in the system folders`,
+  "command.unfollowed": (what) => `what ${what} does cannot be determined`,
+  "command.escapes": (what) => `${what} can itself run any command`,
+  "option.unknown": (what, by) => `${what} is not an option of ${by} that is known to be harmless`,
+  "operand.unknown": (what, by) => `${by} is not known to accept ${what}`,
+  "option.loads-code": (what, by) => `${by} loads code, or settings that run code, from ${what}`,
+  "language.unknown": (_, by) => `the program given to ${by} is not in a form known to be harmless`,
   "env.unknown": (what) => `${what} can change what programs do`,
-  "env.own": (what) => `${what} is a variable whose effect is not known here`,
-  "shell.function": (what) => `${what} is defined anew, so it is not the program of that name`,
+  "env.own": (what) => `the effect of the variable ${what} is not known`,
+  "shell.function": (what) => `${what} is redefined, so it is not the program of that name`,
   "shell.builtin": (what) => `${what} changes what the shell does afterwards`,
-  "shell.expansion": () => "the shell calculates here, and that can run commands",
-  "shell.endless": () => "starts processes without an end, and waits for none of them",
-  "shell.coproc": () => "a process beside the others, whose end nobody waits for",
-  "shell.unreadable": (what) => `the text for a shell is not understood: ${what}`,
-  "shell.limit": (what) => `${what} are too much to follow`,
-  "shell.unseen": (what) => `${what} lies too deep, or comes too late, to be looked at`,
+  "shell.expansion": () => "the shell evaluates an expression here, which can run commands",
+  "shell.endless": () => "an endless loop starts processes and waits for none of them",
+  "shell.coproc": () => "a coprocess runs in the background, and nothing waits for it to end",
+  "shell.unreadable": (what) => `the text given to a shell is not understood: ${what}`,
+  "shell.limit": (what) => `too complex to examine: ${what}`,
+  "shell.unseen": (what) => `${what} is nested too deeply, or follows too many commands, to be examined`,
 };
 
 export const DOUBTS: readonly string[] = Object.keys(REASONS);
@@ -292,13 +298,13 @@ type CodeEffect = Extract<Effect, { readonly kind: "code" }>;
 function codeRuling({ from, path, text, followed, by }: CodeEffect, places: Places): Rule {
   switch (from) {
     case "fetched":
-      return { id: "code.fetched", reason: `${by} runs what was downloaded`, worth: DENIED };
+      return { id: "code.fetched", reason: `${by} runs downloaded code`, worth: DENIED };
     case "input":
       return {
         id: "code.input",
         reason:
           text === undefined && followed !== true
-            ? `${by} runs what it is given on stdin, which is not known here`
+            ? `${by} runs what it is given on stdin, which is not known`
             : `${by} runs what it is given on stdin`,
         worth: followed === true ? CONTAINED : textWorth(text, places),
       };
@@ -307,15 +313,15 @@ function codeRuling({ from, path, text, followed, by }: CodeEffect, places: Plac
     case "settings":
       return places.isProject(path)
         ? { id: "code.settings", reason: `${by} obeys the project's settings`, worth: HARMLESS }
-        : elsewhere(path, `${by} obeys settings of another folder than the workspace`, places);
+        : elsewhere(path, `${by} obeys settings from outside the workspace`, places);
     case "check":
       return places.isProject(path)
         ? { id: "code.check", reason: `${by} runs the project's own checks`, worth: IN_WORKSPACE }
-        : elsewhere(path, `${by} runs code of another folder than the workspace`, places);
+        : elsewhere(path, `${by} runs code from outside the workspace`, places);
     case "project":
       return places.isProject(path)
         ? { id: "code.project", reason: `${by} runs code of the project`, worth: CONTAINED }
-        : elsewhere(path, `${by} runs code that does not lie in the workspace`, places);
+        : elsewhere(path, `${by} runs code from outside the workspace`, places);
   }
 }
 
@@ -346,8 +352,8 @@ type RepositoryEffect = Extract<Effect, { readonly kind: "repository" }>;
 const CHANGES: Readonly<Record<RepositoryEffect["change"], readonly [reason: string, worth: Worth]>> = {
   record: ["records changes in the repository", CONTAINED],
   local: ["changes the repository", ASKED],
-  lost: ["throws away work or history of the repository", ASKED],
-  rewritten: ["throws away work or history that nothing brings back", DENIED],
+  lost: ["discards work or history of the repository", ASKED],
+  rewritten: ["irrecoverably discards work or history", DENIED],
   remote: ["changes another repository", ASKED],
   forced: ["overwrites the history of another repository", DENIED],
 };

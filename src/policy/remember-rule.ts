@@ -44,7 +44,7 @@ interface Trial {
 
 /** Tries rules by words alone first, then rules with paths. */
 function verifiedRules(drafts: readonly Draft[], trial: Trial): Remembered {
-  let result: Remembered = refused("no rule can hold exactly this");
+  let result: Remembered = refused("no rule can match exactly this");
   for (const level of [0, 1, 2]) {
     result = verifiedAtLevel(drafts, level, trial);
     if (result.kind === "rules") break;
@@ -61,7 +61,7 @@ function verifiedAtLevel(drafts: readonly Draft[], level: number, trial: Trial):
     const made = withExample(rule, text, trial) ?? withExample(rule, example, trial);
     if (made === undefined)
       return refused(
-        `no rule can hold exactly this in every workspace: ${example}; name paths from ~ or from /`,
+        `no rule can match exactly this in every workspace: ${example}; write paths that begin with ~ or /`,
       );
     rules.push(made.form);
     compiled.push({ ...made.rule, id: `user.new-${rules.length}` });
@@ -109,7 +109,7 @@ function draftsFor(text: string, { calls, effects }: TextEffects, places: Places
     const called = calls[effect.call];
     if (called === undefined || isAside(called, effect.span)) {
       const draft = redirectDraft(effect, places);
-      if (draft === undefined) return `a rule would hold for every command: ${reason} (${id})`;
+      if (draft === undefined) return `a rule for this would apply to every command: ${reason} (${id})`;
       drafts.set(draft.example, draft);
     } else askedByCommand.set(called, [...(askedByCommand.get(called) ?? []), effect]);
   }
@@ -145,7 +145,7 @@ function commandDraft(
 ): Draft | string {
   const vague = words.find(({ kind }) => kind !== "literal");
   if (vague !== undefined)
-    return `only the shell will know what ${text.slice(...vague.span)} stands for: write it out`;
+    return `the value of ${text.slice(...vague.span)} is known only at run time: write it out`;
   const prefix = words.map(({ value }) => value);
   const rule = { prefix, exact: true } as const;
   const paths = asked.flatMap((effect) => (isInline(effect) ? [] : (pathOf(effect) ?? [])));

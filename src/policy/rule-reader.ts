@@ -33,7 +33,7 @@ export function readRules(written: readonly unknown[], origin: Origin): RulesRea
     const read = readRule(each, index, origin);
     if (Array.isArray(read)) problems.push(...read);
     else if (ids.has(read.rule.id))
-      problems.push({ keys: [index, "id"], message: `id: another rule has the name ${read.rule.id}` });
+      problems.push({ keys: [index, "id"], message: `id: another rule already has the id ${read.rule.id}` });
     else {
       ids.add(read.rule.id);
       examples.push(read);
@@ -106,14 +106,19 @@ function mistakeIn(form: RuleForm): Mistake | undefined {
   });
   if (tool !== undefined) {
     const second = others.find(([, value]) => value !== undefined);
-    return second && { key: second[0], message: "a rule for tools has the condition tool alone" };
+    return (
+      second && { key: second[0], message: "a rule with the condition tool can have no other condition" }
+    );
   }
   if ([prefix, arg, effect, path, host].every((each) => each === undefined))
     return { key: "", message: "the rule has no condition: give a prefix, arg, effect, path, host or tool" };
   if (exact === true && prefix === undefined)
-    return { key: "exact", message: "belongs to a prefix, and there is none" };
+    return { key: "exact", message: "needs a prefix, and the rule has none" };
   if (decision === "allow" && match.length === 0)
-    return { key: "match", message: "missing; a rule that allows shows at least one command that it is for" };
+    return {
+      key: "match",
+      message: "missing; a rule that allows needs at least one example of a command that it matches",
+    };
   return mistakenEffect(form);
 }
 
@@ -122,11 +127,11 @@ function mistakenEffect({ effect, path, host }: RuleForm): Mistake | undefined {
   if (names.length === 0) return undefined;
   const stranger = names.find((name) => !EFFECT_NAMES.includes(name));
   if (stranger !== undefined)
-    return { key: "effect", message: `${stranger} is no effect; ${nearEffect(stranger)}` };
+    return { key: "effect", message: `${stranger} is not an effect; ${nearEffect(stranger)}` };
   if (path !== undefined && !names.some((name) => PATH_EFFECTS.has(name)))
     return { key: "path", message: `${names.join(", ")} has no path` };
   if (host !== undefined && !names.includes("network"))
-    return { key: "host", message: `${names.join(", ")} has no host; network has` };
+    return { key: "host", message: `${names.join(", ")} has no host; only network has one` };
   return undefined;
 }
 
@@ -145,7 +150,7 @@ function ruleFrom(form: RuleForm, id: string): UserRule | string {
   const path = listOf(form.path).map((text) => ({ text, pattern: readPathPattern(text) }));
   const bad = path.find(({ pattern }) => pattern === undefined);
   if (bad !== undefined)
-    return `${bad.text} is no pattern: names between slashes, without . and .., with * ? [a-z] in them, or **`;
+    return `${bad.text} is not a valid pattern: write names separated by slashes, without . and ..; a name may contain * ? [a-z], or be **`;
   return {
     id,
     decision: form.decision,
@@ -200,7 +205,7 @@ function broadPrefix({ prefix, exact, host, arg }: UserRule): TooBroad | undefin
     if (option !== undefined)
       return blame(
         "prefix",
-        `${word} ${option} is too broad: an option says little; give all words, and exact = true`,
+        `${word} ${option} is too broad: an option does not say what runs; give all words, and exact = true`,
       );
   }
   return undefined;
@@ -236,7 +241,7 @@ function broadPath({ path, effect, prefix, exact }: UserRule): TooBroad | undefi
       'a path alone is too broad to be allowed: say which effect, such as effect = "read"',
     );
   return path.some(takesInAll)
-    ? blame("path", 'takes in nearly everything: name a folder below, such as "build/**"')
+    ? blame("path", 'matches nearly everything: name a folder further down, such as "build/**"')
     : undefined;
 }
 
@@ -246,12 +251,12 @@ const takesMany = (each: Wildcard): boolean =>
 
 function broadHost({ host }: UserRule): TooBroad | undefined {
   return host?.some(takesMany) === true
-    ? blame("host", 'takes in too many hosts: a name, or "*.example.com"')
+    ? blame("host", 'matches too many hosts: give a name, or "*.example.com"')
     : undefined;
 }
 
 /** A rule may allow all tools of a server, whose names begin with the name that the user gave it, but not all tools. */
 const broadTool = ({ tool }: UserRule): TooBroad | undefined =>
   tool?.some(([first = ""]) => first === "") === true
-    ? blame("tool", 'takes in every tool: a name, or "server__*"')
+    ? blame("tool", 'matches every tool: give a name, or "server__*"')
     : undefined;

@@ -138,11 +138,11 @@ export const isWhole = (effect: Effect): boolean =>
 const text = (what: string): z.ZodString =>
   z
     .string(`expected ${what}`)
-    .min(1, `expected ${what}, found an empty text`)
+    .min(1, `expected ${what}, found an empty string`)
     .refine((value) => !/[\0-\x1F\x7F]/.test(value), `expected ${what}, found a control character`);
 
 const oneOrMore = (what: string): z.ZodType<string | string[]> =>
-  z.union([text(what), z.array(text(what)).min(1)], `expected ${what}, or a list of such`);
+  z.union([text(what), z.array(text(what)).min(1)], `expected ${what}, or a list of these`);
 
 const WORDS = 'expected the first words of a command, such as ["npm", "run", ["build", "lint"]]';
 /** May have several lines: a program given as an argument. */
@@ -166,8 +166,8 @@ export const ruleForm = z.strictObject(
     tool: oneOrMore('the name of a tool, such as "web_fetch" or "tracker__*"').optional(),
     decision: z.enum(VERDICTS, `expected one of ${VERDICTS.join(", ")}`),
     reason: z
-      .string("expected why the rule is there, in words")
-      .refine((value) => value.trim() !== "", "expected why the rule is there, in words"),
+      .string("expected the reason for the rule, in words")
+      .refine((value) => value.trim() !== "", "expected the reason for the rule, in words"),
     match: shown.optional(),
     notMatch: shown.optional(),
   },

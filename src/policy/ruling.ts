@@ -41,14 +41,14 @@ export const DENIED: Worth = { verdict: "deny", readOnly: "deny", contained: "ne
 const RULES: Readonly<Record<TextDoubt["id"], readonly [reason: (what: string) => string, worth: Worth]>> = {
   "text.empty": [() => "there is no command", DENIED],
   "text.control": [
-    (what) => `the control character ${what}, which programs and people read differently`,
+    (what) => `the text contains the control character ${what}, which programs and people read differently`,
     DENIED,
   ],
-  "text.syntax": [(what) => `this is no shell text: ${what}`, DENIED],
-  "text.invalid": [(what) => `${what} stands for bytes that are no text`, UNKNOWN_DEED],
-  "text.invisible": [(what) => `${what} cannot be seen, or looks like another character`, UNKNOWN_DEED],
-  "text.limit": [(what) => `${what} are more than are looked at`, UNKNOWN_DEED],
-  "text.disagree": [(what) => `two readers of shell text disagree: ${what}`, UNKNOWN_DEED],
+  "text.syntax": [(what) => `invalid shell syntax: ${what}`, DENIED],
+  "text.invalid": [(what) => `${what} stands for bytes that are not valid text`, UNKNOWN_DEED],
+  "text.invisible": [(what) => `${what} is invisible, or looks like another character`, UNKNOWN_DEED],
+  "text.limit": [(what) => `the text is too long to examine: ${what}`, UNKNOWN_DEED],
+  "text.disagree": [(what) => `the two shell parsers disagree: ${what}`, UNKNOWN_DEED],
 };
 
 export function textRuling({ id, what, span }: TextDoubt): Ruling {
@@ -58,48 +58,52 @@ export function textRuling({ id, what, span }: TextDoubt): Ruling {
 
 /** What to do instead, by rule id; told to people and to a model that is refused. */
 const HINTS: readonly (readonly [rule: string, hint: string])[] = [
-  ["text.syntax", "write it so that bash can read it; a long script is better put into a file"],
+  ["text.syntax", "write it in valid bash; put a long script into a file"],
   ["text.empty", "give a command"],
   ["text.", "write it with plain characters, and in shorter pieces"],
   ["word.dynamic", "write the value itself instead of the expansion"],
   ["word.leading-glob", "put -- before the pattern, or begin it with ./"],
   ["word.bare-glob", "write ./* instead"],
-  ["command.unknown", "use a program that is known, or let a rule of yours allow it: harness policy allow"],
+  ["command.unknown", "use a known program, or allow it by a rule of your own: harness policy allow"],
   ["command.elsewhere", "call the program by its plain name"],
-  ["command.unfollowed", "let a rule of yours allow it, when you know what it does: harness policy allow"],
-  ["command.escapes", "use a program that only reads, or let a rule of yours allow it: harness policy allow"],
+  ["command.unfollowed", "if you know what it does, allow it by a rule of your own: harness policy allow"],
+  [
+    "command.escapes",
+    "use a program that only reads, or allow it by a rule of your own: harness policy allow",
+  ],
   ["option.loads-code", "leave the option out: the project's own configuration is used"],
   ["option.unknown", "leave the option out"],
-  ["operand.unknown", "look up what the program takes"],
+  ["operand.unknown", "check which arguments the program accepts"],
   ["language.unknown", "use a simpler form, such as sed -n 1,20p or awk '{print $1}'"],
   ["env.", "leave the variable out"],
   ["shell.", "write the commands out, one after the other"],
-  ["read.ignored", "take it out of .harnessignore yourself, if it may be seen"],
+  ["read.ignored", "remove it from .harnessignore yourself, if it may be read"],
   ["read.secret", "read an example file instead, such as .env.example"],
-  ["read.outside", "read files of the workspace"],
+  ["read.outside", "read files in the workspace"],
   ["read.unknown", "name the file"],
-  ["write.trap", "nothing makes it allowed: do it yourself, outside of harness"],
-  ["delete.broad", "name what is to go: rm -rf build"],
+  ["write.trap", "no rule can allow it: do it yourself, outside harness"],
+  ["delete.broad", "name what to delete: rm -rf build"],
   ["permissions.broad", "name the files, without -R"],
   ["code.fetched", "download it, read it, then run the file"],
-  ["code.input", "put the program into a file of the workspace and run that"],
-  ["code.inline", "put the program into a file of the workspace and run that"],
+  ["code.input", "put the program into a file in the workspace and run that file"],
+  ["code.inline", "put the program into a file in the workspace and run that file"],
   ["code.elsewhere", "run it from inside the workspace"],
-  ["repository.rewritten", "nothing makes it allowed; git stash or git revert keep what was there"],
+  ["repository.rewritten", "no rule can allow it; git stash and git revert keep what was there"],
   ["repository.forced", "push without force, or do it yourself"],
-  ["repository.", "let a rule of yours allow it, when you know what it does: harness policy allow"],
+  ["repository.", "if you know what it does, allow it by a rule of your own: harness policy allow"],
   ["network", "grant the host, --allow-domain HOST, or do it before or after the run"],
   [
     "install",
-    "grant its registry by its preset (--allow-domain npm, pip, cargo, go, maven or apt) or by its host, or have it installed before: harness env build",
+    "grant its registry by preset (--allow-domain npm, pip, cargo, go, maven or apt) or by host, or install it beforehand: harness env build",
   ],
   ["privilege", "leave sudo out: in the box it gains nothing"],
-  ["system", "nothing makes it allowed"],
-  ["device", "nothing makes it allowed"],
-  ["bomb", "nothing makes it allowed"],
+  ["system", "no rule can allow it"],
+  ["device", "no rule can allow it"],
+  ["bomb", "no rule can allow it"],
 ];
 
-const GRANTED = "nothing has to change: all it reaches is granted, so it runs where nobody is asked";
+const GRANTED =
+  "no change is needed: everything it reaches is granted, so it runs when nobody is there to ask";
 
 /**
  * The hint for a rule. `contained`: the command reaches nothing that is not granted. `network`: how to grant what the

@@ -118,7 +118,10 @@ export function networkStep(
     closed.some(({ hosts }) => hosts.some((each) => coversHost({ host }, each))),
   );
   if (shut.length > 0)
-    return { text: `the user's settings deny ${shut.join(", ")}, which no grant opens`, covers: ["network"] };
+    return {
+      text: `the user's settings deny ${shut.join(", ")}, and no grant overrides that`,
+      covers: ["network"],
+    };
   const never = new Set(closed.flatMap((effect) => whyUncarried(effect, text) ?? []));
   const open = closed.filter((effect) => whyUncarried(effect, text) === undefined);
   const named = new Set(open.flatMap((effect) => grantsFor(effect, text) ?? []));
@@ -131,7 +134,7 @@ export function networkStep(
       ? []
       : [`grant the ${list.length === 1 ? "host" : "hosts"}, --allow-domain ${list.join(",")}`]),
     ...(open.some((effect) => isOtherProtocol(effect, text))
-      ? ["use an https address: git's other protocols never pass"]
+      ? ["use an https address: no grant carries git's other protocols"]
       : []),
     ...(nameless === undefined ? [] : [isExpanded ? WRITTEN_OUT : nameless.by === "git" ? A_REMOTE : A_HOST]),
   ];

@@ -54,15 +54,20 @@ const MISTAKES: Readonly<
     PATHS,
     "    paths: .ssh/\n",
     "    paths: .ssh/\n    why: x\n",
-    /secret-paths\.yaml: paths: keys and settings of ssh: .*why/,
+    /secret-paths\.yaml: paths: ssh keys and settings: .*why/,
   ],
   "a path that stands twice": [
     PATHS,
     "paths: .ssh/\n",
     "paths: .ssh/, .gnupg/\n",
-    /secret-paths\.yaml: keys of gnupg: \.gnupg\/ stands in "keys and settings of ssh" as well/,
+    /secret-paths\.yaml: GnuPG keys: \.gnupg\/ stands in "ssh keys and settings" as well/,
   ],
-  "a path in capitals": [PATHS, "paths: .ssh/\n", "paths: .SSH/\n", /ssh: \.SSH\/ is not in small letters/],
+  "a path in capitals": [
+    PATHS,
+    "paths: .ssh/\n",
+    "paths: .SSH/\n",
+    /ssh keys and settings: \.SSH\/ is not in small letters/,
+  ],
   "a row that stands twice": [
     FAMILIES,
     "  qwen2: ",

@@ -33,7 +33,7 @@ for (const [words, told] of [
   [["npx", "tsc", "--noEmit"], RUNS],
   [
     ["cat", "hidden/x"],
-    `denied: ${HIDDEN} (read.ignored); take it out of .harnessignore yourself, if it may be seen`,
+    `denied: ${HIDDEN} (read.ignored); remove it from .harnessignore yourself, if it may be read`,
   ],
   [
     ["bash", "-c", "mkdir x; pkill y"],
@@ -42,7 +42,7 @@ for (const [words, told] of [
   [["a\nallow  b"], RUNS],
   [
     ["a\nallow  b", ".env"],
-    "nobody is there to ask: a␊allow  b is no program that is known here (command.unknown); use a program that is known, or let a rule of yours allow it: harness policy allow",
+    "nobody is there to ask: a␊allow  b is not a known program (command.unknown); use a known program, or allow it by a rule of your own: harness policy allow",
   ],
 ] as const)
   test(`${JSON.stringify(words)} with nobody there: ${told}`, async () => {
@@ -51,7 +51,7 @@ for (const [words, told] of [
 
 test("what nobody knows is refused as soon as a host is granted", async () => {
   assert.equal(await refusal(["mytool", "x"]), RUNS);
-  assert.match(await refusal(["mytool", "x"], "workspace-write", ["example.org"]), /mytool is no program/);
+  assert.match(await refusal(["mytool", "x"], "workspace-write", ["example.org"]), /mytool is not a known program/);
 });
 
 test("in read-only mode what asks is refused, contained or not", async () => {

@@ -97,13 +97,13 @@ const MISTAKES: readonly (readonly [file: string, text: string, where: string, m
     TOML,
     `${DENY}\n[[rule]]\n${ALLOW}`,
     ":6",
-    "match: missing; a rule that allows shows at least one command that it is for",
+    "match: missing; a rule that allows needs at least one example of a command that it matches",
   ],
   [
     TOML,
     `[[rule]]\n${ALLOW}match = [\n  "frob a", # [[rule]]\n  "frobs",\n]\n`,
     ":5",
-    'match: "frobs" is still asked about: frobs is no program that is known here (command.unknown)',
+    'match: "frobs" is still asked about: frobs is not a known program (command.unknown)',
   ],
   [
     TOML,
@@ -143,6 +143,6 @@ test("a mistake in a trusted project's rules ends the command, with file and lin
   await using place = await scratch({ [PROJECT]: `[[rule]]\n${ALLOW}` });
   assert.deepEqual(await refusalOf(() => load(place, true)), [
     2,
-    `${place.at(PROJECT)}:1: match: missing; a rule that allows shows at least one command that it is for`,
+    `${place.at(PROJECT)}:1: match: missing; a rule that allows needs at least one example of a command that it matches`,
   ]);
 });

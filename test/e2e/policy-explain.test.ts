@@ -26,14 +26,14 @@ describe("policy check --explain", { concurrency: 3 }, () => {
     ls && rm -rf ~
                  ^
     delete.broad  rm deletes everything in the home folder
-    to pass: name what is to go: rm -rf build
+    to pass: name what to delete: rm -rf build
 
 allowed
     read.workspace  ls reads the workspace
 
 effects
     ls: reads /home/dev/project
-    rm: deletes /home/dev and all below it
+    rm: deletes /home/dev and everything below it
 
 contained   no: it may read a secret, reach the network, or change what lies elsewhere
 unattended  it is refused
@@ -57,10 +57,10 @@ unattended  it is refused
     assert.match(granted.stdout, /^contained +yes: no network that was not granted, and/m);
     const other = await check([...IN, "--explain", "--allow-domain", "example.org", ...curl]);
     assert.match(other.stdout, /^contained +no: /m);
-    assert.match(granted.stdout, /to pass: nothing has to change: all it reaches is granted/);
+    assert.match(granted.stdout, /to pass: no change is needed: everything it reaches is granted/);
     assert.match(other.stdout, /to pass: grant the host, --allow-domain example\.com$/m);
     const npm = await check([...IN, "--explain", "--allow-domain", "npm", "--", "npm ci"]);
-    assert.match(npm.stdout, /to pass: nothing has to change: all it reaches is granted/);
+    assert.match(npm.stdout, /to pass: no change is needed: everything it reaches is granted/);
     for (const { stdout } of [granted, other])
       assert.doesNotMatch(stdout, /no network(?! that was not granted)/);
   });
@@ -69,7 +69,7 @@ unattended  it is refused
     const { stdout } = await check([...IN, "--", "'x\nallow  it only prints  (harmless)'"]);
     assert.equal(
       stdout,
-      "ask  x␊allow  it only prints  (harmless) is no program that is known here  (command.unknown)\n",
+      "ask  x␊allow  it only prints  (harmless) is not a known program  (command.unknown)\n",
     );
   });
 });

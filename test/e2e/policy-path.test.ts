@@ -51,7 +51,7 @@ describe("policy path", { concurrency: 3 }, () => {
       ["/etc/passwd", "--op", "read"],
       20,
       "/etc/passwd",
-      "deny  outside the workspace, where file tools do not go  (path.outside)",
+      "deny  outside the workspace: file tools work only inside it  (path.outside)",
     ],
     [["hidden/a", "--op", "read"], 20, "hidden/a", "deny  hidden by .harnessignore  (path.ignored)"],
   ] as const)
@@ -107,7 +107,7 @@ describe("policy path", { concurrency: 3 }, () => {
     const { code, stdout } = await judge(place, ["a\u001b[2Jb", "--op", "read"]);
     assert.deepEqual(
       [code, stdout],
-      [20, "deny  the path holds a control character  (path.control)\n    path  a␛[2Jb\n"],
+      [20, "deny  the path contains a control character  (path.control)\n    path  a␛[2Jb\n"],
     );
   });
 

@@ -106,7 +106,7 @@ describe("rules of a user", { concurrency: 3 }, () => {
     assert.deepEqual(await policy(place, ["check", "--", "ls"]), {
       code: 2,
       stdout: "",
-      stderr: `error: ${place.at(FILE)}:6: match: "frob deploy" is still asked about: frob is no program that is known here (command.unknown)\n  next: fix it there; harness policy check -- ls shows whether it is valid\n`,
+      stderr: `error: ${place.at(FILE)}:6: match: "frob deploy" is still asked about: frob is not a known program (command.unknown)\n  next: fix it there; harness policy check -- ls shows whether it is valid\n`,
     });
   });
 

@@ -70,7 +70,7 @@ test(
     assert.deepEqual(readdirSync(place.at("work")).toSorted(), made);
     const text = readFileSync(policy, "utf8");
     assert.ok(!text.includes("hunter2"));
-    assert.match(text, /Refused, and not proposed:\n# {3}cat \.env.*\n# {3}rm -rf ~/);
+    assert.match(text, /Refused, so not proposed:\n# {3}cat \.env.*\n# {3}rm -rf ~/);
 
     const told = await harness(place, ["report"]);
     assert.match(told.stdout, /recorded: rules and hosts that would have sufficed\n.*proposals/);

@@ -96,7 +96,7 @@ test(
       [READS, ...REFUSED, key],
     );
     assert.match(results[1] ?? "", /id_ed25519 is likely to hold a secret/);
-    assert.match(results.at(-1) ?? "", /outside the workspace, where file tools do not go/);
+    assert.match(results.at(-1) ?? "", /outside the workspace: file tools work only inside it/);
     assert.ok(!`${JSON.stringify(asked)}${ran.stdout}${ran.stderr}`.includes(KEY));
     assert.ok(!existsSync(place.at("work/.git/hooks/post-checkout")));
     assert.deepEqual(finished.changes, { added: [], modified: [], deleted: [], ignored: 0 });

@@ -191,13 +191,13 @@ const CASES: readonly (readonly [string, Case, ReturnType<typeof decide>])[] = [
 for (const [title, given, wanted] of CASES) test(title, () => assert.deepEqual(decide(given), wanted));
 
 const WRONG: readonly (readonly [object, RegExp])[] = [
-  [{ tool: "*", decision: "allow" }, /^tool: takes in every tool/],
-  [{ tool: ["a", "*_search"], decision: "allow" }, /^tool: takes in every tool/],
+  [{ tool: "*", decision: "allow" }, /^tool: matches every tool/],
+  [{ tool: ["a", "*_search"], decision: "allow" }, /^tool: matches every tool/],
   [
     { tool: "bash", prefix: ["ls"], decision: "deny" },
-    /^prefix: a rule for tools has the condition tool alone/,
+    /^prefix: a rule with the condition tool can have no other condition/,
   ],
-  [{ tool: "bash", match: ["ls"], decision: "deny" }, /^match: a rule for tools/],
+  [{ tool: "bash", match: ["ls"], decision: "deny" }, /^match: a rule with the condition tool/],
   [{ tool: "", decision: "deny" }, /^tool: expected the name of a tool/],
   [{ tool: [], decision: "deny" }, /^tool: /],
 ];

@@ -33,9 +33,13 @@ test("a mistake in a rule is told with its key", () => {
     [
       { decision: "deny", prefix: ["a"] },
       "0.reason",
-      "reason: missing; expected why the rule is there, in words",
+      "reason: missing; expected the reason for the rule, in words",
     ],
-    [{ ...DENY, reason: " ", prefix: ["a"] }, "0.reason", "reason: expected why the rule is there, in words"],
+    [
+      { ...DENY, reason: " ", prefix: ["a"] },
+      "0.reason",
+      "reason: expected the reason for the rule, in words",
+    ],
     [{ ...DENY, prefix: [] }, "0.prefix", `prefix: ${WORDS}`],
     [{ ...DENY, prefix: "npm run" }, "0.prefix", `prefix: ${WORDS}`],
     [{ ...DENY, prefix: ["npm", ""] }, "0.prefix.1", `prefix.1: ${WORDS}`],
@@ -45,19 +49,19 @@ test("a mistake in a rule is told with its key", () => {
       "id: expected a name of letters, digits, dots and dashes",
     ],
     [DENY, "0", "the rule has no condition: give a prefix, arg, effect, path, host or tool"],
-    [{ ...DENY, effect: "netwerk" }, "0.effect", "effect: netwerk is no effect; did you mean network?"],
+    [{ ...DENY, effect: "netwerk" }, "0.effect", "effect: netwerk is not an effect; did you mean network?"],
     [{ ...DENY, effect: "install", path: "a" }, "0.path", "path: install has no path"],
-    [{ ...DENY, effect: "read", host: "a" }, "0.host", "host: read has no host; network has"],
-    [{ ...DENY, arg: "a", exact: true }, "0.exact", "exact: belongs to a prefix, and there is none"],
+    [{ ...DENY, effect: "read", host: "a" }, "0.host", "host: read has no host; only network has one"],
+    [{ ...DENY, arg: "a", exact: true }, "0.exact", "exact: needs a prefix, and the rule has none"],
     [
       { ...DENY, path: "a/../b" },
       "0.path",
-      "path: a/../b is no pattern: names between slashes, without . and .., with * ? [a-z] in them, or **",
+      "path: a/../b is not a valid pattern: write names separated by slashes, without . and ..; a name may contain * ? [a-z], or be **",
     ],
     [
       { ...WHY, decision: "allow", prefix: ["frob"] },
       "0.match",
-      "match: missing; a rule that allows shows at least one command that it is for",
+      "match: missing; a rule that allows needs at least one example of a command that it matches",
     ],
   ];
   assert.deepEqual(
@@ -69,7 +73,7 @@ test("a mistake in a rule is told with its key", () => {
 const alone = (word: string): string =>
   `prefix: ${word} alone is too broad: it can run or fetch anything; give the next word too`;
 const option = (words: string): string =>
-  `prefix: ${words} is too broad: an option says little; give all words, and exact = true`;
+  `prefix: ${words} is too broad: an option does not say what runs; give all words, and exact = true`;
 const runs = (word: string): string =>
   `prefix: ${word} runs another command: give the words of that command, without ${word}`;
 
@@ -107,11 +111,11 @@ test("a rule too broad to be meant is a mistake", () => {
       (path) =>
         [
           { effect: "read", path },
-          'path: takes in nearly everything: name a folder below, such as "build/**"',
+          'path: matches nearly everything: name a folder further down, such as "build/**"',
         ] as const,
     ),
     ...["*", "*.com", "a.*", "*.*.com", "*a.example.com"].map(
-      (host) => [{ host }, 'host: takes in too many hosts: a name, or "*.example.com"'] as const,
+      (host) => [{ host }, 'host: matches too many hosts: give a name, or "*.example.com"'] as const,
     ),
   ];
   assert.deepEqual(
@@ -152,7 +156,7 @@ test("two rules have two names; without one a rule is called by its place", () =
     examples.map(({ rule }) => rule.id),
     ["user.a", "user.2"],
   );
-  assert.deepEqual(problems, [{ keys: [2, "id"], message: "id: another rule has the name user.a" }]);
+  assert.deepEqual(problems, [{ keys: [2, "id"], message: "id: another rule already has the id user.a" }]);
 });
 
 test("examples are tried, each with its own rule alone", () => {
@@ -164,7 +168,7 @@ test("examples are tried, each with its own rule alone", () => {
     [{ ...ALLOW, prefix: ["ls"], match: ["ls"] }, []],
     [
       { ...ALLOW, prefix: ["frob"], match: ["frobs"] },
-      ['match: "frobs" is still asked about: frobs is no program that is known here (command.unknown)'],
+      ['match: "frobs" is still asked about: frobs is not a known program (command.unknown)'],
     ],
     [
       { ...ALLOW, prefix: ["frob"], match: ["frob; rm -rf /"] },

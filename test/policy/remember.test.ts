@@ -60,19 +60,22 @@ test("there is no rule for what is denied, allowed already, or not known well en
     ["ls", "it is allowed already"],
     ["rm -rf /", "it is denied: rm deletes everything in / (delete.broad)"],
     ["ls '", "it is denied"],
-    ["frob $X", "only the shell will know what $X stands for: write it out"],
-    ["frob *.ts", "only the shell will know what *.ts stands for: write it out"],
-    ["FOO=1 frob", "no rule can allow it: FOO is a variable whose effect is not known here (env.own)"],
+    ["frob $X", "the value of $X is known only at run time: write it out"],
+    ["frob *.ts", "the value of *.ts is known only at run time: write it out"],
+    ["FOO=1 frob", "no rule can allow it: the effect of the variable FOO is not known (env.own)"],
     [
       "frob < /etc/passwd",
-      "a rule would hold for every command: /etc/passwd lies outside the workspace (read.outside)",
+      "a rule for this would apply to every command: /etc/passwd is outside the workspace (read.outside)",
     ],
     [
       "cat x | sh",
-      "no rule can allow it: sh runs what it is given on stdin, which is not known here (code.input)",
+      "no rule can allow it: sh runs what it is given on stdin, which is not known (code.input)",
     ],
-    ["cat '/etc/*'", "no rule can hold exactly this in every workspace: cat /etc/\\*"],
-    ["cat ../x", "no rule can hold exactly this in every workspace: cat ../x; name paths from ~ or from /"],
+    ["cat '/etc/*'", "no rule can match exactly this in every workspace: cat /etc/\\*"],
+    [
+      "cat ../x",
+      "no rule can match exactly this in every workspace: cat ../x; write paths that begin with ~ or /",
+    ],
   ] as const;
   for (const [text, reason] of rows) {
     const remembered = ruleFor(text, AROUND, policy);

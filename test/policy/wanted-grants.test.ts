@@ -94,20 +94,23 @@ for (const text of [
 test("what is granted is not missing, and what is denied cannot be granted", () => {
   const clone = "git clone https://example.org/x.git";
   assert.equal(stepOf(clone, ["example.org"]), undefined);
-  assert.match(stepOf(clone, [], ["example.org"])?.text ?? "", /deny example\.org, which no grant opens/);
+  assert.match(
+    stepOf(clone, [], ["example.org"])?.text ?? "",
+    /deny example\.org, and no grant overrides that/,
+  );
 });
 
 const ELSEWHERE = /before or after the run, or run with --mode danger-full-access/;
 
 for (const [text, says] of [
   ["ping -c1 example.org", /^no grant carries pings.*curl -sI https/],
-  ["dig example.org", /questions of names/],
-  ["nc example.org 25", /^no grant carries bare connections/],
-  ["telnet example.org 23", /bare connections/],
-  ["socat - TCP:example.org:80", /bare connections/],
-  ["echo x > /dev/tcp/example.org/80", /bare connections/],
-  ["bash -c 'echo x > /dev/tcp/example.org/80'", /bare connections/],
-  ["curl telnet://example.org:23", /bare connections/],
+  ["dig example.org", /name lookups/],
+  ["nc example.org 25", /^no grant carries raw connections/],
+  ["telnet example.org 23", /raw connections/],
+  ["socat - TCP:example.org:80", /raw connections/],
+  ["echo x > /dev/tcp/example.org/80", /raw connections/],
+  ["bash -c 'echo x > /dev/tcp/example.org/80'", /raw connections/],
+  ["curl telnet://example.org:23", /raw connections/],
   ["ssh me@example.org", /^no grant carries ssh or rsync: fetch files over https/],
   ["scp a me@example.org:b", /ssh or rsync/],
   ["rsync -a me@example.org:b .", /ssh or rsync/],
@@ -119,7 +122,7 @@ for (const [text, says] of [
   ["redis-cli -h r.example.org", /a database's protocol/],
   ["ftp ftp.example.org", /FTP/],
   ["wget ftp://example.org/x", /FTP/],
-  ["curl smtp://example.org", /mail or directories/],
+  ["curl smtp://example.org", /mail or directory protocols/],
 ] as const)
   test(`${text}: no grant is offered, and what would do is said`, () => {
     assert.deepEqual(wanted(text), []);

@@ -5,7 +5,7 @@ export function effectText(effect: Effect): string {
   return `${effect.by}: ${deed(effect)}`;
 }
 
-const at = (path: string | null): string => path ?? "something only the shell will know";
+const at = (path: string | null): string => path ?? "a path known only at run time";
 
 function deed(effect: Effect): string {
   switch (effect.kind) {
@@ -13,9 +13,9 @@ function deed(effect: Effect): string {
     case "write":
       return `${effect.kind}s ${at(effect.path)}`;
     case "delete":
-      return `deletes ${at(effect.path)}${effect.recursive ? " and all below it" : ""}`;
+      return `deletes ${at(effect.path)}${effect.recursive ? " and everything below it" : ""}`;
     case "permissions":
-      return `changes the rights of ${at(effect.path)}${effect.recursive ? " and all below it" : ""}`;
+      return `changes the permissions of ${at(effect.path)}${effect.recursive ? " and everything below it" : ""}`;
     case "device":
       return `writes to the device ${at(effect.path)}`;
     case "code":
@@ -31,9 +31,9 @@ function deed(effect: Effect): string {
     case "system":
       return "acts on the system";
     case "privilege":
-      return "asks for more rights";
+      return "requests more privileges";
     case "bomb":
-      return "starts itself without end";
+      return "starts itself endlessly";
     case "unknown":
       return `not understood: ${effect.doubt} (${effect.what})`;
   }
@@ -41,9 +41,9 @@ function deed(effect: Effect): string {
 
 const CODE: Readonly<Record<Extract<Effect, { readonly kind: "code" }>["from"], string>> = {
   check: "the project's checks",
-  settings: "what the settings say",
+  settings: "what the settings specify",
   project: "code",
-  inline: "a program of the command line",
+  inline: "a program given on the command line",
   input: "a program from stdin",
-  fetched: "what was downloaded",
+  fetched: "downloaded code",
 };

@@ -138,7 +138,7 @@ export class EffectWalk implements Walk {
   }
 
   private doubtUnseen(span: Span): void {
-    if (!this.unseenReported) this.doubt("shell.unseen", "what stands here", span);
+    if (!this.unseenReported) this.doubt("shell.unseen", "this part", span);
     this.unseenReported = true;
   }
 

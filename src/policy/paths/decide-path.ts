@@ -58,7 +58,7 @@ export function decideToolPath(path: string, op: Op, context: PathContext): Path
     );
   };
   if (decision.decision === "deny" || context.mode === "danger-full-access" || isOwn()) return decision;
-  const reason = "outside the workspace, where file tools do not go";
+  const reason = "outside the workspace: file tools work only inside it";
   const rules = [{ id: "path.outside", reason, span: [0, path.length] as const }];
   return { ...decision, decision: "deny", contained: false, rules };
 }
@@ -95,13 +95,16 @@ interface KindRow {
 const KINDS: Readonly<Record<PlaceKind, KindRow>> = {
   workspace: row("path.workspace", "inside the workspace", "allow allow", ["read", "write"]),
   temp: row("path.temp", "a folder for temporary files", "allow allow", ["read", "write"]),
-  "null-device": row("path.harmless-device", "a device that keeps nothing", "allow allow", ["read", "write"]),
+  "null-device": row("path.harmless-device", "a device that stores nothing", "allow allow", [
+    "read",
+    "write",
+  ]),
   system: row("path.system", "a part of the system that every program reads", "allow ask", ["read"]),
   home: row("path.home", "in the home folder, outside the workspace", "ask ask", ["read"]),
   outside: row("path.outside", "outside the workspace", "ask ask", ["read"]),
-  proc: row("path.proc", "the kernel's own account of the system and its processes", "ask ask", ["read"]),
+  proc: row("path.proc", "the kernel's information about the system and its processes", "ask ask", ["read"]),
   device: row("path.device", "a device", "ask deny", []),
-  unknown: row("path.unknown", "leads where only the running system knows", "ask ask", []),
+  unknown: row("path.unknown", "where this path leads is known only at run time", "ask ask", []),
 };
 
 function row(id: string, is: string, verdicts: `${Verdict} ${Verdict}`, contained: readonly Op[]): KindRow {
@@ -138,10 +141,10 @@ function whyUnreadable(path: string): Finding | undefined {
   if (path.length > MAX_LENGTH)
     return { id: "path.too-long", reason: `the path is longer than ${MAX_LENGTH} characters`, verdict };
   if (CONTROL.test(path))
-    return { id: "path.control", reason: "the path holds a control character", verdict };
+    return { id: "path.control", reason: "the path contains a control character", verdict };
   return path.isWellFormed()
     ? undefined
-    : { id: "path.control", reason: "the path holds half a character", verdict };
+    : { id: "path.control", reason: "the path contains an incomplete character", verdict };
 }
 
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;

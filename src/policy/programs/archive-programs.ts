@@ -161,9 +161,10 @@ interface Parts {
 }
 
 function tarModeEffects(parts: Parts): readonly Found[] {
-  const { use, names } = parts;
+  const { names } = parts;
   const mode = [LISTS, EXTRACTS, MAKES].filter((set) => [...names].some((name) => set.has(name)));
-  if (mode.length !== 1) return [{ kind: "unknown", doubt: "operand.unknown", what: use.program }];
+  if (mode.length !== 1)
+    return [{ kind: "unknown", doubt: "operand.unknown", what: "more than one mode, or none" }];
   if (mode[0] === LISTS) return [...archives(parts, "read"), ...(names.has("-d") ? members(parts) : [])];
   if (mode[0] === MAKES) return [...archives(parts, "write"), ...members(parts)];
   return [...archives(parts, "read"), ...extractedEffects(parts)];
@@ -213,7 +214,7 @@ function within(folder: Arg, arg: Arg): Arg {
 }
 
 function members(parts: Parts): readonly Found[] {
-  const { use, names } = parts;
+  const { names } = parts;
   const removes = names.has("--remove-files");
   return membersWithFolders(parts).flatMap(([member, folder]): readonly Found[] => {
     const { span } = member;

@@ -84,7 +84,7 @@ function commandEffects(command: readonly Arg[], found: readonly Arg[], use: Use
   const doubts = command
     .filter((word) => word.kind !== "literal")
     .map((word) => use.doubt(word.kind === "glob" ? "word.leading-glob" : "word.dynamic", word));
-  if (command.length === 0) return [{ kind: "unknown", doubt: "operand.unknown", what: "no command" }];
+  if (command.length === 0) return [{ kind: "unknown", doubt: "operand.unknown", what: "an empty command" }];
   return [...doubts, ...use.command(filled(marked ? command : [...command, MARK], MARKS, found))];
 }
 

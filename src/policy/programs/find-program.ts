@@ -101,7 +101,7 @@ class FindReader {
   private value(of: Arg): Arg | undefined {
     const value = this.use.args[this.at];
     this.at += 1;
-    if (value === undefined) this.doubtful(of, `${of.value} without its value`);
+    if (value === undefined) this.doubtful(of, `${of.value} without a value`);
     else if (value.loose === true) this.found.push(this.use.doubt("word.dynamic", value));
     else if (value.kind === "glob" && !isNoPredicate(value.value))
       this.found.push(this.use.doubt("word.leading-glob", value));
@@ -151,7 +151,7 @@ class FindReader {
     const { args } = this.use;
     const from = this.at;
     while (this.at < args.length && !this.endsCommand(from)) this.at += 1;
-    if (this.at >= args.length) this.doubtful(arg, `${arg.value} without its end`);
+    if (this.at >= args.length) this.doubtful(arg, `${arg.value} without a terminator`);
     const words = args.slice(from, this.at);
     this.at += 1;
     for (const word of words) this.unclear(word);

@@ -97,7 +97,7 @@ class JqReader {
     for (const role of roles) {
       const value = this.use.args[this.at++];
       if (value === undefined)
-        this.found.push(this.use.doubt("option.unknown", option, `${option.value} without its value`));
+        this.found.push(this.use.doubt("option.unknown", option, `${option.value} without a value`));
       // An unquoted unknown value could become several words.
       else if (value.loose === true || value.kind === "glob")
         this.found.push(this.use.doubt("word.dynamic", value));

@@ -136,7 +136,7 @@ class ArgumentReader {
 
   private valued(spec: OptionSpec, arg: Arg): void {
     const value = this.args[this.at];
-    if (value === undefined) return this.doubt("option.unknown", arg, `${spec.name} without its value`);
+    if (value === undefined) return this.doubt("option.unknown", arg, `${spec.name} without a value`);
     this.at += 1;
     // A pattern may expand to several words; only the first one is the option's value.
     if (value.kind === "glob") this.doubt("word.leading-glob", value);

@@ -34,7 +34,7 @@ const FILTERS: ReadonlySet<string> = new Set(["-f", "--filter"]);
 function fzfEffects(use: Use): readonly Found[] {
   return use.options.some(({ name }) => FILTERS.has(name))
     ? []
-    : [{ kind: "unknown", doubt: "operand.unknown", what: "a terminal" }];
+    : [{ kind: "unknown", doubt: "operand.unknown", what: "input from a terminal" }];
 }
 
 /** Patterns that narrow a search (`-g`, own types) count as paths that are read, relative to the current folder. */

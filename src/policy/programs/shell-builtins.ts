@@ -23,7 +23,7 @@ const PERSISTS = /(?:^|[\s;&|({])\w+=[^\s;&|]*\s+[^\s;&|]/;
 /** A text for `sh`, which may be any of the small shells. */
 export const onlyBash = (text: Arg, use: Use): readonly Found[] =>
   ONLY_BASH.test(text.value) || PERSISTS.test(text.value)
-    ? [use.doubt("shell.unreadable", text, "only bash is known to read it so")]
+    ? [use.doubt("shell.unreadable", text, "only bash is known to read it this way")]
     : [];
 
 /** A program from stdin. */

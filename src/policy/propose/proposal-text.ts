@@ -12,10 +12,10 @@ export function proposalText(
 ): string {
   const of = sessions.length === 1 ? "the session" : "the sessions";
   const lines = [
-    `What ${of} ${sessions.join(", ")} needed, as rules: docs/policy-rules.md.`,
+    `Rules for what ${of} ${sessions.join(", ")} needed; see docs/policy-rules.md.`,
     hostsLine(allow_domains),
-    ...listed("No rule here allows", left),
-    ...listed("Refused, and not proposed", refused),
+    ...listed("Not allowed by any rule here", left),
+    ...listed("Refused, so not proposed", refused),
   ];
   const head = lines.map((line) => (line === "" ? "#\n" : `# ${line}\n`)).join("");
   return rules.length === 0 ? head : `${head}\n${rules.map(tomlRule).join("\n")}`;

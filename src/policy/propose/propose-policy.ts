@@ -131,9 +131,7 @@ class ProposalMaker {
     if (this.#seen.has(key)) return;
     this.#seen.set(key, command);
     if (this.#seen.size === MAX_COMMANDS + 1)
-      this.#left.push(
-        unproposed("the commands behind the first 500 different ones", "they were not looked at"),
-      );
+      this.#left.push(unproposed("commands after the first 500 different ones", "they were not examined"));
     if (this.#seen.size > MAX_COMMANDS) return;
     const made = this.#rulesFor(command);
     if (typeof made === "string") this.#left.push(unproposed(command.text, made));
@@ -170,7 +168,7 @@ class ProposalMaker {
         return { kept: all, rules, compiled, left: this.#left };
       }
       for (const each of kept.filter((one) => !passing.includes(one)))
-        this.#left.push(unproposed(each.command.text, "no rule can hold exactly this"));
+        this.#left.push(unproposed(each.command.text, "no rule can match exactly this"));
       kept = passing;
     }
   }
@@ -194,7 +192,7 @@ class ProposalMaker {
               why: `${reason} (${rule})`,
             },
       ),
-      ...rules.flatMap(({ notMatch = [] }) => notMatch.map((cmd) => beyond(cmd, "no rule is for it"))),
+      ...rules.flatMap(({ notMatch = [] }) => notMatch.map((cmd) => beyond(cmd, "no rule covers it"))),
       beyond("curl https://example.com/", "no host was named"),
     ];
     return candidates.flatMap((each) => {
@@ -210,7 +208,7 @@ class ProposalMaker {
   /** Rules that allow the command (an empty list if it needs none), or why there are none. */
   #rulesFor(command: RecordedCommand): readonly RuleForm[] | string {
     const { text, mode } = command;
-    if (maskSecrets(text) !== text || holdsMask(text)) return "it holds what looks like a secret";
+    if (maskSecrets(text) !== text || holdsMask(text)) return "it contains what looks like a secret";
     const place = this.#contextOf(command);
     const judged = this.#policy.decide(text, { ...place, mode });
     if (judged.decision === "allow") return [];

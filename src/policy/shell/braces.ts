@@ -16,12 +16,12 @@ export function expandBraces(c: Cursor, pieces: readonly Part[]): Part[][] | nul
   if (!separated(codes)) return null;
   const words = limits(codes) ?? expand(codes);
   if (typeof words === "string") {
-    c.fail(`not read: ${words}`);
+    c.fail(`unsupported: ${words}`);
     return null;
   }
   if (words.length === 1 && words[0]?.length === codes.length) return null;
   c.braces += words.length;
-  if (c.braces > MAX_OF_ALL) c.fail("not read: too many words made by braces");
+  if (c.braces > MAX_OF_ALL) c.fail("unsupported: too many words from braces");
   return words.map((word) => toPieces(word, pieces));
 }
 
@@ -54,7 +54,7 @@ function separated(codes: Codes): boolean {
 /** Why a word is not expanded. */
 function limits(codes: Codes): string | null {
   const depth = balance(codes);
-  if (depth === null) return "braces without a partner";
+  if (depth === null) return "unbalanced braces";
   if (codes.length > MAX_LENGTH) return "braces in a long word";
   return depth > MAX_DEPTH ? "too deeply nested braces" : null;
 }
@@ -68,7 +68,7 @@ function expand(codes: Codes): Codes[] | string {
     const { commas, close } = group(codes, at);
     const made = alternatives(codes.slice(at + 1, close), commas, at + 1);
     if (typeof made === "string") return made;
-    if (words.length * made.length > MAX_COUNT) return "too many words made by braces";
+    if (words.length * made.length > MAX_COUNT) return "too many words from braces";
     words = cross(cross(words, [codes.slice(run, at)]), made);
     at = close;
     run = close + 1;
@@ -98,7 +98,7 @@ function alternatives(inner: Codes, commas: readonly number[], offset: number): 
     const part = expand(inner.slice(run, comma - offset));
     if (typeof part === "string") return part;
     all.push(...part);
-    if (all.length > MAX_COUNT) return "too many words made by braces";
+    if (all.length > MAX_COUNT) return "too many words from braces";
     run = comma - offset + 1;
   }
   return all;
@@ -160,7 +160,7 @@ function integers(first: string, last: string, by: number, most: number): string
   const values = range(Number(first), Number(last), by, most + 1);
   const padding = PADDED.test(first) || PADDED.test(last);
   const width = padding ? Math.max(first.length, last.length) : 0;
-  return values.length > most ? "too many words made by braces" : values.map((value) => padded(value, width));
+  return values.length > most ? "too many words from braces" : values.map((value) => padded(value, width));
 }
 
 const both = (pattern: RegExp, first: string, last: string): boolean =>

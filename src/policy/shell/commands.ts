@@ -144,7 +144,7 @@ function commandAfterBar(c: Cursor, both: boolean): Node | null {
   newlines(c);
   const word = reserved(c);
   if (word === "!" || CLOSING.has(word)) c.fail("a command is missing");
-  if (word === "time" && both) c.fail("not read: time after |&");
+  if (word === "time" && both) c.fail("unsupported: time after |&");
   return command(c);
 }
 
@@ -164,12 +164,12 @@ function prefixes(c: Cursor): boolean {
     const start = c.pos;
     negated ||= word === "!";
     c.pos += word.length;
-    if (word === "!" && c.peek() === OPEN) c.fail("not read: an extended pattern", start);
+    if (word === "!" && c.peek() === OPEN) c.fail("unsupported: an extended pattern", start);
     c.blanks();
     if (word === "time") timeOptions(c);
     const code = c.peek();
     if (code === NEWLINE || code === -1 || code === SEMICOLON || code === CLOSE)
-      c.fail(`not read: ${word} before no command`, start);
+      c.fail(`unsupported: ${word} without a command`, start);
   }
   return negated;
 }
@@ -180,7 +180,7 @@ function timeOptions(c: Cursor): void {
       c.pos += 2;
       c.blanks();
     }
-  if (c.peek() === MINUS) c.fail("not read: this option of time");
+  if (c.peek() === MINUS) c.fail("unsupported: this option of time");
 }
 
 /** Reads one command, the redirects after it, and blanks. */
@@ -196,10 +196,11 @@ function command(c: Cursor): Node | null {
 function script(c: Cursor, closer: number): List {
   newlines(c);
   // Bash takes `time` for a program where it is the first word of a substitution.
-  if (closer === CLOSE && reserved(c) === "time") c.fail("not read: time at the beginning of a substitution");
+  if (closer === CLOSE && reserved(c) === "time")
+    c.fail("unsupported: time at the beginning of a substitution");
   const read = list(c);
   const code = c.peek();
-  if (code !== -1 && code !== closer) c.fail("this cannot stand here");
+  if (code !== -1 && code !== closer) c.fail("this is not allowed here");
   return read;
 }
 
@@ -249,18 +250,18 @@ function parenthesisAfterWords(c: Cursor, { start, end, assignments, words, redi
   const name = words.length === 1 && piece?.kind === "text" ? piece.text : "";
   const plain = name !== "" && c.text.startsWith(name, start) && end === start + name.length;
   if (plain && assignments.length + redirects.length === 0) return functionNamed(c, name, start);
-  c.fail("not read: a parenthesis in a command");
+  c.fail("unsupported: a parenthesis in a command");
   return { kind: "simple", span: c.span(start, end), assignments, words, redirects };
 }
 
-/** Fails for a line continuation inside of a word that may be a descriptor, a reserved word or an assignment. */
+/** Fails for a line continuation inside a word that may be a descriptor, a reserved word or an assignment. */
 function checkJoined(c: Cursor, words: readonly Word[], word: { start: number; first: boolean }): void {
   const piece = words.at(-1)?.pieces[0];
   const text = piece?.kind === "text" ? piece.text : "";
   const code = c.peek();
   const descriptor = (code === LESS || code === GREATER) && /^[\d{]/.test(text);
   const command = word.first && (isReserved(text) || /[=[]/.test(c.text.slice(word.start, c.pos)));
-  if (descriptor || command) c.fail("not read: a line continuation inside of a word", word.start);
+  if (descriptor || command) c.fail("unsupported: a line continuation inside a word", word.start);
 }
 
 function readAssignment(c: Cursor, out: Assignment[]): boolean {
@@ -269,11 +270,11 @@ function readAssignment(c: Cursor, out: Assignment[]): boolean {
   while (isName(c.peek(length))) length++;
   const code = c.peek(length);
   const append = code === PLUS && c.peek(length + 1) === EQUALS;
-  if (code === BRACKET) c.fail("not read: a subscript");
+  if (code === BRACKET) c.fail("unsupported: a subscript");
   if (code !== EQUALS && !append) return false;
   const start = c.pos;
   c.pos += length + (append ? 2 : 1);
-  if (c.peek() === OPEN) c.fail("not read: an array", start);
+  if (c.peek() === OPEN) c.fail("unsupported: an array", start);
   const value = oneWord(c, "value");
   const name = c.text.slice(start, start + length);
   out.push({ span: c.span(start, c.pos), name, value, append, others: [] });
@@ -291,7 +292,7 @@ function backtick(c: Cursor, quoted: boolean): Expansion {
     if (code !== BACKSLASH) continue;
     const next = c.text.charCodeAt(++at);
     escaped ||= next === BACKSLASH || next === DOLLAR || next === BACKTICK;
-    if (quoted && next === DOUBLE) c.fail("not read: escaped quotes in a backtick in quotes", start);
+    if (quoted && next === DOUBLE) c.fail("unsupported: escaped quotes in a backtick in quotes", start);
   }
   if (at >= c.end) {
     c.fail("a backtick is not closed", start);

@@ -59,7 +59,7 @@ function read(c: Cursor, word: string, start: number): Inner {
     case "function":
       return functionKeyword(c);
     default:
-      c.fail(`not read: ${word}`);
+      c.fail(`unsupported: ${word}`);
       return { what: "group", name: null, words: null, bodies: [] };
   }
 }
@@ -122,14 +122,14 @@ function parentheses(c: Cursor): void {
   noJoin(c);
   c.blanks();
   if (c.peek() === CLOSE) c.pos++;
-  else c.fail("not read: a parenthesis in a command");
+  else c.fail("unsupported: a parenthesis in a command");
 }
 
 const BODIES: ReadonlySet<string> = new Set(["{", "[[", "if", "case", "while", "until", "for", "select"]);
 const NAME = /^[\w.:+@-]+$/;
 
 function functionBody(c: Cursor, name: string): Inner {
-  if (!NAME.test(name)) c.fail("not read: this name of a function");
+  if (!NAME.test(name)) c.fail("unsupported: this name of a function");
   newlines(c);
   const word = c.peek() === OPEN ? "(" : reserved(c);
   if (word !== "(" && !BODIES.has(word)) c.fail("a function has no body");
@@ -178,7 +178,7 @@ function word(c: Cursor, words: Word[]): void {
   const read = oneWord(c, "other");
   const piece = read.pieces[0];
   if (c.joined && piece?.kind === "text" && isReserved(piece.text))
-    c.fail("not read: esac over two lines", start);
+    c.fail("unsupported: esac over two lines", start);
   if (c.pos === start) c.fail("a word is missing");
   else words.push(read);
 }
@@ -187,7 +187,7 @@ function arm(c: Cursor, words: Word[], bodies: List[]): void {
   if (c.peek() === OPEN) {
     c.pos++;
     c.blanks();
-    if (reserved(c) === "esac") c.fail("not read: esac as a pattern");
+    if (reserved(c) === "esac") c.fail("unsupported: esac as a pattern");
   }
   for (;;) {
     word(c, words);
@@ -197,7 +197,7 @@ function arm(c: Cursor, words: Word[], bodies: List[]): void {
     c.blanks();
   }
   if (c.peek() === CLOSE) c.pos++;
-  else c.fail("a pattern has no end");
+  else c.fail("a pattern is not closed");
   bodies.push(c.grammar.list(c));
   if (c.peek() === SEMICOLON) terminator(c);
   else if (reserved(c) !== "esac") c.fail("esac is missing");
@@ -244,7 +244,7 @@ function counted(c: Cursor, start: number): Inner {
 function variable(c: Cursor): string {
   const start = c.pos;
   if (isNameStart(c.peek())) while (isName(c.peek())) c.pos++;
-  if (c.pos === start || (classOf(c.peek()) & BREAK) === 0) c.fail("not read: the variable of a loop");
+  if (c.pos === start || (classOf(c.peek()) & BREAK) === 0) c.fail("unsupported: the variable of a loop");
   return c.text.slice(start, c.pos);
 }
 
@@ -265,7 +265,7 @@ function list(c: Cursor): Word[] | null {
   newlines(c);
   if (!atIn(c)) return null;
   // In an arm of `case`, bash takes such an `in` for a mistake.
-  if (c.pos !== before) c.fail("not read: in on a line of its own");
+  if (c.pos !== before) c.fail("unsupported: in on a line of its own");
   c.pos += 2;
   const words: Word[] = [];
   for (;;) {
@@ -276,7 +276,7 @@ function list(c: Cursor): Word[] | null {
     readWord(c, "argument", words);
   }
   if (c.peek() === SEMICOLON) semicolon(c);
-  else if (c.peek() !== NEWLINE) c.fail("the words of a loop have no end");
+  else if (c.peek() !== NEWLINE) c.fail("the words of a loop are not terminated");
   newlines(c);
   return words;
 }
@@ -365,7 +365,7 @@ function operand(c: Cursor): Word {
   if (closes(c)) c.fail("an operand is missing");
   const word = oneWord(c, "other");
   if (c.pos === start) c.fail("an operand is missing");
-  if (c.joined) c.fail("not read: a word over two lines in a test", start);
+  if (c.joined) c.fail("unsupported: a word over two lines in a test", start);
   c.blanks();
   return word;
 }
@@ -374,13 +374,13 @@ function operand(c: Cursor): Word {
 function binary(c: Cursor): boolean {
   const code = c.peek();
   if (code === LESS || code === GREATER) {
-    if (c.peek(1) !== 32) c.fail("not read: this operator of a test");
+    if (c.peek(1) !== 32) c.fail("unsupported: this operator of a test");
     c.pos++;
   } else {
     if ((classOf(code) & BREAK) !== 0 || closes(c)) return false;
     const start = c.pos;
     oneWord(c, "other");
-    if (!BINARY.has(c.text.slice(start, c.pos))) c.fail("not read: this operator of a test");
+    if (!BINARY.has(c.text.slice(start, c.pos))) c.fail("unsupported: this operator of a test");
   }
   c.blanks();
   return true;

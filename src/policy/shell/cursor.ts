@@ -75,7 +75,7 @@ export class Cursor {
   enter(): boolean {
     this.depth++;
     if (this.depth <= MAX_DEPTH) return true;
-    this.fail("not read: too deeply nested");
+    this.fail("unsupported: too deeply nested");
     return false;
   }
 

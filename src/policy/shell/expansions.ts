@@ -53,7 +53,7 @@ export function dollar(c: Cursor, quoted: boolean): Expansion | null {
     c.pos += 2;
     return { kind: "variable", name: String.fromCharCode(next), quoted };
   }
-  if (next === BACKSLASH && c.peek(2) === NEWLINE) c.fail("not read: an expansion over two lines");
+  if (next === BACKSLASH && c.peek(2) === NEWLINE) c.fail("unsupported: an expansion over two lines");
   return null;
 }
 
@@ -62,7 +62,7 @@ function variable(c: Cursor, quoted: boolean): Expansion {
   while (isName(c.peek())) c.pos++;
   const name = c.text.slice(start, c.pos);
   if (c.peek() === BACKSLASH && c.peek(1) === NEWLINE && isName(c.peek(2)))
-    c.fail("not read: a name over two lines", start);
+    c.fail("unsupported: a name over two lines", start);
   return { kind: "variable", name, quoted };
 }
 
@@ -91,7 +91,7 @@ function parameter(c: Cursor, quoted: boolean): Expansion {
     c.pos++;
     return { kind: "variable", name, quoted };
   }
-  if (name !== null && !among(c.peek(), OPERATORS)) c.fail("not read: this expansion", start);
+  if (name !== null && !among(c.peek(), OPERATORS)) c.fail("unsupported: this expansion", start);
   const scripts = nested(c, () => operand(c, quoted, start));
   return { kind: "unknown", what: "parameter", quoted, scripts };
 }
@@ -106,8 +106,8 @@ function parameterName(c: Cursor): string | null {
     c.pos++;
     const prefix = (first === 33 || first === 35) && c.peek() !== BRACE_CLOSE;
     if (prefix && (isName(c.peek()) || among(c.peek(), SPECIAL))) return null;
-    if (prefix) c.fail("not read: this expansion", start);
-  } else c.fail("not read: this expansion", start);
+    if (prefix) c.fail("unsupported: this expansion", start);
+  } else c.fail("unsupported: this expansion", start);
   return c.text.slice(start, c.pos);
 }
 
@@ -141,7 +141,7 @@ function step(c: Cursor, inside: Inside, start: number): void {
     inside.inner = !inside.inner;
     c.pos++;
   } else if (code === SINGLE && !inside.quoted && !inside.inner) skipSingle(c);
-  else if (misread(c, code, inside.inner)) c.fail("not read: quotes or braces in an expansion", start);
+  else if (misread(c, code, inside.inner)) c.fail("unsupported: quotes or braces in an expansion", start);
   else c.pos++;
 }
 
@@ -160,7 +160,7 @@ function expansion(c: Cursor, quoted: boolean, scripts: Node[]): void {
   }
   const next = c.peek(1);
   if (next === SINGLE || next === DOUBLE) {
-    c.fail("not read: quotes in an expansion");
+    c.fail("unsupported: quotes in an expansion");
     return;
   }
   const piece = dollar(c, quoted);
@@ -188,7 +188,7 @@ export function findPatterns(c: Cursor, pieces: Part[]): Part[] {
       addPart(found, piece);
       continue;
     }
-    if (open && piece.text.includes("]")) c.fail("not read: quotes or an expansion in a bracket");
+    if (open && piece.text.includes("]")) c.fail("unsupported: quotes or an expansion in a bracket");
     open = splitText(c, piece.text, found) || open;
   }
   return found;
@@ -238,7 +238,7 @@ function bracketEnd(c: Cursor, text: string, from: number, lastClose: number): n
     if (code === BRACKET_CLOSE) return at + 1;
     if (code === BRACKET) at = classEnd(text, at);
   }
-  c.fail("not read: this bracket");
+  c.fail("unsupported: this bracket");
   return -1;
 }
 
@@ -263,24 +263,25 @@ export function arithmetic(c: Cursor, opener: "(" | "[" | "for", start: number):
   for (;;) {
     const code = c.peek();
     if (code === -1) {
-      c.fail("an arithmetic is not closed", start);
+      c.fail("an arithmetic expression is not closed", start);
       return scripts;
     }
     if (code === DOLLAR || code === BACKTICK) arithmeticExpansion(c, code, scripts);
     else if (closes(code, opener, levels)) break;
     else if (known(c, code, opener, levels)) c.pos++;
-    else c.fail("not read: this arithmetic", start);
+    else c.fail("unsupported: this arithmetic expression", start);
   }
-  if (opener === "for" && levels.semicolons !== 2) c.fail("a loop's head has no three parts", start);
+  if (opener === "for" && levels.semicolons !== 2)
+    c.fail("the head of a for loop does not have three parts", start);
   if (opener === "[") c.pos++;
   else if (c.peek(1) === CLOSE) c.pos += 2;
-  else c.fail("not read: an arithmetic that may be a subshell", start);
+  else c.fail("unsupported: an arithmetic expression that may be a subshell", start);
   return scripts;
 }
 
 function arithmeticExpansion(c: Cursor, code: number, scripts: Node[]): void {
   const piece = code === DOLLAR ? c.grammar.dollar(c, true) : c.grammar.backtick(c, true);
-  if (piece === null) c.fail("not read: a dollar sign in an arithmetic");
+  if (piece === null) c.fail("unsupported: a dollar sign in an arithmetic expression");
   else collect(piece, scripts);
 }
 

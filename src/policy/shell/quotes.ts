@@ -78,7 +78,7 @@ function special(c: Cursor, code: number, within: Quoted, pieces: Part[]): numbe
   }
   addPart(pieces, piece);
   if (within.tabs && c.text.slice(start, c.pos).includes("\n"))
-    c.fail("not read: an expansion over several lines in a here-document without its tabs", start);
+    c.fail("unsupported: an expansion over several lines in a here-document without its tabs", start);
   return c.pos;
 }
 
@@ -115,7 +115,7 @@ const NUMBERS: ReadonlyMap<string, readonly [digits: number, base: number]> = ne
   ["U", [8, 16]],
 ]);
 
-/** Reads `$'…'`. Escapes for characters outside of ASCII are not read: their value depends on the locale. */
+/** Reads `$'…'`. Escapes for characters outside of ASCII are unsupported: their value depends on the locale. */
 export function ansi(c: Cursor, pieces: Part[]): void {
   const start = c.pos;
   c.pos += 2;
@@ -161,7 +161,8 @@ function character(c: Cursor, from: number, [digits, base]: readonly [number, nu
     value = value * base + digit;
     at++;
   }
-  if (at === from || value === 0 || value > 127) c.fail("not read: an escape that is no ASCII character");
+  if (at === from || value === 0 || value > 127)
+    c.fail("unsupported: an escape for a character outside ASCII");
   else c.pos = at;
   return String.fromCharCode(value & 127);
 }
@@ -169,7 +170,7 @@ function character(c: Cursor, from: number, [digits, base]: readonly [number, nu
 function control(c: Cursor): string {
   const code = c.peek(2) & ~32;
   if (code >= 65 && code <= 90) c.pos += 3;
-  else c.fail("not read: an escape for a control character");
+  else c.fail("unsupported: an escape for a control character");
   return String.fromCharCode(code & 31);
 }
 
@@ -189,7 +190,7 @@ export function newlines(c: Cursor): void {
 function newline(c: Cursor): void {
   c.pos++;
   if (c.outerHereDocuments > 0)
-    c.fail("not read: a new line inside of a line with a here-document", c.pos - 1);
+    c.fail("unsupported: a newline inside a line with a here-document", c.pos - 1);
   if (c.awaited.length === 0) return;
   const all = c.awaited;
   c.awaited = [];
@@ -200,7 +201,7 @@ function hereDocumentBody(c: Cursor, awaited: Awaited): void {
   const start = c.pos;
   const close = hereDocumentEnd(c, awaited);
   if (close === null) {
-    c.fail("a here-document has no end", start);
+    c.fail("a here-document is not terminated", start);
     return;
   }
   const pieces: Part[] = [];
@@ -222,7 +223,7 @@ function hereDocumentEnd(c: Cursor, awaited: Awaited): { start: number; end: num
     if (continued) joined += `${c.text.slice(from, end - 1)}\n`;
     else if (joined !== "") {
       if (joined.replaceAll("\n", "") + c.text.slice(from, end) === awaited.delimiter)
-        c.fail("not read: the end of a here-document over two lines", start);
+        c.fail("unsupported: the end of a here-document over two lines", start);
       joined = "";
     } else if (isLine(c, from, end, awaited.delimiter)) return { start, end };
     start = end + 1;

@@ -49,7 +49,7 @@ function numbered(c: Cursor, out: Redirect[]): boolean {
   let length = 1;
   while (isDigit(c.peek(length))) length++;
   if (!opens(c, length)) return false;
-  if (length > MAX_DESCRIPTOR_LENGTH) c.fail("not read: this descriptor");
+  if (length > MAX_DESCRIPTOR_LENGTH) c.fail("unsupported: this descriptor");
   redirect(c, c.text.slice(c.pos, c.pos + length), out);
   return true;
 }
@@ -87,7 +87,7 @@ export function noJoin(c: Cursor): void {
   while (c.peek(at) === BACKSLASH && c.peek(at + 1) === NEWLINE) at += 2;
   const code = c.peek(at);
   if (code === MINUS || code === -1 || (classOf(code) & BREAK) !== 0)
-    c.fail("not read: an operator before a line continuation");
+    c.fail("unsupported: an operator before a line continuation");
 }
 
 const AFTER_LESS: ReadonlyMap<number, RedirectOperator> = new Map([
@@ -131,8 +131,8 @@ function readTarget(c: Cursor, operator: RedirectOperator): Word | null {
 
 /** After `>&` and `<&`, bash ends the word after a `-` at its beginning, and then begins another one. */
 function checkCopied(c: Cursor, start: number): void {
-  if (c.joined) c.fail("not read: a descriptor over two lines", start);
-  if (c.text.charCodeAt(start) === MINUS && c.pos > start + 1) c.fail("not read: a word after >&-", start);
+  if (c.joined) c.fail("unsupported: a descriptor over two lines", start);
+  if (c.text.charCodeAt(start) === MINUS && c.pos > start + 1) c.fail("unsupported: a word after >&-", start);
 }
 
 interface Opened {
@@ -144,7 +144,7 @@ interface Opened {
 function hereDocument(c: Cursor, { start, descriptor, tabs }: Opened, out: Redirect[]): void {
   const from = c.pos;
   const { delimiter, quoted } = readDelimiter(c);
-  if (delimiter === "" || c.peek(1) === OPEN) c.fail("not read: the name of a here-document", from);
+  if (delimiter === "" || c.peek(1) === OPEN) c.fail("unsupported: the name of a here-document", from);
   const target: Word = { span: c.span(c.pos, c.pos), pieces: [] };
   const redirect: Redirect = { span: c.span(start, c.pos), operator: "<<", descriptor, target };
   out.push(redirect);
@@ -168,6 +168,6 @@ function readDelimiter(c: Cursor): { delimiter: string; quoted: boolean } {
       quoted = true;
     } else delimiter += c.text.charAt(c.pos++);
   }
-  if (/[`$\\\n]/.test(delimiter)) c.fail("not read: the name of a here-document");
+  if (/[`$\\\n]/.test(delimiter)) c.fail("unsupported: the name of a here-document");
   return { delimiter, quoted };
 }

@@ -150,6 +150,6 @@ export type Node = Simple | Pipeline | List | Compound;
 /** Result of a reader. With errors, `tree` is partial and only good for finding dangers. */
 export interface Reading {
   readonly tree: List;
-  /** A message that starts with "not read" is about a limit of the reader, any other about the syntax. */
+  /** A message that starts with "unsupported" is about a limit of the reader, any other about the syntax. */
   readonly errors: readonly { readonly message: string; readonly span: Span }[];
 }

@@ -108,12 +108,12 @@ class Converter implements ScriptReader {
   private spend(cost: number, at: { readonly pos: number; readonly end: number }): boolean {
     if (this.left < 0) return false;
     this.left -= cost;
-    if (this.left < 0) this.fail("more commands, words and redirects than are looked at", at);
+    if (this.left < 0) this.fail("more commands, words and redirects than can be examined", at);
     return this.left >= 0;
   }
 
   private tooDeep(at: { readonly pos: number; readonly end: number }): void {
-    this.fail("too many levels in each other", at);
+    this.fail("nested too deeply", at);
   }
 
   whole(script: ParsedScript): List {
@@ -207,7 +207,7 @@ class Converter implements ScriptReader {
     if (!this.spend(COST.substitution, part)) return nothing(this.span(part));
     const { script } = part;
     if (script === undefined || part.text.startsWith("${")) {
-      this.fail("a substitution that is not read", part);
+      this.fail("an unsupported substitution", part);
       return nothing(this.span(part));
     }
     const outer = this.decoded;
@@ -285,7 +285,7 @@ const descriptorOf = (descriptor: NonNullable<Redirection["descriptor"]>): numbe
 
 function bodyOf(source: HereDoc, converter: Converter): Word {
   const { body, delimiter, closing, operator } = source;
-  if (closing === undefined) converter.fail("a here-document without its end", source);
+  if (closing === undefined) converter.fail("an unterminated here-document", source);
   const stripped = operator === "<<-";
   const tabless = (text: string): string => (stripped ? text.replaceAll(/^\t+/gm, "") : text);
   const span = converter.span(body);

@@ -89,7 +89,7 @@ function readPieces(c: Cursor, use: Use, out: Word[]): void {
   }
   c.joined = joined;
   const broken = c.awaited.length + c.outerHereDocuments > 0 && c.text.slice(start, c.pos).includes("\n");
-  if (broken) c.fail("not read: a word over several lines before a here-document", start);
+  if (broken) c.fail("unsupported: a word over several lines before a here-document", start);
   const names = NAME.test(c.text.slice(start, c.pos));
   finishWord(c, { use, span: c.span(start, c.pos), pieces, names }, out);
 }
@@ -134,7 +134,7 @@ function active(c: Cursor, code: number, pieces: Part[]): void {
 
 function escaped(c: Cursor, pieces: Part[]): void {
   if (c.peek(1) === -1) {
-    c.fail("not read: a backslash at the end");
+    c.fail("unsupported: a backslash at the end");
     return;
   }
   const character = String.fromCodePoint(c.text.codePointAt(c.pos + 1) ?? 0);
@@ -183,8 +183,8 @@ function finishWord(c: Cursor, { use, span, pieces, names }: Raw, out: Word[]): 
     return;
   }
   // `$x{a,b}` is `$xa $xb`.
-  if (names && expanded.some(longerName)) c.fail("not read: a name beside braces", span[0]);
-  if (use === "target") c.fail("not read: braces in a redirect's target", span[0]);
+  if (names && expanded.some(longerName)) c.fail("unsupported: a name beside braces", span[0]);
+  if (use === "target") c.fail("unsupported: braces in a redirect's target", span[0]);
   for (const one of expanded) {
     if (one.length === 0) continue;
     const found = findPatterns(c, findTildes(c, one, "expanded"));
@@ -228,8 +228,8 @@ function findTildes(c: Cursor, pieces: Part[], use: TildeUse): Part[] {
 /** Whether a word that is no assignment looks like one to bash. */
 function isNamed(c: Cursor, head: string, use: TildeUse): boolean {
   const named = use !== "other" && ASSIGNMENT.test(head);
-  if (use === "expanded" && named) c.fail("not read: a tilde beside braces");
-  if (SUBSCRIPT.test(head)) c.fail("not read: a tilde after a subscript");
+  if (use === "expanded" && named) c.fail("unsupported: a tilde beside braces");
+  if (SUBSCRIPT.test(head)) c.fail("unsupported: a tilde after a subscript");
   return named;
 }
 
@@ -247,7 +247,7 @@ function splitText(c: Cursor, text: string, { assigned, first, last }: Place, fo
   for (let at = text.indexOf("~"); at !== -1; at = text.indexOf("~", at + 1)) {
     if (at !== first && !(assigned && text[at - 1] === ":")) continue;
     const end = prefixEnd(text, at, assigned);
-    if (end === text.length && !last) c.fail("not read: a tilde before quotes or an expansion");
+    if (end === text.length && !last) c.fail("unsupported: a tilde before quotes or an expansion");
     addText(found, text.slice(run, at), false);
     found.push(prefix(c, text.slice(at, end)));
     run = end;
@@ -263,7 +263,7 @@ function prefixEnd(text: string, from: number, assigned: boolean): number {
 
 function prefix(c: Cursor, text: string): Part {
   if (text === "~") return { kind: "home" };
-  if (!NAMED.test(text)) c.fail("not read: this tilde");
+  if (!NAMED.test(text)) c.fail("unsupported: this tilde");
   return { kind: "unknown", what: "tilde", quoted: false, scripts: [] };
 }
 

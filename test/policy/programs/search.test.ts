@@ -55,7 +55,7 @@ describe("rg, ag and ack", () => {
 
 describe("viewers", () => {
   tells({
-    fzf: "ask; operand.unknown a terminal",
+    fzf: "ask; operand.unknown input from a terminal",
     "fzf -f foo": "allow",
     "fzf -f foo --preview 'rm -rf /'": "deny; delete -f -r /",
     "fzf -f foo --bind 'start:execute(id)'": "ask; option.loads-code start:execute(id)",

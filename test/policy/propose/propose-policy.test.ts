@@ -260,7 +260,7 @@ test("the file is TOML that is read again, with what is not in it as comments of
   assert.match(comments.join("\n"), /s1, s2 needed.*--allow-domain a\.example\.org:443/s);
   assert.match(
     comments.join("\n"),
-    /No rule here allows:\n# {3}eval "\$x".*Refused, and not proposed:\n# {3}git push/s,
+    /Not allowed by any rule here:\n# {3}eval "\$x".*Refused, so not proposed:\n# {3}git push/s,
   );
   assert.deepEqual(Object.keys(parse(proposalText(proposed({ commands: ["ls"] }), ["s1"]))), []);
 });
