@@ -138,7 +138,7 @@ test("no attack that asks another host, installs, or changes what lies outside i
     /^(?:network|install|privilege|system|device|bomb|write\.(?:outside|trap)|delete\.(?:outside|broad))$/;
   const reaching = attacks.filter(({ cmd }) => {
     const { rules } = judged(cmd);
-    return rules.some(({ id, reason }) => outside.test(id) && !reason.includes("of its own machine"));
+    return rules.some(({ id, reason }) => outside.test(id) && !reason.includes("its own machine"));
   });
   assert.ok(reaching.length > 500);
   assert.deepEqual(

@@ -33,7 +33,8 @@ export function callEffects(words: Words, at: CallAt): Scope {
   if (name.kind === "literal" && scope.functions.has(name.value)) return withoutVariables(scope);
   if (name.kind !== "literal") doubtName(name, walk);
   effectsWithoutName(words, at);
-  for (const word of words) if (isGuess(word)) walk.doubt("word.dynamic", word.value, word.span);
+  for (const word of words)
+    if (isGuess(word) && word.user !== true) walk.doubt("word.dynamic", word.value, word.span);
   const [program, trusted] = programOf(name.value);
   const model = walk.world.models.find(program);
   if (!trusted) pathCallEffects(name, at);
@@ -130,7 +131,9 @@ class CallSurroundings implements Surroundings {
     return new CallSurroundings(folder, this.at);
   }
 
+  /** The home in `~user` is a guess wherever it stands for a place; as data it does not matter. */
   place(arg: Arg, from: Place): Place {
+    if (arg.user === true) doubtOnce(arg, this.at.walk);
     return placeOf(arg, from);
   }
 
@@ -150,6 +153,17 @@ class CallSurroundings implements Surroundings {
     const { at } = this;
     return collected(at, () => shellEffects(text, { ...inFolder(at, folder), input }));
   }
+}
+
+function doubtOnce({ value, span }: Arg, walk: Walk): void {
+  const isDoubted = walk.effects.some(
+    (effect) =>
+      effect.kind === "unknown" &&
+      effect.doubt === "word.dynamic" &&
+      effect.span[0] === span[0] &&
+      effect.span[1] === span[1],
+  );
+  if (!isDoubted) walk.doubt("word.dynamic", value, span);
 }
 
 type StartedAt = Parameters<Surroundings["command"]>[1];

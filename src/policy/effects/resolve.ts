@@ -36,6 +36,7 @@ export function resolve(word: Word, resolver: Resolver): readonly Arg[] {
     span,
     ...(feed === undefined ? {} : { feed }),
     ...(loose ? { loose } : {}),
+    ...(made.some(({ user }) => user) ? { user: true as const } : {}),
   };
   return made.some(({ splits }) => splits) ? split(arg) : [arg];
 }
@@ -82,6 +83,8 @@ function readPart(piece: Piece, resolver: Resolver): Part {
         : { ...unknownPart(piece.quoted), feed };
     }
     case "unknown": {
+      if (piece.user !== undefined)
+        return { kind: "dynamic", value: homeOf(piece.user), splits: false, user: true };
       if (piece.evaluates === true) resolver.evaluates(piece.what);
       for (const name of piece.variables ?? [])
         if (!resolver.scope.variables.has(name)) resolver.inherits(name);
@@ -93,6 +96,12 @@ function readPart(piece: Piece, resolver: Resolver): Part {
     }
   }
 }
+
+/**
+ * The usual home of a user: enough to find dangers, never enough for an allow. Without such a user the shell leaves
+ * `~user` as it is.
+ */
+const homeOf = (user: string): string => (user === "root" ? "/root" : `/home/${user}`);
 
 /** `$(pwd)` gives the same as `$PWD`. */
 function isPwd(body: Node): boolean {

@@ -210,11 +210,12 @@ function membersWithFolders(parts: Parts): readonly (readonly [member: Arg, fold
 function within(folder: Arg, arg: Arg): Arg {
   if (arg.value.startsWith("/")) return arg;
   const kind = folder.kind === "literal" ? arg.kind : folder.kind;
-  return { kind, value: `${folder.value}/${arg.value}`, span: arg.span };
+  const user = folder.user === true ? { user: true as const } : {};
+  return { kind, value: `${folder.value}/${arg.value}`, span: arg.span, ...user };
 }
 
 function members(parts: Parts): readonly Found[] {
-  const { names } = parts;
+  const { use, names } = parts;
   const removes = names.has("--remove-files");
   return membersWithFolders(parts).flatMap(([member, folder]): readonly Found[] => {
     const { span } = member;

@@ -14,6 +14,8 @@ export interface Arg {
   readonly feed?: "unknown" | "network";
   /** The unknown part is unquoted: it may become several words, or none. */
   readonly loose?: true;
+  /** The value holds the usual home of the user in `~user`: a guess. */
+  readonly user?: true;
 }
 
 /** Placeholder for an unknown part of a value. A text that contains this character itself is never allowed. */

@@ -87,19 +87,30 @@ function ruby(use: Use): readonly Found[] {
 
 /** Settings that are only quantities. */
 const HARMLESS_SETTINGS =
-  /^(?:memory_limit|max_execution_time|display_errors|error_reporting|zend\.assertions|assert\.exception|xdebug\.mode|date\.timezone)=[\w.-]*$/;
+  /^(?:memory_limit|max_execution_time|display_errors|error_reporting|zend\.assertions|assert\.exception|date\.timezone)=[\w.-]*$/;
+/** The modes of Xdebug. `debug` connects to a debugger; the last three write reports into the folder for temporary files. */
+const XDEBUG_MODES = /^xdebug\.mode=(?:off|develop|coverage|debug|gcstats|profile|trace|,)*$/;
+const DEBUGS = /[=,]debug\b/;
+const REPORTS = /\b(?:gcstats|profile|trace)\b/;
+
+/** A setting after `-d`: most of them load code, or name programs. */
+function phpSetting(setting: Arg, use: Use): readonly Found[] {
+  const found: Found = use.doubt("option.loads-code", setting);
+  const { kind, value, span } = setting;
+  if (kind !== "literal" || found.kind !== "unknown") return [found];
+  const isMode = XDEBUG_MODES.test(value);
+  const doubt: Found = HARMLESS_SETTINGS.test(value) || isMode ? { ...found, inside: true } : found;
+  const effects: Found[] = [doubt];
+  if (isMode && DEBUGS.test(value)) effects.push({ kind: "network", hosts: [], span });
+  if (isMode && REPORTS.test(value)) effects.push({ kind: "write", path: "/tmp", span });
+  return effects;
+}
 
 /** With `-S` php is a server in the box and reads no program from stdin; with `-l` it runs nothing of its files. */
 function php(use: Use): readonly Found[] {
-  const settings = use.options.flatMap(({ name, value }) => {
-    if (name !== "-d" || value === null) return [];
-    const doubt = use.doubt("option.loads-code", value);
-    return [
-      value.kind === "literal" && HARMLESS_SETTINGS.test(value.value)
-        ? { ...doubt, inside: true as const }
-        : doubt,
-    ];
-  });
+  const settings = use.options.flatMap(({ name, value }) =>
+    name === "-d" && value !== null ? phpSetting(value, use) : [],
+  );
   const served = use.options.flatMap(({ name, value }): readonly Found[] =>
     name === "-S" && value !== null ? [{ kind: "network", hosts: [], inside: true, span: value.span }] : [],
   );

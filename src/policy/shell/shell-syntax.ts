@@ -49,6 +49,8 @@ export type Piece =
       readonly what: "parameter" | "arithmetic" | "locale" | "tilde";
       readonly quoted: boolean;
       readonly scripts: readonly Node[];
+      /** The user of `~user`. Only the first reader sets it. */
+      readonly user?: string;
       /** A value in it may be run as code: `${x@P}`, `${!x}`, arithmetic with names. Only the first reader sets it. */
       readonly evaluates?: boolean;
       /** Names of variables in it, perhaps with some other words. Only the first reader sets it. */

@@ -91,7 +91,9 @@ function tildeOf(text: string): readonly [readonly Piece[], number] {
   const prefix = slash === -1 ? text : text.slice(0, slash);
   if (prefix === "~") return [[{ kind: "home" }], 1];
   if (!/^~[\w+.-]*$/.test(prefix)) return [[], 0];
-  return [[{ kind: "unknown", what: "tilde", quoted: false, scripts: [] }], prefix.length];
+  const user = /^~([A-Za-z_].*)$/.exec(prefix)?.[1];
+  const named = user === undefined ? {} : { user };
+  return [[{ kind: "unknown", what: "tilde", quoted: false, scripts: [], ...named }], prefix.length];
 }
 
 /** The alternatives of one part; only braces have several. */
