@@ -12,24 +12,24 @@ interface Rule {
 export const ARCHIVE_RULES = {
   "unpack.bomb": {
     weight: "hostile",
-    words: "it unpacks to very much more than it is; nothing of it was run",
+    words: "it unpacks to many times its own size; nothing in it was run",
   },
-  "unpack.large": { weight: "noisy", words: "it is too large to be unpacked whole; nothing of it was run" },
-  "unpack.outside": { weight: "hostile", words: "an entry leads out of the folder that it is unpacked in" },
+  "unpack.large": { weight: "noisy", words: "it is too large to unpack in full; nothing in it was run" },
+  "unpack.outside": { weight: "hostile", words: "an entry leads outside the folder that it is unpacked in" },
   "unpack.device": { weight: "hostile", words: "an entry is a device or a pipe" },
   "unpack.rights": { weight: "hostile", words: "an entry would run with the rights of its owner or group" },
   "unpack.twice": {
     weight: "noisy",
-    words: "two entries of one name: programs disagree on which one counts",
+    words: "two entries have the same name: programs disagree on which one counts",
   },
   "unpack.odd": { weight: "noisy", words: "an entry that cannot be unpacked" },
   "unpack.elsewhere": {
     weight: "noisy",
-    words: "what it was cloned from led on to another host, which was not reached",
+    words: "the clone was redirected to another host, which was not contacted",
   },
   "unpack.broken": {
     weight: "noisy",
-    words: "it ends too soon, or is damaged; what came before was looked at",
+    words: "it is truncated or damaged; only what came before was examined",
   },
 } as const satisfies Readonly<Record<string, Rule>>;
 
@@ -47,14 +47,14 @@ export interface Unpacked {
 }
 
 const LEFT_OUT: Readonly<Record<string, readonly [rule: ArchiveRule, words: string]>> = {
-  outside: ["unpack.outside", "leads out of the folder it is unpacked in"],
-  link: ["unpack.outside", "would be written through a link of the archive"],
+  outside: ["unpack.outside", "leads outside the folder that it is unpacked in"],
+  link: ["unpack.outside", "would be written through a link in the archive"],
   nul: ["unpack.outside", "has a NUL in its name"],
   device: ["unpack.device", "is a device or a pipe"],
   rights: ["unpack.rights", "would run with the rights of its owner or group"],
-  twice: ["unpack.twice", "stands there twice: programs disagree on which one counts"],
-  deep: ["unpack.odd", "lies deeper than programs can go"],
-  name: ["unpack.odd", "has a name that cannot be made here"],
+  twice: ["unpack.twice", "occurs twice: programs disagree on which one counts"],
+  deep: ["unpack.odd", "is nested too deep for many programs"],
+  name: ["unpack.odd", "has a name that cannot be created here"],
   unreadable: ["unpack.odd", "cannot be unpacked"],
 };
 
@@ -77,8 +77,8 @@ function endingOf({ stopped, bytes, packed, entries }: Unpacked): Finding | unde
   if (stopped === null) return undefined;
   if (stopped === "broken") return found("unpack.broken", ARCHIVE_RULES["unpack.broken"].words);
   const from = `from ${formatSize(packed)}`;
-  if (stopped === "entries") return found("unpack.bomb", `holds more than ${entries - 1} entries`);
-  if (stopped === "time") return found("unpack.bomb", "takes longer to unpack than there was time");
+  if (stopped === "entries") return found("unpack.bomb", `contains more than ${entries - 1} entries`);
+  if (stopped === "time") return found("unpack.bomb", "could not be unpacked in the time allowed");
   const rule = bytes > BOMB * packed ? "unpack.bomb" : "unpack.large";
   return found(rule, `unpacks to more than ${formatSize(bytes)} ${from}`);
 }
@@ -86,7 +86,7 @@ function endingOf({ stopped, bytes, packed, entries }: Unpacked): Finding | unde
 /** One finding for each host that a clone was led to. */
 export const cloneFindings = (hosts: readonly string[]): readonly Finding[] =>
   [...new Set(hosts)].map((host) =>
-    found("unpack.elsewhere", `the clone was led to ${visibleLine(host)}, which was not reached`),
+    found("unpack.elsewhere", `the clone was redirected to ${visibleLine(host)}, which was not contacted`),
   );
 
 const found = (rule: ArchiveRule, text: string, path?: string): Finding => ({

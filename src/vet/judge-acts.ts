@@ -111,7 +111,7 @@ function judgeEnding(step: ObservedStep, found: ActFindings): void {
   if (timed_out || cause === "timeout")
     found.add(
       watched ? "run.time" : "run.time-test",
-      reason === "" ? "did not end in its time" : reason,
+      reason === "" ? "did not finish in time" : reason,
       null,
     );
   const limit = cause === null ? undefined : LIMITS[cause];
@@ -122,7 +122,7 @@ function judgeEnding(step: ObservedStep, found: ActFindings): void {
   judgeLeftovers(step, watched, found);
   const { processes, acts } = observed.missed;
   if (processes + acts > 0)
-    found.add("run.more", `did more than was written down: ${processes} processes and ${acts} acts`, null);
+    found.add("run.more", `did more than was recorded: ${processes} processes and ${acts} acts`, null);
 }
 
 const LIMITS: Readonly<Record<string, RunRule>> = {

@@ -52,7 +52,7 @@ const VERBS: Readonly<Record<PathAct["kind"], string>> = {
   write: "writes",
   make: "makes",
   remove: "removes",
-  mode: "changes the rights of",
+  mode: "changes the permissions of",
   run: "runs",
 };
 
@@ -100,7 +100,12 @@ function judgeProcessFile(act: PathAct, found: ActFindings, reads: boolean): boo
     if (!reads) found.add("run.kernel", what, act);
   } else if (path.endsWith("/environ")) {
     if (own) found.add("run.environment", what, act);
-    else if (reads) found.add("run.tamper", `${what}: the passwords of another process`, act);
+    else if (reads)
+      found.add(
+        "run.tamper",
+        `${what}: the environment of another process, which often holds passwords`,
+        act,
+      );
   } else if (/^\/proc\/[^/]+\/(?:task\/\d+\/)?mem$/.test(path)) {
     if (!own || !reads) found.add("run.tamper", what, act);
   } else if (!reads && !own && !OWN_SETTING.test(path)) found.add("run.tamper", what, act);

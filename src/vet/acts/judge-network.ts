@@ -65,24 +65,24 @@ const LONG_NAME = 100;
 function judgeName(act: NameAct, found: ActFindings): void {
   const { name } = act;
   if (name === "" || /^localhost\.?$/i.test(name)) return;
-  if (isMetadata(name)) found.add("run.metadata", `asks for the name ${name}`, act);
+  if (isMetadata(name)) found.add("run.metadata", `looks up the name ${name}`, act);
   else if (CARRIES_DATA.test(`${name}.`) || name.length > LONG_NAME)
-    found.add("run.name-data", `asks for the name ${name}`, act);
-  else found.add("run.name", `asks for the name ${name}`, act);
+    found.add("run.name-data", `looks up the name ${name}`, act);
+  else found.add("run.name", `looks up the name ${name}`, act);
 }
 
 /** Judges a connection; returns whether it is an attempt to leave the machine. */
 function judgeConnect(act: SocketAct, found: ActFindings): boolean {
   const { address, port } = act;
   const at = `${address.includes(":") ? `[${address}]` : address}${port === null ? "" : `:${port}`}`;
-  if (isMetadata(address)) found.add("run.metadata", `tries ${at}`, act);
-  else if (port !== null && DNS_PORTS.has(port)) found.add("run.name", `asks ${at} for a name`, act);
+  if (isMetadata(address)) found.add("run.metadata", `tries to reach ${at}`, act);
+  else if (port !== null && DNS_PORTS.has(port)) found.add("run.name", `looks up a name at ${at}`, act);
   else if (isLoopback(address) || isAny(address)) {
-    if (port !== null && ENGINE_PORTS.has(port)) found.add("run.engine", `tries ${at}`, act);
+    if (port !== null && ENGINE_PORTS.has(port)) found.add("run.engine", `tries to reach ${at}`, act);
     return false;
   } else if (port === 0) return false;
   else {
-    found.add("run.connect", `tries ${at}`, act);
+    found.add("run.connect", `tries to reach ${at}`, act);
     return true;
   }
   return false;
@@ -98,14 +98,14 @@ const BUS = /dbus|system_bus|\.X11-unix|wayland-|pulse\/native|systemd\/private|
 function judgeUnixSocket(act: SocketAct, found: ActFindings): void {
   const { address } = act;
   if (address === "" || QUIET_SOCKET.test(address)) return;
-  if (ENGINE_SOCKET.test(address)) found.add("run.engine", `tries ${address}`, act);
-  else if (KEY_SOCKET.test(address)) found.add("run.agent", `tries ${address}`, act);
-  else if (BUS.test(address)) found.add("run.bus", `tries ${address}`, act);
+  if (ENGINE_SOCKET.test(address)) found.add("run.engine", `tries to connect to ${address}`, act);
+  else if (KEY_SOCKET.test(address)) found.add("run.agent", `tries to connect to ${address}`, act);
+  else if (BUS.test(address)) found.add("run.bus", `tries to connect to ${address}`, act);
 }
 
 function judgeOtherSocket(act: SocketAct, found: ActFindings): void {
   if (!/netlink|unspec|^AF_(?:NETLINK|ROUTE)$/i.test(act.address))
-    found.add("run.socket", `makes a socket of ${act.address}`, act);
+    found.add("run.socket", `creates a socket of ${act.address}`, act);
 }
 
 function judgeListen(act: SocketAct, what: VetStep["what"], found: ActFindings): void {
@@ -117,7 +117,7 @@ function judgeListen(act: SocketAct, what: VetStep["what"], found: ActFindings):
 
 function judgeConnection({ host, port, method, verdict, reason }: Connection, found: ActFindings): void {
   const at = `${host}:${port}${method === null ? "" : ` (${method})`}`;
-  if (isMetadata(host)) found.add("run.metadata", `asks for ${at}`, null);
+  if (isMetadata(host)) found.add("run.metadata", `requests ${at}`, null);
   else if (verdict === "allowed") found.add("run.reached", `reaches ${at}`, null);
-  else found.add("run.connect", `asks for ${at}: ${reason}`, null);
+  else found.add("run.connect", `requests ${at}: ${reason}`, null);
 }

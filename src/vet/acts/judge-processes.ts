@@ -86,23 +86,23 @@ const TEXTS: readonly (readonly [RegExp, RunRule, string])[] = [
     "run.hidden-code",
     "runs text that it decodes",
   ],
-  [/\/dev\/(?:tcp|udp)\//, "run.remote-shell", "opens a connection of the shell's own"],
+  [/\/dev\/(?:tcp|udp)\//, "run.remote-shell", "opens a connection from the shell itself"],
   [
     /\b(?:nc|ncat|netcat)\b[^;|]*\s-(?:\w*[ec]\w*)\s+\S*sh\b/,
     "run.remote-shell",
-    "hands a shell to a connection",
+    "connects a shell to the network",
   ],
-  [/\bsocat\b.*\bexec:/i, "run.remote-shell", "hands a shell to a connection"],
-  [/\bsh\s+-i\b.*(?:>&|\d>&\d|<&)/, "run.remote-shell", "hands a shell to a connection"],
+  [/\bsocat\b.*\bexec:/i, "run.remote-shell", "connects a shell to the network"],
+  [/\bsh\s+-i\b.*(?:>&|\d>&\d|<&)/, "run.remote-shell", "connects a shell to the network"],
   [
     /\brm\s+(?:-\w+\s+)*-\w*[rR]\w*\s+(?:-\w+\s+)*(?:--no-preserve-root\s+)?["']?(?:\/|~|\$HOME|\$\{HOME\}|\/\*|~\/\*|\/home|\/etc|\/usr|\/var)["']?(?:\/\*)?(?:\s|;|$|&|\|)/,
     "run.wipe",
-    "removes all of a home folder or the system",
+    "removes a whole home folder or the system",
   ],
-  [/\bstratum\+(?:tcp|ssl):/, "run.miner", "speaks with a pool of miners"],
-  [/\bcrontab\s+(?:-(?!l)|\S)|>>?\s*\/etc\/cron/, "run.persistence", "sets what is run by the clock"],
+  [/\bstratum\+(?:tcp|ssl):/, "run.miner", "connects to a mining pool"],
+  [/\bcrontab\s+(?:-(?!l)|\S)|>>?\s*\/etc\/cron/, "run.persistence", "schedules a command"],
   [/\bgpg\b.*--export-secret/, "run.secret", "exports secret keys"],
-  [/\bhistory\s+-c\b|\bunset\s+HISTFILE\b/, "run.tamper", "hides what was typed"],
+  [/\bhistory\s+-c\b|\bunset\s+HISTFILE\b/, "run.tamper", "hides the command history"],
   [/:\s*\(\s*\)\s*\{\s*:\s*\|\s*:\s*&?\s*\}/, "run.fork-bomb", "is a fork bomb"],
 ];
 
@@ -127,7 +127,7 @@ export function judgeProcesses(
   }
   const [first] = recon.values();
   if (recon.size >= MIN_RECON && first !== undefined)
-    found.add("run.recon", `asks ${[...recon.values()].map(programOf).join(", ")}`, first);
+    found.add("run.recon", `runs ${[...recon.values()].map(programOf).join(", ")}`, first);
   judgePipes(processes, found);
 }
 
@@ -281,5 +281,5 @@ export function judgeDropped(
   ];
   for (const { path, pid, at } of ran)
     if (made.has(path) && !path.startsWith(`${workspace}/`) && !chains.isUnder(pid, at, BUILDERS))
-      found.add("run.dropped", `runs ${path}, which it had made`, { pid, at }, path);
+      found.add("run.dropped", `runs ${path}, which it had created`, { pid, at }, path);
 }

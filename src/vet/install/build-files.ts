@@ -24,7 +24,7 @@ const makefile: Reader = async ({ path, text = "" }, { scripts }) => {
     await scripts.look({ path, line: lineAt(text, index), what: "make", text: all, runs: "itself" });
   const { asked, apart } = makefileParts(text);
   await scripts.look({ path, what: "make", text: asked, runs: "asked" });
-  if (apart !== "") await scripts.look({ path, what: "a target of make", text: apart, runs: "apart" });
+  if (apart !== "") await scripts.look({ path, what: "a make target", text: apart, runs: "apart" });
 };
 
 const cmake: Reader = async ({ path, text = "" }, { scripts, found }) => {
@@ -258,7 +258,7 @@ const gemfile: Reader = async ({ path, text = "" }, { scripts, found }) => {
 
 const rustToolchain: Reader = ({ path, text = "" }, { found }) => {
   const own = textsIn(fieldAt(tomlOf(text), "toolchain", "path")).join("");
-  if (own !== "") found.add("install.settings", `cargo and rustc are those of ${own}`, { path });
+  if (own !== "") found.add("install.settings", `cargo and rustc are taken from ${own}`, { path });
 };
 
 /**
@@ -288,7 +288,7 @@ const notebook: Reader = async ({ path, text = "" }, { scripts }) => {
     const fields = typeof cell === "string" ? undefined : fieldsOf(cell);
     return fields?.["cell_type"] === "code" ? [textsIn(fields["source"]).join("")] : [];
   });
-  await scripts.look({ path, what: "who runs its cells", text: code.join("\n"), runs: "cells" });
+  await scripts.look({ path, what: "running its cells", text: code.join("\n"), runs: "cells" });
 };
 
 const MAX_NOTEBOOK = 16 * 2 ** 20;
@@ -300,11 +300,11 @@ const HOST_FOLDERS =
 const compose: Reader = async ({ path, text = "" }, { scripts, found }) => {
   const host = HOST_FOLDERS.exec(text);
   if (host !== null)
-    found.add("script.privilege", `a container may write ${host[1]} of the machine`, {
+    found.add("script.privilege", `a container can write to ${host[1]} on the machine`, {
       path,
       line: lineAt(text, host.index) + (host[0].startsWith("\n") ? 1 : 0),
     });
-  await scripts.look({ path, what: "it is run by hand", text, runs: "apart" });
+  await scripts.look({ path, what: "run by hand", text, runs: "apart" });
 };
 
 const workflow: Reader = async ({ path, text = "" }, { scripts, found }) => {
@@ -343,7 +343,7 @@ const READERS: readonly (readonly [RegExp, Reader])[] = [
   [/\.ipynb$/, notebook],
   [
     /(?:^|\/)\.(?:rprofile|irbrc|pryrc|ghci|ocamlinit|iex\.exs|perldb|utoprc|lambdabot|sbclrc|guile|erlang|juliarc\.jl)$/,
-    wholeFile("an interpreter that is started here runs it", "itself"),
+    wholeFile("an interpreter started here runs it", "itself"),
   ],
   [
     /(?:^|\/)\.?(?:pylintrc|mypy\.ini|coveragerc|flake8)$|(?:^|\/)\.(?:rspec|mocharc\.\w+|nycrc(?:\.\w+)?|avarc|tap(?:rc|-rc)?|yardopts|rubocop\.yml|simplecov)$|(?:^|\/)(?:setup\.cfg|pytest\.ini)$/,

@@ -58,7 +58,7 @@ export async function lookAtPackage(
   lookAtCommands(fields, { path, lineOf }, found);
   const gyp = `${folder}binding.gyp`;
   if (!named.has("install") && !named.has("preinstall") && fields["gypfile"] !== false && tree.has(gyp))
-    found.add("install.script", "npm builds binding.gyp by node-gyp", { path: gyp });
+    found.add("install.script", "npm builds binding.gyp with node-gyp", { path: gyp });
   lookAtManager(textIn(fields["packageManager"]), { path, line: lineOf("packageManager") }, found);
   lookAtSources(fields, { path, lineOf }, found);
 }

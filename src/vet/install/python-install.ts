@@ -47,12 +47,12 @@ export async function lookAtPyproject(
       found.add("install.bin-name", name, { path });
   await lookAtTasks(fields, path, scripts);
   if (own.length > 0)
-    found.add("install.script", `pip builds with ${textsIn(backend).join("")} of this tree`, { path });
+    found.add("install.script", `pip builds with ${textsIn(backend).join("")} from this tree`, { path });
   for (const hook of new Set(
     hooks.map((each) => (folder + each).replace(/\/\.?\/|^\.\//g, (at) => (at === "./" ? "" : "/"))),
   )) {
     if (!tree.has(hook)) continue;
-    found.add("install.script", "pip runs it when it builds", { path: hook });
+    found.add("install.script", "pip runs it during the build", { path: hook });
     await scripts.look({
       path: hook,
       what: "pip build",
@@ -96,7 +96,7 @@ export async function lookAtPth(
   const code = text.split("\n").findIndex((line) => /^import[\s(]/.test(line));
   if (code === -1) return;
   if (!USUAL_PTH.test(name))
-    found.add("install.python-start", "Python runs its lines whenever it starts", { path, line: code + 1 });
+    found.add("install.python-start", "Python runs its lines every time it starts", { path, line: code + 1 });
   await scripts.look({ path, what: "python", text, runs: "itself" });
 }
 

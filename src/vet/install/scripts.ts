@@ -69,7 +69,7 @@ export class Scripts {
     this.#looked.add(key);
     this.#left -= text.length;
     if (this.#left < 0) {
-      this.#found.add("look.more", "there are more scripts than were looked at");
+      this.#found.add("look.more", "there are more scripts than were examined");
       return;
     }
     for (const danger of dangersIn(text, runs))

@@ -40,7 +40,7 @@ export function changedLocks(before: readonly LockEntry[], after: readonly LockE
     if (entry.runs === true && !was.some(({ runs }) => runs === true))
       report(
         "change.script",
-        "runs code when it is installed, by what the lock says, and nothing of it did before",
+        "runs code when it is installed, according to the lock; no earlier version of it did",
       );
     const old = known.exact.get(`${versionOf(entry)} ${entry.from}`) ?? known.anywhere.get(versionOf(entry));
     if (old !== undefined) sameVersion(old, entry, report);
@@ -48,7 +48,7 @@ export function changedLocks(before: readonly LockEntry[], after: readonly LockE
   }
   for (const [name, entries] of packages)
     for (const entry of now.has(name) ? [] : entries.filter(isFetched))
-      found.add("change.dependency", `${entryText(entry)} is gone`, { path: entry.from });
+      found.add("change.dependency", `${entryText(entry)} is removed`, { path: entry.from });
 }
 
 const placeOf = ({ from, line }: LockEntry): { readonly path: string; readonly line?: number } => ({
@@ -77,7 +77,7 @@ function otherVersion(entry: LockEntry, { was, now, known }: Around, found: Foun
   if (entry.integrity === "" && others && isFromRegistry(entry) && !CODE_HOST.test(hostOf(entry.resolved)))
     found.add(
       "change.unproved",
-      `${entryText(entry)} has no integrity, ${was.length === 0 ? "all others had one" : "its earlier version had one"}`,
+      `${entryText(entry)} has no integrity hash, although ${was.length === 0 ? "all others had one" : "its earlier version had one"}`,
       placeOf(entry),
     );
 }
@@ -100,10 +100,11 @@ function sameVersion(old: LockEntry, now: LockEntry, report: Report): void {
   const lost = before.filter((sum) => !after.includes(sum));
   const isOther = gained.some((sum) => lost.some((each) => kindOf(each) === kindOf(sum)));
   if (isOther && now.version !== "" && !MOVING.test(now.version))
-    report("change.integrity", "has another integrity than before");
-  else if (before.length > 0 && after.length === 0) report("change.unproved", "has no integrity any more");
+    report("change.integrity", "has a different integrity hash than before");
+  else if (before.length > 0 && after.length === 0)
+    report("change.unproved", "no longer has an integrity hash");
   else if (gained.some((sum) => hasKind(before, sum)))
-    report("change.dependency", `has ${gained.length} sums more than before`);
+    report("change.dependency", `has more hashes than before (${gained.length} added)`);
   if (old.resolved !== "" && now.resolved !== "") otherSource(old.resolved, now.resolved, report);
 }
 
@@ -114,7 +115,7 @@ function otherSource(old: string, now: string, report: Report): void {
   const moved = hostOf(old) !== hostOf(now) || (isRepository(now) && repositoryOf(old) !== repositoryOf(now));
   if (moved) report("change.source", `comes from ${now}, not from ${old}`);
   else if (isRepository(now) && commitOf(old) !== commitOf(now))
-    report("change.dependency", `is of another commit: ${commitOf(now)}, not ${commitOf(old)}`);
+    report("change.dependency", `comes from another commit: ${commitOf(now)}, not ${commitOf(old)}`);
 }
 
 const isRepository = (address: string): boolean =>

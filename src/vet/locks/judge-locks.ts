@@ -35,9 +35,14 @@ export function judgeLock(entries: readonly LockEntry[], found: Found): void {
     judgeAddress(entry, most, found);
     judgeName(entry, found);
     if (entry.integrity !== "" || !isFromRegistry(entry)) continue;
-    if (some) tell(entry, "lock.integrity", "it has no integrity, and others have one", found);
+    if (some) tell(entry, "lock.integrity", "it has no integrity hash, although others have one", found);
     else if (isUnproved(entry))
-      tell(entry, "lock.integrity", `it has no integrity, and comes from ${hostOf(entry.resolved)}`, found);
+      tell(
+        entry,
+        "lock.integrity",
+        `it has no integrity hash, and comes from ${hostOf(entry.resolved)}`,
+        found,
+      );
   }
 }
 
@@ -115,16 +120,16 @@ function judgeInternal(entry: LockEntry, found: Found): void {
   const { name, real = name, ecosystem, resolved } = entry;
   const isOpen = resolved === "" || isPublic(ecosystem, hostOf(resolved));
   if (isOpen && SHARED.has(ecosystem) && INTERNAL.test(real))
-    tell(entry, "deps.internal", "asked of everybody's registry, where anybody may have that name", found);
+    tell(entry, "deps.internal", "fetched from a public registry, where anybody may own that name", found);
 }
 
 function judgeName(entry: LockEntry, found: Found): void {
   const { name, real = name, ecosystem, resolved, version } = entry;
-  if (hasLookAlike(name)) tell(entry, "deps.look-alike", "a letter of another script", found);
+  if (hasLookAlike(name)) tell(entry, "deps.look-alike", "it contains a letter of another script", found);
   const near = nearName(real, ecosystem);
-  if (near !== undefined) tell(entry, "deps.near-name", `it is not ${near}`, found);
+  if (near !== undefined) tell(entry, "deps.near-name", `its name is close to ${near}`, found);
   judgeInternal(entry, found);
-  if (entry.real !== undefined) tell(entry, "lock.alias", `it is ${entry.real}`, found);
+  if (entry.real !== undefined) tell(entry, "lock.alias", `it stands for ${entry.real}`, found);
   const match = ecosystem === "npm" ? TARBALL.exec(resolved) : null;
   if (match === null) return;
   const [, path = "", file = ""] = match;
@@ -221,7 +226,7 @@ export function judgeFit(manifest: LookedAtFile, lock: LookedAtFile, found: Foun
     for (const name of new Set([...Object.keys(own), ...Object.keys(locked)])) {
       if (own[name] === locked[name]) continue;
       const [there, here] = [locked[name], own[name]].map((each) =>
-        typeof each === "string" ? each : "not there",
+        typeof each === "string" ? each : "missing",
       );
       found.add(
         own[name] === undefined ? "lock.extra" : "lock.unfit",

@@ -44,7 +44,7 @@ const FORMS: Readonly<Record<LockForm, Form>> = {
     usual: "bun.lock",
     looks: (text) =>
       /^\s*\{\s*"lockfileVersion"\s*:\s*\d[^"]*(?:"configVersion"[^"]*)?"workspaces"/.test(text),
-    broken: (text) => (isWholeJson(text) ? undefined : "it is no JSON, or not to its end"),
+    broken: (text) => (isWholeJson(text) ? undefined : "it is not JSON, or not complete"),
   },
   npm: {
     name: /^(?:package-lock|npm-shrinkwrap|\.package-lock)\.json$/,
@@ -121,7 +121,9 @@ const FORMS: Readonly<Record<LockForm, Form>> = {
     usual: "Gemfile.lock",
     looks: (text) => /^GEM\n {2}remote: /m.test(text),
     broken: (text) =>
-      /^(?:GEM|GIT|PATH|DEPENDENCIES)$/m.test(text) ? undefined : "it has no part of its kind, such as GEM",
+      /^(?:GEM|GIT|PATH|DEPENDENCIES)$/m.test(text)
+        ? undefined
+        : "it has none of the expected sections, such as GEM",
   },
   gradle: {
     name: /^(?:buildscript-)?gradle\.lockfile$/,
@@ -167,7 +169,7 @@ const MAY_BE_EMPTY: ReadonlySet<LockForm> = new Set<LockForm>(["go", "requiremen
 export function brokenLock(form: LockForm, text: string): string | undefined {
   if (text.trim() === "") return MAY_BE_EMPTY.has(form) ? undefined : "it is empty";
   const conflict = /^(?:<{7} |>{7} )/m.exec(text);
-  if (conflict !== null) return `line ${lineOf(text, conflict.index)} is of a merge that is not finished`;
+  if (conflict !== null) return `line ${lineOf(text, conflict.index)} belongs to an unfinished merge`;
   return FORMS[form].broken(text);
 }
 
@@ -176,9 +178,9 @@ const lineOf = (text: string, index: number): number => text.slice(0, index).spl
 function ofJson(text: string, problem: (fields: Fields) => string | undefined): string | undefined {
   try {
     const value: unknown = JSON.parse(text.startsWith("\ufeff") ? text.slice(1) : text);
-    return isFields(value) ? problem(value) : "it is no object of JSON";
+    return isFields(value) ? problem(value) : "it is not a JSON object";
   } catch {
-    return "it is no JSON, or not to its end";
+    return "it is not JSON, or not complete";
   }
 }
 
@@ -186,7 +188,7 @@ const isToml = (text: string): boolean => /^\[\[package\]\]/m.test(text);
 
 function brokenToml(text: string): string | undefined {
   const fields = tomlOf(text, MAX_LOCK);
-  if (fields === undefined) return "it is no TOML, or not to its end";
+  if (fields === undefined) return "it is not TOML, or not complete";
   const packages = fieldAt(fields, "package");
   const isEmpty = packages === undefined && ["version", "metadata"].some((key) => key in fields);
   return Array.isArray(packages) || isEmpty ? undefined : "it has no list of packages";
@@ -199,15 +201,15 @@ function brokenYarn(text: string): string | undefined {
     if (/^\s*(?:#|$)/.test(line)) continue;
     if (/^\s/.test(line)) isWhole ||= /^ +"?version"?:? /.test(line);
     else {
-      if (!line.trimEnd().endsWith(":")) return `line ${at + 1} is none of it`;
+      if (!line.trimEnd().endsWith(":")) return `line ${at + 1} does not belong in such a lock`;
       if (!isWhole) break;
       [head, isWhole] = [at + 1, line.startsWith("__metadata:")];
     }
   }
-  return isWhole ? undefined : `the entry of line ${head} has no version`;
+  return isWhole ? undefined : `the entry on line ${head} has no version`;
 }
 
 function wrongLine(text: string, form: RegExp): string | undefined {
   const at = text.split("\n").findIndex((line) => !form.test(line));
-  return at === -1 ? undefined : `line ${at + 1} is none of it`;
+  return at === -1 ? undefined : `line ${at + 1} does not belong in such a lock`;
 }

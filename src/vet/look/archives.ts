@@ -51,7 +51,7 @@ export class Archives {
         path,
       });
     if (zip) await this.#zip(path, size, report);
-    else if (this.#left <= 0) report("look.more", "there is more in archives than was looked at");
+    else if (this.#left <= 0) report("look.more", "archives contain more than was examined");
     else await this.#stream(path, { size, gzip, signal, report });
   }
 
@@ -171,11 +171,11 @@ function tarEntry({ name, type, target }: TarEntry, report: Report): void {
     (linkTarget.startsWith("/") || leavesBy(type === "link" ? `${path}/../${linkTarget}` : linkTarget))
   )
     report("archive.escapes", `${path} leads to ${linkTarget}`);
-  if (type === "odd") report("archive.escapes", `${path} is a device, a pipe or the like`);
+  if (type === "odd") report("archive.escapes", `${path} is a device, a pipe or similar`);
 }
 
 const entryName = (path: string, report: Report): void => {
-  if (SECRET.test(path)) report("archive.escapes", `it has ${path}`);
+  if (SECRET.test(path)) report("archive.escapes", `it contains ${path}`);
 };
 
 function leavesBy(path: string): boolean {

@@ -53,15 +53,17 @@ export function lookAtBinary(file: LookedAtFile, found: Found): void {
   }
   const library = ENDINGS.test(ending) || /\.so(?:\.\d+)+$/.test(lower);
   const disguised = DATA.test(ending) || isCode(file) || isProse(file);
-  if (disguised && !library) found.add("binary.disguised", `${native} called ${ending || lower}`, { path });
+  if (disguised && !library) found.add("binary.disguised", `${native} named ${ending || lower}`, { path });
   else if (library || PARTS.has(native)) found.add("binary.native", native, { path });
   else if (lower.startsWith(".")) found.add("binary.hidden", `${native} in a hidden file`, { path });
   else
-    found.add("binary.program", `${native}${(mode & MODE_RUNS) === 0 ? "" : ", which may be run"}`, { path });
+    found.add("binary.program", `${native}${(mode & MODE_RUNS) === 0 ? "" : ", marked as executable"}`, {
+      path,
+    });
 }
 
 function lookAtDisguise({ path, ending, text }: LookedAtFile, found: Found): void {
   if (text === undefined || !IMAGE.test(ending)) return;
   const beginning = text.slice(0, BEGINNING);
-  if (SCRIPT.test(beginning)) found.add("binary.lying-script", `a script called ${ending}`, { path });
+  if (SCRIPT.test(beginning)) found.add("binary.lying-script", `a script named ${ending}`, { path });
 }

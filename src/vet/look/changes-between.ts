@@ -24,9 +24,9 @@ export function changesBetween(before: TreeFacts, after: TreeFacts): readonly Fi
   changedScripts(before, after, found);
   changedObeyed(before, after, found);
   for (const path of after.programs)
-    if (!before.programs.has(path)) found.add("change.program", "it can be run as a program now", { path });
+    if (!before.programs.has(path)) found.add("change.program", "it is now executable", { path });
   for (const [host, path] of after.hosts)
-    if (!before.hosts.has(host)) found.add("change.host", `${host} is named, which was not before`, { path });
+    if (!before.hosts.has(host)) found.add("change.host", `${host} is named for the first time`, { path });
   changedLocks(before.locks, after.locks, found);
   const known = new Set(before.findings.map(keyOf));
   for (const each of after.findings)

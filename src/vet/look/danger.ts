@@ -34,16 +34,16 @@ const sends = (signs: Signs): boolean => signs.has("NETWORK", "EXFIL_HOST", "RAW
 
 const ALWAYS: readonly Row[] = [
   ["script.decoded", "DECODED", "hidden code is decoded and run"],
-  ["script.reverse-shell", "REVERSE_SHELL", "a shell is given to another machine"],
-  ["script.aside", "ASIDE", "code stands far right of where one reads"],
+  ["script.reverse-shell", "REVERSE_SHELL", "a shell is opened for another machine"],
+  ["script.aside", "ASIDE", "code is pushed far to the right, out of view"],
 ];
 
 const collects = (signs: Signs): boolean => signs.names() && signs.has("EXFIL_HOST", "RAW_ADDRESS");
 
 const LOADED: readonly Row[] = [
   ["code.decoded", "RUN_DECODED", "hidden code is decoded and run"],
-  ["code.reverse-shell", "SHELL_AWAY", "a shell is given to another machine"],
-  ["script.aside", "ASIDE", "code stands far right of where one reads"],
+  ["code.reverse-shell", "SHELL_AWAY", "a shell is opened for another machine"],
+  ["script.aside", "ASIDE", "code is pushed far to the right, out of view"],
   ["code.steals", "PEOPLES", "keys are read and something is sent", collects],
   ["code.steals", "ENVIRONMENT", "the environment is read and sent", collects],
   ["code.steals", "TAKES", "keys or the environment are read and sent"],
@@ -57,55 +57,55 @@ const TESTED: readonly Row[] = [
 ];
 
 const NAMED_SIGNS: readonly (readonly [sign: Sign, words: string])[] = [
-  ["SECRETS", "where keys lie is named"],
-  ["METADATA", "a cloud's or engine's own interface is named"],
-  ["PERSISTS", "what the machine starts later is written"],
+  ["SECRETS", "a place that holds keys is named"],
+  ["METADATA", "the interface of a cloud or a container engine is named"],
+  ["PERSISTS", "something that the machine starts later is written"],
   ["HOOKS", "git hooks or settings are written"],
-  ["DESTROYS", "what is not its own is destroyed"],
-  ["PRIVILEGE", "more rights are taken"],
+  ["DESTROYS", "something that is not its own is destroyed"],
+  ["PRIVILEGE", "more privileges are taken"],
 ];
 
 const APART: readonly Row[] = [
   ...LOADED,
   ["script.steals", "TAKES", "keys or the environment are read and sent"],
-  ["script.fetches-tool", "FETCH_AND_RUN", "what is fetched is run"],
+  ["script.fetches-tool", "FETCH_AND_RUN", "a download is run"],
   ...NAMED_SIGNS.map(([sign, words]): Row => ["script.apart", sign, words]),
 ];
 
 /** Cells of a notebook: people who open it run them one after the other. */
 const CELLS: readonly Row[] = [
   ...APART,
-  ["script.fetches-strange", "STRANGER", "what nobody knows is fetched and run"],
+  ["script.fetches-strange", "STRANGER", "a download from an unknown host is run"],
   ["code.steals", "PEOPLES", "keys are read and something is sent", sends],
 ];
 
 const TRIED: readonly Row[] = [
   ...TESTED,
   ["script.steals", "TAKES", "keys or the environment are read and sent"],
-  ["script.fetches-tool", "FETCH_AND_RUN", "what is fetched is run"],
+  ["script.fetches-tool", "FETCH_AND_RUN", "a download is run"],
   ...NAMED_SIGNS.map(([sign, words]): Row => ["script.tried", sign, words]),
 ];
 
 const ASKED: readonly Row[] = [
   ...ALWAYS,
-  ["script.fetches-tool", "FETCH_AND_RUN", "what is fetched is run"],
-  ["script.fetches-strange", "STRANGER", "what nobody knows is fetched and run"],
-  ["script.secrets", "SECRETS", "where keys lie is named"],
+  ["script.fetches-tool", "FETCH_AND_RUN", "a download is run"],
+  ["script.fetches-strange", "STRANGER", "a download from an unknown host is run"],
+  ["script.secrets", "SECRETS", "a place that holds keys is named"],
   ["script.steals", "ENVIRONMENT", "the environment is read and sent", sends],
   ["script.steals", "TAKES", "keys or the environment are read and sent"],
-  ["script.metadata", "METADATA", "a cloud's or engine's own interface is named"],
-  ["script.persists", "PERSISTS", "what the machine starts later is written"],
+  ["script.metadata", "METADATA", "the interface of a cloud or a container engine is named"],
+  ["script.persists", "PERSISTS", "something that the machine starts later is written"],
   ["script.hooks", "HOOKS", "git hooks or settings are written"],
-  ["script.destroys", "DESTROYS", "what is not its own is destroyed"],
-  ["script.privilege", "PRIVILEGE", "more rights are taken"],
-  ["script.exfil-host", "EXFIL_HOST", "a host that only collects is named"],
+  ["script.destroys", "DESTROYS", "something that is not its own is destroyed"],
+  ["script.privilege", "PRIVILEGE", "more privileges are taken"],
+  ["script.exfil-host", "EXFIL_HOST", "a host that only collects data is named"],
 ];
 
 const ITSELF: readonly Row[] = [
   ...ASKED.filter(([rule]) => !rule.startsWith("script.fetches-")),
-  ["script.fetch-and-run", "FETCH_AND_RUN", "what is fetched is run"],
+  ["script.fetch-and-run", "FETCH_AND_RUN", "a download is run"],
   ["script.runs-text", "RUNS_TEXT", "a text is run as code", sends],
-  ["script.raw-address", "RAW_ADDRESS", "an address without a name is asked"],
+  ["script.raw-address", "RAW_ADDRESS", "an IP address is contacted"],
   // Build scripts of Cargo read all variables for the chosen features.
   [
     "script.environment",
@@ -113,20 +113,20 @@ const ITSELF: readonly Row[] = [
     "the whole environment is read",
     (signs) => !sends(signs) && !signs.has("FEATURES"),
   ],
-  ["script.tokens", "TOKEN_VARIABLE", "a token of the environment is read", sends],
-  ["script.obfuscated", "OBFUSCATED", "its text is hidden", (signs) => signs.has("SINK")],
-  ["script.obfuscated", "RENAMED", "its text is hidden"],
+  ["script.tokens", "TOKEN_VARIABLE", "a token is read from the environment", sends],
+  ["script.obfuscated", "OBFUSCATED", "its text is obfuscated", (signs) => signs.has("SINK")],
+  ["script.obfuscated", "RENAMED", "its text is obfuscated"],
   ["script.obfuscated", "PIECES", "a name is put together from pieces"],
-  ["script.detached", "DETACHED", "something outlives it"],
+  ["script.detached", "DETACHED", "a process outlives it"],
   ["script.waits", "DATE", "it waits for a date", (signs) => signs.has("NETWORK", "RUNS", "WRITES")],
   [
     "script.waits",
     "CI",
-    "it waits for a build machine",
+    "it waits until it is on a build machine",
     (signs) => signs.has("NETWORK") && signs.has("RUNS", "WRITES", "PERSON"),
   ],
-  ["script.waits", "SLEEPS", "it sleeps for long"],
-  ["script.who", "PERSON", "it reads who and where it is, and sends", sends],
+  ["script.waits", "SLEEPS", "it sleeps for a long time"],
+  ["script.who", "PERSON", "it reads its user and machine, and sends something", sends],
   ["script.network", "NETWORK", "the network is reached"],
 ];
 

@@ -81,7 +81,7 @@ export function lookAtDeception(file: LookedAtFile, found: Found): void {
   if (isProse(file)) lookAtEscapes(file.utf8 ? text : text.replace(C1, " "), report);
   if (file.ascii) return;
   const unseen = unseenIn(text);
-  if (unseen !== undefined) report("text.tags", unseen, "text that nobody sees");
+  if (unseen !== undefined) report("text.tags", unseen, "invisible text");
   if (isCode(file) || file.lower === "package.json")
     lookAtSource(text, TRANSLATED.test(path) || /\.d\.[cm]?ts$/.test(path), report);
 }
@@ -97,12 +97,11 @@ function lookAtSource(text: string, translated: boolean, report: Report): void {
     report(
       turned ? "text.bidi" : "text.bidi-marks",
       index ?? bidi.index,
-      "characters that turn a line around",
+      "characters that reverse the text direction",
     );
   }
   const invisible = INVISIBLE.exec(text);
-  if (invisible !== null)
-    report("text.invisible", invisible.index, "a name with characters that nobody sees");
+  if (invisible !== null) report("text.invisible", invisible.index, "a name with invisible characters");
   const mixed = translated ? undefined : mixedIn(text);
   if (mixed !== undefined) report("text.look-alike", mixed.index, `the name ${mixed.name}`);
 }
@@ -134,8 +133,8 @@ function lookAtEscapes(text: string, report: Report): void {
   if (!CONTROL.test(text)) return;
   const concealed = CONCEALED.exec(text);
   const index = concealed?.index ?? commandIn(text);
-  if (index !== undefined) report("text.escape", index, "escapes that a terminal obeys");
-  else if (text.includes(ESC)) report("text.colours", text.indexOf(ESC), "colours of a terminal");
+  if (index !== undefined) report("text.escape", index, "escape sequences that a terminal obeys");
+  else if (text.includes(ESC)) report("text.colours", text.indexOf(ESC), "terminal colours");
 }
 
 /** The first escape that is no colour. Backspaces and C1 controls are found in old texts as well. */

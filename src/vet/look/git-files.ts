@@ -49,7 +49,7 @@ export function lookAtGitFile(file: LookedAtFile, found: Found): boolean {
     /^\s*\[core\]/m.test(text) &&
     /repositoryformatversion|\bbare\b/i.test(text)
   ) {
-    found.add("git.bare", "git takes this folder for a repository", { path });
+    found.add("git.bare", "git treats this folder as a repository", { path });
     lookAtSettings(path, text, found);
   }
   return false;
@@ -86,7 +86,7 @@ function lookAtLargeFiles(path: string, text: string, found: Found): void {
 function lookAtAttributes(path: string, text: string, found: Found): void {
   for (const { 1: name = "", index } of text.matchAll(/^[^#\n]*\sfilter=([^\s]+)/gm))
     if (!/^(?:lfs|git-crypt|nbstripout|strip-notebook-output|jupyternotebook|annex|crypt)$/.test(name))
-      found.add("git.filter", `the filter ${name}, where git's settings have it`, {
+      found.add("git.filter", `the filter ${name}, if git's settings define it`, {
         path,
         line: lineAt(text, index),
       });

@@ -174,11 +174,9 @@ class Look {
         await this.#file(file);
       } catch (thrown) {
         signal.throwIfAborted();
-        found.add(
-          "look.more",
-          `it could not be looked at: ${thrown instanceof Error ? thrown.message : ""}`,
-          { path },
-        );
+        found.add("look.more", `it could not be examined: ${thrown instanceof Error ? thrown.message : ""}`, {
+          path,
+        });
       }
     }
     if (this.#left <= 0) found.add("look.more", `there are more than ${MAX_READ} bytes of text`);
@@ -232,7 +230,7 @@ class Look {
     else if (lower === "pipfile") lookAtPipfile(file, found);
     else if (file.ending === ".pth") await lookAtPth(file, scripts, found);
     else if (/^(?:site|user)customize\.py$/.test(lower)) {
-      found.add("install.python-start", "Python loads it whenever it starts", { path: file.path });
+      found.add("install.python-start", "Python loads it every time it starts", { path: file.path });
       await this.#itself(file, "python");
     } else if (/^(?:.*requirements.*\.(?:txt|in)|constraints.*\.txt|pip\.conf|pip\.ini)$/.test(lower))
       lookAtRequirements(file, found);

@@ -118,11 +118,11 @@ function isForbidden(text: string, { index, 0: matched }: RegExpExecArray): bool
 }
 
 const KINDS: readonly (readonly [LookRule, Pattern, string])[] = [
-  ["talk.override", OVERRIDE, "earlier instructions are to be ignored"],
-  ["talk.hide", HIDES, "something is to be hidden from the user"],
-  ["talk.send", SEND, "secrets are to be sent away"],
-  ["talk.keys", KEYS, "keys are to be read"],
-  ["talk.unasked", UNASKED, "commands are to be run without asking"],
+  ["talk.override", OVERRIDE, "asks to ignore earlier instructions"],
+  ["talk.hide", HIDES, "asks to hide something from the user"],
+  ["talk.send", SEND, "asks to send secrets away"],
+  ["talk.keys", KEYS, "asks to read keys"],
+  ["talk.unasked", UNASKED, "asks to run commands without approval"],
 ];
 
 /** Text in the colour of the page, or without any size. */

@@ -131,12 +131,12 @@ function lookAtReach(fields: Fields, add: SettingsContext["add"]): void {
   if (opened !== undefined || fields["privileged"] === true)
     add(
       "script.privilege",
-      `the container is opened: ${opened ?? "privileged"}`,
+      `the container's isolation is weakened: ${opened ?? "privileged"}`,
       opened?.split("=")[0] ?? "privileged",
     );
   for (const each of [...mounts, ...flags])
     if (OF_THE_HOST.test(each) && !/readonly|:ro\b/.test(each))
-      add("script.privilege", `the container has of the machine: ${each}`, each);
+      add("script.privilege", `the container gets from the machine: ${each}`, each);
 }
 
 /** Commands that make folders and empty files for a container's mounts. */
@@ -224,7 +224,7 @@ function loosened(fields: Fields): string | undefined {
   if (permissions.some((each) => each === "allow" || fieldAt(fieldsOf(each), "*") === "allow"))
     return "every command is allowed";
   if (fields["approval_policy"] === "never" || fields["sandbox_mode"] === "danger-full-access")
-    return "nothing is asked, or nothing is walled off";
+    return "nothing needs approval, or there is no sandbox";
   return ["enableAllProjectMcpServers", "yolo", "autoAccept"].find((key) => fields[key] === true);
 }
 

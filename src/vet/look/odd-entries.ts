@@ -44,7 +44,8 @@ export class OddEntries {
         path,
       });
     else if (kind === "link") this.#link(path, entry.target ?? "");
-    else if (entry.closed === true) this.#found.add("files.closed", "it was not looked into", { path });
+    else if (entry.closed === true)
+      this.#found.add("files.closed", "its contents were not examined", { path });
     else if (kind === "file") {
       if ((mode & SPECIAL) !== 0 && (mode & RUNS) !== 0)
         this.#found.add("files.setuid", `mode ${mode.toString(8)}`, { path });
@@ -58,8 +59,8 @@ export class OddEntries {
     for (const path of [...this.#links.keys()].slice(0, MAX_CIRCLES)) this.#checkLoop(path);
     const [first] = this.#shared;
     if (first === undefined) return;
-    const more = this.#shared.length === 1 ? "" : `, and ${this.#shared.length - 1} more like it`;
-    this.#found.add("files.hard-link", `it has further names${more}`, { path: first });
+    const more = this.#shared.length === 1 ? "" : `; so do ${this.#shared.length - 1} more files`;
+    this.#found.add("files.hard-link", `it has other hard links${more}`, { path: first });
   }
 
   #countEntry(path: string): void {
@@ -92,7 +93,7 @@ export class OddEntries {
     const seen = new Set<string>();
     for (let path: string | undefined = start; path !== undefined; path = this.#next(path)) {
       if ((path === start && seen.size > 0) || seen.size >= MAX_HOPS) {
-        this.#found.add("files.link-loop", "it comes back to itself", { path: start });
+        this.#found.add("files.link-loop", "it leads back to itself", { path: start });
         return;
       }
       if (seen.has(path)) return;

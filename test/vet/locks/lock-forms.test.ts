@@ -52,26 +52,26 @@ test("a lock is known by its name, and under any other by what it holds", () => 
 test("what ends too soon, stands in a merge or is something else says so", () => {
   for (const [form, text] of FORMS) {
     const merged = `<<<<<<< HEAD\n${text}=======\n${text}>>>>>>> other\n`;
-    assert.match(brokenLock(form, merged) ?? "", /line 1 is of a merge/, form);
+    assert.match(brokenLock(form, merged) ?? "", /line 1 belongs to an unfinished merge/, form);
     if (!["go", "gradle", "requirements"].includes(form))
       assert.equal(brokenLock(form, " \n"), "it is empty", form);
     else assert.equal(brokenLock(form, ""), undefined);
   }
   const cut: readonly (readonly [LockForm, string, RegExp])[] = [
-    ["npm", WHOLE.npm.slice(0, -4), /not to its end/],
-    ["npm", "[]", /no object/],
+    ["npm", WHOLE.npm.slice(0, -4), /not complete/],
+    ["npm", "[]", /not a JSON object/],
     ["npm", '{"name":"a"}', /neither packages nor dependencies/],
     ["npm", '{"packages":"x"}', /neither/],
-    ["bun", WHOLE.bun.slice(0, -4), /not to its end/],
+    ["bun", WHOLE.bun.slice(0, -4), /not complete/],
     ["composer", '{"content-hash":"x"}', /no list of packages/],
-    ["cargo", `${WHOLE.cargo}[[pack`, /no TOML/],
+    ["cargo", `${WHOLE.cargo}[[pack`, /not TOML/],
     ["uv", "a = 1\n", /no list of packages/],
-    ["yarn", 'ms@^2:\n  resolved "x"\n', /the entry of line 1 has no version/],
-    ["yarn", "words\n", /line 1 is none of it/],
+    ["yarn", 'ms@^2:\n  resolved "x"\n', /the entry on line 1 has no version/],
+    ["yarn", "words\n", /line 1 does not belong/],
     ["pnpm", "packages:\n", /no lockfileVersion/],
     ["go", `${WHOLE.go}example.org/i v1.0.0\n`, /line 3/],
     ["gradle", "words\n", /line 1/],
-    ["bundler", "words\n", /no part of its kind/],
+    ["bundler", "words\n", /none of the expected sections/],
     ["requirements", "<html>\n", /line 1/],
   ];
   for (const [form, text, why] of cut) assert.match(brokenLock(form, text) ?? "", why, `${form} ${text}`);
