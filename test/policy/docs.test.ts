@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
 import { parseTomlDocument } from "../../src/config/toml-rules.ts";
+import { CHANGE_KINDS } from "../../src/policy/effects/effect.ts";
+import { DOUBTS } from "../../src/policy/judge-effects.ts";
 import { failedExamples } from "../../src/policy/rule-examples.ts";
 import { RULE_KEYS } from "../../src/policy/rule.ts";
 import { readRules } from "../../src/policy/rule-reader.ts";
@@ -29,4 +31,38 @@ test("the documentation names every key", () => {
     RULE_KEYS.filter((key) => key !== "id" && !DOCS.includes(`| \`${key}\``)),
     [],
   );
+});
+
+/** Ids that the source puts together from parts: the text between the backticks, and the ids that it stands for. */
+const MADE_OF_PARTS: Readonly<Record<string, readonly string[]>> = {
+  "read.${kind}": ["read.workspace", "read.temp", "read.system", "read.sink"],
+  "${kind}.unknown": ["write.unknown", "delete.unknown", "permissions.unknown"],
+  "${kind}.${facts.kind}": ["write", "delete", "permissions"].flatMap((kind) => [
+    `${kind}.workspace`,
+    `${kind}.temp`,
+  ]),
+  "${kind}.outside": ["write.outside", "delete.outside", "permissions.outside"],
+  "repository.${change}": CHANGE_KINDS.map((change) => `repository.${change}`),
+  // The ids of a user's own rules.
+  "user.new-${rules.length}": [],
+};
+
+test("policy-ids.md lists every rule id of the source, once, and no other", () => {
+  const root = path.join(import.meta.dirname, "../../src/policy");
+  const source = globSync("**/*.ts", { cwd: root })
+    .filter((file) => !file.endsWith(".generated.ts"))
+    .map((file) => readFileSync(path.join(root, file), "utf8"))
+    .join("\n");
+  const all = (pattern: RegExp): readonly string[] =>
+    Array.from(source.matchAll(pattern), ([, found = ""]) => found);
+  const made = [...new Set(all(/\bid: `([^`]*)`/g))];
+  assert.deepEqual(made.toSorted(), Object.keys(MADE_OF_PARTS).toSorted());
+  const written = [
+    ...all(/\bid: "([a-z.-]+)"/g),
+    ...all(/\b(?:rule|row|add)\(\s*"([a-z]+(?:\.[a-z-]+)*)",/g),
+    ...all(/"(text\.[a-z]+)"/g),
+  ];
+  const ids = new Set([...written, ...DOUBTS, ...Object.values(MADE_OF_PARTS).flat()]);
+  const listed = Array.from(page("policy-ids.md").matchAll(/^\| `([^`]+)`/gm), ([, id = ""]) => id);
+  assert.deepEqual(listed.toSorted(), [...ids].toSorted());
 });
