@@ -51,7 +51,10 @@ for (const [words, told] of [
 
 test("what nobody knows is refused as soon as a host is granted", async () => {
   assert.equal(await refusal(["mytool", "x"]), RUNS);
-  assert.match(await refusal(["mytool", "x"], "workspace-write", ["example.org"]), /mytool is not a known program/);
+  assert.match(
+    await refusal(["mytool", "x"], "workspace-write", ["example.org"]),
+    /mytool is not a known program/,
+  );
 });
 
 test("in read-only mode what asks is refused, contained or not", async () => {

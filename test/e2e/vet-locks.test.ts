@@ -61,7 +61,7 @@ test("two locks are compared without an engine; what is new decides, in each for
     [
       "change.dependency ms 2.1.3 becomes 2.1.4",
       "change.dependency left-pad 1.3.0 is new",
-      "change.dependency gone 1.0.0 is gone",
+      "change.dependency gone 1.0.0 is removed",
     ],
   ]);
   const [code, verdict] = await compared("old/package-lock.json", "noisy/package-lock.json");
