@@ -69,7 +69,7 @@ export const RUN_RULES = {
   "run.flood": noisy("it printed a very large amount"),
   "run.left-behind": noisy("an installation or a build left processes behind"),
   "run.left-behind-test": note("a test or a given command left processes behind"),
-  "run.differs": noisy("it did more when it seemed to run elsewhere: in CI, or at another date"),
+  "run.differs": noisy("it did more when run as if elsewhere: in CI, or on another date"),
   "run.more": note("it did more than was recorded"),
 } as const satisfies Readonly<Record<string, WeighedRule>>;
 
