@@ -183,7 +183,7 @@ const mountsMoved = (): HarnessError =>
 const stuck = (): HarnessError =>
   new HarnessError(
     EXIT.sandbox,
-    "a command could not be ended from inside, so the box is removed",
+    "a command could not be stopped from inside the box, so the box is removed",
     "start again",
   );
 

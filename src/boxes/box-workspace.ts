@@ -30,11 +30,11 @@ export async function checkWorkspace(request: WorkspaceRequest): Promise<Workspa
   const real = await realpath(request.path).catch((thrown: unknown) => unusable(request.path, thrown));
   const stat = await lstat(real, { bigint: true }).catch((thrown: unknown) => unusable(real, thrown));
   if (!stat.isDirectory())
-    throw new HarnessError(EXIT.usage, `${request.path} is no directory`, "name a directory: --cwd DIR");
+    throw new HarnessError(EXIT.usage, `${request.path} is not a directory`, "name a directory: --cwd DIR");
   const places = await placesOf(request);
   const reason = refusedPlace(real, places);
   if (reason !== undefined)
-    throw new HarnessError(EXIT.sandbox, `no box can stand over ${real}: ${reason}`, ELSEWHERE);
+    throw new HarnessError(EXIT.sandbox, `${real} cannot be the workspace of a box: ${reason}`, ELSEWHERE);
   const [uid, gid] = [Number(stat.uid), Number(stat.gid)];
   checkOwner(real, uid, request.callerUid);
   if ((Number(stat.mode) & 0o500) !== 0o500)
@@ -80,7 +80,7 @@ function unusable(name: string, thrown: unknown): never {
     code === "ENOENT"
       ? "does not exist"
       : code === "ENOTDIR"
-        ? "is no directory"
+        ? "is not a directory"
         : `cannot be read: ${reasonOf(thrown)}`;
   throw new HarnessError(EXIT.usage, `${name} ${what}`, "name a directory: --cwd DIR", thrown);
 }
@@ -89,7 +89,7 @@ function checkOwner(real: string, uid: number, callerUid: number): void {
   if (callerUid === 0 || uid === callerUid) return;
   throw new HarnessError(
     EXIT.sandbox,
-    `${real} belongs to uid ${uid}, and you are uid ${callerUid}: a box works as the owner of its workspace`,
+    `${real} belongs to uid ${uid}, and you are uid ${callerUid}: a box runs as the owner of its workspace`,
     `work on a copy of your own: cp -r ${quote([real])} ~/   (or: chown it to you)`,
   );
 }
@@ -147,7 +147,7 @@ async function fileSystemWarnings(real: string): Promise<readonly string[]> {
   const kind = KINDS.get((await statfs(real).catch(() => undefined))?.type ?? 0);
   return kind === undefined
     ? []
-    : [`${real} is on ${kind}: owners, locks and protected paths depend on its server`];
+    : [`${real} is on ${kind}, where file owners, locks and protected paths may not be reliable`];
 }
 
 /** Folders that a workspace must not contain; all are absolute, with links resolved. */
@@ -193,10 +193,10 @@ export function refusedPlace(real: string, places: Places): string | undefined {
   if (places.homes.includes(real)) return "it is a home directory";
   if (SHARED.has(real)) return "it is shared by every project in it";
   if (isSystem(real)) return "it belongs to the system";
-  if (places.homes.some(holds)) return "a home directory is inside";
-  if (holds(places.stateDir)) return "the harness's own state is inside";
-  if (places.settings.some(holds)) return "the harness's own settings are inside";
-  if (places.engineRoots.some(holds)) return "the container engine's data is inside";
+  if (places.homes.some(holds)) return "it contains a home directory";
+  if (holds(places.stateDir)) return "it contains the harness's own state";
+  if (places.settings.some(holds)) return "it contains the harness's own settings";
+  if (places.engineRoots.some(holds)) return "it contains the container engine's data";
   return undefined;
 }
 

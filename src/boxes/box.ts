@@ -296,8 +296,8 @@ async function leaveNothing(parts: BoxParts): Promise<void> {
 const notSearched = (workspace: string, unseen: readonly string[]): HarnessError =>
   new HarnessError(
     EXIT.sandbox,
-    `${workspace} could not be searched to its end for what the box may have left for programs of yours to obey:\n    ${unseen.join("\n    ")}`,
-    "run no git and no editor there before you have looked at it or removed it",
+    `${workspace} could not be searched completely for files that the box may have left for your programs to obey:\n    ${unseen.join("\n    ")}`,
+    "do not run git or an editor there until you have checked or removed these paths",
   );
 
 const MOST_BLOCKED = 50;

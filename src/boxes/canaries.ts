@@ -213,7 +213,7 @@ export async function plantCanaries(box: Box): Promise<readonly Canary[]> {
       if (written.kind !== "ok")
         throw new HarnessError(
           EXIT.sandbox,
-          `no canary can be put into the box: ${written.reason}`,
+          `cannot put a canary into the box: ${written.reason}`,
           "harness doctor",
         );
       return [canary];

@@ -88,7 +88,7 @@ interface RelayRun {
   readonly kill: () => void;
 }
 
-const SILENT_END: RelayEnd = { why: "its program said nothing in its time", isLast: true };
+const SILENT_END: RelayEnd = { why: "the relay program did not answer in time", isLast: true };
 
 class Relay {
   readonly #parts: RelayParts;
@@ -115,7 +115,8 @@ class Relay {
   /** While the way out is missing, commands that fail get this report. */
   outageReport(): readonly Connection[] {
     const isAway = this.#outageSince !== undefined && performance.now() - this.#outageSince > OUTAGE_MS;
-    const why = this.#lost ?? (isAway ? "its program in the box was ended, and is begun again" : undefined);
+    const why =
+      this.#lost ?? (isAway ? "the relay program in the box ended and is being restarted" : undefined);
     if (why === undefined) return [];
     const nothing = { host: "", port: 0, method: null, up: 0, down: 0 };
     return [{ ...nothing, at: Date.now(), verdict: "denied", rule: "relay", reason: lostWords(why) }];
@@ -137,7 +138,10 @@ class Relay {
     try {
       for (const name of await filesBelow(network.folder)) await this.#put(name);
     } catch (thrown) {
-      throw client.lost ?? lostError(`what it needs cannot be written there: ${reasonOf(thrown)}`, thrown);
+      throw (
+        client.lost ??
+        lostError(`the relay's files cannot be written into the box: ${reasonOf(thrown)}`, thrown)
+      );
     }
   }
 
@@ -236,22 +240,27 @@ class Relay {
   }
 }
 
-const RUBBISH = "the box said there what no program of ours says";
+const RUBBISH = "the box sent data that the relay program never sends";
 
 function endOf({ errno, code, signal }: RunnerExit): RelayEnd {
   if (errno !== null)
     return {
-      why: `${RELAY} cannot be started there (${nameOfErrno(errno)}): the image may be an older one`,
+      why: `${RELAY} cannot be started in the box (${nameOfErrno(errno)}): the image may be out of date`,
       isLast: true,
     };
   const how = code === null ? `was ended by signal ${signal ?? 0}` : `ended with ${code}`;
-  return { why: `its program ${how}`, isLast: false };
+  return { why: `the relay program ${how}`, isLast: false };
 }
 
-const lostWords = (why: string): string => `the box has no way to what is granted: ${why}`;
+const lostWords = (why: string): string => `the box cannot reach the hosts that are granted: ${why}`;
 
 const lostError = (why: string, cause?: unknown): HarnessError =>
-  new HarnessError(EXIT.sandbox, lostWords(why), "start again: another box has its own way", cause);
+  new HarnessError(
+    EXIT.sandbox,
+    lostWords(why),
+    "start again: a new box gets a connection of its own",
+    cause,
+  );
 
 /** Regular files only, by their paths in the folder: neither the socket nor files that are being written. */
 async function filesBelow(folder: string): Promise<readonly string[]> {
@@ -273,6 +282,6 @@ export async function tellCargo(
 ): Promise<void> {
   // If the cache cannot be written, everything else still works.
   await writeFileIn(client, `${home}/config.toml`, settings).catch((thrown: unknown) =>
-    onWarning(`cargo in the box asks none of your own sources: ${reasonOf(thrown)}`),
+    onWarning(`cargo in the box does not use your own sources: ${reasonOf(thrown)}`),
   );
 }

@@ -31,7 +31,7 @@ interface Stream {
   /** Bytes passed on but not yet acknowledged. */
   taken: number;
   boxEnded: boolean;
-  ended: "no" | "to be said" | "said";
+  ended: "no" | "to be sent" | "sent";
   closed: boolean;
 }
 
@@ -102,7 +102,7 @@ export class RelayStreams {
   /** Ends all connections. */
   close(): void {
     this.#over = true;
-    this.#ready.reject(new RelayRubbish("it ended before it had begun"));
+    this.#ready.reject(new RelayRubbish("it ended before it began"));
     for (const { socket } of this.#streams.values()) socket.destroy();
     this.#streams.clear();
     this.#due.clear();
@@ -117,7 +117,7 @@ export class RelayStreams {
     if (!this.#begun) throw new RelayRubbish("a frame before the first one");
     if (type === FRAME.open) return this.#openStream(id, payload);
     if (id === 0 || id > this.#last)
-      throw new RelayRubbish(`a frame of the stream ${id}, which there is not`);
+      throw new RelayRubbish(`a frame of the stream ${id}, which does not exist`);
     const stream = this.#streams.get(id);
     // An unknown stream was closed from this side, and the box did not know of it yet.
     if (stream !== undefined) this.#handleFrame(stream, type, payload);
@@ -155,7 +155,7 @@ export class RelayStreams {
       .on("readable", say)
       .on("error", () => undefined)
       .once("end", () => {
-        stream.ended = "to be said";
+        stream.ended = "to be sent";
         say();
       })
       .once("close", () => {
@@ -167,7 +167,7 @@ export class RelayStreams {
   #data(stream: Stream, payload: Buffer): void {
     const { length } = payload;
     if (length === 0 || length > stream.fromBox || stream.boxEnded)
-      throw new RelayRubbish(`${length} bytes more of the stream ${stream.id} than it may send`);
+      throw new RelayRubbish(`the stream ${stream.id} sent ${length} bytes more than it may`);
     stream.fromBox -= length;
     stream.socket.write(payload, () => {
       stream.fromBox += length;
@@ -221,8 +221,8 @@ export class RelayStreams {
       stream.toBox -= piece.length;
       return frame(FRAME.data, id, piece);
     }
-    if (stream.ended === "to be said") {
-      stream.ended = "said";
+    if (stream.ended === "to be sent") {
+      stream.ended = "sent";
       return frame(FRAME.end, id);
     }
     if (!stream.closed) return undefined;

@@ -341,7 +341,7 @@ function environmentsText({ rows }: Pick<BatchPlan, "rows">, environments: reado
   if (many !== undefined) throw new RowsTooLarge(many);
   if (Buffer.byteLength(text) > CHUNK_BYTES)
     throw new RowsTooLarge(
-      `the ${environments.length} environments of the rows take more than an object of Kubernetes holds, ${CHUNK_BYTES / 1024} KiB`,
+      `the ${environments.length} environments of the rows take more than a Kubernetes object can hold, ${CHUNK_BYTES / 1024} KiB`,
     );
   return text;
 }
@@ -358,7 +358,7 @@ function chunks({ rows }: Pick<BatchPlan, "rows">): readonly (readonly PlannedRo
     const more = bytesOf(row);
     if (more > CHUNK_BYTES)
       throw new RowsTooLarge(
-        `row ${at + 1} takes ${Math.ceil(more / 1024)} KiB, and an object of Kubernetes holds ${CHUNK_BYTES / 1024} KiB of them`,
+        `row ${at + 1} takes ${Math.ceil(more / 1024)} KiB, but a Kubernetes object holds at most ${CHUNK_BYTES / 1024} KiB of rows`,
       );
     if (bytes + more > CHUNK_BYTES) {
       all.push([]);
@@ -368,10 +368,10 @@ function chunks({ rows }: Pick<BatchPlan, "rows">): readonly (readonly PlannedRo
     bytes += more;
   }
   if (rows.length > MAX_ROWS)
-    throw new RowsTooLarge(`there are ${rows.length} rows, and a Job has at most ${MAX_ROWS} indexes`);
+    throw new RowsTooLarge(`there are ${rows.length} rows, but a Job has at most ${MAX_ROWS} indexes`);
   if (all.length > MAX_CHUNKS)
     throw new RowsTooLarge(
-      `the rows take ${all.length} objects of ${CHUNK_BYTES / 1024} KiB, and a pod gets at most ${MAX_CHUNKS}`,
+      `the rows take ${all.length} objects of ${CHUNK_BYTES / 1024} KiB, but a pod gets at most ${MAX_CHUNKS}`,
     );
   return all;
 }

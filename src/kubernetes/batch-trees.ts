@@ -40,13 +40,13 @@ const MOST_MOUNTS = 32;
 /** Why no loop can have its tree at this path; undefined if it can. */
 export function noTreeAt(workspace: string): string | undefined {
   if (/[\t\r\n\0:]/.test(workspace) || !path.isAbsolute(workspace))
-    return "its path has characters that no mount of a pod can have";
-  if (path.dirname(workspace) === "/") return "it lies at the top of the file system";
+    return "its path has characters that the path of a mount in a pod cannot have";
+  if (path.dirname(workspace) === "/") return "it is at the top of the file system";
   if (!isMountable(workspace) || [STATE, RESULTS].some((own) => isInside(own, workspace)))
-    return "a pod has something of its own there";
+    return "a pod uses that path itself";
   const at = mountAt(workspace);
   return at !== undefined && PROGRAMS.some((place) => isInside(at, place) || isInside(place, at))
-    ? "programs of the loop's image lie there"
+    ? "programs of the loop's image are there"
     : undefined;
 }
 
@@ -72,7 +72,7 @@ export function treeMounts(rows: Rows): readonly string[] {
 export const tooManyTrees = (rows: Rows): string | undefined => {
   const { length } = treeMounts(rows);
   return length > MOST_MOUNTS
-    ? `the environments of the rows were built below ${length} folders, and a pod has at most ${MOST_MOUNTS} of them`
+    ? `the environments of the rows were built below ${length} folders, but a pod can mount at most ${MOST_MOUNTS} of them`
     : undefined;
 };
 

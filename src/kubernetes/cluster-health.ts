@@ -49,7 +49,7 @@ async function sandboxHealth(cluster: Cluster, wish: SandboxWish): Promise<Boxes
       return { boxes, notes: [healthy("sandbox_resource", `boxes are bare pods: ${why}`)] };
     return { boxes, notes: [broken("sandbox_resource", why, NEXT_SANDBOX)] };
   } catch (thrown) {
-    const why = `whether boxes can be Sandboxes is not known: ${reasonOf(thrown)}`;
+    const why = `cannot find out whether boxes can be Sandboxes: ${reasonOf(thrown)}`;
     return { boxes, notes: [broken("sandbox_resource", why, NEXT_SANDBOX)] };
   }
 }
@@ -63,7 +63,7 @@ async function apiHealth(cluster: Cluster): Promise<Health> {
     return healthy("engine", `Kubernetes ${String(version)} at ${at}`);
   } catch (thrown) {
     const next = "kubectl cluster-info   (or another one: --engine kubernetes://CONTEXT)";
-    return broken("engine", `the cluster at ${at} does not tell its version: ${reasonOf(thrown)}`, next);
+    return broken("engine", `the cluster at ${at} does not report its version: ${reasonOf(thrown)}`, next);
   }
 }
 
@@ -72,9 +72,9 @@ async function rightsHealth(cluster: Cluster, boxes: OwnBox, pool: boolean): Pro
     const { asked, missing } = await checkedRights(cluster, boxRules(boxes, pool));
     return missing.length === 0
       ? healthy("rights", `all ${asked} that a box needs in ${cluster.namespace}`)
-      : broken("rights", `in ${cluster.namespace} you may not: ${missing.join(", ")}`, NEXT_RIGHTS);
+      : broken("rights", `rights missing in ${cluster.namespace}: ${missing.join(", ")}`, NEXT_RIGHTS);
   } catch (thrown) {
-    return broken("rights", `the cluster does not say what you may: ${reasonOf(thrown)}`, NEXT_RIGHTS);
+    return broken("rights", `the cluster does not report your rights: ${reasonOf(thrown)}`, NEXT_RIGHTS);
   }
 }
 
@@ -82,8 +82,8 @@ async function rightsHealth(cluster: Cluster, boxes: OwnBox, pool: boolean): Pro
 async function poolHealth(cluster: Cluster, name: string): Promise<Health> {
   try {
     return (await hasWaiting(cluster, name))
-      ? healthy("warm_pool", `${name} has pods that wait`)
-      : ailing("warm_pool", `no pod of ${name} waits: boxes have pods of their own`);
+      ? healthy("warm_pool", `${name} has waiting pods`)
+      : ailing("warm_pool", `${name} has no waiting pods: boxes get pods of their own`);
   } catch (thrown) {
     return ailing("warm_pool", `${name} cannot be looked up: ${reasonOf(thrown)}`);
   }

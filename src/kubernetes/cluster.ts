@@ -43,8 +43,8 @@ export function kubeConfigOf({ context }: ClusterAddress, { env, home }: Cluster
   else
     throw new HarnessError(
       EXIT.sandbox,
-      `no cluster is known: there is no kubeconfig (${files.join(", ")}), and no service account here`,
-      "KUBECONFIG=FILE, or name an engine of containers: --engine",
+      `no cluster is configured: there is no kubeconfig (${files.join(", ")}) and no service account here`,
+      "set KUBECONFIG=FILE, or name a container engine: --engine ADDRESS",
     );
   if (context !== null) selectContext(config, context);
   if (config.getCurrentCluster() === null)
@@ -77,7 +77,7 @@ function selectContext(config: KubeConfig, context: string): void {
     throw new HarnessError(
       EXIT.usage,
       `the kubeconfig has no context ${context}; it has ${contextsOf(config)}`,
-      "--engine kubernetes://CONTEXT",
+      "name one of these: --engine kubernetes://CONTEXT",
     );
   config.setCurrentContext(context);
 }
@@ -231,7 +231,7 @@ export class Cluster {
     for await (const piece of response as AsyncIterable<string>) {
       const lines = (rest + piece).split("\n");
       rest = lines.pop() ?? "";
-      if (rest.length > MOST_LINE) throw new Error("an event of the watch has no end");
+      if (rest.length > MOST_LINE) throw new Error("an event of the watch is too long");
       for (const line of lines) if (line.trim() !== "") yield jsonOf(line);
     }
   }
@@ -349,7 +349,7 @@ async function bodyText(response: IncomingMessage): Promise<string> {
   response.setEncoding("utf8");
   for await (const piece of response as AsyncIterable<string>) {
     length += piece.length;
-    if (length > MOST_BODY) throw new Error("the API server's answer has no end");
+    if (length > MOST_BODY) throw new Error("the API server's answer is too long");
     pieces.push(piece);
   }
   return pieces.join("");

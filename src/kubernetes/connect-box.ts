@@ -90,7 +90,7 @@ async function refuseUsed(client: RunnerClient, plan: PodPlan, signal: AbortSign
     const { exit_code, stdout } = await startCommand(client, command, { workspace: "/" }).ended;
     const left = Buffer.from(stdout.head).toString("utf8").trim();
     if (exit_code === 0 && left === "") return;
-    throw new NotFromPool(`somebody was in its pod before: ${visibleLine(left)} is left`);
+    throw new NotFromPool(`its pod was used before: ${visibleLine(left)} is left over`);
   } catch (thrown) {
     signal.throwIfAborted();
     throw thrown instanceof NotFromPool ? thrown : new NotFromPool(reasonOf(thrown), { cause: thrown });
@@ -118,7 +118,7 @@ export function refuseUnlessPlanned(who: string, lines: readonly string[]): void
   const more = lines.length > 6 ? `\n    and ${lines.length - 6} more` : "";
   throw new HarnessError(
     EXIT.sandbox,
-    `the box is not as planned, says ${who}, so nothing is run in it:\n    ${lines.slice(0, 6).join("\n    ")}${more}`,
+    `the box is not as planned, according to ${who}, so nothing is run in it:\n    ${lines.slice(0, 6).join("\n    ")}${more}`,
     "harness doctor",
   );
 }

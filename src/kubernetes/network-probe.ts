@@ -39,7 +39,7 @@ export function startProbe(client: RunnerClient, targets: readonly string[]): Ne
   const take = (line: string): void => {
     const sight = sightIn(line);
     const { resolve, reject } = state.next;
-    if (sight === undefined) return reject(failed(`it said ${JSON.stringify(line.slice(0, 80))}`));
+    if (sight === undefined) return reject(failed(`it printed ${JSON.stringify(line.slice(0, 80))}`));
     state.next = expected();
     resolve(sight);
   };
@@ -94,6 +94,6 @@ function sightIn(line: string): Sight | undefined {
 const failed = (why: string): HarnessError =>
   new HarnessError(
     EXIT.sandbox,
-    `no pod as a box: its network is not shut: the probe could not be made (${why})`,
-    "the image has to be one of this version: harness sandbox build, and for environments harness env build --rebuild",
+    `no pod as a box: its network is not shut: the probe failed (${why})`,
+    "the image must be of this version: harness sandbox build, and for environments harness env build --rebuild",
   );

@@ -50,7 +50,7 @@ async function refuseOthers(cluster: Cluster, plan: PodPlan): Promise<void> {
   });
   if (first !== undefined)
     throw notShut(
-      `the network policy ${first.metadata.name} of the namespace opens it to something`,
+      `the network policy ${first.metadata.name} of the namespace allows it some traffic`,
       "use a namespace of its own: --engine kubernetes:/NAMESPACE",
     );
 }
@@ -125,8 +125,8 @@ export async function proveShut(cluster: Cluster, plan: PodPlan, { look, open }:
   ]);
   if (opened === undefined)
     throw notShut(
-      "neither the API server nor anything else that is tried is reached when it may be, so that it proves nothing",
-      "name something that pods here do reach: kubernetes.probe, HOST:PORT",
+      "neither the API server nor anything else that is tried can be reached even while that is allowed, so that nothing is proved",
+      "name an address that pods here can reach: kubernetes.probe, HOST:PORT",
     );
   await removePolicy(cluster, policyName(plan, "open")).catch(refuse);
   const { at: since } = await look();
@@ -173,8 +173,8 @@ export async function stillShut({ look, end }: NetworkProbe, shown: Sight): Prom
   await end();
   if (answered > shown.answered)
     throw notShut(
-      "it was shut, and reached the API server, its node or kubernetes.probe again before anything was run",
-      "kubectl get networkpolicies: who changed what stands there, or how it is enforced?",
+      "it was shut, but reached the API server, its node or kubernetes.probe again before anything was run",
+      "kubectl get networkpolicies   (find out who changed the policies, or how they are enforced)",
     );
 }
 

@@ -141,7 +141,7 @@ async function podFromPool(
   const pod = await claimedPod(cluster, plan, { ...starting, pool: warmPool ?? "", until });
   const lines = readbackDifferences(spec, pod, plan.kind);
   if (lines.length > 0)
-    throw new NotFromPool(`its pods are not what this box is to be: ${lines.slice(0, 3).join("; ")}`);
+    throw new NotFromPool(`its pods do not match the plan for this box: ${lines.slice(0, 3).join("; ")}`);
   await refuseTooOld(cluster, pod, plan);
   return pod;
 }

@@ -26,18 +26,19 @@ export interface Failure {
 const NEXT: Readonly<Record<Word, string>> = {
   "not authorised": "kubectl auth can-i create pods   (docs/scale.md has the role that a box needs)",
   quota: "kubectl describe resourcequota   (or ask for less: --memory, --cpus)",
-  "webhook refusal": "ask who runs the cluster what it admits; docs/scale.md tells what a box is",
+  "webhook refusal":
+    "ask the cluster's administrator what it admits; docs/scale.md describes the pod of a box",
   "image cannot be pulled":
     "name one that the nodes can pull: harness config set kubernetes '{\"image\": …}'",
   "no seccomp profile":
-    'put it on every node (docs/scale.md tells how), or: harness config set kubernetes \'{"seccomp": "RuntimeDefault", …}\'',
+    'install it on every node (docs/scale.md explains how), or: harness config set kubernetes \'{"seccomp": "RuntimeDefault", …}\'',
   "no pod made":
     'kubectl get pods --namespace agent-sandbox-system   (or bare pods: harness config set kubernetes \'{"sandbox_resource": "never", …}\')',
   unschedulable:
     "kubectl get nodes   (or ask for less: --memory, --cpus; kubernetes.node_selector; or wait longer: kubernetes.schedule_timeout)",
-  evicted: "the node was short of something: try again, or ask for less",
-  "out of memory": "give it more: --memory",
-  deadline: "give it longer: kubernetes.deadline",
+  evicted: "the node ran short of a resource: try again, or ask for less: --memory, --cpus",
+  "out of memory": "give the box more: --memory",
+  deadline: "allow more time: kubernetes.deadline",
   deleted: "somebody removed the pod: start again",
   "watch expired": "start again",
   refused: "kubectl get events",
@@ -148,7 +149,7 @@ function phaseFailure({ metadata, status = {} }: PodState): Failure | undefined 
 
 function endedFailure({ status = {} }: PodState, states: readonly StateOfContainer[]): Failure | undefined {
   if (states.some(({ terminated }) => terminated?.reason === "OOMKilled"))
-    return { word: "out of memory", why: "the pod's memory limit was met" };
+    return { word: "out of memory", why: "the pod's memory limit was reached" };
   if (status.phase !== "Failed" && status.phase !== "Succeeded") return undefined;
   const ended = states.find(({ terminated }) => terminated !== undefined)?.terminated;
   return { word: "ended", why: ended?.message ?? `its first process ended with ${ended?.exitCode ?? "?"}` };

@@ -59,9 +59,9 @@ export class PodHome {
 
   /** Describes what would be lost with the pod; empty if that is only unfinished work. */
   get missing(): string {
-    if (this.#unseen) return "what was changed behind its first half a million files";
+    if (this.#unseen) return "changes beyond its first half a million files";
     const named = [...this.#late].slice(0, NAMED).join(", ");
-    return this.#late.size === 0 ? "" : `${this.#late.size} files that were changed (${named})`;
+    return this.#late.size === 0 ? "" : `${this.#late.size} changed files (${named})`;
   }
 
   /** Calls run one after the other. Rejects only if the box is lost. */
@@ -80,12 +80,12 @@ export class PodHome {
     if (incomplete) {
       this.#unseen = true;
       this.#warn(
-        "the folder in the box is too large to be looked at whole: what is changed there comes home when the box ends, and is lost with its pod",
+        "the folder in the box is too large to be searched completely: its changes are copied back only when the box ends, and are lost if the pod is lost first",
       );
     } else if (fresh.length > MOST_FILES || bytes > MOST_BYTES) {
       this.#later(
         fresh,
-        `${fresh.length} files of ${formatSize(bytes)} are more than comes home behind one call`,
+        `${fresh.length} files of ${formatSize(bytes)} are more than is copied back after one call`,
       );
     } else if (fresh.length > 0) await this.#keep(fresh);
   }
@@ -124,7 +124,7 @@ export class PodHome {
     if (this.#told) return;
     this.#told = true;
     this.#warn(
-      `what a call changed in the box comes home when the box ends, and is lost if its pod is before: ${why}`,
+      `what a call changed in the box is copied back only when the box ends, and is lost if the pod is lost first: ${why}`,
     );
   }
 }
@@ -167,9 +167,9 @@ export async function allBrought(
     await bringBack(plan, layer, client);
   } catch (thrown) {
     const missing = home?.missing ?? "";
-    const since = home === undefined || home.seen.size === 0 ? "it began" : "its changes last came home";
-    const what =
-      missing === "" ? `what the box changed since ${since}` : `${missing}, with what was under way,`;
-    warn(`${what} is lost with its pod: ${reasonOf(thrown)}`);
+    const since =
+      home === undefined || home.seen.size === 0 ? "it began" : "its changes were last copied back";
+    const what = missing === "" ? `what the box changed since ${since}` : `${missing} and what was under way`;
+    warn(`lost with the pod: ${what}: ${reasonOf(thrown)}`);
   }
 }

@@ -87,7 +87,7 @@ export function readbackDifferences(
   seen: unknown,
   kind: BoxKind = "Pod",
 ): readonly string[] {
-  if (!isObject(seen)) return ["the cluster gave no pod"];
+  if (!isObject(seen)) return ["the cluster returned no pod"];
   const lines: string[] = [];
   const metadata = isObject(seen["metadata"]) ? seen["metadata"] : {};
   const meant = planned["metadata"] as JsonObject;

@@ -57,7 +57,7 @@ export async function attachTo(cluster: Cluster, { pod, container, signal }: Att
   } catch (thrown) {
     signal.throwIfAborted();
     if (thrown instanceof HarnessError) throw thrown;
-    const message = `the pod ${pod} cannot be attached to: ${reasonOf(thrown)}`;
+    const message = `cannot attach to the pod ${pod}: ${reasonOf(thrown)}`;
     throw new HarnessError(
       EXIT.sandbox,
       message,

@@ -48,8 +48,8 @@ async function bring({ from, to }: PodPlan["brought"][number], client: RunnerCli
   const message = Buffer.from(stderr.tail).toString("utf8").trim();
   throw new HarnessError(
     EXIT.sandbox,
-    `${to} could not be had of the image: ${message === "" ? reason : message}`,
-    "kubernetes.disk says what it may take; harness env build --rebuild makes it anew; --env none leaves it out",
+    `${to} could not be copied from the image: ${message === "" ? reason : message}`,
+    "if the disk was full, raise kubernetes.disk; harness env build --rebuild builds it again; --env none leaves it out",
   );
 }
 
@@ -79,7 +79,7 @@ async function sendTree({ plan, workspace, layer, warn }: Filling, client: Runne
   throw new HarnessError(
     EXIT.sandbox,
     `the workspace could not be copied into the pod: ${message === "" ? reason : message}`,
-    "kubernetes.disk says what it may take; --memory is for files in /tmp",
+    "if there was no room, raise kubernetes.disk, or --memory for files in /tmp",
   );
 }
 

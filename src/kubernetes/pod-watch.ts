@@ -69,7 +69,7 @@ export async function createdAt<T>(
       if (!mayFit(thrown) || now() > deadline) throw refusalOf(thrown);
       if (!warned)
         onWarning(
-          `no quota of the namespace has room for the box yet: ${thrown.message}; waiting up to ${formatDuration(scheduleMs)}`,
+          `the namespace's quota has no room for the box yet: ${thrown.message}; waiting up to ${formatDuration(scheduleMs)}`,
         );
       await wait(QUOTA_LOOK_MS, signal);
     }

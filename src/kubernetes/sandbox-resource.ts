@@ -25,7 +25,7 @@ export async function boxKind(cluster: Cluster, wish: SandboxWish): Promise<OwnB
   const why = await sandboxRefusal(cluster);
   if (why === undefined) return "Sandbox";
   if (wish === "auto") return "Pod";
-  throw new HarnessError(EXIT.sandbox, `no Sandbox as a box: ${why}`, NEXT_SANDBOX);
+  throw new HarnessError(EXIT.sandbox, `boxes cannot be Sandboxes: ${why}`, NEXT_SANDBOX);
 }
 
 export const NEXT_SANDBOX = `kubectl api-resources --api-group agents.x-k8s.io   (or bare pods: kubernetes.sandbox_resource "auto"; docs/scale.md has the role)`;
@@ -37,10 +37,10 @@ export async function sandboxRefusal(cluster: Cluster): Promise<string | undefin
     const { missing } = await checkedRights(cluster, [SANDBOX_RULE]);
     return missing.length === 0
       ? undefined
-      : `in ${cluster.namespace} you may not: ${missing.join(", ")} (agents.x-k8s.io)`;
+      : `rights missing in ${cluster.namespace}: ${missing.join(", ")} (agents.x-k8s.io)`;
   } catch (thrown) {
     if (!isRefused(thrown)) throw refusalOf(thrown);
-    return `the cluster does not say what you may: ${thrown.message}`;
+    return `the cluster does not report your rights: ${thrown.message}`;
   }
 }
 
@@ -203,14 +203,17 @@ function refusalIn(sandbox: unknown): ApiFailure | undefined {
 const mayPass = (refusal: ApiFailure): boolean => wordOf(refusal) === "refused" || mayFit(refusal);
 
 const noPod = (refusal: ApiFailure | undefined, ms: number): HarnessError => {
-  const why = refusal?.message ?? "its controller says nothing; does it run?";
-  return failureError({ word: "no pod made", why: `in ${formatDuration(ms)} none was: ${why}` });
+  const why = refusal?.message ?? "its controller reports nothing; check that it is running";
+  return failureError({ word: "no pod made", why: `none within ${formatDuration(ms)}: ${why}` });
 };
 
 /** A pod of another owner would not be deleted with the Sandbox, and belongs to somebody else. */
 function ofSandbox(pod: PodState, { name, uid }: { readonly name: string; readonly uid: unknown }): PodState {
   if (isOwnedBy(pod, [uid])) return pod;
-  throw failureError({ word: "refused", why: `the pod ${name} is there, and is not its Sandbox's` });
+  throw failureError({
+    word: "refused",
+    why: `there is already a pod ${name}, which does not belong to its Sandbox`,
+  });
 }
 
 const isOwnedBy = ({ metadata }: PodState, uids: readonly unknown[]): boolean =>

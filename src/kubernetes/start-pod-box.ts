@@ -41,7 +41,7 @@ export async function startPodBox(
   if (mode === "danger-full-access")
     throw new HarnessError(
       EXIT.sandbox,
-      "no pod has full access: in a cluster there is nobody to answer for it",
+      "a pod never has full access: in a cluster there is nobody to answer for it",
       "--mode workspace-write",
     );
   const workspace = await checkWorkspace({
@@ -54,7 +54,7 @@ export async function startPodBox(
   if (!isMountable(workspace.path))
     throw new HarnessError(
       EXIT.sandbox,
-      `no pod can stand over ${workspace.path}: the path is one of the pod's own`,
+      `${workspace.path} cannot be the workspace of a pod: the pod uses that path itself`,
       "name another folder: --cwd DIR",
     );
   for (const text of [...workspace.warnings, ...(await protectOutside("copy", workspace, signal)).warnings])
@@ -266,7 +266,7 @@ async function filledBox(
 
 /** A controller recreates a missing pod: another pod may have the same name. */
 const otherPod = (first: PodState, now: PodState): readonly string[] =>
-  first.metadata?.uid === now.metadata?.uid ? [] : ["metadata.uid: it is another pod than before"];
+  first.metadata?.uid === now.metadata?.uid ? [] : ["metadata.uid: it is a different pod"];
 
 /** Opens the network only after the box is proven to be shut. */
 async function networkIn(
@@ -293,7 +293,7 @@ async function removePod({ cluster, onWarning }: PodMaker, { name, kind }: PodPl
   const kinds = kind === "Pod" ? "pod,networkpolicy" : "sandboxes.agents.x-k8s.io,pod,networkpolicy";
   await removeBoxPod(cluster, name, kind).catch((thrown: unknown) =>
     onWarning(
-      `the pod ${name}, or a policy of it, could not be removed (${reasonOf(thrown)}): the next box from here takes it away, or kubectl delete ${kinds} -l ${NAME_LABEL}=${name}`,
+      `the pod ${name}, or a policy of it, could not be removed (${reasonOf(thrown)}): the next box from here removes it, or do it yourself: kubectl delete ${kinds} -l ${NAME_LABEL}=${name}`,
     ),
   );
 }

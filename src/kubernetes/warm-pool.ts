@@ -73,13 +73,13 @@ export async function claimedPod(
   for (let pause = FIRST_LOOK_MS; ; pause = Math.min(2 * pause, LAST_LOOK_MS)) {
     const claim = await look().catch(throwNotFromPool);
     const sandboxName = field(claim, "status", "sandbox", "name");
-    if (sandboxName === name) throw new NotFromPool("none of its pods waits any more");
+    if (sandboxName === name) throw new NotFromPool("it has no waiting pods left");
     if (typeof sandboxName === "string" && sandboxName !== "") {
       const pod = await podIfAny(cluster, { name: sandboxName }, signal);
       if (pod !== undefined && isGiven(pod, sandboxName, name)) return pod;
     }
     const why = refusalIn(claim);
-    if (why !== undefined || now() > deadline) throw new NotFromPool(why ?? "its controller gives none");
+    if (why !== undefined || now() > deadline) throw new NotFromPool(why ?? "its controller assigned none");
     await wait(pause, signal);
   }
 }
@@ -141,7 +141,7 @@ export async function refuseTooOld(
   const begun = Date.parse(String(field(pod, "status", "startTime")));
   const most = Number(field(pod, "spec", "activeDeadlineSeconds")) * 1000;
   const left = begun + most - (await cluster.now());
-  if (!(left >= deadlineMs)) throw new NotFromPool("its pod has waited too long, and would end too early");
+  if (!(left >= deadlineMs)) throw new NotFromPool("its pod has waited too long and would end too early");
 }
 
 export interface PoolWish {
@@ -181,4 +181,4 @@ export function poolObjects(plan: PodPlan, { pool, replicas, labels }: PoolWish)
 
 /** Explains why a box has a pod of its own although there is a pool. */
 export const poolWarning = (pool: string, thrown: NotFromPool): string =>
-  `no box out of the warm pool ${pool}: ${reasonOf(thrown)}; it has a pod of its own`;
+  `no box from the warm pool ${pool}: ${reasonOf(thrown)}; the box gets a pod of its own`;

@@ -31,14 +31,14 @@ export function bucketAccess(env: Env): BucketAccess {
   const needed = (name: string): string => {
     const value = said(name);
     if (value === undefined)
-      throw refused(`${name} is not set, and a bucket wants it`, `${toSet(name, "…")} (docs/scale.md)`);
+      throw refused(`${name} is not set, but a bucket requires it`, `${toSet(name, "…")} (docs/scale.md)`);
     return value;
   };
   const credential = (name: string, value: string): string => {
     if (/^[\u0021-\u007e]+$/.test(value)) return value;
     throw refused(
-      `${name} holds a blank, the end of a line or another sign that no key has`,
-      `set it again, without what stands around it: ${toSet(name, "…")}`,
+      `${name} contains a space, a line break or another character that no key has`,
+      `set it again, without anything around it: ${toSet(name, "…")}`,
     );
   };
   const token = said("AWS_SESSION_TOKEN");
@@ -55,7 +55,7 @@ export function bucketAccess(env: Env): BucketAccess {
     said("AWS_DEFAULT_REGION") ??
     (endpoint === null ? needed("AWS_REGION") : "us-east-1");
   if (!/^[a-z0-9-]{1,40}$/.test(region))
-    throw refused(`AWS_REGION is no region: ${visibleLine(region)}`, toSet("AWS_REGION", "eu-central-1"));
+    throw refused(`AWS_REGION is not a region: ${visibleLine(region)}`, toSet("AWS_REGION", "eu-central-1"));
   return { credentials, region, endpoint, toSet };
 }
 
@@ -69,7 +69,7 @@ function endpointIn(text: string, toSet: BucketAccess["toSet"]): URL {
     return url;
   // The value may hold a password.
   throw refused(
-    "AWS_ENDPOINT_URL is no plain address of http or https",
+    "AWS_ENDPOINT_URL is not a plain http or https address",
     toSet("AWS_ENDPOINT_URL", "https://minio.example:9000"),
   );
 }

@@ -72,18 +72,18 @@ export function unreachable(thrown: unknown, asked: BucketRequest): BucketTroubl
   if (/^ERR_SSL|^EPROTO$/.test(code))
     return new BucketTrouble(
       `cannot ${asked.what}: ${where} does not speak TLS (${code})`,
-      "see the port in AWS_ENDPOINT_URL; http:// in AWS_ENDPOINT_URL asks without TLS",
+      "check the port in AWS_ENDPOINT_URL; http:// in AWS_ENDPOINT_URL connects without TLS",
       { cause: thrown },
     );
   if (/CERT|SIGNATURE|^ERR_TLS/.test(code))
     return new BucketTrouble(
       `cannot ${asked.what}: ${where} is not trusted (${why})`,
-      "NODE_EXTRA_CA_CERTS=FILE names a certificate of your own; http:// in AWS_ENDPOINT_URL asks without TLS",
+      "NODE_EXTRA_CA_CERTS=FILE names a certificate of your own; http:// in AWS_ENDPOINT_URL connects without TLS",
       { cause: thrown },
     );
   return new BucketTrouble(
     `cannot ${asked.what}: ${where} does not answer (${why})`,
-    "see whether AWS_ENDPOINT_URL or AWS_REGION leads there, and whether the network lets it out; then again",
+    "check AWS_ENDPOINT_URL, AWS_REGION and the network, then try again",
     { passing: true, cause: thrown },
   );
 }
@@ -107,14 +107,14 @@ export function refusalOf(said: Refusal, asked: BucketRequest): BucketTrouble {
   const told = words === "" ? `it answers with ${status}` : words;
   if (isBusy(status) || code === "SlowDown")
     return new BucketTrouble(
-      `${cannot}: ${serverOf(access)} has too much to do (${told})`,
-      "wait for a while, then again",
+      `${cannot}: ${serverOf(access)} is too busy (${told})`,
+      "wait for a while, then try again",
       { passing: true, busy: true, retryAfterMs },
     );
   if (TRANSIENT_STATUSES.has(status) || TRANSIENT_CODES.has(code))
     return new BucketTrouble(
-      `${cannot}: ${serverOf(access)} has a fault of its own (${told})`,
-      "then again",
+      `${cannot}: ${serverOf(access)} reports an internal error (${told})`,
+      "try again",
       {
         passing: true,
         retryAfterMs,
@@ -126,11 +126,11 @@ export function refusalOf(said: Refusal, asked: BucketRequest): BucketTrouble {
     contentRefused(said, asked, told) ??
     notAllowed(said, asked, told) ??
     new BucketTrouble(
-      `${cannot}: ${serverOf(access)} refuses it (${told})`,
+      `${cannot}: ${serverOf(access)} refuses the request (${told})`,
       // A server that wants TLS says so in words of its own.
       words === "" && access.endpoint?.protocol === "http:"
-        ? "see whether AWS_ENDPOINT_URL leads to a server of S3, and whether it has to begin with https://"
-        : "see whether AWS_ENDPOINT_URL leads to a server of S3",
+        ? "check that AWS_ENDPOINT_URL is the address of an S3 server, and whether it has to begin with https://"
+        : "check that AWS_ENDPOINT_URL is the address of an S3 server",
     )
   );
 }
@@ -145,11 +145,11 @@ function elsewhere(
   const where = shownMessage(region, access);
   if (where === "" || region === access.region)
     return new BucketTrouble(
-      `cannot ${what}: ${serverOf(access)} sends elsewhere (${status}${code === "" ? "" : ` ${shownMessage(code, access)}`}), which is not followed`,
-      `see which region the bucket ${bucket} is in, and whether AWS_ENDPOINT_URL is the address of S3 itself`,
+      `cannot ${what}: ${serverOf(access)} redirects elsewhere (${status}${code === "" ? "" : ` ${shownMessage(code, access)}`}), which is not followed`,
+      `check which region the bucket ${bucket} is in, and that AWS_ENDPOINT_URL is the address of S3 itself`,
     );
   return new BucketTrouble(
-    `cannot ${what}: the bucket ${bucket} is in the region ${where}, and ${access.region} was asked`,
+    `cannot ${what}: the bucket ${bucket} is in the region ${where}, but ${access.region} was asked`,
     access.toSet("AWS_REGION", where),
   );
 }
@@ -160,19 +160,23 @@ function notThere(
 ): BucketTrouble | undefined {
   if (status !== 404) return undefined;
   if (code === "NoSuchKey")
-    return new BucketTrouble(`cannot ${what}: it is not there`, `harness sessions --bundle s3://${bucket}`, {
-      missing: true,
-    });
+    return new BucketTrouble(
+      `cannot ${what}: it does not exist`,
+      `harness sessions --bundle s3://${bucket}`,
+      {
+        missing: true,
+      },
+    );
   if (code === "NoSuchBucket")
     return new BucketTrouble(
       `cannot ${what}: ${serverOf(access)} has no bucket ${bucket}`,
       access.endpoint === null
-        ? "see how it is called; one of a server of your own wants AWS_ENDPOINT_URL"
-        : "see how it is called, or make it",
+        ? "check the bucket's name; a bucket on a server of your own needs AWS_ENDPOINT_URL"
+        : "check the bucket's name, or create it",
     );
   return new BucketTrouble(
-    `cannot ${what}: ${serverOf(access)} does not know such an address`,
-    "see whether AWS_ENDPOINT_URL leads to a server of S3",
+    `cannot ${what}: ${serverOf(access)} does not know this address`,
+    "check that AWS_ENDPOINT_URL is the address of an S3 server",
   );
 }
 
@@ -184,13 +188,13 @@ function contentRefused(
 ): BucketTrouble | undefined {
   if (/(?:ObjectName|KeyTooLong(?:Error)?|InvalidURI|ParentIsObject)$/.test(code))
     return new BucketTrouble(
-      `cannot ${what}: ${serverOf(access)} does not take such a key (${told})`,
-      "give the object another key; some servers take none with two slashes together, or with a part of more than 255 bytes",
+      `cannot ${what}: ${serverOf(access)} does not accept this key (${told})`,
+      "give the object another key; some servers accept no key with two slashes in a row, or with a part of more than 255 bytes",
     );
   if (status === 507 || /(?:StorageFull|QuotaExceeded)$/.test(code))
     return new BucketTrouble(
       `cannot ${what}: ${serverOf(access)} has no room for it (${told})`,
-      "make room there, or have its bound raised by who runs it",
+      "free some space there, or ask its administrator to raise the limit",
     );
   return undefined;
 }
@@ -206,7 +210,7 @@ function notAllowed(
     case "RequestTimeTooSkewed":
       return new BucketTrouble(
         `${cannot}: the clocks are too far apart (here it is ${new Date().toUTCString()}${date === "" ? "" : `, there ${shownMessage(date, access)}`})`,
-        "set the clock that is wrong: timedatectl",
+        "correct the clock that is wrong: timedatectl",
         { skewed: true },
       );
     case "InvalidAccessKeyId":
@@ -216,7 +220,7 @@ function notAllowed(
       );
     case "SignatureDoesNotMatch":
       return new BucketTrouble(
-        `${cannot}: AWS_SECRET_ACCESS_KEY is not the one of that AWS_ACCESS_KEY_ID, or something on the way changes requests`,
+        `${cannot}: AWS_SECRET_ACCESS_KEY does not belong to AWS_ACCESS_KEY_ID, or something on the way changes requests`,
         toSet("AWS_SECRET_ACCESS_KEY", "…"),
       );
     case "ExpiredToken":
@@ -231,7 +235,7 @@ function notAllowed(
       if (status !== 401 && status !== 403) return undefined;
       return new BucketTrouble(
         `${cannot}: ${serverOf(access)} does not allow it (${told})`,
-        `allow the user of that key ${right} on ${bucket}${right === "s3:GetObject" ? "; one without s3:ListBucket is told so of what is not there, too" : ""}`,
+        `allow the user of that key ${right} on ${bucket}${right === "s3:GetObject" ? "; without s3:ListBucket, an object that does not exist gets the same answer" : ""}`,
       );
   }
 }

@@ -93,8 +93,8 @@ export class Bucket {
       const page = listPageIn((await this.#ask(question, asked, signal)).toString("utf8"));
       if (page === undefined || (page.next !== undefined && pages === MOST_PAGES))
         throw new BucketTrouble(
-          `cannot ${asked.what}: what answers is no list of S3`,
-          "see whether AWS_ENDPOINT_URL leads to a server of S3",
+          `cannot ${asked.what}: the answer is not an S3 listing`,
+          "check that AWS_ENDPOINT_URL is the address of an S3 server",
         );
       // Drops objects that were not asked for.
       yield* page.objects.filter(({ key }) => key.startsWith(prefix));
@@ -172,7 +172,7 @@ export class Bucket {
     if (bad !== undefined)
       throw new HarnessError(
         EXIT.usage,
-        `${this.#shown(key)} cannot be asked for: ${bad}`,
+        `${this.#shown(key)} cannot be requested: ${bad}`,
         "give the object another key",
       );
     const { endpoint, region } = this.#access;
@@ -201,7 +201,7 @@ async function bytesOf(response: Response, max: number, { what }: BucketRequest)
   if (whole) return bytes;
   throw new BucketTrouble(
     `cannot ${what}: it is larger than ${max / 2 ** 20} MiB`,
-    "see what it is; no object of harness's is so large",
+    "check what it is: no object of harness's is that large",
   );
 }
 

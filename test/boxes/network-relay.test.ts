@@ -118,7 +118,8 @@ test("rubbish ends it for good: told once, and by the next grant and every comma
   assert.ok(runner.received.some(({ type, call: of }) => type === REQUEST.kill && of === call));
   runner.exit(call, [["s", 9]]);
   await step();
-  const RUBBISH = /^the box has no way to what is granted: the box said there what no program of ours says$/;
+  const RUBBISH =
+    /^the box cannot reach the hosts that are granted: the box sent data that the relay program never sends$/;
   assert.equal(said.length, 1);
   assert.match(said[0] ?? "", RUBBISH);
   await assert.rejects(network.grant([GRANT]), isNoWay(RUBBISH));
@@ -155,7 +156,7 @@ test("a program that is ended is begun again; one that an image has not says so 
   other.runner.exit(other.starts()[0]?.call ?? 0, [["E", 2]]);
   await assert.rejects(
     other.relaying,
-    isNoWay(/relay cannot be started there \(ENOENT\): the image may be an older one/),
+    isNoWay(/relay cannot be started in the box \(ENOENT\): the image may be out of date/),
   );
 });
 

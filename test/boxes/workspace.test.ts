@@ -45,15 +45,15 @@ test("a folder of one's own is a workspace, with what the box must find there ag
 
 const REFUSED: Readonly<Record<string, readonly [number, RegExp]>> = {
   none: [2, /does not exist$/],
-  "file.txt": [2, /is no directory$/],
-  "file.txt/below": [2, /is no directory$/],
+  "file.txt": [2, /is not a directory$/],
+  "file.txt/below": [2, /is not a directory$/],
   home: [6, /it is a home directory$/],
   "home/.local/state/harness": [6, /the harness's own state$/],
   "home/.local/state/harness/audit": [6, /the harness's own state$/],
-  "home/.local": [6, /the harness's own state is inside$/],
+  "home/.local": [6, /it contains the harness's own state$/],
   engine: [6, /the container engine's data$/],
   "engine/volumes": [6, /the container engine's data$/],
-  "": [6, /a home directory is inside$/],
+  "": [6, /it contains a home directory$/],
 };
 
 for (const [name, [exit, message]] of Object.entries(REFUSED))
@@ -82,7 +82,7 @@ test("a state directory reached through a link is known by where it is", async (
   const state = place.at("link/harness/not-yet");
   const work = (): Promise<Workspace> =>
     checkWorkspace({ ...request, path: place.at("elsewhere/harness"), stateDir: state });
-  assert.match((await refusalOf(work))[1], /the harness's own state is inside$/);
+  assert.match((await refusalOf(work))[1], /it contains the harness's own state$/);
 });
 
 test("a folder that its owner cannot enter is refused, with the command that opens it", async () => {
@@ -99,7 +99,7 @@ test("another user's folder is refused to anyone but root", asRoot, async () => 
   await chown(place.at("home/app"), 1234, 1235);
   assert.deepEqual(await refusalOf(() => check(place, "home/app", 1000)), [
     6,
-    `${place.at("home/app")} belongs to uid 1234, and you are uid 1000: a box works as the owner of its workspace`,
+    `${place.at("home/app")} belongs to uid 1234, and you are uid 1000: a box runs as the owner of its workspace`,
   ]);
   const { uid, gid, warnings } = await check(place, "home/app", 0);
   assert.deepEqual({ uid, gid, warnings }, { uid: 1234, gid: 1235, warnings: [] });

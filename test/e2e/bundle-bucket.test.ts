@@ -103,8 +103,8 @@ describe("what reads a bundle reads it from a bucket, too", { concurrency: 2 }, 
       return [code, stdout + stderr];
     };
     const cases: readonly (readonly [string, Readonly<Record<string, string>>, RegExp])[] = [
-      [`${ADDRESS}x`, {}, /cannot read s3:\/\/.*: it is not there/],
       [`s3://${BUCKET}/of/`, {}, /is not the address of an object[^]*harness sessions --bundle/],
+      [`${ADDRESS}x`, {}, /cannot read s3:\/\/.*: it does not exist/],
       ["s3://Team/x.tar", {}, /3 to 63 lower-case letters/],
       [
         ADDRESS,

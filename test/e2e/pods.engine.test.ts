@@ -154,7 +154,7 @@ const REFUSED: readonly (readonly [readonly string[], number, RegExp])[] = [
   [["--isolation", "bind"], 2, /cannot see this machine's files/],
   [["--env", "backend"], 2, /no environment backend|backend is not built for this workspace/],
   [["--runtime", "runsc"], 2, /runtime_class/],
-  [["--mode", "danger-full-access"], 125, /no pod has full access/],
+  [["--mode", "danger-full-access"], 125, /a pod never has full access/],
   [["--image", "harness-test-no-such:1"], 125, /image cannot be pulled/],
 ];
 
@@ -296,7 +296,7 @@ test(
     assert.equal(barred.get("rights")?.state, "fail");
     assert.match(
       barred.get("rights")?.detail ?? "",
-      /you may not: create pods\/attach, delete networkpolicies/,
+      /rights missing in [^:]+: create pods\/attach, delete networkpolicies/,
     );
     assert.equal(barred.has("box"), false);
   },
@@ -315,13 +315,13 @@ test("doctor tells whether boxes are Sandboxes, and why they are not", { skip },
   stub.api.installSandboxes();
   assert.equal(await told(), "ok: each box is a Sandbox");
   stub.api.denied.add("delete sandboxes");
-  assert.match(await told(), /^ok: boxes are bare pods: in team you may not: delete sandboxes/);
+  assert.match(await told(), /^ok: boxes are bare pods: rights missing in team: delete sandboxes/);
   const kubernetes = { image, sandbox_resource: "always" };
   await stub.place.write("home/.config/harness/config.json", JSON.stringify({ kubernetes }));
-  assert.match(await told(), /^fail: in team you may not: delete sandboxes/);
+  assert.match(await told(), /^fail: rights missing in team: delete sandboxes/);
   const none = await type("sandbox", "exec", "--engine", "kubernetes:", "--", "true");
   assert.equal(none.code, 125);
-  assert.match(none.stderr, /no Sandbox as a box: in team you may not: delete sandboxes/);
+  assert.match(none.stderr, /boxes cannot be Sandboxes: rights missing in team: delete sandboxes/);
 });
 
 test("doctor tells a cluster whose policies nobody enforces, and one that is away", { skip }, async () => {

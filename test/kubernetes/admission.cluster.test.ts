@@ -181,7 +181,7 @@ describe("a pod that a webhook gives", () => {
           }),
           (thrown: Error & { exit?: number }) => {
             assert.equal(thrown.exit, EXIT.sandbox, thrown.message);
-            assert.match(thrown.message, /the box is not as planned, says the cluster/);
+            assert.match(thrown.message, /the box is not as planned, according to the cluster/);
             assert.match(thrown.message, field);
             return true;
           },

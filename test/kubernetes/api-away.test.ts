@@ -196,7 +196,7 @@ test("an answer without end is none", async () => {
   });
   await assert.rejects(podOf(clusterAt(server.port, 20, REAL), PLAN), {
     name: "HarnessError",
-    message: /refused: the API server's answer has no end/,
+    message: /refused: the API server's answer is too long/,
   });
 });
 
@@ -228,7 +228,7 @@ test("a right that is missing for the attachment is told as such, and not waited
   api.refuses = { fits: /^$/, status: 403, reason: "Forbidden" };
   await assert.rejects(attached(api), (thrown: unknown) => {
     assert.ok(thrown instanceof HarnessError);
-    assert.match(thrown.message, /^the pod harness-1 cannot be attached to: HTTP 403/);
+    assert.match(thrown.message, /^cannot attach to the pod harness-1: HTTP 403/);
     assert.match(thrown.remedy, /auth can-i create pods\/attach/);
     return true;
   });

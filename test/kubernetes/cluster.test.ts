@@ -98,7 +98,7 @@ test("what names no cluster says what there is", async (t) => {
   const missing = path.join(none, ".kube", "config");
   assert.deepEqual(given(null, {}, none), [
     EXIT.sandbox,
-    `no cluster is known: there is no kubeconfig (${missing}), and no service account here`,
+    `no cluster is configured: there is no kubeconfig (${missing}) and no service account here`,
   ]);
   const broken = path.join(none, "broken");
   await writeFile(broken, "clusters: [");

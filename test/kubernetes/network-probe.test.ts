@@ -53,7 +53,7 @@ test("what the probe says is read line by line, whatever pieces it comes in, and
 });
 
 for (const [what, ends, why] of [
-  ["that is not in the image", ({ end }) => end(127), /the probe could not be made \(127\)/],
+  ["that is not in the image", ({ end }) => end(127), /the probe failed \(127\)/],
   [
     "that cannot look",
     ({ end, err }) => {
@@ -62,7 +62,7 @@ for (const [what, ends, why] of [
     },
     /\(3: a socket: Too many open files\)/,
   ],
-  ["that says other words", ({ say }) => say("40 open\n"), /\(it said "40 open"\)/],
+  ["that says other words", ({ say }) => say("40 open\n"), /\(it printed "40 open"\)/],
 ] as const satisfies readonly (readonly [string, (runner: ReturnType<typeof scripted>) => void, RegExp])[])
   test(`a probe ${what} is no proof`, async () => {
     const runner = scripted();

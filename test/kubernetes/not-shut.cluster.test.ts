@@ -16,7 +16,7 @@ const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?
 const { api, image, kubeconfig, network } = cluster;
 const skip = network === "enforced" && "this network is shown to be shut";
 
-const WHY = network === "none" ? /it proves nothing/ : /nothing in the cluster enforces network policies/;
+const WHY = network === "none" ? /nothing is proved/ : /nothing in the cluster enforces network policies/;
 
 async function nothingLeft({ space }: Pick<BoxPlace, "space">): Promise<void> {
   const policies = `/apis/networking.k8s.io/v1/namespaces/${space.name}/networkpolicies`;

@@ -100,7 +100,10 @@ test("what an image does not bring is no box, and is named", { skip }, async () 
   await using place = await stubPlace("none");
   const to = place.place.at("project/deps");
   const wants = { ...podWants(image), brought: [{ from: "/no/such/folder", to }] };
-  await assert.rejects(place.open({ wants }), /deps could not be had of the image: find: .*no\/such\/folder/);
+  await assert.rejects(
+    place.open({ wants }),
+    /deps could not be copied from the image: find: .*no\/such\/folder/,
+  );
   nothingLeft(place);
 });
 
@@ -126,7 +129,7 @@ test("a policy of the namespace that would open a box is named", { skip }, async
     metadata: { name: "all-out" },
     spec: { podSelector: {}, egress: [{}] },
   });
-  await assert.rejects(place.open(), /the network policy all-out of the namespace opens it/);
+  await assert.rejects(place.open(), /the network policy all-out of the namespace allows it/);
   assert.deepEqual(place.api.named("pods"), []);
 });
 
@@ -150,7 +153,7 @@ test("what a webhook adds to a pod is named, and nothing runs", { skip }, async 
     const [box] = containers;
     if (box !== undefined) containers.push({ ...box, name: "sidecar" });
   };
-  await refused(place, /not as planned, says the cluster.*\n.*spec\.containers\[1\]: was added/);
+  await refused(place, /not as planned, according to the cluster.*\n.*spec\.containers\[1\]: was added/);
 });
 
 const once = (fits: RegExp, status: number, body: unknown, more: Partial<Fault> = {}): Fault => ({
@@ -215,7 +218,7 @@ test(
       await using box = await place.open();
       assert.equal((await exec(box, "true")).exit_code, 0);
     }
-    assert.equal(place.said.filter((text) => /no quota of the namespace has room/.test(text)).length, 1);
+    assert.equal(place.said.filter((text) => /quota has no room/.test(text)).length, 1);
     place.api.faults.push({ ...full, times: Infinity });
     const wants = { ...podWants(image), scheduleMs: 100 };
     await assert.rejects(place.open({ wants }), { exit: EXIT.sandbox, message: /: quota: .*exceeded quota/ });
@@ -268,7 +271,7 @@ test(
     await exec(box, "head -c 3000000 /dev/urandom > large; echo second > b.txt");
     place.api.cutSentAfter(1_000_000);
     await box[Symbol.asyncDispose]();
-    assert.match(place.said.join("\n"), /what the box changed since it began is lost with its pod/);
+    assert.match(place.said.join("\n"), /lost with the pod: what the box changed since it began/);
     const layer = await layerOf(place.place.at("state"), keep);
     assert.ok(layer !== undefined);
     assert.deepEqual(
@@ -308,7 +311,7 @@ test(
     );
     place.api.away(false);
     await box[Symbol.asyncDispose]();
-    assert.match(place.said.join("\n"), /is lost with its pod: the box was lost: .*connection lost/s);
+    assert.match(place.said.join("\n"), /lost with the pod: .*: the box was lost: .*connection lost/s);
     nothingLeft(place);
   },
 );

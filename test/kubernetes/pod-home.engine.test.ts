@@ -159,13 +159,13 @@ test(
     await call(box, "head -c 70000000 /dev/zero > large; echo small > beside");
     assert.match(
       place.said.join("\n"),
-      /comes home when the box ends, and is lost if its pod is before: 2 files of 67 MiB/,
+      /copied back only when the box ends, and is lost if the pod is lost first: 2 files of 67 MiB/,
     );
     await call(box, "echo two >> a.txt");
     await lose(place, box, "true");
     assert.match(
       place.said.join("\n"),
-      /2 files that were changed \(beside, large\), with what was under way, is lost/,
+      /lost with the pod: 2 changed files \(beside, large\) and what was under way: /,
     );
     assert.deepEqual(await changesIn(place), ["modified file a.txt"]);
   },

@@ -138,7 +138,7 @@ test(
     await using poor = await boxPlace(cluster, { rules: boxRules("Pod") });
     await assert.rejects(
       poor.open(wanting("always")),
-      /no Sandbox as a box: in t-\w+ you may not: create sandboxes, delete sandboxes, get sandboxes, list sandboxes/,
+      /boxes cannot be Sandboxes: rights missing in t-\w+: create sandboxes, delete sandboxes, get sandboxes, list sandboxes/,
     );
     await using place = await boxPlace(cluster);
     for (const [own, wish] of [
@@ -197,7 +197,7 @@ test(
       "DELETE",
       `${place.space.pods}/${String(look(list, "items", 0, "metadata", "name"))}?gracePeriodSeconds=0`,
     );
-    await assert.rejects(opening, /another pod than before|deleted|lost/);
+    await assert.rejects(opening, /a different pod|deleted|lost/);
     await staysEmpty(place);
   },
 );
@@ -236,7 +236,7 @@ test("a controller that is not there is told of, and nothing is left", { skip },
   try {
     await assert.rejects(
       place.open(wanting("always", { scheduleMs: 2000 })),
-      /no pod made: in 2\.0 s none was: its controller says nothing; does it run\?/,
+      /no pod made: none within 2\.0 s: its controller reports nothing/,
     );
     assert.deepEqual(await leftIn(place), [[], [], []]);
   } finally {
@@ -291,7 +291,7 @@ test(
     assert.deepEqual(await leftIn(rich), [[], [], []]);
     await using poor = await boxPlace(cluster, { rules: boxRules("Pod") });
     const [bare, ...others] = await told(poor);
-    assert.match(bare ?? "", /^ok: boxes are bare pods: in t-\w+ you may not: create sandboxes/);
+    assert.match(bare ?? "", /^ok: boxes are bare pods: rights missing in t-\w+: create sandboxes/);
     assert.match(others.join("\n"), /^ok: all \d+ that a box needs in .*\nok: /);
   },
 );

@@ -138,11 +138,11 @@ test("always, and there is none or it is not allowed: no box, and it is said why
   await using place = await stubPlace("none");
   await refused(
     place,
-    /no Sandbox as a box: the cluster does not serve Sandbox of agents\.x-k8s\.io\/v1beta1/,
+    /boxes cannot be Sandboxes: the cluster does not serve Sandbox of agents\.x-k8s\.io\/v1beta1/,
   );
   place.api.installSandboxes();
   place.api.denied.add("create sandboxes").add("list sandboxes");
-  await refused(place, /no Sandbox as a box: in team you may not: create sandboxes, list sandboxes/);
+  await refused(place, /boxes cannot be Sandboxes: rights missing in team: create sandboxes, list sandboxes/);
   assert.deepEqual(
     place.api.heard.filter((each) => /^POST .*\/namespaces\//.test(each)),
     [],
@@ -172,7 +172,7 @@ for (const [words, mutate] of ADDED)
     await using place = await stubPlace("none");
     place.api.installSandboxes();
     place.api.mutate = mutate;
-    await refused(place, new RegExp(`not as planned, says the cluster.*\\n.*${words.source}`));
+    await refused(place, new RegExp(`not as planned, according to the cluster.*\\n.*${words.source}`));
   });
 
 test("a pod that is another one than was read is not filled", { skip }, async () => {
@@ -186,7 +186,7 @@ test("a pod that is another one than was read is not filled", { skip }, async ()
     });
   };
   for (const mode of ["workspace-write", "read-only"] as const) {
-    await assert.rejects(place.open({ mode }), /metadata\.uid: it is another pod than before/);
+    await assert.rejects(place.open({ mode }), /metadata\.uid: it is a different pod/);
     nothingLeft(place);
     (place.api.heard as string[]).length = 0;
   }
@@ -202,7 +202,7 @@ test(
     await refused(place, /no pod as a box: webhook refusal: its controller says: .*violates PodSecurity/);
     sandboxes.idle = true;
     const wants = { ...wanting("auto"), scheduleMs: 100 };
-    await refused(place, /no pod as a box: no pod made: .*its controller says nothing; does it run/, wants);
+    await refused(place, /no pod as a box: no pod made: .*its controller reports nothing/, wants);
   },
 );
 
@@ -216,7 +216,7 @@ test("a policy that chooses pods by what the controller gives them may open a bo
     assert.equal((await box.exec(asking(["true"]), NEVER)).exit_code, 0);
   }
   place.api.installSandboxes();
-  await assert.rejects(place.open(), /the network policy theirs of the namespace opens it/);
+  await assert.rejects(place.open(), /the network policy theirs of the namespace allows it/);
 });
 
 const clusterIn = ({ place }: StubPlace) =>

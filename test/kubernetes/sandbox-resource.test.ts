@@ -125,14 +125,15 @@ test("a Sandbox of which no pod is made ends by the time that was given, with wh
   await using silent = await objectsApi();
   await assert.rejects(waitFor(silent, 10_000).pod, {
     exit: 6,
-    message: "no pod as a box: no pod made: in 10.0 s none was: its controller says nothing; does it run?",
+    message:
+      "no pod as a box: no pod made: none within 10.0 s: its controller reports nothing; check that it is running",
   });
   assert.ok(silent.waited() > 9000 && silent.waited() < 12_000, String(silent.waited()));
   await using conflict = await objectsApi();
   conflict.onWait = () => void conflict.objects.set(SANDBOX, saying("pod patch failed: conflict"));
   await assert.rejects(
     waitFor(conflict, 10_000).pod,
-    /none was: its controller says: pod patch failed: conflict/,
+    /none within .*: its controller says: pod patch failed: conflict/,
   );
 });
 
@@ -159,7 +160,7 @@ test("a Sandbox that changed before it is made anew stays, and one without room 
     'pods "harness-1" is forbidden: exceeded quota: q, requested: cpu=1, used: cpu=2, limited: cpu=2';
   api.onWait = () => void api.objects.set(SANDBOX, saying(full));
   api.refuses = { fits: /^DELETE/, status: 409, reason: "Conflict" };
-  await assert.rejects(waitFor(api, 25_000).pod, /no pod made: in 25\.0 s none was: .*exceeded quota: q/);
+  await assert.rejects(waitFor(api, 25_000).pod, /no pod made: none within 25\.0 s: .*exceeded quota: q/);
   const heard = (verb: string): number => api.heard.filter((each) => each.startsWith(verb)).length;
   assert.deepEqual([heard("DELETE"), heard("POST")], [2, 1]);
 });
@@ -197,7 +198,7 @@ test("a pod of that name which is not the Sandbox's own is none, and a Sandbox t
   api.objects.set(POD, owned("u-2"));
   await assert.rejects(
     waitFor(api, 1000).pod,
-    /refused: the pod harness-1 is there, and is not its Sandbox's/,
+    /refused: there is already a pod harness-1, which does not belong to its Sandbox/,
   );
   await using gone = await objectsApi();
   gone.onWait = () => void gone.objects.delete(SANDBOX);

@@ -128,7 +128,7 @@ test(
     assert.equal(place.said.length, 1, place.said.join("\n"));
     assert.match(
       place.said[0] ?? "",
-      /its pods are not what this box is to be: .*limits\.memory: is "268435456"/,
+      /its pods do not match the plan for this box: .*limits\.memory: is "268435456"/,
     );
     await api.until(`${place.space.pods}/${name}`, ({ status }) => status === 404);
   },
@@ -153,7 +153,10 @@ test("a pod in which somebody was, or still is, is no box", { skip }, async () =
   {
     await using box = await place.open({ wants: { ...WANTS, startMs: 30_000 } });
     assert.equal(await said(box, "cat a.txt; ls /tmp"), "one\n");
-    assert.match(place.said.join("\n"), /^no box out of the warm pool boxes: .*; it has a pod of its own$/);
+    assert.match(
+      place.said.join("\n"),
+      /^no box from the warm pool boxes: .*; the box gets a pod of its own$/,
+    );
   }
   stays.close();
   await api.until(`${place.space.pods}/${first}`, ({ status }) => status === 404);

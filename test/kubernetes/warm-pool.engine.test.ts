@@ -102,7 +102,7 @@ const OWN: readonly (readonly [
     "its pods have other amounts",
     { memory: 2 ** 28 },
     () => undefined,
-    /not what this box is to be: .*memory/,
+    /not match the plan for this box: .*memory/,
     true,
   ],
   [
@@ -116,14 +116,14 @@ const OWN: readonly (readonly [
     "somebody has left a file in its pod",
     {},
     ({ api }, waits) => api.intrude(waits, "echo x > /tmp/left"),
-    /somebody was in its pod before: \/tmp\/left is left/,
+    /its pod was used before: \/tmp\/left is left over/,
     true,
   ],
   [
     "somebody has left a process in its pod",
     {},
     ({ api }, waits) => api.intrude(waits, "sleep 600 >/dev/null 2>&1 &"),
-    /somebody was in its pod before: the process sleep is left/,
+    /its pod was used before: the process sleep is left over/,
     true,
   ],
 ];
@@ -184,11 +184,11 @@ test("doctor tells whether a pod of it waits, and whether one may claim it", { s
   };
   const [rights, waits] = await told(1);
   assert.match(rights ?? "", /^rights ok: all \d+ that a box needs/);
-  assert.equal(waits, "warm_pool ok: boxes has pods that wait");
+  assert.equal(waits, "warm_pool ok: boxes has waiting pods");
   place.api.denied.add("create sandboxclaims");
   const [missing, none] = await told(0);
-  assert.match(missing ?? "", /^rights fail: in team you may not: create sandboxclaims$/);
-  assert.equal(none, "warm_pool warn: no pod of boxes waits: boxes have pods of their own");
+  assert.match(missing ?? "", /^rights fail: rights missing in team: create sandboxclaims$/);
+  assert.equal(none, "warm_pool warn: boxes has no waiting pods: boxes get pods of their own");
 });
 
 test("it is listed by its claim, and removed with it by its name", { skip }, async () => {

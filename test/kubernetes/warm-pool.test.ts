@@ -112,7 +112,7 @@ test("a policy that chooses by a label of the controller's, as the one that it m
     };
     const proving = proveShut(api.cluster, plan, { look, open });
     if (isOpened)
-      await assert.rejects(proving, /the network policy boxes-network-policy of the namespace opens it/);
+      await assert.rejects(proving, /the network policy boxes-network-policy of the namespace allows it/);
     else await proving;
   }
 });
@@ -161,16 +161,21 @@ const REFUSED: readonly (readonly [string, object, Record<string, unknown> | und
     "a pod made for it, as none waited",
     { sandbox: { name: PLAN.name } },
     undefined,
-    /none of its pods waits any more/,
+    /it has no waiting pods left/,
   ],
   [
     "a pod without its label",
     { sandbox: { name: "boxes-1" } },
     running({ metadata: {} }),
-    /its controller gives none/,
+    /its controller assigned none/,
   ],
-  ["a pod of another Sandbox", { sandbox: { name: "boxes-1" } }, running(given(), "boxes-2"), /gives none/],
-  ["a pod that does not run", { sandbox: { name: "boxes-1" } }, given(), /gives none/],
+  [
+    "a pod of another Sandbox",
+    { sandbox: { name: "boxes-1" } },
+    running(given(), "boxes-2"),
+    /assigned none/,
+  ],
+  ["a pod that does not run", { sandbox: { name: "boxes-1" } }, given(), /assigned none/],
   [
     "a word against it",
     { conditions: [{ type: "Ready", status: "False", reason: "InvalidMetadata", message: "label domain" }] },

@@ -117,10 +117,7 @@ test("that has an end, which says so, and whoever leaves meanwhile is not held",
   await assert.rejects(bucketOf(server, {}, clock).put("x", Buffer.from("x"), signal), (thrown) => {
     assert.ok(thrown instanceof BucketTrouble && thrown.passing);
     assert.equal(thrown.exit, 1);
-    assert.match(
-      thrown.message,
-      /cannot write s3:\/\/results-of-team\/x: .* has too much to do \(SlowDown: less\)/,
-    );
+    assert.match(thrown.message, /cannot write s3:\/\/results-of-team\/x: .* is too busy \(SlowDown: less\)/);
     return true;
   });
   assert.deepEqual([server.asked.length, server.objects.size], [7, 0]);
@@ -171,7 +168,7 @@ interface Case {
 const CASES: Readonly<Record<string, Case>> = {
   "another region, by its name": {
     env: { AWS_REGION: "us-east-1" },
-    says: /the bucket results-of-team is in the region eu-test-1, and us-east-1 was asked/,
+    says: /the bucket results-of-team is in the region eu-test-1, but us-east-1 was asked/,
     next: /^export AWS_REGION=eu-test-1$/,
   },
   "another region, by a redirect": {
@@ -181,13 +178,13 @@ const CASES: Readonly<Record<string, Case>> = {
   },
   "a redirect without a word": {
     fault: { status: 307, headers: { location: "http://127.0.0.1:1/" } },
-    says: /sends elsewhere \(307\), which is not followed/,
+    says: /redirects elsewhere \(307\), which is not followed/,
     next: /AWS_ENDPOINT_URL/,
   },
   "a clock that is wrong, of a server that does not tell its own": {
     options: { clockBehind: 3_600_000, tellsNoTime: true },
     says: /the clocks are too far apart \(here it is .* GMT\)/,
-    next: /set the clock/,
+    next: /correct the clock/,
   },
   "a key that is not known": {
     env: { AWS_ACCESS_KEY_ID: "AKIAOTHER" },
@@ -196,7 +193,7 @@ const CASES: Readonly<Record<string, Case>> = {
   },
   "a secret that is another's": {
     env: { AWS_SECRET_ACCESS_KEY: "of+another" },
-    says: /AWS_SECRET_ACCESS_KEY is not the one of that AWS_ACCESS_KEY_ID/,
+    says: /AWS_SECRET_ACCESS_KEY does not belong to AWS_ACCESS_KEY_ID/,
     next: /AWS_SECRET_ACCESS_KEY=…/,
   },
   "a token that has expired": {
@@ -216,16 +213,16 @@ const CASES: Readonly<Record<string, Case>> = {
   "no such bucket": {
     bucket: "another-one",
     says: /has no bucket another-one/,
-    next: /see how it is called/,
+    next: /check the bucket.s name/,
   },
   "no such object": {
-    says: /cannot read s3:\/\/results-of-team\/x: it is not there/,
+    says: /cannot read s3:\/\/results-of-team\/x: it does not exist/,
     next: /^harness sessions --bundle s3:\/\/results-of-team$/,
   },
   "a server of something else": {
     fault: { status: 404, body: "<html>no</html>" },
-    says: /does not know such an address/,
-    next: /AWS_ENDPOINT_URL leads to a server of S3/,
+    says: /does not know this address/,
+    next: /AWS_ENDPOINT_URL is the address of an S3 server/,
   },
   "a token of other keys, in the words of another server": {
     fault: { status: 403, body: "<Error><Code>InvalidTokenId</Code></Error>" },
@@ -237,28 +234,28 @@ const CASES: Readonly<Record<string, Case>> = {
       status: 400,
       body: "<Error><Code>XMinioInvalidObjectName</Code><Message>signs</Message></Error>",
     },
-    says: /does not take such a key \(XMinioInvalidObjectName: signs\)$/,
+    says: /does not accept this key \(XMinioInvalidObjectName: signs\)$/,
     next: /^give the object another key/,
   },
   "a disk that is full": {
     fault: { status: 507, body: "<Error><Code>XMinioStorageFull</Code></Error>" },
     says: /has no room for it \(XMinioStorageFull\)$/,
-    next: /^make room there/,
+    next: /^free some space there/,
   },
   "a bound that is reached": {
     fault: { status: 403, body: "<Error><Code>QuotaExceeded</Code></Error>" },
     says: /has no room for it \(QuotaExceeded\)$/,
-    next: /^make room there/,
+    next: /^free some space there/,
   },
   "a server that wants TLS": {
     fault: { status: 400, body: "Client sent an HTTP request to an HTTPS server.\n" },
-    says: /refuses it \(it answers with 400\)$/,
+    says: /refuses the request \(it answers with 400\)$/,
     next: /whether it has to begin with https:\/\/$/,
   },
   "what it cannot do": {
     fault: { status: 501, body: "<Error><Code>NotImplemented</Code></Error>" },
-    says: /refuses it \(NotImplemented\)/,
-    next: /server of S3/,
+    says: /refuses the request \(NotImplemented\)/,
+    next: /S3 server/,
   },
 };
 
@@ -303,14 +300,14 @@ test("an answer has a bound: of an object, of a list, of a refusal", async () =>
   await assert.rejects(keysOf(bucket), /does not allow it \(it answers with 403\)/);
   for (const body of ["", "<html></html>", "<ListBucketResult>"].slice(0, 2)) {
     server.faults.push({ status: 200, body });
-    await assert.rejects(keysOf(bucket), /what answers is no list of S3/);
+    await assert.rejects(keysOf(bucket), /the answer is not an S3 listing/);
   }
 });
 
 test("a key that would be shortened on its way, or that no server takes, is not asked for", async () => {
   await using server = await startBucket();
   for (const key of ["a/../b", "./a", "a/..", "ü".repeat(513), "\ud800"])
-    await assert.rejects(bucketOf(server).get(key, MAX, signal), { exit: 2, message: /cannot be asked for/ });
+    await assert.rejects(bucketOf(server).get(key, MAX, signal), { exit: 2, message: /cannot be requested/ });
   assert.deepEqual(server.asked, []);
 });
 
@@ -351,16 +348,20 @@ test("a variable that is missing or no such one is named, with where to set it",
     [{}, /AWS_ACCESS_KEY_ID is not set/, /^export AWS_ACCESS_KEY_ID=…/],
     [{ AWS_ACCESS_KEY_ID: KEY_ID }, /AWS_SECRET_ACCESS_KEY is not set/, /export/],
     [KEYS, /AWS_REGION is not set/, /export AWS_REGION=…/],
-    [{ ...KEYS, AWS_REGION: "Europe\u001b" }, /AWS_REGION is no region/, /AWS_REGION=eu-central-1/],
+    [{ ...KEYS, AWS_REGION: "Europe\u001b" }, /AWS_REGION is not a region/, /AWS_REGION=eu-central-1/],
     [
       { ...KEYS, AWS_SECRET_ACCESS_KEY: `${SECRET_KEY}\n` },
-      /AWS_SECRET_ACCESS_KEY holds/,
-      /without what stands around/,
+      /AWS_SECRET_ACCESS_KEY contains/,
+      /without anything around/,
     ],
-    [{ ...KEYS, AWS_ENDPOINT_URL: "minio:9000" }, /AWS_ENDPOINT_URL is no plain address/, /https:\/\/minio/],
+    [
+      { ...KEYS, AWS_ENDPOINT_URL: "minio:9000" },
+      /AWS_ENDPOINT_URL is not a plain http or https address/,
+      /https:\/\/minio/,
+    ],
     [
       { ...KEYS, AWS_ENDPOINT_URL: "https://u:p@minio" },
-      /AWS_ENDPOINT_URL is no plain address/,
+      /AWS_ENDPOINT_URL is not a plain http or https address/,
       /https:\/\/minio/,
     ],
     [

@@ -93,12 +93,12 @@ const CASES: Readonly<Record<string, readonly [() => Promise<unknown>, RegExp, R
   ],
   "a secret of another's": [
     () => bucketBy({ AWS_SECRET_ACCESS_KEY: "of-another" }).put("x", X, signal),
-    /AWS_SECRET_ACCESS_KEY is not the one of that AWS_ACCESS_KEY_ID/,
+    /AWS_SECRET_ACCESS_KEY does not belong to AWS_ACCESS_KEY_ID/,
     /^export AWS_SECRET_ACCESS_KEY=…/,
   ],
   "another region": [
     () => bucketBy({ AWS_REGION: "us-west-2" }).put("x", X, signal),
-    /is in the region eu-test-1, and us-west-2 was asked/,
+    /is in the region eu-test-1, but us-west-2 was asked/,
     /^export AWS_REGION=eu-test-1$/,
   ],
   "a token that is none": [
@@ -109,16 +109,16 @@ const CASES: Readonly<Record<string, readonly [() => Promise<unknown>, RegExp, R
   "no such bucket, written to": [
     () => bucketBy({}, "not-there").put("x", X, signal),
     /has no bucket not-there/,
-    /or make it/,
+    /or create it/,
   ],
   "no such bucket, listed": [
     () => keysBelow(bucketBy({}, "not-there"), ""),
     /has no bucket not-there/,
-    /or make it/,
+    /or create it/,
   ],
   "no such object": [
     () => bucketBy().get("not-there", MAX, signal),
-    /it is not there$/,
+    /it does not exist$/,
     /^harness sessions --bundle s3:\/\/results-of-team$/,
   ],
   "TLS that it does not speak": [
@@ -127,16 +127,16 @@ const CASES: Readonly<Record<string, readonly [() => Promise<unknown>, RegExp, R
       return bucketBy({ AWS_ENDPOINT_URL: url.replace("http:", "https:") }).put("x", X, signal);
     },
     /does not speak TLS \([A-Z_]+\)$/,
-    /http:\/\/ in AWS_ENDPOINT_URL asks without TLS/,
+    /http:\/\/ in AWS_ENDPOINT_URL connects without TLS/,
   ],
   "a name that its disk does not take": [
     () => bucketBy().put("k".repeat(300), X, signal),
-    /does not take such a key \(XMinioInvalidObjectName: .*\)$/,
+    /does not accept this key \(XMinioInvalidObjectName: .*\)$/,
     /^give the object another key/,
   ],
   "two slashes": [
     () => bucketBy().get("two//slashes", MAX, signal),
-    /does not take such a key/,
+    /does not accept this key/,
     /^give the object another key/,
   ],
 };
@@ -169,7 +169,7 @@ test("who may read alone reads alone, and the rights that are asked for are enou
   await fails(
     bucketBy(writer).get("none", MAX, signal),
     /does not allow it/,
-    /s3:ListBucket is told so of what is not there/,
+    /without s3:ListBucket, an object that does not exist/,
   );
   await fails(keysBelow(bucketBy(writer), ""), /does not allow it/, /allow .* s3:ListBucket on/);
   await fails(bucketBy({ ...writer, AWS_SESSION_TOKEN: "" }).put("x", X, signal), /the token in/, /TOKEN/);
@@ -199,9 +199,9 @@ test("the largest object goes there and back, and a refusal of it is heard thoug
   const bucket = bucketBy();
   await bucket.put("big", big, signal);
   assert.ok((await bucket.get("big", MAX, signal)).equals(big));
-  await fails(bucket.get("big", MAX / 2, signal), /it is larger than 128 MiB/, /see what it is/);
+  await fails(bucket.get("big", MAX / 2, signal), /it is larger than 128 MiB/, /check what it is/);
   const other = { AWS_SECRET_ACCESS_KEY: "of-another" };
-  await fails(bucketBy(other).put("not", big, signal), /is not the one of that/, /SECRET/);
+  await fails(bucketBy(other).put("not", big, signal), /does not belong to/, /SECRET/);
   const reader = await server.lend(["s3:GetObject"]);
   await fails(bucketBy(reader).put("not", big, signal), /does not allow it/, /s3:PutObject/);
   assert.deepEqual(await keysBelow(bucket, "not"), []);
@@ -223,7 +223,7 @@ test("what was cut, also by the end of the server, is written as a whole once it
   await restarted;
   for (const key of ["cut", "killed"]) assert.ok((await bucket.get(key, MAX, signal)).equals(big));
   server.wire.cutAt = { bytes, how: () => void (restarted = server.kill("SIGKILL")) };
-  const told = await fails(bucket.put("gone", big, signal), /does not answer \(.+\)/, /then again$/);
+  const told = await fails(bucket.put("gone", big, signal), /does not answer \(.+\)/, /then try again$/);
   assert.deepEqual([told.exit, told.passing], [1, true]);
   await restarted;
   await server.start();
@@ -248,7 +248,7 @@ test(
     const told = await fails(
       bucketBy(small.env).put("big", Buffer.alloc(64 * 2 ** 20), signal),
       /has no room for it \(XMinioStorageFull: .*\)$/,
-      /^make room there/,
+      /^free some space there/,
     );
     assert.deepEqual([told.exit, told.passing], [2, false]);
   },

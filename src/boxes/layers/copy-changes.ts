@@ -160,7 +160,7 @@ class UnpackTarget implements Disposable {
 
   #take(what: keyof UnpackLimits, count: number): void {
     this.#left[what] -= count;
-    if (this.#left[what] < 0) throw new Error(`the tree has more ${what} than this machine takes of one`);
+    if (this.#left[what] < 0) throw new Error(`the tree has more ${what} than this machine accepts`);
   }
 
   begin(entry: TarEntry): void {
@@ -211,7 +211,7 @@ class UnpackTarget implements Disposable {
 function belowTop(name: Buffer): Buffer {
   const names = name.toString("latin1").split("/").slice(1);
   const path = names.filter((each) => each !== "" && each !== ".");
-  if (path.includes("..")) throw new Error("the archive leads out of its folder");
+  if (path.includes("..")) throw new Error("a path in the archive leads out of its folder");
   return Buffer.from(path.join("/"), "latin1");
 }
 

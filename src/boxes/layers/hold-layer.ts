@@ -46,13 +46,13 @@ async function refuseWithoutRoom(
   if (bytes <= quota * WARN_SHARE) return;
   const largest = all.toSorted((a, b) => b.bytes - a.bytes).slice(0, MOST_NAMED);
   const named = largest.map((each) => `${each.session} (${formatSize(each.bytes)})`).join(", ");
-  const usage = `what sessions have changed and nobody has applied takes ${formatSize(bytes)} of ${formatSize(quota)}: ${named}`;
+  const usage = `unapplied changes of sessions take up ${formatSize(bytes)} of ${formatSize(quota)}: ${named}`;
   if (bytes <= quota) return warn(usage);
   const { session = "ID" } = largest[0] ?? {};
   throw new HarnessError(
     EXIT.sandbox,
     `${usage}; there is no room for another`,
-    `harness apply ${session}   (or give it up: harness sessions rm ${session})`,
+    `harness apply ${session}   (or discard it: harness sessions rm ${session})`,
   );
 }
 
@@ -115,8 +115,8 @@ export async function holdLayer(
   await existing[Symbol.asyncDispose]();
   throw new HarnessError(
     EXIT.usage,
-    `what this session has changed lies in ${isolation === "copy" ? "a copy of" : "a layer over"} ${workspace}${engine === undefined ? "" : " that pods work on"}, and is not applied`,
-    `harness apply ${wanted.session}   (or go on with it: --isolation ${isolation} --cwd ${workspace}${engineFlag(layer)})`,
+    `this session's changes are in ${isolation === "copy" ? "a copy of" : "a layer over"} ${workspace}${engine === undefined ? "" : " that pods work on"}, and have not been applied`,
+    `harness apply ${wanted.session}   (or continue with it: --isolation ${isolation} --cwd ${workspace}${engineFlag(layer)})`,
   );
 }
 

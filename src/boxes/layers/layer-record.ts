@@ -55,7 +55,7 @@ const [NEW, GONE] = [".new.", ".gone."];
 
 const folderOf = (stateDir: string, session: string): string => {
   if (!/^\w[\w.-]{0,63}$/.test(session))
-    throw new TypeError(`${JSON.stringify(session)} is no id of a session`);
+    throw new TypeError(`${JSON.stringify(session)} is not a session id`);
   return path.join(layersIn(stateDir), session);
 };
 
@@ -65,7 +65,7 @@ export async function layerOf(stateDir: string, session: string): Promise<Layer 
     return { ...recordForm.parse(JSON.parse(await readFile(path.join(folder, "layer"), "utf8"))), folder };
   } catch (thrown) {
     if (errorCode(thrown) === "ENOENT") return undefined;
-    const message = `what the session ${session} has changed cannot be read: ${reasonOf(thrown)}`;
+    const message = `the changes of the session ${session} cannot be read: ${reasonOf(thrown)}`;
     throw new HarnessError(EXIT.failed, message, `ls -l ${folder}`, thrown);
   }
 }
@@ -83,7 +83,7 @@ export async function makeLayer(stateDir: string, record: LayerRecord): Promise<
     return { ...record, folder };
   } catch (thrown) {
     await rm(aside, { recursive: true, force: true }).catch(() => undefined);
-    const message = `no place for what the session changes in ${layersIn(stateDir)}: ${reasonOf(thrown)}`;
+    const message = `the session's changes cannot be stored in ${layersIn(stateDir)}: ${reasonOf(thrown)}`;
     throw new HarnessError(EXIT.sandbox, message, `df -h ${stateDir}; ls -ld ${stateDir}`, thrown);
   }
 }

@@ -229,8 +229,8 @@ function* folderIn(parent: HeldFolder, entry: TreeEntry, depth: number): Generat
 
 /** The opened folder, or why it is not entered. */
 function opened(parent: HeldFolder, { stats, at }: TreeEntry, depth: number): HeldFolder | string {
-  if (stats.dev !== parent.stats.dev) return "is another file system";
-  if (depth >= MAX_DEPTH) return "is too deep";
+  if (stats.dev !== parent.stats.dev) return "is on another file system";
+  if (depth >= MAX_DEPTH) return "is nested too deeply";
   try {
     return hold(at);
   } catch (thrown) {

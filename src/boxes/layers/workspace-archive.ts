@@ -63,7 +63,7 @@ export async function* archiveOf(
   for (const entry of treeWithout(folder, apart)) {
     const path = Buffer.concat([name, Buffer.from("/"), entry.path]);
     const tell = (why: string): void => skip({ path: textOfBytes(entry.path), why });
-    if (entry.closed !== undefined) tell(`what is in it is left out: it ${entry.closed}`);
+    if (entry.closed !== undefined) tell(`its contents are left out: it ${entry.closed}`);
     for (const part of partsOf(entry, path, tell)) {
       waiting.push(part);
       size += part.length;
@@ -80,7 +80,7 @@ function* partsOf(entry: TreeEntry, path: Buffer, tell: (why: string) => void): 
   if (stats.isDirectory()) yield headerOf(entry, path);
   else if (stats.isSymbolicLink()) yield* linkParts(entry, path, tell);
   else if (stats.isFile()) yield* fileParts(entry, path, tell);
-  else tell("it is neither file, folder nor link");
+  else tell("it is not a file, folder or link");
 }
 
 const headerOf = ({ stats }: Pick<TreeEntry, "stats">, path: Buffer): Buffer =>
@@ -120,7 +120,7 @@ function* fileParts({ at }: TreeEntry, path: Buffer, tell: (why: string) => void
     for (let done = 0; done < size;) {
       const piece = Buffer.alloc(Math.min(PIECE, size - done));
       const read = readSync(fd, piece, 0, piece.length, done);
-      if (read === 0) tell("it became shorter while it was copied");
+      if (read === 0) tell("it shrank while it was copied");
       done += read === 0 ? piece.length : read;
       yield read === 0 ? piece : piece.subarray(0, read);
     }
@@ -135,7 +135,7 @@ function openFile(at: Buffer): number | string {
   try {
     return openRegularSync(at, "refuse").descriptor;
   } catch (thrown) {
-    if (thrown instanceof NotRegularError) return "it is neither file, folder nor link";
+    if (thrown instanceof NotRegularError) return "it is not a file, folder or link";
     return `it cannot be read: ${errorCode(thrown) ?? "unknown"}`;
   }
 }

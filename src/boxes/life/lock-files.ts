@@ -102,7 +102,7 @@ function unusable(folder: string, thrown: unknown): HarnessError {
   const full = ["ENOSPC", "EDQUOT"].includes(errorCode(thrown) ?? "");
   const remedy = full
     ? `free some space there: df -h ${folder}`
-    : `make it a folder that you can write to: ls -ld ${folder}   (or: XDG_STATE_HOME=DIR)`;
-  const what = full ? "no space for a lock" : "no lock can be had";
+    : `make sure that you can write to this folder: ls -ld ${folder}   (or: XDG_STATE_HOME=DIR)`;
+  const what = full ? "no space for a lock" : "the lock cannot be taken";
   return new HarnessError(EXIT.sandbox, `${what}: ${reasonOf(thrown)}`, remedy, thrown);
 }

@@ -16,7 +16,7 @@ import { runHost } from "../../platform/host-programs.ts";
 export async function thisProcess(): Promise<Owner> {
   const owner = await processOwner(process.pid);
   if (owner !== undefined) return owner;
-  throw new HarnessError(EXIT.sandbox, `when process ${process.pid} started cannot be told`, "mount /proc");
+  throw new HarnessError(EXIT.sandbox, `cannot find out when process ${process.pid} started`, "mount /proc");
 }
 
 /** Undefined if there is no such process, or only its zombie. */

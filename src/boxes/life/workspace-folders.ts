@@ -28,7 +28,7 @@ const boxesIn = (stateDir: string): string => path.join(stateDir, "boxes");
 
 /** Makes the folder together with its owner's record: a kill never leaves one without the other. */
 export async function makeBoxFolder(stateDir: string, id: string, owner: Owner): Promise<string> {
-  if (!/^\w[\w.-]{0,63}$/.test(id)) throw new TypeError(`${JSON.stringify(id)} is no id of a box`);
+  if (!/^\w[\w.-]{0,63}$/.test(id)) throw new TypeError(`${JSON.stringify(id)} is not a box id`);
   const [aside, folder] = [
     path.join(boxesIn(stateDir), `.${id}.${nonce()}`),
     path.join(boxesIn(stateDir), id),
@@ -41,7 +41,7 @@ export async function makeBoxFolder(stateDir: string, id: string, owner: Owner):
     return folder;
   } catch (thrown) {
     await rm(aside, { recursive: true, force: true }).catch(() => undefined);
-    const message = `no folder for the box in ${boxesIn(stateDir)}: ${reasonOf(thrown)}`;
+    const message = `cannot make a folder for the box in ${boxesIn(stateDir)}: ${reasonOf(thrown)}`;
     throw new HarnessError(EXIT.sandbox, message, `df -h ${stateDir}; ls -ld ${stateDir}`, thrown);
   }
 }

@@ -67,6 +67,6 @@ export async function findAllPlanted(
   const warnings: string[] = [];
   const moved = near.some((file) => path.dirname(file) === root && isHead(path.basename(file)));
   if (!isRepository(root, protection) && walked.bare && !moved)
-    warnings.push(`${root} now looks like a git repository itself (config, hooks): run no git in it`);
+    warnings.push(`${root} now looks like a git repository itself (config, hooks): do not run git in it`);
   return { planted: onlyNew([...near, ...walked.found], protection), warnings, unseen: walked.unseen };
 }

@@ -95,7 +95,7 @@ const NAMED = 5;
 
 const closedNote = (closed: readonly string[]): string => {
   const [are, each] = closed.length === 1 ? ["is", "it holds"] : ["are", "they hold"];
-  return `${firstOf(closed, NAMED)} ${are} read-only as a whole: ${each} too many protected paths for a mount each`;
+  return `${firstOf(closed, NAMED)} ${are} read-only as a whole: ${each} too many protected paths to mount each of them`;
 };
 
 const tooManyPaths = (root: string, limit: number): HarnessError =>

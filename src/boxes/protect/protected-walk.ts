@@ -60,7 +60,7 @@ export async function walk(root: string, options: WalkOptions = {}): Promise<Wal
   const { ms } = options.bounds ?? BOUNDS;
   const ended = Promise.withResolvers<void>();
   const late = setTimeout(() => {
-    search.stop(`${root} as a whole: not done after ${Math.ceil(ms / 1000)} seconds`);
+    search.stop(`${root} as a whole: not finished after ${Math.ceil(ms / 1000)} seconds`);
     ended.resolve();
   }, ms);
   const abort = (): void => ended.reject(options.signal?.reason as Error);
@@ -246,7 +246,7 @@ class Search {
 
   #exceededLimit(): string | undefined {
     if (this.#weight > MAX_COUNT.found || this.#reached.length > MAX_COUNT.linked)
-      return "too much that is to be protected";
+      return "too many paths to protect";
     if (this.#linked.size > MAX_COUNT.linked) return `more than ${MAX_COUNT.linked} files with several names`;
     return this.#waiting.length > MAX_COUNT.waiting
       ? `more than ${MAX_COUNT.waiting} folders side by side`

@@ -81,7 +81,7 @@ function notMoved(planted: readonly string[], why: string, thrown: unknown): Har
   return new HarnessError(
     EXIT.sandbox,
     `${names} was made inside the box and could not be moved out of the workspace and made inert: ${why}`,
-    "look at it and remove it before any program of yours reads that folder",
+    "check and remove it before any of your programs reads that folder",
     thrown,
   );
 }

@@ -27,12 +27,12 @@ export async function replacedAmong(files: readonly HostFile[]): Promise<readonl
   return outermost(files.filter(differs).map(({ path }) => path));
 }
 
-export const MAY_HOLD = "may hold what commands in the box wrote: look at it before you use it";
+export const MAY_HOLD = "may contain what commands in the box wrote: check it before you use it";
 
 /** For a person, at the end of a box. If `workspace` itself was moved, the box stayed with the folder it was given. */
 export const replacedNote = (path: string, workspace: string): string =>
   path === workspace
-    ? `${path} was moved or replaced while the box was open: commands went on in the one that was there before`
+    ? `${path} was moved or replaced while the box was open: commands kept running in the folder that was there before`
     : `${path} was replaced from outside while the box was open: it lost its protection, and ${MAY_HOLD}`;
 
 /** Another folder with the workspace's name is not ours: nothing is taken out of it. */
@@ -43,6 +43,6 @@ export const isMoved = async (workspace: string, files: readonly HostFile[]): Pr
 export const workspaceMoved = (workspace: string): HarnessError =>
   new HarnessError(
     EXIT.sandbox,
-    `${workspace} was moved or replaced while the box was open, so the folder that it wrote to was not searched for what programs of yours obey`,
-    "find the folder that was moved: run no git and no editor there before you have looked at it",
+    `${workspace} was moved or replaced while the box was open, so the folder that it wrote to was not searched for files that your programs obey`,
+    "find the folder that was moved, and do not run git or an editor there until you have checked it",
   );

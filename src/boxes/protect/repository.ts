@@ -26,7 +26,7 @@ export async function findRepository(
   folder: string,
 ): Promise<FoundRepository | undefined> {
   for (let worktree = path.resolve(folder); isInside(top, worktree); worktree = path.dirname(worktree)) {
-    if ((await look(worktree))?.isDirectory() !== true) throw refuse(worktree, "is no folder");
+    if ((await look(worktree))?.isDirectory() !== true) throw refuse(worktree, "is not a folder");
     // A pointer that commands could have written may lead out of the workspace only to a repository that names it.
     const found = await repositoryAt(isInside(workspace, worktree) ? workspace : top, worktree, uid);
     if (found !== undefined) return found;
@@ -75,7 +75,7 @@ export async function commitIdentity(home: string, config: readonly string[]): P
   if (odd !== undefined)
     throw new HarnessError(
       EXIT.refused,
-      `a commit takes no other setting than user.name and user.email, found ${odd}`,
+      `a commit takes only the settings user.name and user.email, not ${odd}`,
       "leave out -c, or commit it yourself",
     );
   const files = [path.join(home, ".config", "git", "config"), path.join(home, ".gitconfig")];

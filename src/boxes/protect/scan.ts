@@ -57,7 +57,7 @@ interface Scan {
  */
 export async function findProtected(root: string, signal?: AbortSignal): Promise<Protection> {
   const top = await look(root);
-  if (top?.isDirectory() !== true) throw refuse(root, "is no folder");
+  if (top?.isDirectory() !== true) throw refuse(root, "is not a folder");
   const { uid } = top;
   const walked = await walk(root, { signal, user: top, reached: true, linked: true });
   refuseUnseen(root, walked.unseen);
@@ -69,7 +69,7 @@ export async function findProtected(root: string, signal?: AbortSignal): Promise
   const scan: Scan = { root, uid, inside, outside, absent, warnings: [], folders };
   const pointedAt = walked.found.some((file) => path.dirname(file) === root && isDotGit(file));
   if (!pointedAt && walked.bare)
-    throw refuse(root, "is a bare git repository, so that all of it would have to be read-only");
+    throw refuse(root, "is a bare git repository, so all of it would have to be read-only");
   for (const [index, file] of walked.found.entries()) {
     if (index % PIECE === 0) await breath();
     signal?.throwIfAborted();
@@ -93,7 +93,7 @@ export async function findProtected(root: string, signal?: AbortSignal): Promise
 /** For a box that only reads its workspace: finds sockets and FIFOs that could still be reached through it. */
 export async function findReached(root: string, signal?: AbortSignal): Promise<Protection> {
   const top = await look(root);
-  if (top?.isDirectory() !== true) throw refuse(root, "is no folder");
+  if (top?.isDirectory() !== true) throw refuse(root, "is not a folder");
   const walked = await walk(root, { signal, user: top, reached: true, nameless: true });
   refuseUnseen(root, walked.unseen);
   return { ...NOTHING, ...(await reachedIn(root, walked.reached, { away: [], top, signal })) };
@@ -127,14 +127,14 @@ export async function reachedIn(
     throw new HarnessError(
       EXIT.sandbox,
       `${root} holds ${covered.length} sockets and FIFOs, through which commands could reach programs of the host; at most ${MAX_COVERS} can be covered: ${listed(covered)}`,
-      OVERLAY_OR("or remove those that nothing uses any more"),
+      OVERLAY_OR("or remove those that are no longer used"),
     );
   if (covered.length === 0) return { covered, warnings: [] };
   const many = covered.length === 1 ? "a socket or FIFO is" : `${covered.length} sockets and FIFOs are`;
   return {
     covered,
     warnings: [
-      `${many} covered by an empty file, so that no command reaches what listens: ${listed(covered)}`,
+      `${many} covered by an empty file, so that no command can connect through them: ${listed(covered)}`,
     ],
   };
 }
@@ -146,8 +146,8 @@ function refuseUnseen(folder: string, unseen: readonly string[]): void {
   if (unseen.length === 0) return;
   throw new HarnessError(
     EXIT.sandbox,
-    `${printed(folder)} could not be searched to its end, so what must be protected there is not known:\n    ${unseen.join("\n    ")}`,
-    OVERLAY_OR("or remove what is named, or make it readable (chmod u+rwx)"),
+    `${printed(folder)} could not be searched completely, so it is not known what must be protected there:\n    ${unseen.join("\n    ")}`,
+    OVERLAY_OR("or remove these paths, or make them readable (chmod u+rwx)"),
   );
 }
 
@@ -155,7 +155,7 @@ function linkedLines(root: string, linked: readonly string[]): readonly string[]
   if (linked.length === 0) return [];
   const [are, names] = linked.length === 1 ? ["a file is", "its"] : [`${linked.length} files are`, "their"];
   return [
-    `${are} read-only, as ${names} content has another name outside of ${root} or in what is protected (hard links): ${listed(linked)}. With --isolation overlay they can be changed`,
+    `${are} read-only, because ${names} content has another name outside of ${root} or in a protected path (hard links): ${listed(linked)}. With --isolation overlay they can be changed`,
   ];
 }
 
@@ -174,7 +174,7 @@ function refuseUnnamable(file: string): void {
   const why = file.isWellFormed() ? "its path is too long" : "its name is not valid UTF-8";
   throw new HarnessError(
     EXIT.sandbox,
-    `${shortened(printed(file))} is to be protected and ${why}`,
+    `${shortened(printed(file))} cannot be protected: ${why}`,
     "rename that path or one of the folders above it",
   );
 }
@@ -278,7 +278,7 @@ async function obeyed(repository: Repository, root: string, uid: number): Promis
     if (isInside(root, common)) finding.paths.add(common);
     else if (isInside(root, gitDir))
       finding.warnings.push(
-        `${gitDir} says that its repository is ${common}: not mounted, git does not work there`,
+        `${gitDir} says that its repository is ${common}, which is not mounted, so git does not work there`,
       );
   }
   if (isInside(root, gitDir) && (await look(path.join(gitDir, "objects/info/alternates"))) !== undefined)
@@ -308,7 +308,7 @@ const LINKABLE = [
 /** Git would follow a file that was not understood here. */
 async function refuseOdd(file: string): Promise<void> {
   if ((await look(file)) !== undefined)
-    throw refuse(file, "does not hold one plain line, the path of a folder");
+    throw refuse(file, "does not hold exactly one line with the path of a folder");
 }
 
 /** A link inside a git directory leaves its target writable, and so does a second name of a file. */

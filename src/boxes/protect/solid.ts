@@ -41,7 +41,7 @@ export async function solid(
     at = path.join(at, part);
     if (at !== file && folders.has(at)) continue;
     stats = await look(at).catch((thrown: unknown) => {
-      throw refuse(file, `cannot be looked at: ${reasonOf(thrown)}`);
+      throw refuse(file, `cannot be inspected: ${reasonOf(thrown)}`);
     });
     if (stats === undefined) return undefined;
     if (!stats.isDirectory() && (at !== file || !stats.isFile()))
@@ -65,7 +65,7 @@ export const refuse = (file: string, why: string): HarnessError =>
   new HarnessError(
     EXIT.sandbox,
     `${printed(file)} is a protected path and ${printed(why)}`,
-    "make it a plain file or folder of your own, or remove it; --mode read-only starts with it as it is",
+    "make it a plain file or folder of your own, or remove it; --mode read-only accepts it as it is",
   );
 
 /** Escapes characters that act on a terminal. */

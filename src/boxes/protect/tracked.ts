@@ -275,4 +275,4 @@ function sharedBehind({ bytes, hash }: Layout, end: number): string | undefined 
   return at === bytes.length - hash ? shared : undefined;
 }
 
-const malformed = (): Error => new Error("it is no index of git's");
+const malformed = (): Error => new Error("it is not a git index");

@@ -81,5 +81,5 @@ export class Pulse {
 const silentFor = (seconds: number): BoxLost =>
   new BoxLost(
     `it has not answered for ${seconds} seconds. Its container is paused or stopped, or the engine hangs`,
-    "start again; harness doctor tells whether the engine answers",
+    "start again; harness doctor shows whether the engine answers",
   );

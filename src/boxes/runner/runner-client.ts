@@ -150,7 +150,7 @@ export class RunnerClient {
     for (let waited = 0; others() && waited < patienceMs; waited += HOLD_LOOK_MS) await sleep(HOLD_LOOK_MS);
     await this.#asks.idle();
     if (others() || this.#asks.held)
-      throw new HarnessError(EXIT.sandbox, "the box is at work and cannot be held", "");
+      throw new HarnessError(EXIT.sandbox, "the box is busy and cannot be frozen", "");
     const asks = this.#asks.hold();
     const call = this.#calls.number();
     const confirmation = this.#open<void>(call, (frame, done) => frame.type === REPLY.held && done());
@@ -285,7 +285,7 @@ const EMPTY = Buffer.alloc(0);
 function unprotected(paths: readonly string[]): BoxLost {
   const named = paths.length === 0 ? "" : `: ${paths.slice(0, NAMED).join(", ")}`;
   return new BoxLost(
-    `a protected path was replaced from outside while the box was open, so its protection is gone${named}. All that ran in the box was ended; what stands there now ${MAY_HOLD}`,
+    `a protected path was replaced from outside while the box was open, so its protection is gone${named}. Everything that ran in the box was ended; what is there now ${MAY_HOLD}`,
     "start again: the new box protects what is there now",
   );
 }

@@ -56,11 +56,12 @@ async function askRunner(
   client: RunnerClient,
   { type, path, fields = [], content }: FileQuestion,
 ): Promise<{ readonly data: Buffer; readonly end: readonly Field[] }> {
-  if (path.includes("\0")) throw new FileRefused("EINVAL", path, "no file has such a name");
+  if (path.includes("\0")) throw new FileRefused("EINVAL", path, "a path cannot contain a NUL");
   if (Buffer.byteLength(path) >= PATH_MAX)
-    throw new FileRefused("ENAMETOOLONG", path, "no file has such a name");
+    throw new FileRefused("ENAMETOOLONG", path, "the path is too long");
   const { data, end } = await client.ask(type, [["p", path], ...fields], content);
-  if (end.type !== REPLY.end) throw new HarnessError(EXIT.sandbox, "the runner gave another answer", "");
+  if (end.type !== REPLY.end)
+    throw new HarnessError(EXIT.sandbox, "the runner sent an unexpected answer", "start again");
   const reply = decodeFields(end.payload);
   const errno = numberIn(reply, "e");
   if (errno !== 0) throw new FileRefused(nameOfErrno(errno), path, textIn(reply, "w"));

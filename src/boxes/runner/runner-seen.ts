@@ -101,17 +101,17 @@ const touchIn = (bytes: Buffer, canaries: readonly Canary[]): Touch => ({
 
 const UNSEEN: Readonly<Record<Observed["by"], readonly string[]>> = {
   calls: [
-    "calls that the box refuses outright (mount, ptrace, namespaces, kernel modules, raw sockets, set-id modes): nobody is told of them",
-    "what is only looked at: names listed, files that are looked for, links that are read",
-    "what is read of the system's own programs and libraries",
-    "what a process does through files and sockets that it has open already",
-    "a path that a program changes between the look and the deed; canaries are guarded against that",
+    "calls that the box refuses outright (mount, ptrace, namespaces, kernel modules, raw sockets, set-id modes): they are not reported",
+    "lookups: names that are listed, files that are searched for, links that are read",
+    "reads of the system's own programs and libraries",
+    "what a process does through files and sockets that it already has open",
+    "a path that a program changes between the check and the use; canaries are guarded against that",
   ],
   samples: [
     "processes that lived for less than a few hundredths of a second",
-    "files, sockets and calls: this machine tells of none; canaries that are opened are told",
+    "files, sockets and calls: this machine reports none; canaries that are opened are reported",
   ],
-  none: ["everything: this machine tells nothing of what commands do"],
+  none: ["everything: this machine does not report what commands do"],
 };
 
-const HIDDEN = "what processes did after they had closed themselves to others";
+const HIDDEN = "what processes did after they barred other processes from inspecting them";

@@ -293,7 +293,7 @@ const isGuarded = ({ workspace, over, covered }: BoxPlan, path: string): boolean
 
 function refuseUnlessPlanned(who: string, lines: readonly string[]): void {
   if (lines.length === 0) return;
-  const message = `the box is not as planned, says ${who}, so nothing is run in it:\n    ${firstLines(lines, 6).join("\n    ")}`;
+  const message = `the box is not as planned, according to ${who}, so nothing is run in it:\n    ${firstLines(lines, 6).join("\n    ")}`;
   throw new HarnessError(EXIT.sandbox, message, "harness doctor");
 }
 

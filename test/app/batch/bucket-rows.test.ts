@@ -201,7 +201,7 @@ test("a bucket that is away is told as what the Job tries again, one that refuse
   server.faults.push(...Array.from({ length: 7 }, () => ({ status: 503 })));
   const away = await toldOf(rowsAt(place, server), rowAt(0), {});
   assert.deepEqual([away.cause, away.status, away.exit_code, away.session], ["bucket", "failed", 6, null]);
-  assert.match(away.reason, /has too much to do .*; next: wait/);
+  assert.match(away.reason, /is too busy .*; next: wait/);
   server.faults.push({ status: 403 });
   const refused = await toldOf(rowsAt(place, server), rowAt(0), {});
   assert.deepEqual([refused.cause, refused.exit_code], ["bucket", 2]);

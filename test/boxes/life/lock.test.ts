@@ -141,7 +141,7 @@ test("a state directory that cannot be used is named, with what mends it", { ski
   await using place = await scratch({ "state/locks": "a file" });
   const [exit, message] = await refusalOf(() => lock(place, "a", true));
   assert.equal(exit, 6);
-  assert.match(message, /no lock can be had: .*state\/locks/);
+  assert.match(message, /the lock cannot be taken: .*state\/locks/);
   await symlink("/dev/full/none", place.at("nowhere"));
   await assert.rejects(
     lockWorkspace({ path: place.at("a"), dev: 1, ino: 1, write: true, stateDir: place.at("nowhere") }),
@@ -155,7 +155,7 @@ test(
   async () => {
     await using place = await scratch();
     await mkdir(place.at("state"), { mode: 0o500 });
-    await assert.rejects(lock(place, "a", true), { exit: 6, message: /no lock can be had: EACCES/ });
+    await assert.rejects(lock(place, "a", true), { exit: 6, message: /the lock cannot be taken: EACCES/ });
     await chmod(place.at("state"), 0o700);
   },
 );

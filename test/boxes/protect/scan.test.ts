@@ -157,7 +157,7 @@ test("a git directory whose commondir leads outside mounts nothing", { skip: noG
   repository(home.at("other"));
   const { outside, warnings } = await found(home);
   assert.deepEqual(outside, []);
-  assert.match(warnings.join("\n"), /other\/\.git: not mounted/);
+  assert.match(warnings.join("\n"), /other\/\.git, which is not mounted/);
 });
 
 test(
@@ -282,8 +282,12 @@ test("a configuration that cannot be read, or is a link into the tree, is refuse
 });
 
 for (const [what, files, why] of [
-  ["a commondir of two lines", { "w/.git/commondir": "../a\n/b\n" }, /commondir is .* one plain line/],
-  ["a commondir too large to be read", { "w/.git/commondir": `x${"\n".repeat(2 ** 20)}` }, /one plain line/],
+  ["a commondir of two lines", { "w/.git/commondir": "../a\n/b\n" }, /commondir is .* exactly one line/],
+  [
+    "a commondir too large to be read",
+    { "w/.git/commondir": `x${"\n".repeat(2 ** 20)}` },
+    /exactly one line/,
+  ],
   ["a pointer into the tree, over a line break", { "w/n/.git": "gitdir: ../a\n/b\n" }, /line break/],
   ["a setting of too many words", { "w/.git/config": `[alias]\n\tx = "!${words(20_000)}"\n` }, /words/],
   [

@@ -59,7 +59,7 @@ test("what is asked is answered before a hold, and calls under way are waited fo
   const busy = scriptedRunner();
   const other = new RunnerClient(busy.stream, KEY);
   const asked = other.ask(REQUEST.stat, [["p", "/x"]]);
-  await assert.rejects(other.hold(KEY_TOO, new Set(), 40), /at work/);
+  await assert.rejects(other.hold(KEY_TOO, new Set(), 40), /busy/);
   const patient = other.hold(KEY_TOO, new Set());
   busy.reply(REPLY.end, 1, encodeFields([["e", 0]]));
   await asked;

@@ -132,7 +132,7 @@ test(
 );
 
 const REFUSED: Readonly<Record<string, readonly [line: string, says: RegExp]>> = {
-  "another setting": ["git -c core.editor=vi commit -m x", /no other setting than user\.name/],
+  "another setting": ["git -c core.editor=vi commit -m x", /only the settings user\.name/],
   "an option that starts a program": ["git commit -m x --gpg-sign=k", /not among the options/],
   "a template from elsewhere": ["git commit -t /etc/passwd", /not among the options/],
 };

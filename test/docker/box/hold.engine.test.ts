@@ -55,11 +55,11 @@ test(
     const hear = { onOutput: (_: string, __: string, bytes: Buffer) => void lines.push(String(bytes)) };
     const running = one.run(endless, hear);
     await sleep(500);
-    await assert.rejects(one.hold(randomBytes(KEY_BYTES), new Set()), /at work/);
+    await assert.rejects(one.hold(randomBytes(KEY_BYTES), new Set()), /busy/);
     const key = randomBytes(KEY_BYTES);
     const { next, asks, going } = await one.hold(key, new Set([running.call]));
     assert.deepEqual([asks, [...going]], [[], [running.call]]);
-    await assert.rejects(one.hold(key, new Set([running.call])), /at work/);
+    await assert.rejects(one.hold(key, new Set([running.call])), /busy/);
     const heard = lines.length;
     await sleep(500);
     assert.equal(lines.length, heard);

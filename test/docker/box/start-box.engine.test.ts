@@ -68,6 +68,6 @@ test(
     const { said, warned } = await cargoIn("state,of,commas");
     assert.match(said, /config\.toml: No such file.*\nthere\n$/);
     assert.equal(warned.length, 1, warned.join("\n"));
-    assert.match(warned[0] ?? "", /^cargo in the box asks none of your own sources: .*EROFS/);
+    assert.match(warned[0] ?? "", /^cargo in the box does not use your own sources: .*EROFS/);
   },
 );

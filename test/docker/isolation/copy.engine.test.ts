@@ -41,7 +41,7 @@ test(
       "out",
       "run",
     ]);
-    assert.deepEqual(opened.warnings, ["not in the copy: pipe: it is neither file, folder nor link"]);
+    assert.deepEqual(opened.warnings, ["not in the copy: pipe: it is not a file, folder or link"]);
   },
 );
 

@@ -81,7 +81,7 @@ test(
     }
     const [exit, message] = await refusalOf(() => openBox(place, { keep: "s", workspace: place.at("x") }));
     assert.equal(exit, 2);
-    assert.match(message, /^what this session has changed lies in a layer over \S+\/w, and is not applied$/);
+    assert.match(message, /^this session's changes are in a layer over \S+\/w, and have not been applied$/);
     {
       await using _empty = await openBox(place, { keep: "t" });
     }

@@ -124,7 +124,7 @@ describe("the host replaces while a command runs", { concurrency: 2 }, () => {
       // Twice: why it ended, and what to look at.
       const file = place.at("work", named);
       assert.ok(stderr.split(file).length > 2, stderr);
-      assert.match(stderr, /note: [^\n]*look at it before you use it/);
+      assert.match(stderr, /note: [^\n]*check it before you use it/);
     });
 });
 
