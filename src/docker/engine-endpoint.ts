@@ -62,7 +62,7 @@ async function endpointNamed({ address, origin }: NamedEngine, env: Env): Promis
     case "kubernetes":
       throw new HarnessError(
         EXIT.usage,
-        `${origin}: ${engineText(address)} is a cluster, and this wants an engine of containers`,
+        `${origin}: ${engineText(address)} is a cluster, but this needs a container engine`,
         "--engine unix:///var/run/docker.sock, tcp://, ssh:// or the name of a docker context",
       );
   }
@@ -95,8 +95,8 @@ export function refusePlain({ host, origin, tls }: Endpoint): void {
   if (tls !== undefined || !host.startsWith("tcp:") || isLoopback(hostOf(host) ?? "localhost")) return;
   throw new HarnessError(
     EXIT.sandbox,
-    `${origin}: ${host} is another machine's, and there are no certificates for TLS: whoever is on the way could read the folder and take the engine over`,
-    "set DOCKER_CERT_PATH to the folder of ca.pem, cert.pem and key.pem, use ssh://, or say http:// where nobody else is on the way",
+    `${origin}: ${host} is on another machine, and there are no TLS certificates: anyone on the way could read the folder and take over the engine`,
+    "set DOCKER_CERT_PATH to the folder of ca.pem, cert.pem and key.pem, use ssh://, or http:// if nobody else is on the way",
   );
 }
 
@@ -119,7 +119,7 @@ function checkedHost(host: string, origin: string): string {
   if (/^(?:unix:\/\/\/|tcp:\/\/[^/]|https?:\/\/[^/]|ssh:\/\/[^/]|npipe:)/.test(host)) return host;
   throw new HarnessError(
     EXIT.sandbox,
-    `${origin}: ${JSON.stringify(host)} is no engine address; expected unix:///path/to.sock, tcp://host:port or ssh://user@host`,
+    `${origin}: ${JSON.stringify(host)} is not an engine address; expected unix:///path/to.sock, tcp://host:port or ssh://user@host`,
     `unset ${origin === "DOCKER_HOST" ? "DOCKER_HOST" : "DOCKER_CONTEXT"}`,
   );
 }
@@ -169,7 +169,7 @@ async function readContext(name: string, env: Env): Promise<Endpoint | undefined
   if (isTrueAt(meta, "Endpoints", "docker", "SkipTLSVerify"))
     throw new HarnessError(
       EXIT.sandbox,
-      `${origin}: it says that the engine's certificate is not to be verified, and then anybody could be the engine`,
+      `${origin}: it turns off the verification of the engine's certificate, so anyone could pose as the engine`,
       `docker context update ${name} --docker host=${host},ca=FILE,cert=FILE,key=FILE`,
     );
   const tls = path.join(home, "contexts", "tls", id, "docker");

@@ -52,7 +52,7 @@ function versionHealth(engine: Engine, info: EngineInfo): Health {
   const detail = `${version.name} ${version.version}, API ${version.api}, at ${endpoint.host}`;
   const lack = isPodman(engine) ? lackOfPodman(engine, info) : undefined;
   if (lack !== undefined)
-    return broken("engine", `${detail}: ${lack}`, "use the Podman of root, or Docker: docs/engines.md");
+    return broken("engine", `${detail}: ${lack}`, "use rootful Podman, or Docker: docs/engines.md");
   if (atLeast(version.api, MIN_API)) return healthy("engine", detail);
   return broken("engine", `${detail}: older than API ${MIN_API}`, "update the engine to 20.10 or later");
 }

@@ -6,7 +6,7 @@ export function engineRemedy(system: System, failure: NoEngine): string {
   if (failure.remedy !== undefined) return failure.remedy;
   const sudo = system.root ? "" : "sudo ";
   if (failure.origin !== "usual socket" && failure.origin !== "")
-    return `start the engine at ${failure.host}, or forget it: ${forget(failure)}`;
+    return `start the engine at ${failure.host}, or stop using it: ${forget(failure)}`;
   if (failure.kind === "denied")
     return 'sudo usermod -aG docker "$USER" && newgrp docker   (that group can do whatever root can)';
   if (system.platform === "darwin")

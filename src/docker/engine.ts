@@ -104,7 +104,7 @@ const versionAnswer = z.looseObject({
 
 function readVersion(answer: unknown): EngineVersion {
   const { success, data } = versionAnswer.safeParse(answer);
-  if (!success) throw new Error("something else than an engine answers there");
+  if (!success) throw new Error("something other than an engine answers there");
   const podman = (data.Components ?? []).some(({ Name }) => /podman/i.test(Name));
   return {
     name: podman ? "Podman" : "Docker",
@@ -253,16 +253,16 @@ export function lackOfPodman(
 ): string | undefined {
   // Not all of what tries to get out of a box was run on it: whoever wants it, says so.
   if (endpoint.origin === "usual socket" || endpoint.origin.startsWith("docker context"))
-    return "it is used only where DOCKER_HOST names it, or --engine";
+    return "it is used only if DOCKER_HOST or --engine names it";
   if (!endpoint.host.startsWith("unix:"))
-    return "what it makes of a box is read from files of its machine, and it may be another one";
+    return "its boxes are verified by files of its machine, which may be another one";
   const lacking = [
     ...(MemoryLimit === false ? ["memory"] : []),
     ...(PidsLimit === false ? ["processes"] : []),
   ];
   if (Rootless === true && CgroupVersion !== "2")
-    return "rootless, it sets no limits of memory and processes where cgroups are of version 1";
-  return lacking.length === 0 ? undefined : `it sets no limit of ${lacking.join(" and ")} here`;
+    return "rootless, it sets no limits on memory and processes with cgroups version 1";
+  return lacking.length === 0 ? undefined : `it sets no limit on ${lacking.join(" and ")} here`;
 }
 
 /** Before anything is made. */
@@ -273,7 +273,7 @@ function refusePodman(engine: Engine, info: Info): void {
   throw new HarnessError(
     EXIT.sandbox,
     `no box on ${version.name} ${version.version} at ${endpoint.host}: ${lack} (docs/engines.md)`,
-    "use the Podman of root, or Docker: DOCKER_HOST=unix:///path/to.sock",
+    "use rootful Podman, or Docker: DOCKER_HOST=unix:///path/to.sock",
   );
 }
 

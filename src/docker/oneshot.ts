@@ -32,7 +32,7 @@ export async function runOnce(engine: Engine, once: OneshotRequest, timeoutMs: n
   const container = await createContainer(engine, plan).catch((thrown: unknown) => {
     throw new HarnessError(
       EXIT.sandbox,
-      `no container of ${plan.image}: ${reasonOf(thrown)}`,
+      `cannot make a container of ${plan.image}: ${reasonOf(thrown)}`,
       "harness doctor",
       thrown,
     );

@@ -92,7 +92,7 @@ async function place(run: Run): Promise<Container | Sidecar> {
     onLine: ({ text }) => run.onLine(`${image}: ${text}`),
   });
   if (lack !== undefined) {
-    const detail = `the image ${image} is not here and cannot be had: ${engineSays(lack)}`;
+    const detail = `the image ${image} is not here and cannot be pulled: ${engineSays(lack)}`;
     return { service, state: "no-image", detail };
   }
   await ensureNetwork(api, plan.network, signal);
@@ -223,7 +223,7 @@ async function deathOf(
   const cause = state.OOMKilled
     ? "ran out of memory"
     : looping
-      ? "ends again and again"
+      ? "keeps ending"
       : `ended with ${state.ExitCode}`;
   const logs = await container.logs({ stdout: true, stderr: true, tail: OUTPUT_LINES, abortSignal });
   return { state: "failed", detail: `it ${cause}${quoted(state.Error || textOf(logs))}` };
@@ -265,7 +265,7 @@ async function ensureNetwork(
     if (made !== undefined) await unlessGone(made.remove());
     await pause(Math.random() * APART_MS, undefined, { signal: abortSignal });
   }
-  throw new Error(`the network ${wanted.Name} could not be made: others make it too`);
+  throw new Error(`the network ${wanted.Name} could not be made: other processes are making it too`);
 }
 
 /** Undefined if another harness was faster and the engine refused a second network. */

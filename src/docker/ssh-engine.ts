@@ -181,7 +181,7 @@ const ENDINGS: readonly {
   {
     said: /could not resolve hostname|name or service not known|no address associated/i,
     why: "the host is unknown",
-    next: (typed) => `look at its name, or at its Host entry in ~/.ssh/config; then try: ${typed} true`,
+    next: (typed) => `check its name, or its Host entry in ~/.ssh/config; then try: ${typed} true`,
   },
   {
     said: /host key verification failed|remote host identification has changed|no \S+ host key is known/i,
@@ -192,7 +192,7 @@ const ENDINGS: readonly {
     said: /permission denied \(|too many authentication failures|no supported authentication|load key .*: /i,
     why: "the host refused the log-in",
     next: (typed) =>
-      `make this work without a question (ssh-add, or IdentityFile in ~/.ssh/config): ${typed} true`,
+      `make this work without a prompt (ssh-add, or IdentityFile in ~/.ssh/config): ${typed} true`,
   },
   {
     said: /docker(?:\.exe)?['"]?:? (?:command )?not found|no such file or directory.*docker|docker: not found|unknown command/i,
@@ -206,13 +206,13 @@ const ENDINGS: readonly {
   },
   {
     said: /cannot connect to the docker daemon|dial unix .*: (?:connect: )?(?:no such file|connection refused)/i,
-    why: "the engine there does not run",
+    why: "the engine there is not running",
     next: (typed) => `start it there; then try: ${typed} docker version`,
   },
   {
     said: /connection (?:refused|timed out|closed|reset)|operation timed out|no route to host|network is unreachable|broken pipe/i,
-    why: "there is no connection to the host",
-    next: (typed) => `see whether it is up, and the port right: ${typed} true`,
+    why: "cannot connect to the host",
+    next: (typed) => `check that it is up and that the port is right: ${typed} true`,
   },
 ];
 
@@ -229,7 +229,7 @@ export function sshFailure(place: SshPlace, code: number | null, output: string)
       `there is no docker there: ${message}`,
       `install Docker there, with its command line for that user: ${typed} docker version`,
     );
-  return new SshFailure(message, `see what it says by hand: ${typed} docker version`);
+  return new SshFailure(message, `run it by hand to see what it says: ${typed} docker version`);
 }
 
 /** The line that says why; banners and warnings come before it. */

@@ -89,7 +89,7 @@ async function poolHealth(cluster: Cluster, name: string): Promise<Health> {
   }
 }
 
-const NEXT_RIGHTS = "kubectl auth can-i --list   (docs/scale.md has the role that a box needs)";
+const NEXT_RIGHTS = "kubectl auth can-i --list   (docs/kubernetes.md has the role that a box needs)";
 
 /** Runtime classes belong to the whole cluster, so not everybody may read them; a pod reveals a missing one anyway. */
 async function runtimeHealth(cluster: Cluster, name: string): Promise<Health> {

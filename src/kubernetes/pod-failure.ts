@@ -24,14 +24,14 @@ export interface Failure {
 }
 
 const NEXT: Readonly<Record<Word, string>> = {
-  "not authorised": "kubectl auth can-i create pods   (docs/scale.md has the role that a box needs)",
+  "not authorised": "kubectl auth can-i create pods   (docs/kubernetes.md has the role that a box needs)",
   quota: "kubectl describe resourcequota   (or ask for less: --memory, --cpus)",
   "webhook refusal":
-    "ask the cluster's administrator what it admits; docs/scale.md describes the pod of a box",
+    "ask the cluster's administrator what it admits; docs/kubernetes.md describes the pod of a box",
   "image cannot be pulled":
     "name one that the nodes can pull: harness config set kubernetes '{\"image\": …}'",
   "no seccomp profile":
-    'install it on every node (docs/scale.md explains how), or: harness config set kubernetes \'{"seccomp": "RuntimeDefault", …}\'',
+    'install it on every node (docs/kubernetes.md explains how), or: harness config set kubernetes \'{"seccomp": "RuntimeDefault", …}\'',
   "no pod made":
     'kubectl get pods --namespace agent-sandbox-system   (or bare pods: harness config set kubernetes \'{"sandbox_resource": "never", …}\')',
   unschedulable:

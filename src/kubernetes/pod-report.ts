@@ -36,7 +36,7 @@ function must(
   path: string,
   { type, options }: { readonly type?: string; readonly options: readonly string[] },
 ): readonly string[] {
-  if (point === undefined) return [`${path} is no mount of its own`];
+  if (point === undefined) return [`${path} is not a mount of its own`];
   if (type !== undefined && point.type !== type) return [`${path}: is ${point.type}, planned ${type}`];
   const gone = options.filter((option) => !point.options.has(option));
   return gone.length > 0 ? [`${path}: not ${gone.join(", not ")}`] : [];

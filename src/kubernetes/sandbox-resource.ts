@@ -28,7 +28,7 @@ export async function boxKind(cluster: Cluster, wish: SandboxWish): Promise<OwnB
   throw new HarnessError(EXIT.sandbox, `boxes cannot be Sandboxes: ${why}`, NEXT_SANDBOX);
 }
 
-export const NEXT_SANDBOX = `kubectl api-resources --api-group agents.x-k8s.io   (or bare pods: kubernetes.sandbox_resource "auto"; docs/scale.md has the role)`;
+export const NEXT_SANDBOX = `kubectl api-resources --api-group agents.x-k8s.io   (or bare pods: kubernetes.sandbox_resource "auto"; docs/kubernetes.md has the role)`;
 
 /** Why no box here can be a Sandbox; undefined if one can. */
 export async function sandboxRefusal(cluster: Cluster): Promise<string | undefined> {

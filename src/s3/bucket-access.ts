@@ -31,7 +31,10 @@ export function bucketAccess(env: Env): BucketAccess {
   const needed = (name: string): string => {
     const value = said(name);
     if (value === undefined)
-      throw refused(`${name} is not set, but a bucket requires it`, `${toSet(name, "…")} (docs/scale.md)`);
+      throw refused(
+        `${name} is not set, but a bucket requires it`,
+        `${toSet(name, "…")} (docs/kubernetes.md)`,
+      );
     return value;
   };
   const credential = (name: string, value: string): string => {

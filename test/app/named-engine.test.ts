@@ -79,7 +79,7 @@ test("a context that leaves its engine's certificate unverified is refused", asy
   const named = await namedEngine(host);
   const [exit, message] = await refusalOf(() => endpointsFrom(host.env, 0, named));
   assert.equal(exit, 6);
-  assert.match(message, /not to be verified/);
+  assert.match(message, /turns off the verification/);
 });
 
 /** The isolation in force, of what was asked for on what engine. */

@@ -50,7 +50,7 @@ for (const host of NONSENSE)
   test(`DOCKER_HOST ${JSON.stringify(host)} ends with 6 and says what is expected`, async () => {
     assert.deepEqual(await refusalOf(() => endpointsFrom({ DOCKER_HOST: host }, 0)), [
       6,
-      `DOCKER_HOST: ${JSON.stringify(host)} is no engine address; expected unix:///path/to.sock, tcp://host:port or ssh://user@host`,
+      `DOCKER_HOST: ${JSON.stringify(host)} is not an engine address; expected unix:///path/to.sock, tcp://host:port or ssh://user@host`,
     ]);
   });
 
@@ -148,7 +148,7 @@ test("a context with nonsense for an address ends with 6 and names the context",
   await using home = await labAt("lab.sock");
   const [exit, message] = await refusalOf(() => endpointsFrom({ HOME: home.path }, 0));
   assert.deepEqual(
-    [exit, message.startsWith('docker context lab: "lab.sock" is no engine address; ')],
+    [exit, message.startsWith('docker context lab: "lab.sock" is not an engine address; ')],
     [6, true],
   );
 });

@@ -189,10 +189,10 @@ test("Podman holds boxes where it sets limits and its files can be read, rootles
 });
 
 for (const [info, host, why, by] of [
-  [INFO, undefined, /only where DOCKER_HOST names it/, "usual socket"],
-  [{ ...INFO, Rootless: true, CgroupVersion: "1" }, undefined, /rootless, it sets no limits of memory/],
-  [{ ...INFO, MemoryLimit: false }, undefined, /it sets no limit of memory here/],
-  [INFO, "tcp://there:2375", /read from files of its machine/],
+  [INFO, undefined, /only if DOCKER_HOST or --engine names it/, "usual socket"],
+  [{ ...INFO, Rootless: true, CgroupVersion: "1" }, undefined, /rootless, it sets no limits on memory/],
+  [{ ...INFO, MemoryLimit: false }, undefined, /it sets no limit on memory here/],
+  [INFO, "tcp://there:2375", /verified by files of its machine/],
 ] as const)
   test(`Podman is refused before anything is made: ${why.source}`, async () => {
     const [exit, message] = await refusalOf(() => hostFacts(named("Podman", info, host, by)));

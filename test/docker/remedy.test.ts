@@ -83,12 +83,12 @@ const REMEDIES: Readonly<Record<string, readonly [Partial<System>, Partial<NoEng
   "an address that DOCKER_HOST named": [
     {},
     { origin: "DOCKER_HOST", host: "tcp://h:1", kind: "dead" },
-    "start the engine at tcp://h:1, or forget it: unset DOCKER_HOST",
+    "start the engine at tcp://h:1, or stop using it: unset DOCKER_HOST",
   ],
   "an address that a context named, even one that is denied": [
     {},
     { origin: "docker context lab", host: "unix:///lab.sock", kind: "denied" },
-    "start the engine at unix:///lab.sock, or forget it: docker context use default",
+    "start the engine at unix:///lab.sock, or stop using it: docker context use default",
   ],
 };
 

@@ -130,7 +130,7 @@ withProject("an image that cannot be had is told and leaves nothing behind", asy
   assert.equal(sidecar.state, "no-image");
   assert.match(
     sidecar.detail,
-    /^the image harness-nowhere\.invalid\/none:1 is not here and cannot be had: \S/,
+    /^the image harness-nowhere\.invalid\/none:1 is not here and cannot be pulled: \S/,
   );
   assert.deepEqual(await project.remains(), []);
 });
@@ -141,7 +141,7 @@ withProject("a pull that makes no progress is given up", async (project) => {
   assert.deepEqual(await upSidecar(api, project.plan({ image: name }), { silenceMs: 600 }), {
     service: "memo",
     state: "no-image",
-    detail: `the image ${name} is not here and cannot be had: the pull made no progress for 0.6 s`,
+    detail: `the image ${name} is not here and cannot be pulled: the pull made no progress for 0.6 s`,
   });
 });
 
@@ -201,7 +201,7 @@ for (const [what, keys, state, detail] of [
     "a program that ends again and again",
     { command: ["sh", "-c", "echo bad config; exit 4"], restart: "unless-stopped" },
     "failed",
-    "it ends again and again: bad config",
+    "it keeps ending: bad config",
   ],
 ] as const)
   withProject(`${what} is told with its last words`, async (project) => {

@@ -27,8 +27,8 @@ const ENDINGS = {
   "bash: line 1: docker: command not found": /^there is no docker there/,
   "sh: 1: docker: not found": /^there is no docker there/,
   "permission denied while trying to connect to the Docker daemon socket": /^that user may not use/,
-  "Cannot connect to the Docker daemon at unix:///var/run/docker.sock.": /^the engine there does not run/,
-  "ssh: connect to host there port 2222: Connection refused": /^there is no connection/,
+  "Cannot connect to the Docker daemon at unix:///var/run/docker.sock.": /^the engine there is not running/,
+  "ssh: connect to host there port 2222: Connection refused": /^cannot connect to the host/,
 } as const;
 
 for (const [said, why] of Object.entries(ENDINGS))

@@ -178,7 +178,7 @@ test(
       await place.write(record, JSON.stringify({ ...layer, at: "ssh://dev@far.test" }));
       const other = await harness(place, [...words, id, ...here]);
       assert.equal(other.code, 2, other.stderr + other.stdout);
-      assert.match(other.stderr, /copy on the engine at ssh:\/\/dev@far\.test, and the one at/);
+      assert.match(other.stderr, /copy on the engine at ssh:\/\/dev@far\.test, but the one at/);
       assert.match(other.stderr, /next: say --engine ssh:\/\/dev@far\.test$/m);
       await place.write(record, JSON.stringify(layer));
     }

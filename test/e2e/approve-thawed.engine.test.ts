@@ -45,7 +45,7 @@ const TROUBLES: readonly Trouble[] = [
     meanwhile: async (place) => {
       await (await containerOf(place)).remove({ force: true });
     },
-    told: /the engine has it no more/,
+    told: /the engine no longer has it/,
   },
   {
     what: "gone with an engine that was started again",
@@ -53,7 +53,7 @@ const TROUBLES: readonly Trouble[] = [
     meanwhile: async (place) => {
       await (await containerOf(place)).kill();
     },
-    told: /the engine has it no more/,
+    told: /the engine no longer has it/,
   },
   {
     what: "without what tells of it",
@@ -64,13 +64,13 @@ const TROUBLES: readonly Trouble[] = [
     // What else may be wrong in it: parked-record.test.ts.
     what: "told of by a file that was cut short",
     meanwhile: rewrite((text) => text.slice(0, -20)),
-    told: /what tells of it is damaged/,
+    told: /its record is damaged/,
   },
   {
     what: "over its time",
     flags: ["--park-timeout", "1s"],
     meanwhile: () => sleep(1500),
-    told: /it was kept until \d{4}-/,
+    told: /it was kept only until \d{4}-/,
   },
   {
     what: "not as one that would start now",
@@ -85,7 +85,7 @@ const TROUBLES: readonly Trouble[] = [
     meanwhile: async (place) => {
       await (await containerOf(place)).unpause();
     },
-    told: /the engine has it no more/,
+    told: /the engine no longer has it/,
   },
 ];
 
@@ -98,7 +98,7 @@ for (const { what, flags = [], meanwhile, told } of TROUBLES)
     await meanwhile(place);
     const more = await approve(place, sessionOf(ran), ["--once"]);
     assert.deepEqual([more.code, more.stdout], [0, `${FINE.text}\n`], more.stderr);
-    assert.match(more.stderr, /the box in which this waited cannot be gone on with: [^]*A new one goes on/);
+    assert.match(more.stderr, /the box in which this waited cannot be resumed: [^]*A new one continues/);
     assert.match(more.stderr, told);
     const [, , listed = ""] = resultsIn(model.asked().at(-1));
     assert.match(listed, /The box is a new one/);
@@ -118,12 +118,12 @@ test("no word in a file has another container touched", { skip }, async () => {
   await writeFile(await fileOf(place), await readFile(await fileOf(other), "utf8"));
   const more = await approve(place, session, ["--once"]);
   assert.equal(more.code, 0, more.stderr);
-  assert.match(more.stderr, /the engine has it no more/);
+  assert.match(more.stderr, /the engine no longer has it/);
   assert.deepEqual(
     (await boxesFor(other)).map(({ State }) => State),
     ["paused"],
   );
-  assert.deepEqual([(await approve(other, apart, ["--once"])).stderr.includes("cannot be gone on")], [false]);
+  assert.deepEqual([(await approve(other, apart, ["--once"])).stderr.includes("cannot be resumed")], [false]);
 });
 
 test("with --park-timeout 0 no box is kept, and nothing is missed", { skip }, async () => {
@@ -132,7 +132,7 @@ test("with --park-timeout 0 no box is kept, and nothing is missed", { skip }, as
   const ran = await park(place, model, ["--park-timeout", "0"]);
   assert.deepEqual([endOf(ran), await boxesFor(place), await parkingsOf(place)], [PARKED, [], []]);
   const more = await approve(place, sessionOf(ran), ["--once"]);
-  assert.deepEqual([more.code, /cannot be gone on/.test(more.stderr)], [0, false], more.stderr);
+  assert.deepEqual([more.code, /cannot be resumed/.test(more.stderr)], [0, false], more.stderr);
 });
 
 for (const isolation of ["overlay", "copy"] as const)
@@ -147,7 +147,7 @@ for (const isolation of ["overlay", "copy"] as const)
       await sleep(1500);
       const more = await approve(place, sessionOf(ran), ["--once"]);
       assert.equal(more.code, 0, more.stderr);
-      assert.match(more.stderr, /it was kept until/);
+      assert.match(more.stderr, /it was kept only until/);
       assert.match(resultsIn(model.asked().at(-1)).at(-1) ?? "", /^a\nmore/);
       assert.equal((await harness(place, ["apply", sessionOf(ran)])).code, 0);
       assert.equal(await place.read("work/a.txt"), "a\nmore\n");

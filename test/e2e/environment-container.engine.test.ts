@@ -68,7 +68,7 @@ test(
       const odd = await harness(place, "trust", "--show");
       assert.match(
         odd.stdout,
-        /tools\/Dockerfile: line 1: FROM scratch: no image that a box could start from/,
+        /tools\/Dockerfile: line 1: FROM scratch: not an image that a box can start from/,
       );
     } finally {
       await harness(place, "env", "rm", "--all");

@@ -46,7 +46,7 @@ test(
       );
       const barred = await type("env", "build");
       assert.equal(barred.code, 1);
-      assert.match(barred.stderr, /is built, and could not be pushed to .*not authorised/s);
+      assert.match(barred.stderr, /is built, but could not be pushed to .*not authorised/s);
       assert.match(
         barred.stderr.replace(/\s+/g, " "),
         /docker login 127\.0\.0\.1:\d+, then: harness env build/,

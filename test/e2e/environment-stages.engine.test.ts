@@ -239,7 +239,7 @@ RUN ls -A /opt /opt/up > /said; cat /opt/name >> /said; true
       ["COPY --from=odd /odd/missing /opt/", /the stage has no \/odd\/missing/],
       ["COPY --from=odd /odd/none /opt/", /the stage has no \/odd\/none/],
       ["COPY --from=odd /odd/m*g /opt/", /the stage has no \/odd\/m\*g/],
-      ["COPY --from=odd /etc/p*d /opt/one", /several files go into a folder/],
+      ["COPY --from=odd /etc/p*d /opt/one", /several files need a folder/],
       [
         "COPY --from=harness-test-none:1 /a /opt/",
         /the image harness-test-none:1, from which the environment is built, is not on this engine\n {2}next: docker pull harness-test-none:1, then: harness env build/,

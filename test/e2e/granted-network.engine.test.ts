@@ -60,7 +60,7 @@ test("sandbox exec --allow-domain reaches that host and says what else was asked
   assert.match(JSON.stringify(denials), /"rule":"denied-host"/);
   assert.match(
     denied.stderr,
-    /not among those whom the box trusts: SSL_CERT_FILE: \S+none\.pem is not there/,
+    /not among the authorities that the box trusts: SSL_CERT_FILE: \S+none\.pem is not there/,
   );
   assert.match(denied.stderr, /applies only where it tightens: \.harness\/config\.json/);
   await place.write(".config/harness/config.json", '{"network_download": "1m"}');
@@ -92,7 +92,7 @@ test(
     assert.match(npm.stderr, /^note: granted by npm of the box: [\w.-]+:443$/m);
     const cargo = await given("cargo");
     assert.deepEqual(
-      [cargo.code, /cargo: there is no tool here that knows/.test(cargo.stderr)],
+      [cargo.code, /cargo: no tool here knows its registry/.test(cargo.stderr)],
       [2, true],
       cargo.stderr,
     );

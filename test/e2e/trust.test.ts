@@ -163,7 +163,7 @@ test("it is shown with what it would do, and nothing in it acts on the terminal"
     '  ! runs during set-up: {"run":"make all","folder":"."}',
     "  ! .devcontainer/Dockerfile: RUN make",
     '  ! runs as root in a container without the workspace, while its image is built: {"run":"make","folder":"/","env":{}}',
-    "    not taken: COPY a b: the build's context has nothing of this name that is not left out",
+    "    not taken: COPY a b: the build's context has nothing of this name, or leaves it out",
   ])
     assert.ok(stdout.split("\n").includes(line), `${line}\n${stdout}`);
 });

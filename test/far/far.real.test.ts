@@ -109,7 +109,7 @@ test("its engine is reached behind TLS, too, and by another user's socket; a box
   }
   await rm(place.at(".docker"), { recursive: true });
   const refused = await exec(["--engine", "tcp://10.213.77.2:2376"]);
-  assert.match(refused.stderr, /no certificates for TLS/);
+  assert.match(refused.stderr, /no TLS certificates/);
   const doctor = await harness(["doctor", ...SSH]);
   assert.match(doctor.stdout, /^ok +box +verified/m, doctor.stderr);
 });
@@ -146,8 +146,8 @@ const REFUSALS: Readonly<Record<string, readonly [string, string, RegExp]>> = {
     /the host refused the log-in/,
   ],
   "a user that may not use the engine": ["", "other@x", /that user may not use the engine there/],
-  "a socket where nobody listens": ["", "dev@x/run/none.sock", /the engine there does not run/],
-  "a port where nobody listens": ["", "dev@x:2222", /there is no connection to the host/],
+  "a socket where nobody listens": ["", "dev@x/run/none.sock", /the engine there is not running/],
+  "a port where nobody listens": ["", "dev@x:2222", /cannot connect to the host/],
 };
 
 for (const [what, [setting, address, says]] of Object.entries(REFUSALS))

@@ -11,7 +11,7 @@ const PROMISES = {
   others: "Contained: no process beside a command's own is read, disturbed or left behind",
   limits: "Contained: a box takes no more of the machine than it was given",
   reversible: "Reversible: over a layer nothing is changed in the repository itself",
-  honest: "Honest: how a command ended is said by the runner alone",
+  honest: "Honest: how a command ended is reported by the runner alone",
 } as const;
 
 type PromiseName = keyof typeof PROMISES;
@@ -146,7 +146,7 @@ function doubtsOf(attack: Attack, { tried, twin }: AttackEvidence): readonly str
   return [
     ...[tried.lost, twin.lost].filter((lost) => lost !== null),
     ...missing.map(({ name, why }) => `${name}: it could not be tried${inBrackets(why)}`),
-    ...silent.map((name) => `${name}: nothing was heard of it`),
+    ...silent.map((name) => `${name}: it reported nothing`),
     ...(reported.size === 0 && !ended && silent.length === 0 ? ["nothing was tried"] : []),
     ...attemptNames(attack.twin)
       .filter((name) => worked.get(name)?.kind !== "through")

@@ -1,7 +1,7 @@
 import type { Attack } from "./attack.ts";
 
 const MOUNTS =
-  "an engine that mounts what it is told to and nothing else (docs/engines.md), or --runtime runsc";
+  "an engine that mounts what it is asked to and nothing else (docs/engines.md), or --runtime runsc";
 const RIGHTS =
   "an engine that drops all capabilities, sets no-new-privileges and applies seccomp: docker info, line Security Options";
 const LAYER =
@@ -76,7 +76,7 @@ export const FILE_ATTACKS: readonly Attack[] = [
         containerd: "[ -S /run/containerd/containerd.sock ]",
         podman: "[ -S /run/podman/podman.sock ]",
         "the system bus": "[ -S /run/dbus/system_bus_socket ]",
-        "an agent of keys": '[ -n "$SSH_AUTH_SOCK$GPG_AGENT_INFO" ]',
+        "a key agent": '[ -n "$SSH_AUTH_SOCK$GPG_AGENT_INFO" ]',
       },
     },
     twin: {
@@ -90,7 +90,7 @@ export const FILE_ATTACKS: readonly Attack[] = [
   {
     id: "outside.set-id",
     promise: "outside",
-    text: "no file gets rights of its owner's that it could lend on the host",
+    text: "no file gets set-id bits or another owner that would count on the host",
     attempts: {
       shell: {
         chmod: "cp /bin/true t1 && chmod 4755 t1 && [ -u t1 ]",
@@ -187,7 +187,7 @@ export const FILE_ATTACKS: readonly Attack[] = [
     },
     twin: { shell: { "files of other names": "mkdir -p a/b/vscode && echo x > a/b/vscode/tasks.json" } },
     remedy:
-      "tell the maintainers (SECURITY.md), and look at `git status --ignored` after each run until then",
+      "report it to the maintainers (SECURITY.md), and until then check `git status --ignored` after each run",
   },
   {
     id: "reversible.layer",

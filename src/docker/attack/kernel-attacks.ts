@@ -174,7 +174,7 @@ export const KERNEL_ATTACKS: readonly Attack[] = [
   {
     id: "kernel.tables",
     promise: "kernel",
-    text: "no calls by tables that the filter does not look into",
+    text: "no system calls through tables that the filter does not check",
     ownKernel: true,
     attempts: {
       python: {
@@ -213,7 +213,7 @@ export const KERNEL_ATTACKS: readonly Attack[] = [
   {
     id: "kernel.facts",
     promise: "kernel",
-    text: "what /proc and /sys tell of the machine is not there",
+    text: "what /proc and /sys reveal about the machine is hidden",
     attempts: {
       shell: {
         memory: filled("/proc/kcore"),

@@ -3,7 +3,7 @@ import type { Attack } from "./attack.ts";
 const PROCESSES = "an engine whose containers have process namespaces of their own: no --pid host";
 const CONTROLLERS =
   "give the engine the cgroup controllers memory and pids (docker info says which limits are missing; on a boot line: cgroup_enable=memory)";
-const REPORT = "tell the maintainers (SECURITY.md)";
+const REPORT = "report it to the maintainers (SECURITY.md)";
 
 const LEFT = "300";
 const left = `[f for f in glob.glob("/proc/[0-9]*/comm") if open(f).read() == "sleep\\n"]`;
@@ -81,7 +81,7 @@ sleep 0.1`,
   {
     id: "honest.end",
     promise: "honest",
-    text: "no command writes to what carries the word of its end",
+    text: "no command writes to the channel that reports its end",
     attempts: {
       shell: {
         "the runner's": "for f in /proc/1/fd/*; do [ -e $f ] && (: >> $f) && exit 0; done; exit 1",
@@ -109,7 +109,7 @@ sleep 0.1`,
   {
     id: "limits.memory",
     promise: "limits",
-    text: "memory beyond the box's is not had",
+    text: "memory beyond the box's limit is not granted",
     ends: ["memory"],
     attempts: { python: { "384 MiB of 256": 'len(b"x" * (384 << 20)) > 0' } },
     twin: { python: { "32 MiB": 'len(b"x" * (32 << 20)) > 0' } },
@@ -118,7 +118,7 @@ sleep 0.1`,
   {
     id: "limits.processes",
     promise: "limits",
-    text: "processes beyond the box's number are not started",
+    text: "processes beyond the box's limit are not started",
     ends: ["pids"],
     attempts: { python: { "200 of 128": "forks(200) == 200" } },
     twin: { python: { "20": "forks(20) == 20" } },
@@ -127,7 +127,7 @@ sleep 0.1`,
   {
     id: "limits.disk",
     promise: "limits",
-    text: "no huge file is made, and scratch folders have an end",
+    text: "no huge file is made, and scratch folders are limited",
     ends: ["disk"],
     attempts: {
       shell: {
@@ -148,7 +148,7 @@ sleep 0.1`,
   {
     id: "limits.rank",
     promise: "limits",
-    text: "no limit is raised, and no place before others is taken",
+    text: "no limit is raised, and no higher priority is taken",
     ownKernel: true,
     attempts: {
       shell: {

@@ -67,7 +67,7 @@ export const REACH_ATTACKS: readonly Attack[] = [
   {
     id: "network.names",
     promise: "network",
-    text: "no resolver of the host's is named, so that no name carries anything out",
+    text: "no resolver of the host is configured, so that no data leaves in names",
     attempts: {
       shell: {
         "a resolver":
@@ -97,6 +97,6 @@ export const REACH_ATTACKS: readonly Attack[] = [
       },
     },
     twin: { shell: { "the box's own": '[ "$HOME" != "" ] && [ "$PATH" != "" ]' } },
-    remedy: "tell the maintainers (SECURITY.md)",
+    remedy: "report it to the maintainers (SECURITY.md)",
   },
 ];

@@ -72,8 +72,13 @@ const unwritable =
   (folder: string) =>
   (thrown: unknown): never => {
     if (thrown instanceof HarnessError || errorCode(thrown) === undefined) throw thrown;
-    const message = `the names of a box's user cannot be kept in ${folder}: ${reasonOf(thrown)}`;
-    throw new HarnessError(EXIT.sandbox, message, "make that folder writable, with room in it", thrown);
+    const message = `the user and group lists of a box cannot be stored in ${folder}: ${reasonOf(thrown)}`;
+    throw new HarnessError(
+      EXIT.sandbox,
+      message,
+      "make that folder writable, and check its free space",
+      thrown,
+    );
   };
 
 /** Undefined for an image that has a link in place of a list. */

@@ -27,7 +27,7 @@ export async function boxImage(engine: Engine, root: string, own: string | null)
   if (theirs === undefined) throw new AbsentImage(engine, own);
   refuseVolumes(own, Object.keys(theirs.Config.Volumes ?? {}));
   if (theirs.Architecture !== ours.Architecture)
-    throw refuse(own, `is for ${theirs.Architecture}, and this engine runs ${ours.Architecture}`);
+    throw refuse(own, `is for ${theirs.Architecture}, but this engine runs ${ours.Architecture}`);
   const volume = await runnerVolume(engine, tag);
   return { id: theirs.Id, volumes: [{ volume, target: RUNNER_FOLDER }] };
 }

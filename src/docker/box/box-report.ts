@@ -105,7 +105,7 @@ function plannedLines(plan: BoxPlan, points: readonly MountPoint[]): readonly st
   return [root, ...mountsOf(plan)].flatMap(({ Target, ReadOnly }) => {
     const wanted = ReadOnly === true ? "ro" : "rw";
     const point = points.find(({ path }) => path === Target);
-    if (point === undefined) return [`${Target} is no mount of its own`];
+    if (point === undefined) return [`${Target} is not a mount of its own`];
     return point.options.has(wanted) ? [] : [`${Target}: not ${wanted} (${[...point.options].join(",")})`];
   });
 }

@@ -84,7 +84,9 @@ export class CommitDoor {
 
   readonly ask: Door = (encoded) => {
     if (this.#waiting >= MAX_WAITING)
-      return Promise.resolve(encodedAnswer(refusedAnswer(tooMuch(`${MAX_WAITING} commands wait already`))));
+      return Promise.resolve(
+        encodedAnswer(refusedAnswer(tooMuch(`${MAX_WAITING} commands are already waiting`))),
+      );
     this.#waiting += 1;
     const answer = this.#last
       .then(() => this.#answerTo(encoded))
@@ -161,14 +163,14 @@ export class CommitDoor {
       this.#hostile = thrown instanceof HarnessError ? thrown : notMoved(first, thrown);
       throw this.#hostile;
     }
-    const message = `what the image has for git made ${first}, which the host would obey`;
-    this.#hostile = new HarnessError(EXIT.refused, message, "commit it yourself, and look at the image");
+    const message = `the image's git created ${first}, which the host would obey`;
+    this.#hostile = new HarnessError(EXIT.refused, message, "commit it yourself, and check the image");
     throw this.#hostile;
   }
 
   #refuseShut(): void {
     if (this.#hostile !== undefined) throw this.#hostile;
-    if (this.#shut) throw new HarnessError(EXIT.refused, "no commit any more: the box is ending", "");
+    if (this.#shut) throw new HarnessError(EXIT.refused, "no more commits: the box is ending", "");
   }
 
   async #carryOut(work: CommitWork): Promise<Answer> {
@@ -242,8 +244,8 @@ const totalOf = <T>(all: Iterable<T>, size: (one: T) => number): number =>
 const notMoved = (file: string, thrown: unknown): HarnessError =>
   new HarnessError(
     EXIT.sandbox,
-    `${file} was made by what the image has for git, and could not be moved: ${reasonOf(thrown)}`,
-    "look at it and remove it before any git of yours reads that repository",
+    `${file} was created by the image's git, and could not be moved: ${reasonOf(thrown)}`,
+    "check and remove it before git on the host reads that repository",
     thrown,
   );
 

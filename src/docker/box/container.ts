@@ -236,7 +236,7 @@ async function refuseReplaced(
   if (replaced.length > 0)
     throw new HarnessError(
       EXIT.sandbox,
-      `${replaced.join(", ")} was replaced while it waited, so that in there nothing protects it`,
+      `${replaced.join(", ")} was replaced while the box waited, so that nothing protects it in the box`,
       "harness doctor",
     );
   refuseUnlessPlanned("the host", await mountsOutside(plan, id, pid));
@@ -246,7 +246,7 @@ async function refuseReplaced(
 async function explainExposure(thrown: unknown, frozen: Frozen | undefined): Promise<never> {
   const replaced = frozen === undefined ? [] : await replacedAmong(frozen.files);
   if (replaced.length === 0) throw thrown;
-  const message = `${replaced.join(", ")} was replaced as it was thawed and ${MAY_HOLD} (${reasonOf(thrown)})`;
+  const message = `${replaced.join(", ")} was replaced while the box was being thawed and ${MAY_HOLD} (${reasonOf(thrown)})`;
   throw new HarnessError(EXIT.sandbox, message, "", thrown);
 }
 
@@ -323,7 +323,7 @@ async function removeContainer(
 const ENGINE_SILENT = "the engine does not answer";
 
 const leftOver = ({ id }: Docker.Container, why: string): string =>
-  `the box's container ${id.slice(0, 12)} could not be removed (${why}): the next run does, or harness sandbox rm`;
+  `the box's container ${id.slice(0, 12)} could not be removed (${why}): the next run removes it, or do it yourself: harness sandbox rm`;
 
 const LOOK_MS = 20;
 

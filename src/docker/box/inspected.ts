@@ -134,7 +134,7 @@ export function environmentLines(wanted: unknown, found: unknown): readonly stri
   const twice = names.filter((name, index) => names.indexOf(name) !== index);
   const loading = names.filter((name) => !ours.has(name) && LOADING_VARIABLES.test(name));
   return [
-    ...missing.map(([name, value]) => `Config.Env has not ${name}=${value}`),
+    ...missing.map(([name, value]) => `Config.Env lacks ${name}=${value}`),
     ...twice.map((name) => `Config.Env has ${name} more than once`),
     ...loading.map((name) => `the image sets ${name}, which decides what programs load: use another image`),
   ];
@@ -164,7 +164,7 @@ export function mountLines(plan: BoxPlan, found: unknown): readonly string[] {
   );
   return [
     ...wanted.filter((one) => !there.includes(one)).map((one) => `not mounted: ${one}`),
-    ...there.filter((one) => !wanted.includes(one)).map((one) => `mounted unasked: ${one}`),
+    ...there.filter((one) => !wanted.includes(one)).map((one) => `mounted but not planned: ${one}`),
   ];
 }
 

@@ -164,13 +164,13 @@ function reopening({ request, prepared }: NewBoxOptions): ResumeRequest["network
 
 function warnOfNewBox({ onWarning }: BoxMaker, why: string): undefined {
   onWarning(
-    `the box in which this waited cannot be gone on with: ${why}. A new one goes on, without its background jobs and /tmp.`,
+    `the box in which this waited cannot be resumed: ${why}. A new one continues, without its background jobs and /tmp.`,
   );
   return undefined;
 }
 
 const whyNoneKept = (until: number): string =>
-  Date.now() < until ? NOT_THERE : `it was kept until ${new Date(until).toISOString()}`;
+  Date.now() < until ? NOT_THERE : `it was kept only until ${new Date(until).toISOString()}`;
 
 /** Records what resuming the box needs. Once frozen, the box is left as it is. */
 export function parkingOf(
@@ -199,7 +199,7 @@ export function parkingOf(
 }
 
 const parkingFailed = (thrown: unknown): never => {
-  const message = `what it takes to go on with the box cannot be kept: ${reasonOf(thrown)}`;
+  const message = `what is needed to resume the box cannot be stored: ${reasonOf(thrown)}`;
   throw new HarnessError(EXIT.sandbox, message, "", thrown);
 };
 

@@ -12,7 +12,7 @@ export function mountLines(plan: BoxPlan, mountinfo: string): readonly string[] 
   return [
     ...strange.map((line) => `a mount that cannot be read: ${line}`),
     ...twice.map(({ path }) => `${path} is mounted more than once`),
-    ...absent.map((path) => `${path} is no mount of its own`),
+    ...absent.map((path) => `${path} is not a mount of its own`),
     ...points.flatMap((point) => {
       const fault = (expected.get(point.path) ?? engineMount)(point);
       return fault === undefined ? [] : [`${point.path}: ${fault}`];
@@ -48,7 +48,7 @@ const ENGINE_TYPES = new Set(["proc", "sysfs", "devpts", "mqueue", "cgroup", "cg
 function flags(point: MountPoint, wanted: readonly string[]): string | undefined {
   const gone = wanted.filter((option) => !point.options.has(option));
   if (gone.length > 0) return `not ${gone.join(", not ")} (${[...point.options].join(",")})`;
-  return point.shared ? "what is mounted in it reaches the host" : undefined;
+  return point.shared ? "mounts inside it propagate to the host" : undefined;
 }
 
 /** Size and inodes are capped as planned; the kernel rounds a size up to whole pages. */

@@ -147,7 +147,9 @@ const parking = ({ parks, keep }: BoxRequest, stateDir: string): PlanParts["park
 /** Podman ends a box's input when the connection of its harness ends, and a box ends with its input. */
 function warnNoParking({ parks, keep }: BoxRequest, { onWarning }: BoxMaker): undefined {
   if (parks !== undefined && keep !== null)
-    onWarning("on Podman no box waits for an answer: the run goes on in a new one, over the same workspace");
+    onWarning(
+      "on Podman a box cannot wait for an answer: the run continues in a new one, over the same workspace",
+    );
 }
 
 function refuseUnknownRuntime(runtime: string | null, known: readonly string[]): void {
@@ -191,7 +193,7 @@ async function protectionOf(
 }
 
 const NO_COMMITS = (top: string): string =>
-  `git shows ${top} and makes no commit in this overlay, which is one over a folder of it: for that, start at the top`;
+  `git shows ${top} but makes no commits in this overlay, which covers only a folder of it: to commit, start at the top`;
 
 async function protectionWithin(
   { isolation, mode }: BoxRequest,
@@ -220,7 +222,7 @@ async function keptFile(folder: string, name: string, text: string): Promise<str
     await made.chmod(0o444);
     return file;
   } catch (thrown) {
-    const message = `a file to be mounted into boxes (${name}) cannot be kept in ${folder}: ${reasonOf(thrown)}`;
+    const message = `a file that boxes mount (${name}) cannot be stored in ${folder}: ${reasonOf(thrown)}`;
     throw new HarnessError(EXIT.sandbox, message, "make that folder writable", thrown);
   }
 }

@@ -47,25 +47,25 @@ async function refuseUnknown(
 ): Promise<void> {
   const { found } = await walk(path.resolve(workspace));
   const there = firstOf(found, MAX_NAMED) || "nothing";
-  const message = `a run in ${workspace} was killed, and what the host would obey there before it is not known: ${file} is damaged. There is now: ${there}`;
+  const message = `a run in ${workspace} was killed, and the list of files there that the host would obey is lost: ${file} is damaged. There is now: ${there}`;
   if (mode === "read-only") return onWarning(message);
   throw new HarnessError(
     EXIT.sandbox,
     message,
-    `look at these, remove what is not yours, then: rm ${quote([file])}`,
+    `check these, remove what is not yours, then: rm ${quote([file])}`,
   );
 }
 
 const MAX_NAMED = 20;
 
 const plantedReason = (since: string): string =>
-  `was not there when a run began here at ${since} that was killed, and may be its work`;
+  `was not there when a run that was killed began here at ${since}, and may come from that run`;
 
 async function tellPlanted({ workspace, since, protection }: RecordedProtection, warn: Warn): Promise<void> {
   const { planted } = await findAllPlanted(workspace, protection, false).catch(() => ({ planted: [] }));
   for (const file of planted.slice(0, MAX_NAMED))
     warn(
-      `${file} ${plantedReason(since)}: look at it; the next start that can write moves it out of the workspace`,
+      `${file} ${plantedReason(since)}: check it; the next run that can write moves it out of the workspace`,
     );
   if (planted.length > MAX_NAMED) warn(`${planted.length - MAX_NAMED} more in ${workspace}`);
 }
@@ -91,7 +91,7 @@ const sweeping =
     for (const { from, to, takeBack } of moved.slice(0, MAX_NAMED))
       onWarning(
         to === null
-          ? `${from} ${plantedReason(since)}: removed, being neither file, folder nor link`
+          ? `${from} ${plantedReason(since)}: removed, because it was not a file, folder or link`
           : `${from} ${plantedReason(since)}: moved out of the workspace; if it is yours, take it back: ${takeBack}`,
       );
     if (moved.length > MAX_NAMED)
@@ -104,6 +104,6 @@ const sweeping =
 const warnInstead =
   (warn: Warn) =>
   (thrown: unknown): readonly MovedAway[] => {
-    warn(`what a killed run may have left in the workspace was not looked through: ${reasonOf(thrown)}`);
+    warn(`the workspace was not searched for what a killed run may have left: ${reasonOf(thrown)}`);
     return [];
   };

@@ -29,12 +29,12 @@ const FORBIDDEN = /[\u0000-\u0020\u007f-\u00a0%@/\\?#<>^|`{}"]/;
  */
 export function parseAuthority(text: string, defaultPort: number | null): Authority | Unreadable {
   if (text === "") return { unreadable: "no host is named" };
-  if (text.length > LONGEST + 6) return { unreadable: "the host's name is too long" };
+  if (text.length > LONGEST + 6) return { unreadable: "the host name is too long" };
   const match = /^(\[[^\]]*\]|[^:[\]]*)(?::([^:]*))?$/.exec(text);
   if (match === null) return { unreadable: "colons or brackets where none belong" };
   const [, named = "", written] = match;
   const port = written === undefined ? defaultPort : parsePort(written);
-  if (port === null) return { unreadable: "no port between 1 and 65535" };
+  if (port === null) return { unreadable: "the port is not between 1 and 65535" };
   const host = parseHost(named);
   return isUnreadable(host) ? host : { ...host, port };
 }
@@ -49,17 +49,17 @@ type Host = Omit<Authority, "port">;
 /** A name, or an address in any form that programs accept: octal, hexadecimal, one number, fewer than four. */
 function parseHost(text: string): Host | Unreadable {
   if (text === "") return { unreadable: "no host is named" };
-  if (FORBIDDEN.test(text)) return { unreadable: "a character that no host's name has" };
+  if (FORBIDDEN.test(text)) return { unreadable: "a character that is not allowed in a host name" };
   const isV6 = isIPv6(text.replace(/^\[(.*)\]$/, "$1"));
-  if (text.includes(":") && !isV6) return { unreadable: "neither a host's name nor an address" };
+  if (text.includes(":") && !isV6) return { unreadable: "neither a host name nor an address" };
   const parsed = URL.parse(`http://${isIPv6(text) ? `[${text}]` : text}/`)?.hostname;
-  if (parsed === undefined || parsed === "") return { unreadable: "neither a host's name nor an address" };
+  if (parsed === undefined || parsed === "") return { unreadable: "neither a host name nor an address" };
   if (parsed.startsWith("[")) return { host: unmapped(parsed.slice(1, -1)), literal: true };
   if (isIP(parsed) !== 0) return { host: parsed, literal: true };
   const host = parsed.endsWith(".") ? parsed.slice(0, -1) : parsed;
-  if (host.length > LONGEST) return { unreadable: "the host's name is too long" };
+  if (host.length > LONGEST) return { unreadable: "the host name is too long" };
   if (!host.split(".").every((label) => LABEL.test(label)))
-    return { unreadable: "a part of the name that no host's name has" };
+    return { unreadable: "a part of the name that is not allowed in a host name" };
   return { host, literal: false };
 }
 

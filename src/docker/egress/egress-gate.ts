@@ -146,7 +146,7 @@ export class EgressGate {
     const isOther =
       hosts.length > 1 || !read.every((host) => !isUnreadable(host) && shown(host) === shown(authority));
     const denial = isOther
-      ? { rule: "host", reason: `the Host header is not the host that is asked for, ${authority.host}` }
+      ? { rule: "host", reason: `the Host header does not name the requested host, ${authority.host}` }
       : (judgeFraming(request) ??
         judgeMethod(
           { method: request.method ?? "", carries: hasBody(request), target },
@@ -199,7 +199,7 @@ function judgeMethod(
   return methods !== null && /^(?:GET|HEAD|OPTIONS)$/.test(method) && carries
     ? {
         rule: "method",
-        reason: `a ${method} with a body is not granted for ${host}, of which only some methods are`,
+        reason: `a ${method} with a body is not granted for ${host}, where only some methods are`,
       }
     : undefined;
 }

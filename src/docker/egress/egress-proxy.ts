@@ -92,7 +92,7 @@ const SHORTEST_SECRET = 6;
 function checkSecrets(secrets: readonly SecretBinding[]): void {
   const short = secrets.find(({ value }) => value.length < SHORTEST_SECRET);
   if (short === undefined) return;
-  const message = `the secret ${short.name} has less than ${SHORTEST_SECRET} characters: it could not be kept from the box`;
+  const message = `the secret ${short.name} has fewer than ${SHORTEST_SECRET} characters: it could not be kept from the box`;
   throw new HarnessError(
     EXIT.usage,
     message,
@@ -194,7 +194,7 @@ class Proxy {
   }
 
   #malformed(socket: Socket): void {
-    const reason = "the request cannot be read, or in more than one way";
+    const reason = "the request is malformed or ambiguous";
     this.gate.denyUnread(null, "malformed", reason);
     if (socket.writable) refuse(socket, 400, reason);
     else socket.destroy();

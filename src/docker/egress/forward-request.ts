@@ -79,7 +79,7 @@ export function judgeFraming(request: IncomingMessage): Denial | undefined {
   const coding = request.headers["transfer-encoding"];
   if (coding !== undefined && coding.toLowerCase() !== "chunked")
     return { rule: "malformed", reason: "a transfer coding other than chunked" };
-  if (request.method === "TRACE") return { rule: "method", reason: "TRACE is never sent on" };
+  if (request.method === "TRACE") return { rule: "method", reason: "TRACE is never forwarded" };
   return undefined;
 }
 

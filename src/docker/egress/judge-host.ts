@@ -91,7 +91,7 @@ export function judgeAddresses(
   });
   if (usable.length > 0) return usable;
   if (kinds.every((kind) => kind === "never"))
-    return { rule: "address", reason: `${host} has only addresses that are no host's` };
+    return { rule: "address", reason: `${host} has only addresses that no host can have` };
   if (kinds.includes("private"))
     return {
       rule: "private-address",

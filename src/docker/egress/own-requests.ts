@@ -59,9 +59,9 @@ export class GrantedRequests implements OwnRequests, AsyncDisposable {
     const url = URL.parse(text);
     const scheme = url?.protocol;
     if (url === null || (scheme !== "http:" && scheme !== "https:"))
-      return refused("url", "only whole addresses of http and https are asked for");
+      return refused("url", "only complete http and https addresses can be requested");
     if (url.username !== "" || url.password !== "")
-      return refused("url", "an address with a name or a password in it is not asked for");
+      return refused("url", "an address with a user name or a password in it cannot be requested");
     const by = scheme === "https:" ? "https" : "http";
     const judged = this.#gate.judge(url.host, by === "https" ? 443 : 80, method);
     if (isDenial(judged)) return refused(judged.rule, judged.reason);
@@ -189,7 +189,7 @@ export class GrantedRequests implements OwnRequests, AsyncDisposable {
   }
 }
 
-const OVER_BUDGET = "more than this run may carry";
+const OVER_BUDGET = "more than this run may transfer";
 
 interface JudgedRequest {
   readonly judged: Judged;

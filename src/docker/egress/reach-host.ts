@@ -131,7 +131,7 @@ export function verifiedTls(
   const timer = setTimeout(() => tls.destroy(new Error(`${host} does not answer by TLS`)), connectMs);
   tls.once("close", () => {
     clearTimeout(timer);
-    reject(new Error(`${host} left before TLS was agreed on`));
+    reject(new Error(`${host} closed the connection before TLS was established`));
   });
   tls.once("error", (thrown) => reject(new Error(`${host} cannot be verified: ${reasonOf(thrown)}`)));
   tls.once("secureConnect", () => {

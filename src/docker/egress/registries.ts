@@ -73,7 +73,7 @@ async function grantsOf(preset: Preset, place: RegistryContext): Promise<PresetG
   if (host.urls === null) {
     const boxUrls = askBox === undefined ? null : (await ask(boxAsking(place, askBox))).urls;
     const box = boxUrls === null ? null : exceptHome(boxUrls, []);
-    if (box === null || box.length === 0) throw unanswered(preset, "there is no tool here that knows");
+    if (box === null || box.length === 0) throw unanswered(preset, "no tool here knows its registry");
     return { preset, grants: grantsFor(preset, box), variables: {}, settings: {}, asked: "box" };
   }
   const { urls, files, variables = {}, settings = {}, own } = host;
@@ -92,7 +92,7 @@ async function grantsOf(preset: Preset, place: RegistryContext): Promise<PresetG
 }
 
 const WHY_NONE: Partial<Record<Preset, string>> = {
-  git: "this workspace has no remote with an https address of a name, or of a public address",
+  git: "this workspace has no remote with an https address that is a name or a public address",
   cargo: "cargo could not reach its index",
   maven: "mvn named no repository",
 };

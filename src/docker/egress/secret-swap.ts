@@ -120,8 +120,7 @@ function decoders(response: IncomingMessage): readonly Transform[] {
     .toReversed()
     .map((coding) => {
       const decoder = DECODERS.get(coding);
-      if (decoder === undefined)
-        throw new Error("the answer is packed in a way that cannot be looked through");
+      if (decoder === undefined) throw new Error("the answer is compressed in a way that cannot be searched");
       return decoder();
     });
 }

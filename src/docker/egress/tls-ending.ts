@@ -52,8 +52,7 @@ export class TlsEnding {
         void this.#turns.take(response, () => this.#serve(request, response)).catch(() => response.destroy()),
     );
     this.#server.on("clientError", (thrown, socket) => {
-      if (isMalformed(thrown))
-        gate.denyUnread(null, "malformed", "a request that cannot be read, or in more than one way");
+      if (isMalformed(thrown)) gate.denyUnread(null, "malformed", "a request that is malformed or ambiguous");
       socket.destroy();
     });
   }
@@ -82,7 +81,8 @@ export class TlsEnding {
 
   /** Most often the program did not know the session's authority. */
   #notAgreed({ asked }: Judged): void {
-    const reason = "the program left before TLS was agreed on: it may not trust this session's certificates";
+    const reason =
+      "the program closed the connection before TLS was established: it may not trust this session's certificates";
     this.#gate.ledger.allowed(asked).end("client-tls", reason);
   }
 

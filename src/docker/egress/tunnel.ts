@@ -35,7 +35,7 @@ export class ByteMeter {
 
 const overBudget = (what: string, most: number): Denial => ({
   rule: "budget",
-  reason: `the box has ${what} more than the ${most} bytes that its run may carry`,
+  reason: `the box has ${what} more than the ${most} bytes that its run may transfer`,
 });
 
 /** The hello of a tunnel, with all bytes that came with it. */

@@ -60,7 +60,7 @@ function proxyServer(variable: string, text: string): ProxyServer {
   if (url === null || url.hostname === "" || (!secure && url.protocol !== "http:"))
     throw new HarnessError(
       EXIT.usage,
-      `${variable} names no proxy that is spoken to by http or https${url === null ? "" : ` (${url.protocol})`}`,
+      `${variable} does not name an http or https proxy${url === null ? "" : ` (${url.protocol})`}`,
       `${variable}=http://proxy.example.org:3128`,
     );
   const { username, password } = url;
@@ -193,7 +193,7 @@ async function answeredStatus(socket: Socket, withinMs: number): Promise<number>
     bytes = Buffer.concat([bytes, chunk]);
     const end = bytes.indexOf("\r\n\r\n");
     if (end === -1 && bytes.length < LONGEST_ANSWER) continue;
-    if (end === -1) throw new Error("its answer has no end");
+    if (end === -1) throw new Error("its answer is too long");
     if (bytes.length > end + 4) socket.unshift(bytes.subarray(end + 4));
     socket.removeAllListeners("readable");
     return Number(/^HTTP\/1\.[01] (\d{3})\b/.exec(bytes.toString("latin1", 0, end))?.[1] ?? 0);

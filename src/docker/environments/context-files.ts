@@ -79,7 +79,7 @@ class ContextReader {
       for (const match of await this.#expanded("", names)) matches.push(await this.#match(match));
       const some = matches.filter(({ files }) => files.length > 0);
       if (some.length === 0)
-        throw new NotTaken("the build's context has nothing of this name that is not left out");
+        throw new NotTaken("the build's context has nothing of this name, or leaves it out");
       return some;
     } catch (thrown) {
       if (thrown instanceof NotTaken || thrown instanceof TooManySteps) return thrown.message;
@@ -94,7 +94,7 @@ class ContextReader {
     const at = (each: string): string => (before === "" ? each : `${before}/${each}`);
     if (!isPattern(name)) return this.#expanded(at(name), rest);
     const glob = globOf(name, false);
-    if (glob === undefined) throw new NotTaken(`${name} is no pattern`);
+    if (glob === undefined) throw new NotTaken(`${name} is not a valid pattern`);
     const found: string[] = [];
     for (const each of (await this.#names(before)).filter((one) => glob.matches(one, this.#steps)))
       found.push(...(await this.#expanded(at(each), rest)));
@@ -114,7 +114,7 @@ class ContextReader {
   }
 
   async #folder(folder: string, top: string, into: ContextFile[]): Promise<void> {
-    if (folder.split("/").length > MAX_DEPTH) throw new NotTaken(`${folder} lies too deep`);
+    if (folder.split("/").length > MAX_DEPTH) throw new NotTaken(`${folder} is nested too deeply`);
     for (const name of await this.#names(folder)) {
       const file = folder === "" ? name : `${folder}/${name}`;
       const kind = await this.#look(file);
@@ -142,7 +142,7 @@ class ContextReader {
     const stats = await lstat(path.join(this.#place.top, this.#place.folder, file)).catch(
       (thrown: unknown) => {
         if (["ENOENT", "ENOTDIR"].includes(errorCode(thrown) ?? "")) return undefined;
-        throw new NotTaken(`${file} cannot be looked at: ${reasonOf(thrown)}`);
+        throw new NotTaken(`${file} cannot be inspected: ${reasonOf(thrown)}`);
       },
     );
     if (stats === undefined) return "missing";
@@ -208,6 +208,6 @@ export async function pinnedBytes(
   file: { readonly path: string; readonly sha256: string },
 ): Promise<Uint8Array> {
   const { bytes, sha256 } = await readBelow(top, file.path);
-  if (sha256 !== file.sha256) throw new Error(`${file.path} is another than the recipe was made with`);
+  if (sha256 !== file.sha256) throw new Error(`${file.path} has changed since the recipe was made`);
   return bytes;
 }

@@ -117,7 +117,7 @@ class RecipeFinder {
         if (first === undefined) this.#versions.set(toolchain, { version, from });
         else if (folder === "." ? false : !`${first.version}.`.startsWith(`${version}.`))
           this.#refuse(
-            `${toolchain} ${version}: an environment has one version, ${first.version} of ${first.from}`,
+            `${toolchain} ${version}: an environment has one version, ${first.version} from ${first.from}`,
             from,
           );
       }

@@ -26,7 +26,8 @@ export function readDevcontainer(
   if (depthOf(text) > MAX_DEPTH) return `${from}: nested more than ${MAX_DEPTH} levels deep`;
   const errors: ParseError[] = [];
   const root = parseTree(text.replace(/^\uFEFF/, " "), errors, { allowTrailingComma: true });
-  if (root?.type !== "object" || errors.length > 0) return `${from}: no JSON object with comments`;
+  if (root?.type !== "object" || errors.length > 0)
+    return `${from}: not a JSON object, with or without comments`;
   const value = getNodeValue(root) as Readonly<Record<string, unknown>>;
   const taking = new DevcontainerReader(from);
   const fault =
@@ -110,10 +111,10 @@ const REASONS: Readonly<Record<string, string>> = {
   remoteUser: "commands run as the workspace's owner",
   containerUser: "commands run as the workspace's owner",
   updateRemoteUserUID: "commands run as the workspace's owner",
-  forwardPorts: "no port of a box is seen from outside",
-  appPort: "no port of a box is seen from outside",
-  portsAttributes: "no port of a box is seen from outside",
-  otherPortsAttributes: "no port of a box is seen from outside",
+  forwardPorts: "no port of a box can be reached from outside",
+  appPort: "no port of a box can be reached from outside",
+  portsAttributes: "no port of a box can be reached from outside",
+  otherPortsAttributes: "no port of a box can be reached from outside",
   remoteEnv: "it is for programs that an editor starts; use containerEnv",
 };
 
@@ -151,7 +152,7 @@ class DevcontainerReader {
     this.#system = read.lines.map(lineOf);
     this.taken.push({ what: `image: ${read.image}`, from: path });
     for (const { image, lines } of read.stages) {
-      this.taken.push({ what: `an image that files are taken of: ${image}`, from: path });
+      this.taken.push({ what: `an image that files are taken from: ${image}`, from: path });
       this.#takeLines(lines, { what: "a stage", from: path });
     }
     this.#takeLines(read.lines, { what: "the system layer", from: path });
@@ -177,7 +178,7 @@ class DevcontainerReader {
     if (command === undefined) return this.#refuse(name, REASONS[name] ?? "not known here");
     const steps = stepsOf(setting);
     if (steps === undefined)
-      return this.#refuse(name, "neither a command line, a list of words, nor both by name");
+      return this.#refuse(name, "not a command line, a list of words or a table of these");
     this.#steps.set(command, steps);
     for (const { run } of steps) this.#take(`set-up: ${run}`);
     return undefined;
@@ -185,19 +186,20 @@ class DevcontainerReader {
 
   #takeImage(setting: unknown): void {
     if (typeof setting !== "string" || VARIABLE.test(setting))
-      return this.#refuse("image", "no plain name of an image");
+      return this.#refuse("image", "not a plain image name");
     if (this.#built) return this.#refuse("image", "its Dockerfile says what it starts from");
     this.#image = setting;
     return this.#take(`image: ${setting}`);
   }
 
   #takeEnv(setting: unknown, from = this.#from, label = "containerEnv"): void {
-    if (typeof setting !== "object" || setting === null) return this.#refuse(label, "no table of variables");
+    if (typeof setting !== "object" || setting === null)
+      return this.#refuse(label, "not a table of variables");
     for (const [name, value] of Object.entries(setting as Readonly<Record<string, unknown>>)) {
       const one = recipeSchema.shape.env.safeParse({ [name]: value });
       if (!one.success) this.#refuse(`${label}.${name}`, faultsOf(one.error)[0] ?? "not understood", from);
       else if (VARIABLE.test(String(value)))
-        this.#refuse(`${label}.${name}`, "it asks for a value of the host", from);
+        this.#refuse(`${label}.${name}`, "it requires a value from the host", from);
       else {
         this.#env = { ...this.#env, ...one.data };
         this.taken.push({ what: `variable: ${name}=${String(value)}`, from });

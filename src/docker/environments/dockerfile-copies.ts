@@ -56,23 +56,23 @@ export function linesOfCopy(bringing: CopyInstruction): CopyResult {
   const { flags, plain, to, sources } = readWords(bringing);
   const odd = [...flags.keys()].find((flag) => FLAGS[name]?.includes(flag) !== true);
   if (odd !== undefined) return notTaken(`--${odd} is not known`);
-  if (sources.length === 0) return notTaken("it names no file and no place");
+  if (sources.length === 0) return notTaken("it names no source or no target");
   const isFolder = /(?:^|\/)\.{0,2}$/.test(to);
   const place = { to: isFolder ? `${joined(folder, to)}/`.replace("//", "/") : joined(folder, to), flags };
   if (sources.length > 1 && !isFolder)
-    return notTaken("several files go into a folder, with a slash behind it");
+    return notTaken("several files need a folder as their target, with a slash at its end");
   const from = flags.get("from");
   if (from !== undefined) return fromStage(sources, place, { ...bringing, from });
   if (body !== undefined) {
     const written = inlineLine(sources, place, { plain, body, scope });
     return written === undefined
-      ? notTaken("a text goes there alone")
+      ? notTaken("inline text must be the only source")
       : { lines: [{ run: written }], sources: [] };
   }
   if (sources.some((source) => /^(?:[\w+.-]+:\/\/|git@)/.test(source))) {
     const lines = name === "ADD" ? downloadLines(sources, place) : undefined;
     if (lines === undefined)
-      return notTaken("only ADD fetches, single files over http and https, by a sha256");
+      return notTaken("only ADD downloads, and only single files over http or https with a sha256");
     return { lines: lines.map((run) => ({ run })), sources: [] };
   }
   return fromContext(sources, place, bringing);
@@ -120,19 +120,27 @@ function fromContext(
       : !isOwned(place)
         ? NO_OWNER
         : place.flags.has("checksum")
-          ? "a checksum is for what is fetched"
+          ? "a checksum is only for downloads"
           : found.includes(undefined)
             ? NO_FILES
             : undefined;
   if (fault !== undefined) return { lines: [], why: fault, sources };
   const matches = found.flatMap((each) => (typeof each === "object" ? [...each] : []));
   if (matches.length > 1 && !place.to.endsWith("/"))
-    return { lines: [], why: "several files go into a folder, with a slash behind it", sources };
+    return {
+      lines: [],
+      why: "several files need a folder as their target, with a slash at its end",
+      sources,
+    };
   const isArchive = (match: ContextMatch): boolean =>
     name === "ADD" && !match.isFolder && match.files.every((file) => ARCHIVE.test(file.path));
   const archives = matches.filter(isArchive);
   if (archives.length > 0 && (owner !== undefined || archives.length < matches.length))
-    return { lines: [], why: "an archive is unpacked alone, with the owners that it names", sources };
+    return {
+      lines: [],
+      why: "an archive must be the only source, and keeps the owners that it names",
+      sources,
+    };
   const files = matches.flatMap((match) =>
     match.files.map((file) => ({
       path: file.path,
@@ -159,11 +167,11 @@ function fromStage(
   { from, body, stageOf, ...given }: CopyInstruction & { readonly from: string },
 ): CopyResult {
   const paths = sources.map((source) => joined("/", source));
-  if (body !== undefined) return notTaken("a text is none of a stage's files");
+  if (body !== undefined) return notTaken("inline text is not a file of a stage");
   if (paths.some((each) => /^\/\**$/.test(each)))
-    return notTaken("the whole of another image is not taken: start from it, or name what is needed of it");
+    return notTaken("another image is not copied as a whole: start from it, or name what is needed from it");
   const odd = paths.find((each) => !isPlaceOrPattern(each));
-  if (odd !== undefined) return notTaken(`${odd} is no pattern`);
+  if (odd !== undefined) return notTaken(`${odd} is not a valid pattern`);
   if (!isOwned(place)) return notTaken(NO_OWNER);
   const stage = stageOf(from);
   if (typeof stage === "string") return notTaken(stage);
@@ -172,7 +180,7 @@ function fromStage(
   return { lines: [{ run: asComment(given), from: { stage, paths, to: place.to, ...own } }], sources: [] };
 }
 
-const NO_OWNER = "its owner or mode is none by name or number";
+const NO_OWNER = "its owner or mode is not a name or a number";
 
 const isOwned = ({ flags }: Place): boolean =>
   USER_FORM.test(flags.get("chown") ?? "root") && MODE.test(flags.get("chmod") ?? "644");

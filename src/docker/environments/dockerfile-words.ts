@@ -22,7 +22,7 @@ export function wordsOf(rest: string, line: number): readonly string[] {
   } catch {
     // Reported below.
   }
-  throw new Fault(`line ${line}: no list of words: ${rest.slice(0, 100)}`);
+  throw new Fault(`line ${line}: not a list of words: ${rest.slice(0, 100)}`);
 }
 
 /** The values in images that set nothing else. */

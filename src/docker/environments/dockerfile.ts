@@ -79,7 +79,7 @@ function instructionsOf(text: string): readonly Instruction[] {
     const { whole, end } = wholeLine(lines, at, escape);
     at = end;
     const [, name = "", rest = ""] = /^\s*([A-Za-z]+)(?:\s+([^]*))?$/.exec(whole) ?? [];
-    if (name === "") throw new Fault(`line ${line}: no instruction`);
+    if (name === "") throw new Fault(`line ${line}: not an instruction`);
     const upper = name.toUpperCase();
     const body = WITH_BODY.has(upper) ? bodyOf(rest, lines, at) : undefined;
     at = body?.end ?? at;
@@ -206,7 +206,7 @@ class DockerfileReader {
     const [, base = "", as = ""] = /^(\S+)(?:\s+as\s+(\S+))?$/i.exec(rest.slice(flags.length)) ?? [];
     const image = filled(unquoted(base), { env: {}, args: this.#global });
     if (image === "" || image === "scratch")
-      throw new Fault(`line ${line}: FROM ${rest}: no image that a box could start from`);
+      throw new Fault(`line ${line}: FROM ${rest}: not an image that a box can start from`);
     const before: Stage = this.#stages.find(({ name }) => name !== "" && name === image.toLowerCase()) ?? {
       name: "",
       image,
@@ -312,7 +312,7 @@ const IMAGE =
 
 /** Undefined for root. */
 function userOf(text: string, line: number): string | undefined {
-  if (!USER_FORM.test(text)) throw new Fault(`line ${line}: USER ${text}: no name or number of a user`);
+  if (!USER_FORM.test(text)) throw new Fault(`line ${line}: USER ${text}: not the name or number of a user`);
   return /^(?:root|0)(?::(?:root|0))?$/.test(text) ? undefined : text;
 }
 
@@ -328,7 +328,7 @@ function lineOf({ command, body, line, shell }: Command): string {
   if (command.startsWith("[")) return wordsOf(command, line).map(quoted).join(" ");
   const alone = /^<<-?["']?[\w.-]+["']?$/.test(command);
   if (alone && /^#!(?!\s*\/(?:usr\/)?bin\/(?:env\s+)?(?:ba|da)?sh\b)/.test(body ?? ""))
-    throw new Fault(`line ${line}: RUN with a script of another program than a shell`);
+    throw new Fault(`line ${line}: RUN with a script for a program other than a shell`);
   const whole = body === undefined ? command : `${command}\n${body}\n${endOf(command)}`;
   const script = alone ? (body ?? "") : whole;
   if (script.trim() === "") throw new Fault(`line ${line}: RUN without a command`);

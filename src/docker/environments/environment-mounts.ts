@@ -196,7 +196,7 @@ async function mountPoint(
         return undefined;
       });
       if (stats?.isDirectory() === true) continue;
-      if (stats !== undefined) return `${at} is no folder`;
+      if (stats !== undefined) return `${at} is not a folder`;
       await mkdir(at, { mode: 0o755 });
       // The owner may have put a link there by now: only the entry itself changes its owner, not the link's target.
       if (process.getuid?.() === 0) await lchown(at, uid, gid);

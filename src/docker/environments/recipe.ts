@@ -34,7 +34,10 @@ const folder = text(400).refine(isInside, "expected a folder below the workspace
 const variable = z
   .string()
   .regex(/^[A-Za-z_]\w{0,99}$/, "expected the name of a variable")
-  .refine((name) => !FORBIDDEN.test(name), "this variable decides what programs load, so no recipe sets it");
+  .refine(
+    (name) => !FORBIDDEN.test(name),
+    "this variable decides what programs load, so a recipe cannot set it",
+  );
 /** Variables that no image may set either, and those through which the box finds its own programs and home. */
 const FORBIDDEN =
   /^(?:LD_|DYLD_|GIT_|BASH_|GCONV_PATH$|GLIBC_TUNABLES$|ENV$|SHELLOPTS$|IFS$|DOCKER_|HOME$|PATH$)/;
@@ -155,7 +158,7 @@ export const recipeSchema = recipeForm.superRefine(({ stages, system }, context)
       context.addIssue({
         code: "custom",
         path: at === stages.length ? ["system"] : ["stages", at],
-        message: "expected lines that take of stages before them",
+        message: "expected lines that take files from earlier stages",
       });
 });
 

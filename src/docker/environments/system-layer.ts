@@ -306,8 +306,8 @@ export function stepFailed(title: string, output: string, reason: string): Harne
   ];
   const lines = [...telling, ...last].map((line) => `\n    ${visible(line.slice(0, 300))}`);
   const next = /no space left|ENOSPC/i.test(output)
-    ? "free space (harness env rm; docker system df), then harness env build goes on where it stopped"
-    : "harness env show --log has all of it; mend the recipe or the project, then harness env build goes on there";
+    ? "free some space (harness env rm; docker system df), then: harness env build, which continues where it stopped"
+    : "harness env show --log shows all of it; fix the recipe or the project, then: harness env build, which continues there";
   return new HarnessError(EXIT.failed, `set-up failed: ${title} (${reason})${lines.join("")}`, next);
 }
 

@@ -292,8 +292,8 @@ export function versionsGot(recipe: Recipe, output: string): readonly string[] {
   return Object.entries(recipe.toolchains).map(([name, wanted]) => {
     const line = new RegExp(`^${programs[name as keyof typeof programs]}: (.*)$`, "m").exec(output)?.[1];
     const got = /\d+(?:\.\d+)*/.exec(line ?? "")?.[0];
-    if (got === undefined) return `${name}: none could be had`;
+    if (got === undefined) return `${name}: none could be installed`;
     const met = typeof wanted !== "string" || `${got}.`.startsWith(`${wanted}.`);
-    return met ? `${name} ${got}` : `${name} ${got}, where ${wanted} is wanted`;
+    return met ? `${name} ${got}` : `${name} ${got}, but ${wanted} is wanted`;
   });
 }

@@ -38,7 +38,7 @@ export async function takePaths(
   const placing: string[] = [];
   const named = await matchedPaths(source.container, paths, signal);
   if (named.length > paths.length && !to.endsWith("/"))
-    throw failed("several files go into a folder, with a slash behind it");
+    throw failed("several files need a folder as their target, with a slash at its end");
   for (const [at, wanted] of named.entries()) {
     signal.throwIfAborted();
     const { name, isFolder, bytes } = await archiveOf(source.container, wanted);
@@ -106,7 +106,7 @@ async function matchedPaths(
 }
 
 const tooMany = (patterns: readonly string[]): HarnessError =>
-  failed(`more than ${MOST_TAKEN} are taken by ${visible(patterns.join(" "))}`);
+  failed(`more than ${MOST_TAKEN} files match ${visible(patterns.join(" "))}`);
 
 interface Pattern {
   readonly pattern: string;
@@ -165,7 +165,8 @@ async function searchFolder(
     signal.throwIfAborted();
     if (thrown instanceof HarnessError) throw thrown;
     if (thrown instanceof TooManySteps) throw failed(`${namesOf(patterns)}: ${thrown.message}`);
-    if (inTime.aborted) throw failed(`${visible(folder)} was looked through for ${LOOK_MS / 60_000} minutes`);
+    if (inTime.aborted)
+      throw failed(`${visible(folder)} could not be searched within ${LOOK_MS / 60_000} minutes`);
     throw engineFailure(`reading ${visible(folder)} of an image`, thrown);
   } finally {
     bytes.destroy();
@@ -228,7 +229,7 @@ function statOf({ headers }: IncomingMessage): { readonly mode: number; readonly
 }
 
 const absent = (wanted: string): HarnessError =>
-  failed(`the stage has no ${visible(wanted)}, which a line takes of it`);
+  failed(`the stage has no ${visible(wanted)}, which a line takes from it`);
 
 const failed = (why: string): HarnessError =>
-  new HarnessError(EXIT.failed, `set-up failed: ${why}`, "mend the recipe, then: harness env build");
+  new HarnessError(EXIT.failed, `set-up failed: ${why}`, "fix the recipe, then: harness env build");

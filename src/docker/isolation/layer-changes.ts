@@ -190,7 +190,7 @@ async function anyImage(engine: Engine, noted: string | undefined): Promise<stri
   if (ours !== undefined) return ours.Id;
   throw new HarnessError(
     EXIT.sandbox,
-    "reading what the session changed wants the sandbox image",
+    "reading the session's changes requires the sandbox image",
     "harness setup",
   );
 }

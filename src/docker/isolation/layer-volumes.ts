@@ -52,14 +52,14 @@ export async function requireCopy(
     if (at !== undefined && at !== endpoint.host)
       throw new HarnessError(
         EXIT.usage,
-        `what the session ${session} has changed is in a copy on the engine at ${at}, and the one at ${endpoint.host} was asked`,
-        `say --engine ${context ?? at}`,
+        `the changes of the session ${session} are in a copy on the engine at ${at}, but the one at ${endpoint.host} was asked`,
+        `use --engine ${context ?? at}`,
         thrown,
       );
     throw new HarnessError(
       EXIT.sandbox,
       `the copy that the session ${session} has worked on is gone: the engine at ${endpoint.host} has no volume ${volume}`,
-      `${at === undefined ? "name the engine that has it: --engine ADDRESS; or " : ""}give it up: harness sessions rm ${session}`,
+      `${at === undefined ? "name the engine that has it: --engine ADDRESS; or " : ""}discard it: harness sessions rm ${session}`,
       thrown,
     );
   }

@@ -110,7 +110,7 @@ function whenStalled(size: { readonly bytes: number }): Disposable & { readonly 
   const controller = new AbortController();
   let lastBytes = -1;
   const timer = setInterval(() => {
-    if (size.bytes === lastBytes) controller.abort(new Error("the engine takes no more of the copy"));
+    if (size.bytes === lastBytes) controller.abort(new Error("the engine stopped accepting the copy"));
     lastBytes = size.bytes;
   }, STALLED_MS).unref();
   return { signal: controller.signal, [Symbol.dispose]: () => clearInterval(timer) };

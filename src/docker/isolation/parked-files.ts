@@ -69,7 +69,7 @@ export async function refuseTaken(stateDir: string, session: string): Promise<vo
   if (!(await Promise.all(taken.map((each) => isClaimed(each, 0)))).includes(true)) return;
   throw new HarnessError(
     EXIT.usage,
-    `somebody is going on in the box that waited in ${session}`,
+    `another process is already using the box that waited in ${session}`,
     `harness sessions show ${session}`,
   );
 }
@@ -89,8 +89,7 @@ export async function writeParked(
   { session, expires, owner }: Parking,
   text: string,
 ): Promise<string> {
-  if (!/^\w[\w-]{0,63}$/.test(session))
-    throw new TypeError(`${JSON.stringify(session)} is no id of a session`);
+  if (!/^\w[\w-]{0,63}$/.test(session)) throw new TypeError(`${JSON.stringify(session)} is not a session id`);
   const folder = parkedIn(stateDir);
   makeFolder(folder);
   const begun = path.join(folder, `${session}.${ownerText(owner)}.begun`);

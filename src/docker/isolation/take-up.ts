@@ -46,7 +46,7 @@ export async function takeUp(standing: Standing, taking: ResumeRequest): Promise
   const claimed = await claimParked(stateDir, standing, owner);
   const expired =
     standing.expires <= Date.now()
-      ? `it was kept until ${new Date(standing.expires).toISOString()}`
+      ? `it was kept only until ${new Date(standing.expires).toISOString()}`
       : undefined;
   if (claimed === undefined) {
     await refuseTaken(stateDir, taking.session);
@@ -73,8 +73,8 @@ async function thawBox(
   parked: ParkedBox | undefined,
   taking: ResumeRequest,
 ): Promise<Omit<ResumedBox, "letGo"> | string> {
-  if (parked === undefined) return "what tells of it is damaged";
-  if (!(await isThere(parked, taking))) return "the engine has it no more";
+  if (parked === undefined) return "its record is damaged";
+  if (!(await isThere(parked, taking))) return "the engine no longer has it";
   const { engine, door, onWarning } = taking;
   const { container: id, runner, files, jobs } = parked;
   // The box runs on as soon as it is thawed, so its way out is opened before.
@@ -100,9 +100,9 @@ async function networkOf(
   { network: folder }: ParkedBox,
   { network: reopen }: ResumeRequest,
 ): Promise<BoxNetwork | undefined | string> {
-  if (folder === null) return reopen === undefined ? undefined : "it has no network, and one is granted now";
-  if (reopen === undefined) return "it has a network, and none is granted now";
-  return (await reopen(folder)) ?? "what it reached its network by is gone";
+  if (folder === null) return reopen === undefined ? undefined : "it has no network, but one is granted now";
+  if (reopen === undefined) return "it has a network, but none is granted now";
+  return (await reopen(folder)) ?? "its connection to the network is gone";
 }
 
 /** Checks the labels too, so that a wrong record never makes us touch another container. */

@@ -68,7 +68,7 @@ export async function recordProtected(
   } catch (thrown) {
     throw new HarnessError(
       EXIT.sandbox,
-      `what is protected in ${workspace} cannot be written down: ${reasonOf(thrown)}`,
+      `the list of what is protected in ${workspace} cannot be written: ${reasonOf(thrown)}`,
       `df -h ${stateDir}; ls -ld ${stateDir}`,
       thrown,
     );
@@ -81,7 +81,7 @@ export async function deadRecords(stateDir: string, workspacePath: string): Prom
   const folder = folderIn(stateDir);
   const names = await readdir(folder).catch((thrown: unknown) => {
     if (errorCode(thrown) === "ENOENT") return [];
-    const message = `what earlier runs left cannot be told: ${reasonOf(thrown)}`;
+    const message = `cannot find out what earlier runs left: ${reasonOf(thrown)}`;
     throw new HarnessError(EXIT.sandbox, message, `ls -ld ${folder}`, thrown);
   });
   if (names.length === 0) return [];

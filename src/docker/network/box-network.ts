@@ -219,8 +219,13 @@ async function foldersFor(folder: string, name: string): Promise<void> {
 const unwritten =
   (folder: string) =>
   (thrown: unknown): never => {
-    const message = `what a box needs for its network cannot be kept in ${folder}: ${reasonOf(thrown)}`;
-    throw new HarnessError(EXIT.sandbox, message, "make that folder writable, with room in it", thrown);
+    const message = `the files for the network of a box cannot be stored in ${folder}: ${reasonOf(thrown)}`;
+    throw new HarnessError(
+      EXIT.sandbox,
+      message,
+      "make that folder writable, and check its free space",
+      thrown,
+    );
   };
 
 /** Writes the file whole or not at all: commands of a resumed box may be reading it. */

@@ -52,7 +52,7 @@ const MOST_CERTIFICATES = 5000;
 /** Returns only the bundle; warns about what cannot be used. */
 export async function hostTrust(env: Env, warn: (text: string) => void): Promise<string> {
   const { pem, troubles } = await readHostTrust(env);
-  for (const trouble of troubles) warn(`not among those whom the box trusts: ${trouble}`);
+  for (const trouble of troubles) warn(`not among the authorities that the box trusts: ${trouble}`);
   return pem;
 }
 
@@ -88,7 +88,7 @@ class CertificateCollector {
     const { getCACertificates, rootCertificates } = await import("node:tls");
     const from = getCACertificates("system");
     if (from.length > 0) this.#add(from.join("\n"), "the system's store");
-    else this.#add(rootCertificates.join("\n"), "the roots that Node brings along");
+    else this.#add(rootCertificates.join("\n"), "Node's own roots");
   }
 
   async file(file: string, from: string): Promise<number> {
@@ -119,10 +119,12 @@ class CertificateCollector {
   async #text(file: string, from: string): Promise<string | undefined> {
     try {
       const facts = await stat(file);
-      if (!facts.isFile()) return void this.#troubles.push(`${from}: ${file} is no file`);
+      if (!facts.isFile()) return void this.#troubles.push(`${from}: ${file} is not a file`);
       this.#bytes += facts.size;
       if (this.#bytes > MOST_BYTES)
-        return void this.#troubles.push(`${from}: ${file} is left out, all files together are too large`);
+        return void this.#troubles.push(
+          `${from}: ${file} is left out, because all files together are too large`,
+        );
       return await readFile(file, "latin1");
     } catch (thrown) {
       const why = errorCode(thrown) === "ENOENT" ? "is not there" : `cannot be read: ${reasonOf(thrown)}`;
@@ -143,7 +145,7 @@ class CertificateCollector {
       else if (this.#certificates.size < MOST_CERTIFICATES) this.#certificates.set(...certificate);
     }
     if (unreadable > 0) this.#troubles.push(`${from}: ${unreadable} certificates in it cannot be read`);
-    if (blocks.length === 0 && expected) this.#troubles.push(`${from}: no certificate in PEM is in it`);
+    if (blocks.length === 0 && expected) this.#troubles.push(`${from}: it contains no certificate in PEM`);
     const added = this.#certificates.size - before;
     if (blocks.length > unreadable) this.#sources.push({ from, added });
     return blocks.length - unreadable;

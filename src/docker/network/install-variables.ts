@@ -102,4 +102,4 @@ export const withoutAge = (presets: readonly string[]): readonly string[] =>
 export const ageNote = (names: readonly string[]): string | undefined =>
   names.length === 0
     ? undefined
-    : `min_release_age is not known to ${names.join(", ")}: what is new there is taken as ever`;
+    : `min_release_age has no effect on ${names.join(", ")}: new releases are installed there as usual`;

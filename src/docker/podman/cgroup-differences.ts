@@ -12,7 +12,7 @@ export async function cgroupDifferences(
   pid: unknown,
   root = { proc: "/proc", cgroup: "/sys/fs/cgroup" },
 ): Promise<readonly string[]> {
-  if (typeof pid !== "number" || pid < 2) return ["no process of it is there whose limits could be read"];
+  if (typeof pid !== "number" || pid < 2) return ["it has no process whose limits could be read"];
   const text = await readFile(path.join(root.proc, String(pid), "cgroup"), "utf8").catch(() => "");
   const places = placesIn(text, root.cgroup);
   const found = await Promise.all(

@@ -197,7 +197,7 @@ function seccompLines(profile: string, found: Fields): readonly string[] {
     ...same("linux.seccomp", rest, { ...others, defaultAction }),
     ...(isDeepStrictEqual(wanted?.toSorted(), there?.toSorted())
       ? []
-      : ["linux.seccomp.syscalls are others than planned"]),
+      : ["linux.seccomp.syscalls differ from the plan"]),
     ...(complete ? [] : [`linux.seccomp.architectures are ${shown(archs)}`]),
   ];
 }
@@ -219,7 +219,9 @@ function mountLines(plan: BoxPlan, found: readonly Fields[]): readonly string[] 
       const at = String(destination);
       const wanted = planned.get(at);
       if (wanted === undefined)
-        return [...scratch, ...ENGINE_MOUNTS].includes(at) ? [] : [`mounted unasked: ${shown(mount)}`];
+        return [...scratch, ...ENGINE_MOUNTS].includes(at)
+          ? []
+          : [`mounted but not planned: ${shown(mount)}`];
       return [
         ...(wanted.Type === "bind" ? same(`${at}: source`, source, wanted.Source) : []),
         ...same(`${at}: type`, type, "bind"),

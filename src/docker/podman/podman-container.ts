@@ -63,7 +63,7 @@ async function configAt(file: unknown): Promise<unknown> {
   try {
     return JSON.parse(await readFile(String(file), "utf8")) as unknown;
   } catch (thrown) {
-    const message = `Podman's word for the box is in ${String(file)}, which cannot be read here: ${reasonOf(thrown)}`;
+    const message = `Podman's record of the box is in ${String(file)}, which cannot be read here: ${reasonOf(thrown)}`;
     throw new HarnessError(
       EXIT.sandbox,
       message,
@@ -118,7 +118,7 @@ function environmentOf(plan: BoxPlan, config: unknown): readonly string[] {
 
 function refuseOpen({ mode }: BoxPlan): void {
   if (mode !== "danger-full-access") return;
-  const message = "no box with full access on Podman: its network was never tried there";
+  const message = "no box with full access on Podman: its network has never been tested there";
   throw new HarnessError(EXIT.sandbox, message, "leave out --mode danger-full-access, or use Docker");
 }
 

@@ -134,7 +134,7 @@ test("an image that cannot be had is no failure, and says what else there is", {
   assert.equal(result.state, "stand-in");
   assert.match(
     result.detail,
-    /the sidecar: the image harness-nowhere\.invalid\/ollama:1\.0\.0 is not here and cannot be had/,
+    /the sidecar: the image harness-nowhere\.invalid\/ollama:1\.0\.0 is not here and cannot be pulled/,
   );
   assert.match(result.remedy, /^install Ollama from https:\/\/ollama\.com\/download, then: \.\/start\.sh$/);
 });

@@ -58,13 +58,13 @@ test("what could not be tried, was not heard of, or stands beside a broken twin 
   assert.deepEqual(judged({ tried: missing }), ["not shown", "two: it could not be tried (no python3)"]);
   assert.deepEqual(judged({ tried: tried([answer("one", "refused")]) }), [
     "not shown",
-    "two: nothing was heard of it",
+    "two: it reported nothing",
   ]);
   assert.deepEqual(judged({ tried: tried([], { lost: "the box was lost" }) }), [
     "not shown",
     "the box was lost",
-    "one: nothing was heard of it",
-    "two: nothing was heard of it",
+    "one: it reported nothing",
+    "two: it reported nothing",
   ]);
   assert.deepEqual(judged({ twin: tried([answer("allowed", "refused", "EPERM")]) }), [
     "not shown",
@@ -79,10 +79,7 @@ test("what could not be tried, was not heard of, or stands beside a broken twin 
 test("an end for the cause that is wanted refuses what was not told by then, any other does not", () => {
   const ended = tried([answer("one", "refused")], { cause: "memory" });
   assert.deepEqual(judged({ tried: ended }, { ends: ["memory"] }), ["held"]);
-  assert.deepEqual(judged({ tried: ended }, { ends: ["pids"] }), [
-    "not shown",
-    "two: nothing was heard of it",
-  ]);
+  assert.deepEqual(judged({ tried: ended }, { ends: ["pids"] }), ["not shown", "two: it reported nothing"]);
   const through = tried([answer("one", "through")], { cause: "memory" });
   assert.deepEqual(judged({ tried: through }, { ends: ["memory"] }), ["broken", "one: it went through"]);
 });

@@ -272,7 +272,7 @@ test(
     });
     const [, stdout, stderr] = shown(result);
     assert.equal(stdout, "128\n128\n1\n", stderr);
-    assert.match(stderr, /what the image has for git made \S+\/\.git\/hooks, which the host would obey/);
+    assert.match(stderr, /the image's git created \S+\/\.git\/hooks, which the host would obey/);
     for (const name of ["hooks", "rebase-merge"])
       await assert.rejects(lstat(place.at(`w/.git/${name}`)), { code: "ENOENT" });
     const [moved] = logs[0]?.quarantined ?? [];

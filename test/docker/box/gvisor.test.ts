@@ -74,7 +74,7 @@ const DEVIATIONS: Readonly<Record<string, readonly [Said, RegExp]>> = {
   ],
   "a protected path that is no mount": [
     { mounts: MOUNTS.filter((line) => !line.includes("/w/.git")) },
-    /^\/w\/\.git is no mount/,
+    /^\/w\/\.git is not a mount/,
   ],
   "a folder of the host more": [
     { mounts: [...MOUNTS, "20 8 0:19 / /root ro  - 9p none ro"] },

@@ -136,7 +136,7 @@ test("our own variables are there, once, as planned", () => {
   const other = changed(
     ({ Config }) => (Config["Env"] = env(Config).map((one) => one.replace(/^CI=1$/, "CI=2"))),
   );
-  assert.deepEqual(differences(PLAN, other), ["Config.Env has not CI=1"]);
+  assert.deepEqual(differences(PLAN, other), ["Config.Env lacks CI=1"]);
   assert.equal(differences(PLAN, changedConfig("Env", null)).length, 8);
 });
 
@@ -164,12 +164,12 @@ test("a mount that the engine adds, drops or opens is named with both its ends",
       PLAN,
       changed(({ Mounts }) => Mounts.push(volume)),
     ),
-    ['mounted unasked: volume "abc" at "/data", writable'],
+    ['mounted but not planned: volume "abc" at "/data", writable'],
   );
   const opened = changed(({ Mounts }) => Object.assign(git(Mounts) ?? {}, { RW: true }));
   assert.deepEqual(differences(PLAN, opened), [
     'not mounted: bind "/srv/repo/.git" at "/srv/repo/.git", read-only',
-    'mounted unasked: bind "/srv/repo/.git" at "/srv/repo/.git", writable',
+    'mounted but not planned: bind "/srv/repo/.git" at "/srv/repo/.git", writable',
   ]);
   assert.equal(
     differences(

@@ -85,7 +85,7 @@ test("a wall that was left open is found", () => {
     "/run: not noexec (rw,nosuid,nodev,relatime)",
   ]);
   assert.deepEqual(mountinfo(/(\/srv\/repo \/srv\/repo rw,\S+)/, "$1 shared:7"), [
-    "/srv/repo: what is mounted in it reaches the host",
+    "/srv/repo: mounts inside it propagate to the host",
   ]);
 });
 
@@ -99,7 +99,7 @@ test("a protected, pinned or planned place that is no mount is found", () => {
     "/proc/sys",
   ]) {
     const line = new RegExp(`^\\S+ \\S+ \\S+ \\S+ ${path.replaceAll(".", "\\.")} .*\n`, "m");
-    assert.deepEqual(mountinfo(line, ""), [`${path} is no mount of its own`]);
+    assert.deepEqual(mountinfo(line, ""), [`${path} is not a mount of its own`]);
   }
   assert.ok(lines({ mountinfo: "" }).length > 10);
 });

@@ -249,7 +249,7 @@ test("an answer that comes packed is looked through, and one that cannot be is n
   assert.match(await through(way, `GET / ${HEAD}\n\n`), /a PLACEHOLDER-1 b/);
   coding = "own";
   const answer = await through(way, `GET / ${HEAD}\n\n`);
-  assert.match(answer, /^HTTP\/1\.1 502 [^]*cannot be looked through/);
+  assert.match(answer, /^HTTP\/1\.1 502 [^]*cannot be searched/);
   assert.throws(() => gunzipSync(Buffer.from(answer, "latin1")));
 });
 
@@ -288,6 +288,6 @@ test("a secret stays at home on the way to other hosts, and by http", async () =
 test("a secret that is too short to be taken out of answers is refused", async () => {
   await assert.rejects(
     open(1, { secrets: [{ ...SECRET, value: "abc" }] }),
-    /TOKEN has less than 6 characters/,
+    /TOKEN has fewer than 6 characters/,
   );
 });

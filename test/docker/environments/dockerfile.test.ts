@@ -90,7 +90,10 @@ RUN g
 
 for (const user of ["", "a b", "$(id)", "a;b", "-x", ":", "1000:", "a:b:c", "../x", "$NONE"])
   test(`USER ${user} is refused with its line`, () => {
-    assert.match(refused(`FROM one\nRUN a\nUSER ${user}\n`), /^line 3: USER .*no name or number of a user/);
+    assert.match(
+      refused(`FROM one\nRUN a\nUSER ${user}\n`),
+      /^line 3: USER .*not the name or number of a user/,
+    );
   });
 
 test("of several stages those count that the last, or the wanted one, is made of", () => {
@@ -269,12 +272,12 @@ test("what cannot be read says where, and nothing of it is taken", () => {
   for (const [text, why] of [
     ["", /no FROM/],
     ["RUN true", /line 1: RUN before FROM/],
-    ["FROM scratch", /line 1: FROM scratch: no image/],
+    ["FROM scratch", /line 1: FROM scratch: not an image/],
     ["FROM x\nFLY away", /line 2: FLY is not known/],
     ["FROM x\nRUN <<EOF\ntrue", /line 2: no end of <<EOF/],
     ["FROM x\nRUN", /line 2: RUN without a command/],
-    ["FROM x\nSHELL bash", /line 2: no list of words/],
-    ["FROM x\nRUN <<EOF\n#!/usr/bin/env python3\nEOF", /line 2: RUN with a script of another program/],
+    ["FROM x\nSHELL bash", /line 2: not a list of words/],
+    ["FROM x\nRUN <<EOF\n#!/usr/bin/env python3\nEOF", /line 2: RUN with a script for a program other/],
     [`FROM x\n${"RUN true\n".repeat(2000)}`, /more than 1000 instructions/],
   ] as const)
     assert.match(refused(text), why, text.slice(0, 40));

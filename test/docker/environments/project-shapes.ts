@@ -355,6 +355,6 @@ export const SHAPES: readonly Shape[] = [
     name: "two versions of one language",
     files: { ".nvmrc": "20", "package.json": DEPS, "old/.nvmrc": "16", "old/package.json": DEPS },
     recipe: { toolchains: { node: "20" }, setup: [step(INSTALL), step(INSTALL, "old")] },
-    notTaken: ["node 16: an environment has one version, 20 of .nvmrc"],
+    notTaken: ["node 16: an environment has one version, 20 from .nvmrc"],
   },
 ];

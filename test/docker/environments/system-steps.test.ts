@@ -54,10 +54,10 @@ test("what was got is told beside what was wanted", () => {
     "node: v20.11.1\npython3: Python 3.11.2\ngo: go version go1.22.9 linux/amd64\nrustc: rustc 1.80.0 (x)\n";
   assert.deepEqual(versionsGot(recipe, said), [
     "node 20.11.1",
-    "python 3.11.2, where 3.9 is wanted",
+    "python 3.11.2, but 3.9 is wanted",
     "go 1.22.9",
     "rust 1.80.0",
-    "ruby: none could be had",
+    "ruby: none could be installed",
   ]);
 });
 

@@ -31,7 +31,7 @@ test("a failure says that the environment is built, why it was not pushed, and w
   assert.equal(exit, EXIT.failed);
   assert.equal(
     message,
-    "the environment is built, and could not be pushed to registry.example/team/env: not authorised: unauthorized: who are you",
+    "the environment is built, but could not be pushed to registry.example/team/env: not authorised: unauthorized: who are you",
   );
   assert.equal(remedy, "docker login registry.example, then: harness env build, which pushes what is built");
   const instead = "docker-credential-x keeps its password, and no such helper is asked";

@@ -158,9 +158,12 @@ const TROUBLES: Readonly<Record<string, readonly [string, RegExp, number?]>> = {
     "printf 'the keychain is \\033[2Jlocked\\n'; exit 3",
     /^docker-credential-odd ended with 3: the keychain is [^\u001b]*locked$/,
   ],
-  "fails without one": ["exit 4", /^docker-credential-odd ended with 4, without a word$/],
-  "answers what is none": ["echo 's3cr3t of somebody'", /^what docker-credential-odd answers is no login$/],
-  "answers without a password": [`echo '{"Username":"me"}'`, /answers is no login$/],
+  "fails without one": ["exit 4", /^docker-credential-odd ended with 4, without a message$/],
+  "answers what is none": [
+    "echo 's3cr3t of somebody'",
+    /^the answer of docker-credential-odd is not a login$/,
+  ],
+  "answers without a password": [`echo '{"Username":"me"}'`, /is not a login$/],
   "never stops answering": ["yes s3cr3t", /answers with more than 65536 bytes$/],
   "hangs, and what it started, too": [
     "trap '' TERM; sleep 1000 & echo $! >pids; sleep 1000",
@@ -190,7 +193,7 @@ test("a helper that is not there, or has no plain name, is said", async () => {
   );
   await me.place.write("evil", "#!/bin/sh\ntouch ran\n", 0o755);
   for (const credsStore of ["../evil", "x/../../evil", "-x", "a b"])
-    assert.match(insteadOf(await me.login({ credsStore })), /has no plain name$/);
+    assert.match(insteadOf(await me.login({ credsStore })), /has an invalid name$/);
 });
 
 test("no file of the folder that is worked in names a helper or is one", async () => {
@@ -204,7 +207,7 @@ test("no file of the folder that is worked in names a helper or is one", async (
   await place.write("work/.docker/config.json", JSON.stringify({ credsStore: "evil" }));
   await symlink(place.at("work/.docker"), place.at("link"));
   for (const DOCKER_CONFIG of [place.at("work/.docker"), place.at("link")])
-    assert.match(insteadOf(await me.login({}, { DOCKER_CONFIG })), /lies in this folder, and no helper/);
+    assert.match(insteadOf(await me.login({}, { DOCKER_CONFIG })), /is in this folder, so the helpers/);
   assert.ok(!existsSync(place.at("ran")));
 });
 

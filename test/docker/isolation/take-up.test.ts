@@ -77,10 +77,10 @@ test("one whose time is over is removed, and nothing says that anybody has it", 
   await using place = await scratch();
   const { engine, asked } = counting();
   const taken = await takeUp(await parked(place, 1), await taking(place, engine));
-  assert.match(JSON.stringify(taken), /^"it was kept until/);
+  assert.match(JSON.stringify(taken), /^"it was kept only until/);
   const over = await parked(place, 1);
   await forget(over);
-  assert.match(JSON.stringify(await takeUp(over, await taking(place, engine))), /^"it was kept until/);
+  assert.match(JSON.stringify(await takeUp(over, await taking(place, engine))), /^"it was kept only until/);
   await parked(place, Date.now() + 60_000);
   assert.equal(await discardParked(engine, { stateDir: place.path, session: "a", uid: 0 }), true);
   assert.deepEqual([asked(), await standings(place.path)], [3, []]);

@@ -185,6 +185,6 @@ test("with nothing granted any more another box goes on there, and says why", { 
   await using far = await farPlace();
   await parked(far);
   await using taken = await far.open({ ...KEPT, takesUp: Date.now() + MINUTE });
-  assert.match(taken.warnings.join("\n"), /it has a network, and none is granted now\. A new one goes on/);
+  assert.match(taken.warnings.join("\n"), /it has a network, but none is granted now\. A new one continues/);
   assert.equal(taken.box.network, undefined);
 });

@@ -96,7 +96,7 @@ test(
       await using taken = await takeUp(place);
       assert.match(
         taken.warnings.join("\n"),
-        /it has a network, and none is granted now\. A new one goes on/,
+        /it has a network, but none is granted now\. A new one continues/,
       );
       assert.equal(taken.box.network, undefined);
       assert.equal(await taken.sh("ls /tmp/heard 2>/dev/null || true"), "");
@@ -104,7 +104,7 @@ test(
     const source = await parked(place);
     rmSync(source, { recursive: true });
     await using taken = await takeUp(place, granted("three\n"));
-    assert.match(taken.warnings.join("\n"), /what it reached its network by is gone\. A new one goes on/);
+    assert.match(taken.warnings.join("\n"), /its connection to the network is gone\. A new one continues/);
     assert.equal(await taken.sh(GET), "hello\n");
   },
 );

@@ -69,5 +69,5 @@ test("which managers take no age is told by name and version, those that do are 
   ]);
   assert.deepEqual(withoutAge(["npm", "pip", "cargo", "git"]), ["cargo"]);
   assert.equal(ageNote([]), undefined);
-  assert.match(ageNote(["cargo", "yarn 1"]) ?? "", /not known to cargo, yarn 1:/);
+  assert.match(ageNote(["cargo", "yarn 1"]) ?? "", /has no effect on cargo, yarn 1:/);
 });

@@ -128,7 +128,7 @@ describe("a box on Podman", { skip: noPodman || noGit }, () => {
     const onWarning = (text: string): void => void warned.push(text);
     await using box = await boxOn(boxes(onWarning), place, { keep: "session", parks: 60_000 });
     assert.deepEqual(warned, [
-      "on Podman no box waits for an answer: the run goes on in a new one, over the same workspace",
+      "on Podman a box cannot wait for an answer: the run continues in a new one, over the same workspace",
     ]);
     assert.equal(await box.park?.(), undefined);
     const asked = { words: ["cat", "sub/a.txt"], timeoutMs: 30_000, keep: { head: 64, tail: 0 } };

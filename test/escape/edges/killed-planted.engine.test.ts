@@ -33,7 +33,7 @@ async function assertMovedOut(place: Scratch, ended: Pick<Ended, "stderr">): Pro
   for (const name of PLANTED) {
     assert.equal(existsSync(place.at("work", name)), false, name);
     assert.ok(
-      ended.stderr.includes(`${place.at("work", name)} was not there when a run began`),
+      ended.stderr.includes(`${place.at("work", name)} was not there when a run that was killed began`),
       ended.stderr,
     );
   }
@@ -50,7 +50,7 @@ test("what a killed exec planted is moved out by the next start, and told", { sk
   // One that only reads moves nothing and forgets nothing, but it tells.
   const read = await sandboxExec(place, ["--mode", "read-only", ...sh("true")]);
   assert.equal(read.code, 0);
-  assert.match(read.stderr, /sub\/\.git was not there when .* look at it/);
+  assert.match(read.stderr, /sub\/\.git was not there when .* check it/);
   assert.ok(existsSync(place.at("work/sub/.git")));
   const next = await sandboxExec(place, ["--json", ...sh("echo more >> .vscode/tasks.json")]);
   await assertMovedOut(place, next);

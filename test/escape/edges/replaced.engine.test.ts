@@ -236,7 +236,7 @@ describe("the host replaces while a box waits frozen", { concurrency: 2 }, () =>
       await steps(place.at);
       const more = await approve(place, session, ["--deny", "--json"]);
       assert.equal(await planted(place, target), 0);
-      assert.match(more.stderr, /cannot be gone on with: [^]*A new one goes on/);
+      assert.match(more.stderr, /cannot be resumed: [^]*A new one continues/);
       await goneWithin(place, 5000);
     });
 
@@ -271,7 +271,7 @@ describe("the host replaces while a box waits frozen", { concurrency: 2 }, () =>
     await sleep(10);
     const more = await approve(place, session, ["--once", "--json"]);
     assert.ok(box !== undefined && more.code === 0, more.stderr);
-    assert.doesNotMatch(more.stderr, /A new one goes on/);
+    assert.doesNotMatch(more.stderr, /A new one continues/);
     assert.equal(await planted(place, ".envrc"), 0);
   });
 });
