@@ -21,11 +21,14 @@ export interface StoreChoice {
 
 /** How long a Qdrant that was not asked for by name may take to answer. */
 const QUICK_MS = 2000;
-/** For a cluster: its nodes are tried in turn and share the time. */
-const CLUSTER_MS = 15_000;
+/**
+ * For a cluster, whose nodes are tried in turn and share the time; and for the server that holds the index, which may
+ * be busy: to wait for it costs less than to make the index again.
+ */
+const PATIENT_MS = 15_000;
 
-const quickTimeout = ({ nodes = [] }: QdrantServer): AbortSignal =>
-  AbortSignal.timeout(nodes.length === 0 ? QUICK_MS : CLUSTER_MS);
+const openingTimeout = ({ nodes = [] }: QdrantServer, holdsIndex: boolean): AbortSignal =>
+  AbortSignal.timeout(nodes.length === 0 && !holdsIndex ? QUICK_MS : PATIENT_MS);
 
 /**
  * Opens the store that was asked for, or fails. `auto` takes the store that already holds the index. For a new index,
@@ -37,12 +40,13 @@ export async function openStoreFor(choice: StoreChoice): Promise<SearchStore> {
   signal.throwIfAborted();
   if (store === "qdrant") return openRankedQdrant(choice, signal);
   if (store === "embedded" || earlier === "embedded") return openEmbedded(choice);
-  const quick = AbortSignal.any([signal, quickTimeout(choice.server)]);
+  await qdrantModules();
+  const bounded = AbortSignal.any([signal, openingTimeout(choice.server, earlier === "qdrant")]);
   try {
-    return await openRankedQdrant(choice, quick);
+    return await openRankedQdrant(choice, bounded);
   } catch (thrown) {
     signal.throwIfAborted();
-    const why = quick.aborted ? `Qdrant at ${choice.server.url} did not answer in time` : reasonOf(thrown);
+    const why = bounded.aborted ? `Qdrant at ${choice.server.url} did not answer in time` : reasonOf(thrown);
     if (earlier === "qdrant")
       choice.warn(
         `the Qdrant that holds the index cannot be used: ${why}; rebuilding the index in the embedded store`,
@@ -58,9 +62,10 @@ type ServerChoice = Pick<StoreChoice, "server" | "identity" | "warn" | "signal">
 
 /** Null when no Qdrant was asked for by name and none is usable. */
 export async function openServerOf({ store, ...choice }: ServerChoice): Promise<ServerStore | null> {
-  const quick = AbortSignal.any([choice.signal, quickTimeout(choice.server)]);
+  await qdrantModules();
+  const bounded = AbortSignal.any([choice.signal, openingTimeout(choice.server, false)]);
   try {
-    return await openQdrant({ ...choice, access: "write" }, store === "qdrant" ? choice.signal : quick);
+    return await openQdrant({ ...choice, access: "write" }, store === "qdrant" ? choice.signal : bounded);
   } catch (thrown) {
     choice.signal.throwIfAborted();
     if (store === "auto") return null;
@@ -74,17 +79,19 @@ const isUnreachable = (thrown: unknown): boolean =>
 
 type Server = Pick<StoreChoice, "server" | "identity" | "access" | "warn">;
 
+/** Loaded before the server's time begins: on a busy machine that takes a good part of it. */
+const qdrantModules = async () =>
+  Promise.all([import("./qdrant/qdrant-store.ts"), import("./host-ranked.ts")]);
+
 async function openRankedQdrant(choice: StoreChoice, signal: AbortSignal): Promise<SearchStore> {
   const { folder, identity, access } = choice;
-  const [server, { HostRanked }] = await Promise.all([
-    openQdrant(choice, signal),
-    import("./host-ranked.ts"),
-  ]);
+  const server = await openQdrant(choice, signal);
+  const [, { HostRanked }] = await qdrantModules();
   return HostRanked.open(server, { folder, identity, access });
 }
 
 async function openQdrant(choice: Server, signal: AbortSignal): Promise<ServerStore> {
-  const { openQdrantStore } = await import("./qdrant/qdrant-store.ts");
+  const [{ openQdrantStore }] = await qdrantModules();
   const { server, identity, access } = choice;
   for (const url of [server.url, ...(server.nodes ?? [])]) {
     const bare = unencrypted(url, server.apiKey);

@@ -73,6 +73,13 @@ test("auto says so when the Qdrant that the index is in has gone", async () => {
   );
 });
 
+test("auto waits longer for the busy Qdrant that holds the index than for one it only tries", async () => {
+  await using server = await startQdrant();
+  server.fault = (_, number) => (number === 0 ? { delayMs: 2500 } : undefined);
+  const { name, warned } = await chosen({ url: server.url, earlier: "qdrant" });
+  assert.deepEqual([name, warned], ["qdrant", []]);
+});
+
 test("auto says why a Qdrant that is there cannot be used", async () => {
   await using old = await startQdrant({ version: "1.7.0" });
   await using locked = await startQdrant({ apiKey: "secret" });
