@@ -119,7 +119,7 @@ const ONLY_LOOKED =
 /** How the run ends if its answer still lacks this. */
 export function endWith(
   lack: Lack,
-  { intent, runs }: { readonly intent: Intent; readonly runs: boolean },
+  { intent, runs, looks }: { readonly intent: Intent; readonly runs: boolean; readonly looks: boolean },
   deeds: Deeds,
 ): Earned {
   switch (lack) {
@@ -135,7 +135,7 @@ export function endWith(
     case "work":
       return intent === "change" ? { kind: "nothing_done", reason: "nothing was done" } : EARNED;
     default: {
-      const what = intent === "change" && !runs ? "nothing was changed" : "there is no answer";
+      const what = intent === "change" && !runs && !looks ? "nothing was changed" : "there is no answer";
       const failed = runs && deeds.ran?.exitCode !== 0 ? `, and ${failedRun(deeds.ran)}` : "";
       return { kind: "nothing_done", reason: `${what}: ${noAnswerReason(lack)}${failed}` };
     }

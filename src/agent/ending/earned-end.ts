@@ -160,9 +160,12 @@ export class EndRules {
   #verdictOn(lack: Lack | undefined, { intent: { intent }, deeds }: RunSoFar, mayTell: boolean): Earned {
     if (lack === undefined) return EARNED;
     const kind = LACKS.has(lack) ? lack : "answer";
+    const { runs = false, looks = false } = this.asked;
+    // A model that was only asked to look is never told that a change was asked for.
+    const wanted = looks ? "repo" : intent;
     if (mayTell && this.#tellOnce(kind))
-      return { kind: "nudge", text: nudgeOf(lack, intent), demand: demandOf(lack, intent) };
-    return endWith(lack, { intent, runs: this.asked.runs === true }, deeds);
+      return { kind: "nudge", text: nudgeOf(lack, wanted), demand: demandOf(lack, wanted) };
+    return endWith(lack, { intent, runs, looks }, deeds);
   }
 
   /**

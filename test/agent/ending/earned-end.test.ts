@@ -196,6 +196,13 @@ test("what a request to be told something lacks is a look, and no change", () =>
     mode: "workspace-write",
   } as const;
   assert.equal(ends.demandOn(run), undefined);
+  const first = ends.earned("There are 3.", run, true);
+  assert.ok(first.kind === "nudge" && first.demand === "call");
+  assert.match(first.text, /You looked at nothing of the repository/);
+  assert.deepEqual(ends.earned("There are 3.", run, false), {
+    kind: "nothing_done",
+    reason: "nothing was done",
+  });
 });
 
 const ran = (target: string, tool = "bash") => after([{ tool, target }, 0]).ran?.command;
