@@ -146,10 +146,7 @@ function endOf(
 const USUAL_PATH = "/usr/local/bin:/usr/bin:/bin";
 
 const resolvedIn = (place: HostPlace, name: string): string =>
-  path.resolve(
-    place.cwd,
-    name.replace(/^(?:~|\$HOME|\$\{HOME\})(?=\/)/, () => place.home),
-  );
+  path.resolve(place.cwd, name.startsWith("~/") ? path.join(place.home, name.slice(2)) : name);
 
 async function programOf(
   name: string,
@@ -177,10 +174,11 @@ async function programOf(
 }
 
 /** What is quoted, and every word, also of what is quoted: a text may be given to another shell. */
-const wordsIn = (text: string): readonly string[] => [
-  ...[...text.matchAll(/"([^"]*)"|'([^']*)'/g)].map(([, double, single]) => double ?? single ?? ""),
-  ...text.split(/[\s"'`;|&<>()]+/).filter((word) => word !== ""),
-];
+const wordsIn = (text: string): readonly string[] =>
+  [
+    ...[...text.matchAll(/"([^"]*)"|'([^']*)'/g)].map(([, double, single]) => double ?? single ?? ""),
+    ...text.split(/[\s"'`;|&<>()]+/).filter((word) => word !== ""),
+  ].map((word) => word.replace(/(?<=^|=)\$(?:HOME|\{HOME\})(?=\/)/, "~"));
 
 /** The first argument, or value of `--option=`, that is a file in the workspace: an interpreter would run it. */
 async function fileWithin(words: readonly string[], place: HostPlace): Promise<string | undefined> {
