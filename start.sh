@@ -52,7 +52,7 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 if [ $# -gt 0 ] && [ ! -d "$caller" ]; then
-  printf 'error: the current folder is gone\n  next: cd to a folder that is there\n' >&2
+  printf 'error: the current folder no longer exists\n  next: cd to a folder that exists\n' >&2
   exit 2
 fi
 

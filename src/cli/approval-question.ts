@@ -247,9 +247,9 @@ async function isRuleWanted({ place, question, rulesFor, signal }: AskedQuestion
   const shown = await rulesFor?.(question);
   const width = widthOfStream(output);
   if (shown === undefined || shown.kind === "none") {
-    const why = shown?.reason ?? "no rules are written here";
+    const why = shown?.reason ?? "rules cannot be written here";
     place.tell(
-      `${wrapped(`No rule can say that: ${why}. s says yes for this session.`, width).join("\n")}\n`,
+      `${wrapped(`No rule can be written for this: ${why}. s allows it for this session.`, width).join("\n")}\n`,
     );
     return false;
   }

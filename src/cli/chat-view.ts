@@ -118,7 +118,7 @@ export class HandoffNotes {
     });
     const more = fresh.length - rows.length;
     const all = [
-      `${mark("warning", stream)} to look at before you run anything here:`,
+      `${mark("warning", stream)} check these before you run anything here:`,
       ...rows,
       ...(more > 0 ? [`  ${more} more: harness diff`] : []),
     ];
@@ -129,7 +129,7 @@ export class HandoffNotes {
 
 const keyOf = ({ path, tier, reason }: Handoff): string => [path, tier, reason].join("\0");
 
-const BACK = "the conversation is as it was; what finished calls have changed in files stays";
+const BACK = "the conversation is as it was before; what finished calls changed in files stays";
 
 /** The message at the end of a request without an answer; empty if everything is already on the screen. */
 export function closing({ status, reason, tool_calls }: Finished, stream: Output): string {
@@ -141,7 +141,7 @@ export function closing({ status, reason, tool_calls }: Finished, stream: Output
     case "interrupted":
       return lines(stream.plain ? "" : "~ ", tool_calls === 0 ? "cancelled" : `cancelled: ${BACK}`, stream);
     case "budget":
-      return lines(`${mark("warning", stream)} `, `${reason} Say "go on" to go on.`, stream);
+      return lines(`${mark("warning", stream)} `, `${reason} Say "go on" to continue.`, stream);
     default:
       return failedLines(reason, stream);
   }

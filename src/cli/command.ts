@@ -55,9 +55,9 @@ export abstract class HarnessCommand extends Command {
   ): Promise<Interfaces.ParserOutput<F, B, A>> {
     const parsed = await super.parse(options, argv);
     const { engine, html, json } = parsed.flags as Readonly<Record<"engine" | "html" | "json", unknown>>;
-    if (html === "") throw new HarnessError(EXIT.usage, "--html names no file", "--html FILE");
+    if (html === "") throw new HarnessError(EXIT.usage, "--html needs a file name", "--html FILE");
     if (html === "-" && json === true)
-      throw new HarnessError(EXIT.usage, "--html - and --json both want stdout", "--html FILE --json");
+      throw new HarnessError(EXIT.usage, "--html - and --json both write to stdout", "--html FILE --json");
     if (typeof engine === "string") this.#host = hostFrom(process.env, engine);
     return parsed;
   }

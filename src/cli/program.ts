@@ -30,7 +30,7 @@ function guardOutput(): void {
       return;
     }
     stderr.write(`error: the answer could not be written: ${error?.message}\n`);
-    stderr.write("  next: look where stdout leads; a full disk shows in: df -h\n");
+    stderr.write("  next: check where stdout goes; df -h shows whether a disk is full\n");
     process.exit(1);
   });
 }

@@ -97,7 +97,7 @@ export const bundleFlag = Flags.string({
 /** A bundle has a single session, so an id makes no sense. */
 export function refuseIdOfBundle(id: string | undefined, words: string): void {
   if (id === undefined) return;
-  const what = "a bundle holds one session: say no ID with it";
+  const what = "a bundle holds one session: leave out the ID";
   throw new HarnessError(EXIT.usage, what, `harness ${words} --bundle FILE`);
 }
 
@@ -178,7 +178,7 @@ export function workspaceOf(flags: Readonly<Record<string, unknown>>): string {
   const named = flags["cwd"];
   // An empty path would mean the current folder, which a user with an empty variable did not intend.
   if (named === "")
-    throw new HarnessError(EXIT.usage, "--cwd names no folder", "--cwd FOLDER, or leave it out");
+    throw new HarnessError(EXIT.usage, "--cwd needs a folder", "--cwd FOLDER, or leave it out");
   return typeof named === "string" ? named : currentFolder();
 }
 
@@ -186,7 +186,12 @@ function currentFolder(): string {
   try {
     return process.cwd();
   } catch (thrown) {
-    throw new HarnessError(EXIT.usage, "the current folder is gone", "cd to a folder that is there", thrown);
+    throw new HarnessError(
+      EXIT.usage,
+      "the current folder no longer exists",
+      "cd to a folder that exists",
+      thrown,
+    );
   }
 }
 
@@ -319,7 +324,7 @@ export function limitsFrom(flags: BudgetFlags, turns: number): LimitValues {
 function wholeFrom(flag: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const value = /^\d{1,15}$/.test(text.trim()) ? Number(text) : 0;
-  if (value < 1) throw wrong(flag, text, "a whole number from 1 on", "50");
+  if (value < 1) throw wrong(flag, text, "a whole number, at least 1", "50");
   return value;
 }
 

@@ -108,7 +108,7 @@ async function converse(start: ChatStart): Promise<number> {
     onInterrupt: () => {
       if (!chat.busy) return false;
       presses.since = cancel() ? 0 : presses.since + 1;
-      if (presses.since === 1) noteTo(false)("it is being ended; Ctrl-C once more leaves at once");
+      if (presses.since === 1) noteTo(false)("stopping; press Ctrl-C again to leave at once");
       if (presses.since > 1) process.exit(EXIT.interrupted);
       return true;
     },
@@ -167,7 +167,7 @@ async function converse(start: ChatStart): Promise<number> {
   const left = leaving.code();
   if (left === undefined && chat.conversation !== undefined)
     errors.write(
-      styleText("dim", `to go on: harness resume ${chat.conversation.session.id}\n`, { stream: errors }),
+      styleText("dim", `to continue: harness resume ${chat.conversation.session.id}\n`, { stream: errors }),
     );
   return left ?? EXIT.done;
 }
@@ -276,7 +276,7 @@ async function earlierIn(store: SessionStore, earlier: NonNullable<Earlier>, { c
   const { earlierSession } = await import("../app/sessions/session-access.ts");
   const choice = { continue: earlier.id === undefined, resume: earlier.id, fork: earlier.fork };
   const found = earlierSession(store, choice, await sessionsWorkspace(workspaceOf({ cwd })));
-  if (found === undefined) throw new HarnessError(EXIT.usage, "no session to go on with", "harness");
+  if (found === undefined) throw new HarnessError(EXIT.usage, "there is no session to continue", "harness");
   return found;
 }
 

@@ -334,5 +334,5 @@ export class Pastes {
 /** A chat is for a person: input comes from a terminal, and answers go to one. */
 export function requireTerminal(hint: string): void {
   if (process.stdin.isTTY && stdout.isTTY) return;
-  throw new HarnessError(EXIT.usage, "the chat needs a terminal to read from and to write to", hint);
+  throw new HarnessError(EXIT.usage, "the chat needs a terminal for its input and output", hint);
 }

@@ -69,7 +69,7 @@ export async function choose(
 }
 
 const PART_QUESTION =
-  "Apply this part? [y,n,a,q] (yes, no, all: this and what follows, quit: neither this nor what follows) ";
+  "Apply this part? [y,n,a,q] (yes; no; all: this one and the rest; quit: neither this one nor the rest) ";
 const PART_ANSWERS: Readonly<Record<string, PartAnswer>> = { y: "yes", n: "no", a: "all", q: "quit" };
 
 /** Asks again after an invalid answer. */
@@ -110,14 +110,14 @@ const TASK: PromptWords = {
   what: "task",
   typed: 'harness run "fix the failing test"',
   piped: "harness run - < task.md",
-  shorter: "put it into a file of the workspace, and name that",
+  shorter: "put it in a file in the workspace and name that file",
 };
 
 export const NOTE: PromptWords = {
   what: "text of a note",
   typed: 'harness notes edit 3 "make all"',
   piped: 'harness notes add "Build" - < build.md',
-  shorter: "a note holds 10000 characters",
+  shorter: "a note holds at most 10000 characters",
 };
 
 /** The task, or another text: from the words of the command line, or from the pipe for `-`. */
@@ -130,7 +130,7 @@ export async function promptFrom(
   const text = words.join(" ").trim();
   if (text !== "") return text;
   if (otherwise !== undefined) return otherwise;
-  throw new HarnessError(EXIT.usage, `there is no ${given.what}`, given.typed);
+  throw new HarnessError(EXIT.usage, `no ${given.what} was given`, given.typed);
 }
 
 const fromPipe = (given: PromptWords): Promise<string> =>
@@ -148,7 +148,7 @@ export async function pipedText(
 ): Promise<string> {
   using piped = pipedInput();
   if (piped.input === undefined)
-    throw new HarnessError(EXIT.usage, `- reads the ${what} from a pipe, and there is none`, how);
+    throw new HarnessError(EXIT.usage, `- reads the ${what} from a pipe, but stdin is a terminal`, how);
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of piped.input) {
@@ -157,6 +157,6 @@ export async function pipedText(
     chunks.push(chunk);
   }
   const text = new TextDecoder().decode(Buffer.concat(chunks)).trim();
-  if (text === "") throw new HarnessError(EXIT.usage, `the ${what} that was piped in is empty`, how);
+  if (text === "") throw new HarnessError(EXIT.usage, `the ${what} from the pipe is empty`, how);
   return text;
 }

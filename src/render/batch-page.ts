@@ -36,10 +36,10 @@ function facts(end: BatchEnd): Html {
     ["Rows", String(rows)],
     ["Done", String(done)],
     ["Failed", String(failed)],
-    ["Not begun", String(not_started)],
+    ["Not started", String(not_started)],
     ["Requests", String(usage.requests)],
-    ["Tokens", known ? String((usage.prompt_tokens ?? 0) + (usage.completion_tokens ?? 0)) : "not known"],
-    ["Cost", usage.cost === null ? "not known" : String(usage.cost)],
+    ["Tokens", known ? String((usage.prompt_tokens ?? 0) + (usage.completion_tokens ?? 0)) : "unknown"],
+    ["Cost", usage.cost === null ? "unknown" : String(usage.cost)],
     ["Time of all rows", formatDuration(end.ended.reduce((sum, { duration_ms }) => sum + duration_ms, 0))],
   ];
   return markup`<dl class="facts">
@@ -56,10 +56,10 @@ function facts(end: BatchEnd): Html {
 function causesCard(end: BatchEnd): Html {
   const { by_cause } = batchTotals(end);
   const causes = CAUSES.filter((cause) => by_cause[cause] !== undefined);
-  const spent = end.spent === undefined ? "" : `${end.spent} was spent: no further row was begun.`;
+  const spent = end.spent === undefined ? "" : `${end.spent} was used up: no further row was started.`;
   if (causes.length === 0 && spent === "") return markup``;
   return markup`<section class="card">
-    <h2>What was in the way</h2>
+    <h2>Causes</h2>
     <p>${spent}</p>
     <ul>
       ${causes.map(
@@ -80,7 +80,7 @@ const rowItem = ({ row, target, cause, reason, session, duration_ms, attempts }:
     <span class="soft">${[
       formatDuration(duration_ms),
       ...(session === null ? [] : [`session ${session}`]),
-      ...(attempts === 0 ? [] : [`tried again: ${attempts}`]),
+      ...(attempts === 0 ? [] : [`retries: ${attempts}`]),
       ...(cause === null ? [] : [reason]),
     ].join(", ")}</span>
   </li>`;

@@ -216,13 +216,13 @@ const hostsIn = ({ call, verdict }: CallReport): readonly HostTried[] =>
 function remarkOf(event: AgentEvent): Pick<Remark, "tone" | "text"> | undefined {
   switch (event.type) {
     case "intent":
-      return { tone: "quiet", text: `taken for: ${event.intent} (by ${event.by})` };
+      return { tone: "quiet", text: `kind of task: ${event.intent} (by ${event.by})` };
     case "box.ready":
       return { tone: "quiet", text: `box ready after ${formatDuration(event.ms)}` };
     case "model.waiting":
       return {
         tone: "warning",
-        text: `${event.reason}; asked again after ${formatDuration(event.ms)} (attempt ${event.attempt})`,
+        text: `${event.reason}; retried after ${formatDuration(event.ms)} (attempt ${event.attempt})`,
       };
     case "model.failed":
       return {
@@ -230,16 +230,16 @@ function remarkOf(event: AgentEvent): Pick<Remark, "tone" | "text"> | undefined 
         text: [`model: ${event.reason}`, event.remedy].filter(Boolean).join("; next: "),
       };
     case "call.parked":
-      return { tone: "warning", text: `waits for a word: ${event.tool} ${event.text}` };
+      return { tone: "warning", text: `waits for approval: ${event.tool} ${event.text}` };
     case "call.edited":
-      return { tone: "warning", text: `the user had it run with: ${inertJson(event.args)}` };
+      return { tone: "warning", text: `the user changed it to: ${inertJson(event.args)}` };
     case "approval":
       return {
         tone: "warning",
         text:
           event.edited === undefined
             ? `${event.by} said ${event.said === "deny" ? "no" : `yes (${event.said})`} to: ${event.text}`
-            : `${event.by} wants in place of ${event.text}: ${event.edited}`,
+            : `${event.by} replaced ${event.text} with: ${event.edited}`,
       };
     case "canary":
       return { tone: "error", text: canaryWords(event) };
@@ -254,7 +254,7 @@ function remarkOf(event: AgentEvent): Pick<Remark, "tone" | "text"> | undefined 
     case "compaction":
       return compactionOf(event);
     case "rolled_back":
-      return { tone: "warning", text: `taken back to ${event.record_count} messages` };
+      return { tone: "warning", text: `rolled back to ${event.record_count} messages` };
     case "files.undone":
       return { tone: "warning", text: undoneWords(event) };
     default:
@@ -263,8 +263,8 @@ function remarkOf(event: AgentEvent): Pick<Remark, "tone" | "text"> | undefined 
 }
 
 function undoneWords({ to, whole }: Extract<AgentEvent, { readonly type: "files.undone" }>): string {
-  const what = to === null ? "files were brought back" : `files were taken back to step ${to}`;
-  return `${what}${whole ? "" : ", some of them"}`;
+  const what = to === null ? "files were restored" : `files were taken back to step ${to}`;
+  return `${what}${whole ? "" : ", but not all of them"}`;
 }
 
 /** If a call waits for the task, the call reports its end. */
@@ -289,7 +289,7 @@ function compactionOf({
     case "started":
       return undefined;
     case "pruned":
-      return { tone: "quiet", text: `old results of tools left out: ${sizes}` };
+      return { tone: "quiet", text: `old tool results left out: ${sizes}` };
     case "succeeded":
       return { tone: "quiet", text: `older turns summarised: ${sizes}` };
     case "failed":

@@ -116,7 +116,7 @@ export function reportPage(report: Report): string {
 function titleCard({ session, runs }: Report): Html {
   const last = runs.at(-1);
   const status =
-    last === undefined ? ({ tone: "plain", text: "no run was kept" } as const) : statusWords(last);
+    last === undefined ? ({ tone: "plain", text: "no run was recorded" } as const) : statusWords(last);
   const calls = runs.flatMap(callsOf);
   const spent = runs.reduce((sum, run) => sum + run.last - run.started, 0);
   return markup`<section class="card ${status.tone}">
@@ -127,7 +127,7 @@ function titleCard({ session, runs }: Report): Html {
         counted(runs.length, "run"),
         counted(calls.length, "call"),
         formatDuration(spent),
-        `begun ${momentWords(session.started)}`,
+        `started ${momentWords(session.started)}`,
       ].join(" · ")}
     </p>
   </section>`;
@@ -192,7 +192,7 @@ function refusalsCard(runs: readonly RunReport[]): Html | undefined {
         ({ tool, target, decision, rule, reason }) =>
           markup`<li>
             <strong>${tool}</strong> <code>${target}</code><br />
-            <span class="bad">${decision === "deny" ? "denied" : "asked, and not let run"}</span>:
+            <span class="bad">${decision === "deny" ? "denied" : "asked, and refused"}</span>:
             ${reason} <span class="soft">(${rule})</span>
           </li>`,
       )}
@@ -209,7 +209,7 @@ function limitsCard(runs: readonly RunReport[]): Html | undefined {
     ${
       limits.length === 0
         ? undefined
-        : markup`<h2>Limits hit (${limits.length})</h2>
+        : markup`<h2>Limits reached (${limits.length})</h2>
             <ul>
               ${limits.map((limit) => markup`<li>${limit}</li>`)}
             </ul>`
@@ -219,7 +219,7 @@ function limitsCard(runs: readonly RunReport[]): Html | undefined {
         ? undefined
         : markup`<h2>Hosts tried (${hosts.length})</h2>
             <ul>
-              ${hosts.map(({ host, ran, how }) => markup`<li><code>${host}</code>: ${ran ? `the call was run and ended ${how}` : "the call was refused"}</li>`)}
+              ${hosts.map(({ host, ran, how }) => markup`<li><code>${host}</code>: ${ran ? `the call ran, ${how}` : "the call was refused"}</li>`)}
             </ul>`
     }
   </section>`;
@@ -248,6 +248,6 @@ const hostList = (name: string, lines: readonly string[]): Html | undefined =>
 
 const howOf = (run: RunReport, name: string): string => {
   const end = callsOf(run).find(({ call }) => call === name)?.end;
-  if (end === undefined || end === null) return "never";
-  return end.cause === null ? end.kind : `${end.kind} (${end.cause})`;
+  if (end === undefined || end === null) return "without an end";
+  return `result: ${end.cause === null ? end.kind : `${end.kind} (${end.cause})`}`;
 };

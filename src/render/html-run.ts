@@ -33,17 +33,17 @@ interface Place {
 /** The request, its result, its cost and its outcome. */
 export function runCards(run: RunReport, place: Place): Html {
   const { end, task } = run;
-  const heading = place.of === 1 ? "Asked" : `Run ${place.number} of ${place.of}: asked`;
+  const heading = place.of === 1 ? "Task" : `Run ${place.number} of ${place.of}: task`;
   return markup`<section class="card">
       <h2>${heading}</h2>
       <p class="task">${cutText(task)}</p>
       <p class="soft">
         ${momentWords(run.started)} · ${run.mode} · ${run.model}
-        (${run.provider})${run.resumed ? " · goes on with the session" : ""}
+        (${run.provider})${run.resumed ? " · continues the session" : ""}
       </p>
     </section>
     <section class="card ${statusWords(run).tone}">
-      <h2>Came to</h2>
+      <h2>Result</h2>
       <p>
         ${pill(statusWords(run))} <span class="soft">${end === null ? "" : `exit ${end.exit_code}`}</span>
       </p>
@@ -79,8 +79,8 @@ function costs({ started, last, end, turns, price }: RunReport): Html {
   const facts: readonly (readonly [string, string])[] = [
     ["Time", formatDuration(last - started)],
     ["Turns", String(end?.turns ?? turns.filter(({ turn }) => turn > 0).length)],
-    ["Calls", end === null ? "not known" : String(end.tool_calls)],
-    ["Tokens", usage === undefined ? "not known" : tokenWords(usage)],
+    ["Calls", end === null ? "unknown" : String(end.tool_calls)],
+    ["Tokens", usage === undefined ? "unknown" : tokenWords(usage)],
     ["Cost", costWords(cost, price)],
   ];
   return markup`<dl class="facts">
@@ -102,7 +102,7 @@ function changesCard(changes: RunChanges | null, calls: number): Html | undefine
       ? undefined
       : markup`<section class="card held">
           <h2>Files</h2>
-          <p>Not known: the box was lost.</p>
+          <p>Unknown: the box was lost.</p>
         </section>`;
   const { added, modified, deleted, ignored, incomplete } = changes;
   const paths = [
@@ -134,9 +134,9 @@ function besideCard(end: RunEnd): Html | undefined {
   const { moved, commits, looks, recorded } = besideWords(end);
   const lists = [
     ["Made in the box and moved out of the workspace", moved],
-    ["Committed for commands of the box", commits],
-    ["To look at before anything is run there", looks],
-    ["Recorded: rules and hosts that would have sufficed", recorded],
+    ["Committed for commands in the box", commits],
+    ["Check these before you run anything there", looks],
+    ["Recorded: rules and hosts that would have been enough", recorded],
   ] as const;
   const filled = lists.filter(([, lines]) => lines.length > 0);
   if (filled.length === 0) return undefined;
@@ -230,7 +230,7 @@ function callDetails(call: CallReport): Html {
         end === null || end.text === ""
           ? undefined
           : markup`<p class="soft">
-                What the model was told${end.full === null ? "" : ` (all of it is kept as ${end.full})`}
+                What the model received${end.full === null ? "" : ` (the full output is kept as ${end.full})`}
               </p>
               <pre>${cutText(end.text)}</pre>`
       }

@@ -116,7 +116,7 @@ export class JsonLines implements Renderer {
 
   #notice(events: number): AgentEvent {
     const { run, seq } = this.#stamp;
-    const text = `${events} events are left out here: nobody read them in time; the session has them`;
+    const text = `${events} events are left out here because they were not read in time; the session has them`;
     return { type: "notice", run, seq, text };
   }
 }

@@ -164,12 +164,12 @@ const BY: Readonly<Record<NonNullable<CallReport["verdict"]>["by"], string>> = {
 
 /** The decision about a call, and who made it. */
 export function verdictWords({ verdict, waits }: CallReport): Worded {
-  if (waits === true) return { tone: "held", text: "asked: waits for a word" };
+  if (waits === true) return { tone: "held", text: "asked: waits for approval" };
   if (verdict === null) return { tone: "plain", text: "not judged" };
   const { decision, runs, by } = verdict;
   if (decision === "allow") return { tone: "good", text: "allowed" };
   if (decision === "deny") return { tone: "bad", text: "denied" };
-  const outcome = runs ? "asked: run" : "asked: refused";
+  const outcome = runs ? "asked: ran" : "asked: refused";
   return { tone: runs ? "held" : "bad", text: `${outcome}, ${BY[by]}` };
 }
 
@@ -188,15 +188,15 @@ const STATUS: Readonly<Record<RunStatus, Worded>> = {
   done: { tone: "good", text: "done" },
   failed: { tone: "bad", text: "failed" },
   budget: { tone: "held", text: "stopped at a limit" },
-  refused: { tone: "bad", text: "refused what the task needs" },
+  refused: { tone: "bad", text: "something the task needs was refused" },
   model: { tone: "bad", text: "the model gave no answer" },
-  sandbox: { tone: "bad", text: "no box to work in" },
-  parked: { tone: "held", text: "parked: a call waits for a word" },
+  sandbox: { tone: "bad", text: "no box was available" },
+  parked: { tone: "held", text: "parked: a call waits for approval" },
   interrupted: { tone: "held", text: "interrupted" },
 };
 
 export const statusWords = ({ end }: RunReport): Worded =>
-  end === null ? { tone: "bad", text: "no end: killed, or still at work" } : STATUS[end.status];
+  end === null ? { tone: "bad", text: "no end: killed or still running" } : STATUS[end.status];
 
 const count = (value: number | null): string => (value === null ? "unknown" : formatCount(value));
 
@@ -224,7 +224,7 @@ const priceWords = ({ model, input, output, cached, from }: Price): string =>
 
 /** Never shows a cost that nobody reported. */
 export function costWords(cost: number | null, price: Price | null): string {
-  if (cost === null) return "not known";
+  if (cost === null) return "unknown";
   const amount = cost.toLocaleString("en-US", { maximumSignificantDigits: 3 });
   return price === null ? amount : `${amount} (${priceWords(price)})`;
 }
@@ -301,7 +301,7 @@ export function networkWords(network: readonly Reached[]): {
 
 const STEP_WORDS: Readonly<Record<PlanStep["status"], Worded>> = {
   done: { tone: "good", text: "done" },
-  doing: { tone: "held", text: "begun" },
+  doing: { tone: "held", text: "doing" },
   pending: { tone: "plain", text: "to come" },
   dropped: { tone: "plain", text: "dropped" },
 };
@@ -322,10 +322,10 @@ export const momentWords = (at: number): string =>
 
 /** Whether the audit file can be trusted. */
 export const auditWords = ({ audit }: Report): Worded => {
-  if (audit === null) return { tone: "plain", text: "not looked at" };
+  if (audit === null) return { tone: "plain", text: "not checked" };
   if (audit.broken !== null)
     return { tone: "bad", text: `broken at line ${audit.broken.line}: ${audit.broken.why}` };
   return audit.lines === 0
-    ? { tone: "plain", text: "none was kept" }
+    ? { tone: "plain", text: "none was recorded" }
     : { tone: "good", text: `unbroken, ${counted(audit.lines, "line")}` };
 };

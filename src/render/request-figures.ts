@@ -78,7 +78,7 @@ export function requestRows(requests: readonly RequestReport[]): readonly string
   if (all.length === 0) return [];
   const shown = all.slice(0, MOST);
   const rows = [
-    ["", "first token", "whole", "built in", "tokens in", "out"],
+    ["", "first token", "total", "built in", "tokens in", "out"],
     ...shown.map((each) => [
       nameOf(each),
       time(each.first_token_ms),
@@ -119,9 +119,9 @@ function requestBar(request: RequestReport, largest: number): Html | string {
   const out = usage.completion_tokens === null ? "unknown" : formatCount(usage.completion_tokens);
   const words = [
     `${tokensIn(request)} in, ${out} out`,
-    `${time(ms)} in all`,
+    `${time(ms)} in total`,
     ...(first_token_ms === null ? [] : [`first token after ${time(first_token_ms)}`]),
-    ...(build_ms === null ? [] : [`built in ${time(build_ms)}`]),
+    ...(build_ms === null ? [] : [`prompt built in ${time(build_ms)}`]),
   ];
   return markup`<p class="soft">${nameOf(request)}: ${words.join(", ")}</p>
     <div class="bar" title="${partsIn(prompt).join(", ")}">

@@ -49,7 +49,7 @@ const WEIGHTS: readonly Weight[] = ["hostile", "noisy", "note"];
 const TONES = { quiet: "good", noisy: "held", hostile: "bad", note: "plain" } as const;
 const HEADS: Readonly<Record<Weight, string>> = {
   hostile: "Hostile: nothing else explains it",
-  noisy: "Noisy: builds and tests seldom do it",
+  noisy: "Noisy: builds and tests rarely do this",
   note: "Worth knowing",
 };
 

@@ -45,6 +45,6 @@ test("with always it is kept in the user's settings as well", async () => {
 test("what is no grant changes nothing", async () => {
   const { chat, told } = chatWith([]);
   await assert.rejects(grant(chat, "nmp"), { message: /neither a preset \(npm/ });
-  assert.match(await grant(chat, "always"), /^Say what/);
+  assert.match(await grant(chat, "always"), /^Name a host/);
   assert.deepEqual(told, { changed: [], kept: [] });
 });

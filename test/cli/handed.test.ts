@@ -12,7 +12,7 @@ test("each path that the host would obey is told once in a chat", () => {
   assert.equal(handed.lines([], stream), "");
   assert.match(
     handed.lines([hooks], stream),
-    /^! to look at before you run anything here:\n {2}! \.husky\/x: git runs it\n$/,
+    /^! check these before you run anything here:\n {2}! \.husky\/x: git runs it\n$/,
   );
   const second = handed.lines([hooks, lock], stream);
   assert.match(second, / {2}\? a␛\[31m\.lock: a lock file/);

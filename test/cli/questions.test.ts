@@ -194,7 +194,7 @@ test("where no rule can be had it is said why, and the question stays", async ()
   await shown(terminal.written);
   type("a\r");
   await shown(terminal.written, "[y/N]", 2);
-  assert.match(terminal.written(), /No rule can say that: it is bad for every shell\./);
+  assert.match(terminal.written(), /No rule can be written for this: it is bad for every shell\./);
   type("s\r");
   assert.equal(await reply, "session");
 });
@@ -237,7 +237,7 @@ test("what is too long to be looked at cannot be approved", async () => {
     const { ask, type, terminal } = asking();
     const reply = ask({ ...QUESTION, text }, going);
     await shown(terminal.written, "refuse it?");
-    assert.match(terminal.written(), /too many to be looked at/);
+    assert.match(terminal.written(), /too many to review/);
     type("y\r");
     assert.equal(await reply, "no");
   }

@@ -127,7 +127,7 @@ test(
     const table = await harness(place, [...words, "--max-tokens", "100"]);
     assert.equal(table.code, 1, table.stderr);
     assert.match(table.stdout, /^done +1 +0$/m);
-    assert.match(table.stdout, /^not begun +2 +3 +--max-tokens was spent; --resume goes on with them$/m);
+    assert.match(table.stdout, /^not started +2 +3 +--max-tokens was used up; --resume runs them$/m);
     const still = await harness(place, [...words, "--json", "--resume", "--max-tokens", "100"]);
     assert.deepEqual([still.code, batchOf(still).whole.not_started], [1, 2]);
     const rest = await harness(place, [...words, "--json", "--resume", "--max-tokens", "100000"]);

@@ -147,5 +147,5 @@ test("a list of repositories comes from a pipe, and the rows are its own", { ski
   assert.match(rows.find(({ row }) => row === 2)?.reason ?? "", /is not a git repository/);
   const neither = await harness(place, ["batch"], { input });
   assert.equal(neither.code, 2);
-  assert.match(neither.stderr, /there are no rows/);
+  assert.match(neither.stderr, /no rows were given/);
 });

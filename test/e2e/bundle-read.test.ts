@@ -30,7 +30,7 @@ describe("what reads a session reads it from a bundle, too", { concurrency: 2 },
     assert.match(there.bundle.not_held.join(), /full outputs.*masked.*nothing can be undone/);
 
     const text = await harness(["report", "--bundle", file], "there");
-    assert.match(text.stdout, /run 1 of 1: asked/);
+    assert.match(text.stdout, /run 1 of 1: task/);
     assert.match(text.stdout, /not in it\n.*full outputs that the model was shown in pages/);
     const page = await harness(["report", "--bundle", file, "--html", place.at("other/r.html")], "there");
     assert.equal(page.code, 0, page.stderr);
@@ -118,11 +118,11 @@ describe("what reads a session reads it from a bundle, too", { concurrency: 2 },
       [["sessions", "--bundle", place.at("work/a.txt")], /is not a session bundle/],
       [["sessions", "--bundle", file, "--all"], /--all/],
       [["report", "--bundle", place.at("work/a.txt")], /is not a session bundle/],
-      [["report", id, "--bundle", file], /say no ID with it/],
-      [["diff", id, "--bundle", file], /say no ID with it/],
+      [["report", id, "--bundle", file], /leave out the ID/],
+      [["diff", id, "--bundle", file], /leave out the ID/],
       [["diff", "--bundle", file, "--stat"], /--stat/],
-      [["sessions", "show", id, "--bundle", file], /say no ID with it/],
-      [["sessions", "show"], /say which session/],
+      [["sessions", "show", id, "--bundle", file], /leave out the ID/],
+      [["sessions", "show"], /no session was given/],
     ] as const) {
       const { code, stdout, stderr } = await harness(words, "there");
       assert.deepEqual([code, stdout], [2, ""], `${words.join(" ")}\n${stderr}`);

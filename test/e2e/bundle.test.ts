@@ -19,13 +19,7 @@ describe("sessions export --bundle and replay --bundle", { concurrency: 2 }, () 
     const file = place.at("work/s.tar");
     const shown = await harness(["replay", "--bundle", file], "there");
     assert.equal(shown.code, 0, shown.stderr);
-    for (const said of [
-      hash,
-      "harness 9.9.9, policy feed",
-      "as it was written",
-      "run 1 of 1: asked",
-      "unbroken",
-    ])
+    for (const said of [hash, "harness 9.9.9, policy feed", "unchanged", "run 1 of 1: task", "unbroken"])
       assert.ok(shown.stdout.includes(said), `${said} in ${shown.stdout}`);
     const json = JSON.parse((await harness(["replay", "--bundle", file, "--json"], "there")).stdout) as {
       bundle: { session: { id: string }; model: unknown };
@@ -58,7 +52,7 @@ describe("sessions export --bundle and replay --bundle", { concurrency: 2 }, () 
       [["replay", "--bundle", place.at("nothing.tar")], /cannot be read/],
       [["replay", "--bundle", place.at("work/a.txt")], /is not a session bundle/],
       [["replay", "--bundle", place.at("work")], /cannot be read|no regular file/],
-      [["replay", id, "--bundle", file], /say no ID with it/],
+      [["replay", id, "--bundle", file], /leave out the ID/],
     ] as const) {
       const { code, stdout, stderr } = await harness(words, "there");
       assert.deepEqual([code, stdout], [2, ""], words.join(" "));

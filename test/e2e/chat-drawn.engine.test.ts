@@ -102,7 +102,7 @@ test(
     // An answer to this question, and what would be one to the next.
     await screen.burst("y\ny\nand then");
     const next = await screen.until(/│ node a\.js > b\.txt[\s\S]*^❯ n {2}no$/m);
-    assert.match(next, /waits: y\n/);
+    assert.match(next, /queued: y\n/);
     assert.equal(await place.read("work/a.txt"), "1\n");
     await screen.burst("t\nnot with node\n, please");
     await screen.until(/│ node a\.js > c\.txt[\s\S]*^❯ n {2}no$/m);

@@ -105,7 +105,7 @@ test("what is typed while it works waits, can be taken back, and is said in its 
   await chat.screen.until(/First/);
   await chat.say("two");
   await chat.say("threee");
-  await chat.screen.until(/waits: two\n {2}waits: threee/);
+  await chat.screen.until(/queued: two\n {2}queued: threee/);
   await chat.screen.press("Up");
   await chat.screen.until(/^› threee/m);
   await chat.screen.press("BSpace");
@@ -213,7 +213,7 @@ test("a command with a slash is completed, answered and told apart from a messag
   await chat.screen.until(/\/sessions/);
   await chat.screen.press("Tab");
   await chat.screen.press("Enter");
-  await chat.screen.until(/There is none of this folder/);
+  await chat.screen.until(/There are no sessions of this folder/);
   await chat.say("/sesions");
   await chat.screen.until(/did you mean \/sessions\?/);
 });

@@ -225,7 +225,7 @@ test("/undo takes the last message back, /clear all but the system prompt", { sk
   await using chat = await chatting();
   await chat.ask("hello");
   await chat.ask("hi there");
-  assert.match(await chat.ask("/undo"), /Taken back, with all behind it: hi there/);
+  assert.match(await chat.ask("/undo"), /Taken back, with everything after it: hi there/);
   await chat.ask("good morning");
   const users = (): readonly string[] =>
     (chat.model.asked().at(-1)?.messages ?? [])

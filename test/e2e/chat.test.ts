@@ -121,8 +121,8 @@ test("what a command of the chat cannot use is said, with what to type here", { 
   for (const [line, said] of [
     ["/grant foo/bar", /"\/" is not allowed in a grant[^]*\n {2}next: \/grant \?\n/],
     ["/resume nosuch", /no session has this id\n {2}next: \/sessions\n/],
-    ["/undo file", /\/undo takes nothing, or files; there is no file to take back\.\n/],
-    ["/help foo", /There is no \/foo; \/help lists what there is\n/],
+    ["/undo file", /\/undo takes no argument, or files; it cannot undo file\.\n/],
+    ["/help foo", /There is no \/foo; \/help lists all commands\n/],
   ] as const) {
     terminal.type(`${line}\r`);
     await terminal.until(said);

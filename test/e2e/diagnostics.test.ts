@@ -154,7 +154,7 @@ test("the file for a bug report has what happened, and nothing that is nobody's 
   const made = await run(place, ["doctor", "--bundle", place.at("report.txt")], private_);
   assert.equal(made.code, 0, made.stderr);
   assert.ok(made.stdout.startsWith(place.at("report.txt")), made.stdout);
-  assert.match(made.stdout, /holds diagnostics of the last 2 processes/);
+  assert.match(made.stdout, /contains diagnostics of the last 2 processes/);
   assert.equal((await stat(place.at("report.txt"))).mode & 0o777, 0o600);
   const text = await place.read("report.txt");
   for (const [kind, , secret] of SECRET) assert.ok(!text.includes(secret), kind);

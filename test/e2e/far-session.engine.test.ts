@@ -133,7 +133,7 @@ test(
       const said = await chat.until(/harness resume \w+\n[\s\S]*harness> $/);
       assert.match(
         said.replaceAll(/\s+/g, " "),
-        new RegExp(`lies at ${far.host}, .* there: harness resume ${id}`),
+        new RegExp(`are at ${far.host}, .* there: harness resume ${id}`),
       );
     }
     await using chat = onTerminal(far.place, ["resume", ...far.flags], NONE.env);

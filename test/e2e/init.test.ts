@@ -70,10 +70,13 @@ describe("init", () => {
     });
     const again = await init(place, fake.url, []);
     assert.equal(again.code, 0);
-    assert.match(again.stdout, /name it already/);
+    assert.match(again.stdout, /already name it/);
     const other = await init(place, fake.url, ["--yes", "--model", "gemma3:4b"]);
     assert.equal(other.code, 0);
-    assert.match(other.stdout, /kept \(chat_model qwen3:8b\).*harness config set chat_model gemma3:4b/);
+    assert.match(
+      other.stdout,
+      /your own settings stay \(chat_model qwen3:8b\).*harness config set chat_model gemma3:4b/,
+    );
     assert.match(await readFile(told.file, "utf8"), /qwen3:8b/);
   });
 

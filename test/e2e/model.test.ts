@@ -129,7 +129,7 @@ native calls work and are used
     assert.equal(code, 0);
     assert.match(
       stdout,
-      /\nok {4}a call held to a schema\ncalls that got through: native 0 of 4, text 0 of 4, held 4 of 4\ncalls get through best where replies are held/,
+      /\nok {4}a call held to a schema\ncalls that got through: native 0 of 4, text 0 of 4, held 4 of 4\ncalls work best if replies are held/,
     );
     const probed = await run(["probe", "gemma3:4b", "--json"], env);
     const { calls, shares } = JSON.parse(probed.stdout) as Record<string, unknown>;

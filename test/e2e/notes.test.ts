@@ -83,10 +83,10 @@ describe("notes", { concurrency: 2 }, () => {
     assert.deepEqual([removed.code, removed.stdout], [0, "1\n2\n"]);
     const none = await harness(["list"]);
     assert.deepEqual([none.code, none.stdout], [0, ""]);
-    assert.match(none.stderr, /there is no note here; next: harness notes add/);
+    assert.match(none.stderr, /there are no notes here; next: harness notes add/);
     assert.match(
       (await harness(["list", "--query", "nowhere"])).stderr,
-      /no note here says that; next: harness notes list/,
+      /no note here matches; next: harness notes list/,
     );
   });
 
@@ -103,9 +103,9 @@ describe("notes", { concurrency: 2 }, () => {
       [["show", String(elsewhere)], /no note of .*work has the number/],
       [["edit", "0x1", "text"], /"0x1" is not the number of a note/],
       [["remove", "1", "\u001B[2J"], /is not the number of a note/],
-      [["remove"], /say which notes/],
+      [["remove"], /no note was given/],
       [["edit", "1"], /no terminal for an editor/],
-      [["edit", "1", "-"], /piped in is empty/],
+      [["edit", "1", "-"], /from the pipe is empty/],
       [["edit", "1", "--tag", "a,b"], /is not a valid tag/],
       [["add", " "], /no title/],
       [["add", "t".repeat(201)], /longer than 200/],

@@ -187,7 +187,7 @@ test("in a folder that is gone a command says so and ends with 2", async () => {
     'mkdir "$HOME/gone"; cd "$HOME/gone"; rmdir "$PWD"; exec "$0" config list',
   );
   assert.equal(code, 2);
-  assert.match(stderr, /error: the current folder is gone\n {2}next: cd /);
+  assert.match(stderr, /error: the current folder no longer exists\n {2}next: cd /);
 });
 
 test("every command with --json says on stdout what it fails with, as one line of JSON", async () => {

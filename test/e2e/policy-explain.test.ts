@@ -35,7 +35,7 @@ effects
     ls: reads /home/dev/project
     rm: deletes /home/dev and everything below it
 
-contained   no: it may read a secret, reach the network, or change what lies elsewhere
+contained   no: it may read a secret, reach the network, or change something outside the workspace
 unattended  it is refused
 `,
     );

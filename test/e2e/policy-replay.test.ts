@@ -73,7 +73,7 @@ describe("policy replay", { concurrency: 3 }, () => {
         "    rm -rf /",
         "    rm deletes everything in /  (delete.broad, workspace-write)",
         "",
-        "sessions: 2; commands judged: 4; verdicts that change: 2; other lines skipped: 1; lines that are no JSON: 1; files whose last line is not whole: 1",
+        "sessions: 2; commands judged: 4; verdicts that change: 2; other lines skipped: 1; lines that are not JSON: 1; files with an incomplete last line: 1",
         "",
       ].join("\n"),
       stderr: "",

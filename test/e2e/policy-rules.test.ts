@@ -157,10 +157,10 @@ describe("policy test", { concurrency: 3 }, () => {
         "    rm -rf /",
         "    rm deletes everything in /  (delete.broad, workspace-write)",
         "",
-        "readers           1/1",
-        "writers           1/2",
-        "all               2/3",
-        "debatable, apart  0/1",
+        "readers         1/1",
+        "writers         1/2",
+        "all             2/3",
+        "debatable only  0/1",
         "",
       ].join("\n"),
       stderr: "",
@@ -215,7 +215,7 @@ describe("policy test", { concurrency: 3 }, () => {
       '{"cmd": "ls"}',
       "judged.jsonl:1: want: expected one of allow, ask, deny, not-allow",
     ],
-    ["that is missing", "\n", "judged.jsonl: there is no command in it"],
+    ["that is missing", "\n", "judged.jsonl holds no commands"],
   ] as const)
     test(`a line ${name} ends it with 2`, async () => {
       await using place = await workspace({ "w/judged.jsonl": text });

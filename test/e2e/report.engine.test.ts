@@ -185,7 +185,7 @@ test("a run that was killed is told as such, and the next one goes on", { skip }
   const verified = await harness(place, ["report", "--verify"]);
   assert.equal(verified.code, 0, verified.stdout);
   assert.match(verified.stdout, /has no end: it was killed/);
-  assert.match((await harness(place, ["report"])).stdout, /no end: killed, or still at work/);
+  assert.match((await harness(place, ["report"])).stdout, /no end: killed or still running/);
   await appendFile(auditOf(place), '{"kind":"deci');
   assert.equal((await harness(place, ["run", "--continue", "--intent", "direct", ...model.flags])).code, 0);
   const after = await harness(place, ["report", "--verify"]);

@@ -73,7 +73,7 @@ test(
     assert.match(text, /Refused, so not proposed:\n# {3}cat \.env.*\n# {3}rm -rf ~/);
 
     const told = await harness(place, ["report"]);
-    assert.match(told.stdout, /recorded: rules and hosts that would have sufficed\n.*proposals/);
+    assert.match(told.stdout, /recorded: rules and hosts that would have been enough\n.*proposals/);
     const tests = [
       await harness(place, ["policy", "test", policy]),
       await harness(place, ["policy", "test", "--rules", policy, examples]),

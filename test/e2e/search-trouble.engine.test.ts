@@ -88,7 +88,7 @@ test("Ctrl-C keeps what is done, and says that it is not all", { skip }, async (
   });
   assert.ok(child.stopped, "it was over before it could be stopped");
   assert.equal(ran.code, 130, ran.stderr);
-  assert.match(ran.stderr, /next: what is done is kept; harness index goes on with it/);
+  assert.match(ran.stderr, /next: what is done is kept; harness index continues from there/);
   const { facts, files } = await indexOf(place);
   const done = Object.keys(files).length;
   assert.deepEqual([facts.whole, done > 0 && done < COUNT], [false, true], `${done} files`);

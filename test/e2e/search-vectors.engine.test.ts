@@ -108,7 +108,7 @@ test(
     assert.equal(bare.code, 0, bare.stderr);
     assert.match(
       bare.stdout,
-      /^0 of 40 chunks have vectors: .* returned no vector in time .*\n.*by (?:words only|its words alone); harness index completes it$/m,
+      /^0 of 40 chunks have vectors: .* returned no vector in time .*\n.*by their words only; harness index adds the rest$/m,
     );
     assert.deepEqual(await vectorsOf(place, env), {
       model: null,
@@ -146,7 +146,7 @@ test(
     const shown = await harness(place, ["index", "--status"], { env });
     assert.match(
       shown.stdout,
-      /with vectors \(\d+ %\) of .*\n.*: the vectors were not all made; harness index completes it$/m,
+      /with vectors \(\d+ %\) of .*\n.*: not all vectors were computed; harness index adds the rest$/m,
     );
 
     const whole = await told(harness(place, ["index", "--json"], { env }));

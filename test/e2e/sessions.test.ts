@@ -98,7 +98,7 @@ describe("sessions", { concurrency: 2 }, () => {
       "fix the sum",
       "-> read",
       "  a - b",
-      "(taken back to 1 messages)",
+      "(rolled back to 1 messages)",
       "(done; 2 turns, 1 calls)",
     ])
       assert.ok(shown.stdout.includes(part), `${part} in ${shown.stdout}`);

@@ -150,20 +150,20 @@ test("a list of both says whose they are, and why others do not count", async ()
   });
   assert.match(
     (await harness(place, ["skills"])).stdout,
-    /^waits    skills, .*SKILL\.md: it is not trusted; next: harness trust\nwaits    commands, /,
+    /^untrusted  skills, .*SKILL\.md: it is not trusted; next: harness trust\nuntrusted  commands, /,
   );
   await place.write(".agents/skills/pdf/SKILL.md", skill("pdf").replace("About", "\u001B[31mAbout"));
   await place.write(".agents/skills/bad/SKILL.md", "nothing\n");
   await trustAll(place);
   const { stdout, code } = await harness(place, ["skills"]);
   assert.equal(code, 0);
-  assert.match(stdout, /^skill    pdf  \(yours, .*pdf\/SKILL\.md\)  ␛\[31mAbout pdf\.$/m);
+  assert.match(stdout, /^skill      pdf  \(yours, .*pdf\/SKILL\.md\)  ␛\[31mAbout pdf\.$/m);
   assert.match(
     stdout,
-    /^skill    tidy  \(the project's, \.claude\/skills\/tidy\/SKILL\.md\)  About tidy\.$/m,
+    /^skill      tidy  \(the project's, \.claude\/skills\/tidy\/SKILL\.md\)  About tidy\.$/m,
   );
-  assert.match(stdout, /^command  \/ship  \(the project's, \.claude\/commands\/ship\.md\)  Ship it\.$/m);
-  assert.match(stdout, /^never    .*bad\/SKILL\.md: its front matter has no description$/m);
+  assert.match(stdout, /^command    \/ship  \(the project's, \.claude\/commands\/ship\.md\)  Ship it\.$/m);
+  assert.match(stdout, /^unusable   .*bad\/SKILL\.md: its front matter has no description$/m);
   const told = JSON.parse((await harness(place, ["skills", "--json"])).stdout) as Record<
     string,
     readonly unknown[]
@@ -196,7 +196,7 @@ test("in a chat a command is listed, completed and said; the chat's own come fir
   terminal.type("/help\r");
   const help = await terminal.until(/Ctrl-C cancels[\s\S]*harness> $/);
   assert.match(help, /\/greet \[who\] +Greets\. \(yours\)/);
-  assert.match(help, /\/cost +Never said\. \(not used: the chat has a command of this name\)/);
+  assert.match(help, /\/cost +Never said\. \(not used: the chat has a command with this name\)/);
   assert.match(help, /The project has commands that are not trusted/);
   terminal.type("/cost\r");
   await terminal.until(/Nothing has been asked yet[\s\S]*harness> $/);

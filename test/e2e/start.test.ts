@@ -67,7 +67,10 @@ test("from a folder that is gone no command is run elsewhere", async () => {
     cwd: place.path,
   });
   assert.deepEqual([ended.code, ended.stdout], [2, ""]);
-  assert.match(ended.stderr, /error: the current folder is gone\n {2}next: cd to a folder that is there\n$/);
+  assert.match(
+    ended.stderr,
+    /error: the current folder no longer exists\n {2}next: cd to a folder that exists\n$/,
+  );
 });
 
 /** Another system, as `uname` tells it. */

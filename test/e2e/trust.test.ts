@@ -128,7 +128,7 @@ test("what only tightens counts at once", async () => {
     ["read-only", 64, "refuse"],
   );
   const { code, stdout } = await harness(place, ["trust"]);
-  assert.deepEqual([code, stdout], [0, `${SETTINGS}: only tightens, and counts\n`]);
+  assert.deepEqual([code, stdout], [0, `${SETTINGS}: only tightens, so it applies without trust\n`]);
 });
 
 test("it is shown with what it would do, and nothing in it acts on the terminal", async () => {
@@ -172,7 +172,7 @@ test("without a terminal only the hash that was shown is a yes", async () => {
   await using place = await household({ [SETTINGS]: '{"pids": 1000}' });
   const { hash } = await shown(place);
   const table = [
-    [["trust"], "this asks on a terminal, and there is none"],
+    [["trust"], "there is no terminal to ask on"],
     [["trust", "--yes", "yes"], "what is here has a different hash"],
     [["trust", "--yes", hash.slice(0, 12)], "what is here has a different hash"],
   ] as const;

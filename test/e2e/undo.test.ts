@@ -88,7 +88,7 @@ test("what diff writes into a pipe is a patch that git takes, with folders, line
   });
   const { code, stdout, stderr } = await session.harness("diff");
   assert.equal(code, 0);
-  assert.match(stderr, /as a patch cannot hold them, .*: new\/b\.bin$/m);
+  assert.match(stderr, /a patch cannot express these changes, .*: new\/b\.bin$/m);
   const copy = session.place.at("copy");
   mkdirSync(copy);
   writeFileSync(path.join(copy, "a.txt"), "one\ntwo\n");
@@ -122,7 +122,7 @@ test("undo goes back to a step or to the start, and says what it did", async () 
   assert.equal(code, 0);
   assert.equal(
     stdout,
-    `reverted a.txt\n1 path brought back\nnext: harness undo ${session.id} --redo   (takes this back)\n`,
+    `reverted a.txt\n1 path brought back\nnext: harness undo ${session.id} --redo   (reverses this)\n`,
   );
   assert.equal(await session.place.read("here/a.txt"), "one\ntwo\n");
   assert.equal((await session.harness("undo")).stdout, "nothing to undo: all is as it was before\n");
@@ -163,7 +163,7 @@ test("what cannot be meant ends with 2 and says what can", async () => {
   assert.match(behind.stderr, /has steps 1 to 2/);
   const last = await session.harness("diff", "--from", "2");
   assert.deepEqual([last.code, last.stdout], [0, ""]);
-  assert.match(last.stderr, /has changed nothing in .* behind step 2\n/);
+  assert.match(last.stderr, /has changed nothing in .* after step 2\n/);
   assert.match((await session.harness("undo", "--redo")).stderr, /there is no undo to redo/);
   renameSync(session.place.at("here"), session.place.at("moved"));
   const gone = await session.harness("undo", session.id);

@@ -47,7 +47,7 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
   },
   "a flag that its own words refuse": {
     args: ["approve", "x", "--edit", ""],
-    message: "--edit has no command",
+    message: "--edit needs a command",
     remedy: 'harness approve ID --edit "make test"',
   },
   "a misspelt flag of the chat": {
@@ -62,7 +62,7 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
   },
   "a server that is not said": {
     args: ["mcp", "add", "x"],
-    message: "it is not said what x is: a command, or an address",
+    message: "x needs a command or an address",
     remedy: "harness mcp add x -- CMD...   (or --url URL)",
   },
   "a repository without a name": {
@@ -118,16 +118,16 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
   },
   "a folder without a name, where the current one is not meant": {
     args: ["undo", "--cwd", ""],
-    message: "--cwd names no folder",
+    message: "--cwd needs a folder",
     remedy: "--cwd FOLDER, or leave it out",
   },
   "the same for what need not be there": {
     args: ["policy", "path", "a", "--op", "write", "--cwd", ""],
-    message: "--cwd names no folder",
+    message: "--cwd needs a folder",
   },
   "a page without a name": {
     args: ["report", "--html", ""],
-    message: "--html names no file",
+    message: "--html needs a file name",
     remedy: "--html FILE",
   },
   "an undo to a step that is an undo taken back": {
@@ -242,7 +242,7 @@ test("a page and JSON are not written to stdout both", async () => {
   for (const words of [["report"], ["vet", "."]]) {
     const { code, stdout } = await harness(place, [...words, "--html", "-", "--json"]);
     const { error } = JSON.parse(stdout) as { error: Readonly<Record<string, unknown>> };
-    assert.deepEqual([code, error["message"]], [2, "--html - and --json both want stdout"]);
+    assert.deepEqual([code, error["message"]], [2, "--html - and --json both write to stdout"]);
   }
 });
 
@@ -377,7 +377,7 @@ test("config list has one line for each setting: key, value, who set it", async 
 test("config set says when a variable goes before the file", async () => {
   await using place = await scratch();
   const ended = await harness(place, ["config", "set", "pids", "65"], { HARNESS_PIDS: "66" });
-  assert.deepEqual([ended.code, ended.stderr], [0, "note: HARNESS_PIDS is set and goes before the file\n"]);
+  assert.deepEqual([ended.code, ended.stderr], [0, "note: HARNESS_PIDS is set and overrides the file\n"]);
 });
 
 test("a refused config set leaves no file", async () => {

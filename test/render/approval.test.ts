@@ -47,7 +47,7 @@ test("the whole command is shown, with the parts that it is asked for marked and
 · reaches the network (net.fetch): curl http://x
 · runs code that nobody has seen (code.unseen): sh
 It is not contained: it may read a secret, reach the
-network, or change what lies elsewhere.
+network, or change something outside the workspace.
 run it? [y/N] `,
   );
 });
@@ -119,8 +119,8 @@ test("a long line is broken inside the gutter, its marks with it: nothing of it 
     y
 It is not contained: it may
 read a secret, reach the
-network, or change what lies
-elsewhere.
+network, or change something
+outside the workspace.
 run it? [y/N] `,
   );
 });

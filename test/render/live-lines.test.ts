@@ -42,7 +42,7 @@ test("a terminal always tells what is waited for, and for how long", () => {
   take(EVERY_EVENT.text);
   assert.equal(live(), "qwen3:8b: answering 12 s");
   take(EVERY_EVENT["model.waiting"]);
-  assert.equal(live(), "asking qwen3:8b again in 2 s");
+  assert.equal(live(), "retrying qwen3:8b in 2 s");
   pass(4000);
   assert.equal(live(), "waiting for qwen3:8b 2 s, 1,380 tokens to read");
   take(EVERY_EVENT["model.finished"]);
@@ -64,7 +64,7 @@ test("a terminal always tells what is waited for, and for how long", () => {
   take(ended("c1"));
   assert.deepEqual(terminal.seen(), [
     "qwen3:8b (ollama) · workspace-write · /code/shop · s1",
-    "~ rate limited; asking again in 2.0 s (attempt 2)",
+    "~ rate limited; retrying in 2.0 s (attempt 2)",
     "I look.",
     "✗ bash make  exit 1  contained  1.2 s",
     "≡ older turns summarised: about 12,000 -> 4,000 tokens",

@@ -225,7 +225,7 @@ test("a reader who does not read holds up nothing, and what waits for them is bo
       assert.equal(events.at(-1)?.type, "run.finished");
       const notices = events.flatMap((event) => (event.type === "notice" ? [event.text] : []));
       assert.ok(notices.some((text) => /^\d+ events are left out here/.test(text)));
-    } else if (name !== "quiet") assert.match(written(), /\d+ texts were left out here/);
+    } else if (name !== "quiet") assert.match(written(), /\d+ messages were left out here/);
   }
 });
 

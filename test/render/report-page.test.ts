@@ -106,10 +106,10 @@ test("the page says what may be loaded, run or sent: nothing; and has nothing th
 test("refusals stand first, and each verdict is worded beside its colour", () => {
   const page = reportPage(reportFrom(USUAL));
   const at = (text: string): number => page.indexOf(text);
-  assert.ok(at("Refused (1)") > 0 && at("Refused (1)") < at(">Asked<"));
+  assert.ok(at("Refused (1)") > 0 && at("Refused (1)") < at(">Task<"));
   for (const [tone, words] of [
     ["good", "allowed"],
-    ["held", "asked: run, contained"],
+    ["held", "asked: ran, contained"],
     ["bad", "denied"],
     ["bad", "timed out, exit 124"],
   ] as const)

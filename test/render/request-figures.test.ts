@@ -29,7 +29,7 @@ const requestsIn = (events: readonly EventBody[]) =>
 
 test("each request has its row, a compaction's is called one, and what was not counted is marked", () => {
   assert.deepEqual(requestRows(requestsIn(bodies)), [
-    "            first token   whole  built in  tokens in      out",
+    "            first token   total  built in  tokens in      out",
     "compaction       300 ms  900 ms         –     ~1,800  unknown",
     "  system 300 · tools 400 · requests 50 · replies 150 · results 900",
     "turn 1           240 ms  812 ms      2 ms        900       12",
@@ -55,7 +55,7 @@ test("sessions of older versions have no such table", () => {
 test("the page has a bar for each, as wide as the largest", () => {
   const page = reportPage(reportFrom(bodies));
   assert.match(page, /<h2>Requests \(3\)<\/h2>/);
-  assert.match(page, /compaction: ~1,800 in, unknown out, 900 ms in all, first token after 300 ms/);
+  assert.match(page, /compaction: ~1,800 in, unknown out, 900 ms in total, first token after 300 ms/);
   assert.match(page, /<span class="part-results" style="width:50\.0%">/);
   assert.match(page, /<span class="part-tools" style="width:25\.6%">/);
 });

@@ -223,7 +223,7 @@ test("other events have lines where a person should know of them", () => {
       "  · test it",
       "  ✗ rewrite it",
       "box ready  311 ms",
-      "~ rate limited; asking again in 2.0 s (attempt 2)",
+      "~ rate limited; retrying in 2.0 s (attempt 2)",
       "I look.",
       "✗ model: nobody answers at http://localhost:11434",
       "    next: ollama serve",
@@ -231,7 +231,7 @@ test("other events have lines where a person should know of them", () => {
       "  │ curl https://example.com/x",
       "  │ ^^^^",
       "· it reaches the network (network.reach): curl",
-      "It is not contained: it may read a secret, reach the network, or change what lies elsewhere.",
+      "It is not contained: it may read a secret, reach the network, or change something outside the workspace.",
       "user said yes (once) to: curl https://example.com/x",
       "✗ read_file sum.js  exit 1  contained  1.2 s",
       "✗ check: npm test  exit 1  1.2 s",
@@ -252,10 +252,13 @@ const miss = (kind: "not_alone" | "unread", tool: string) =>
   told([{ type: "call.missed", call: "c", tool, kind, nearest: [] }]);
 
 test("a call that misses is told in a line", () => {
-  assert.equal(miss("not_alone", "read_file"), "! not run: read_file, one of several calls among words\n");
+  assert.equal(
+    miss("not_alone", "read_file"),
+    "! not run: read_file is one of several calls within a text\n",
+  );
   assert.equal(
     miss("unread", "edit_file"),
-    "! edit_file of a file that was not read: the file was shown instead\n",
+    "! edit_file on a file that was not read: the file was shown instead\n",
   );
 });
 

@@ -38,7 +38,7 @@ test("a run that is done tells what changed, what was refused, what it cost and 
     `
 changed   1 modified
           ~ sum.js
-look at   before you run anything here:
+look at   these before you run anything here:
           ? package.json: npm runs its scripts; changed: test
 refused   bash  rm -rf /
             denied: it deletes what lies outside of the workspace (path.system)
@@ -78,15 +78,16 @@ test("a run that ended badly says so in words and with its exit code", () => {
 changed   no file
           and 2 ignored files
 refused   bash  rm -rf /
-            asked, and not let run: it
+            asked, and refused: it
             deletes what lies outside of
             the workspace (path.system)
 cost      2 turns, 1 tool call, 1 min 3
           s
           tokens unknown, cost unknown
-status    refused what the task needs
-          (exit 4): after the last
-          refusal nothing was changed
+status    something the task needs was
+          refused (exit 4): after the
+          last refusal nothing was
+          changed
 next      harness run --continue "…"
           harness sessions show s1
 `,
@@ -160,7 +161,7 @@ test("what a reason says to do stands first, in a row that can be typed, with --
 
 test("without a box it is said whether anything can have changed", () => {
   assert.match(summary({ changes: null, tool_calls: 0 }), /^changed {3}nothing$/m);
-  assert.match(summary({ changes: null, tool_calls: 3 }), /^changed {3}not known/m);
+  assert.match(summary({ changes: null, tool_calls: 3 }), /^changed {3}unknown/m);
 });
 
 test("controls of others are shown, never sent", () => {

@@ -56,7 +56,7 @@ export class ChatLines {
       if (line.kind === "end") return;
       if (line.kind === "interrupt") {
         if (line.empty && this.#warned) return;
-        if (line.empty) this.#tell("Ctrl-C once more leaves; so do Ctrl-D and exit");
+        if (line.empty) this.#tell("press Ctrl-C again to leave, or Ctrl-D, or type exit");
         this.#warned = line.empty;
         continue;
       }
@@ -74,7 +74,7 @@ export class ChatLines {
     else if (text.trimStart().startsWith("/") && (await this.#added(text))) return undefined;
     else if (slash.kind === "unknown")
       this.#tell(
-        `there is no /${visible(slash.name)}${slash.near === undefined ? "; /help lists what there is" : `; did you mean /${slash.near}?`}`,
+        `there is no /${visible(slash.name)}${slash.near === undefined ? "; /help lists all commands" : `; did you mean /${slash.near}?`}`,
       );
     else await this.#request(text);
     return undefined;

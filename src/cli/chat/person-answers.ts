@@ -28,7 +28,7 @@ export function sessionYes(
       if (term === "session") return;
       const written = await lasting.write(question);
       if (written.kind === "written") noteTo(quiet)(`allowed from now on by ${written.file}`);
-      else noteTo(false)(`no rule was written: ${written.reason}; it is a yes for this session`);
+      else noteTo(false)(`no rule was written: ${written.reason}; it is allowed for this session`);
     },
   };
 }

@@ -43,7 +43,7 @@ const hasFailed = (checks: readonly Health[], what: string): boolean =>
   checks.some(({ id, state }) => state === "fail" && (id === what || id.startsWith(`${what}.`)));
 
 const headline = (stream: Output): string =>
-  `${styleText("bold", "Welcome to harness.", { stream })} No model is chosen yet; a look at this machine:\n\n`;
+  `${styleText("bold", "Welcome to harness.", { stream })} No model is chosen yet. What harness found on this machine:\n\n`;
 
 async function runChecks(look: () => Promise<readonly Health[]>): Promise<readonly Health[]> {
   using _ = new ProgressLine(stderr, { what: "looking", quiet: false, endIsTold: true });
@@ -72,7 +72,7 @@ async function offerModel(host: Host, signal: AbortSignal): Promise<void> {
     const [file] = host.places.configFiles;
     const changes = run.changesFor(chosen, own);
     const lines = changes.map(({ key, value }) => `  ${key} = ${value}`);
-    stderr.write(visible(`for ${file}:\n${lines.join("\n")}\n`));
+    stderr.write(visible(`To be written to ${file}:\n${lines.join("\n")}\n`));
     if (await confirm("Write this?", false, signal)) await run.writeChanges(file, changes);
   });
 }

@@ -42,11 +42,7 @@ export class Apply extends HarnessCommand {
     const { args, flags } = await this.parse(Apply);
     const { only, accept = [], interactive, "dry-run": dryRun } = flags;
     if (interactive && !isTerminal())
-      throw new HarnessError(
-        EXIT.usage,
-        "--interactive asks on a terminal, and there is none",
-        "harness apply --only PATH",
-      );
+      throw new HarnessError(EXIT.usage, "--interactive needs a terminal", "harness apply --only PATH");
     const { applySession, belowWorkspace } = await import("../../app/sessions/apply-changes.ts");
     await withSessions(this.host, async (store) => {
       const session = await sessionGiven(store, args.id, workspaceOf(flags));

@@ -32,7 +32,7 @@ export class Approve extends HarnessCommand {
         if (command.trim() === "")
           throw new HarnessError(
             EXIT.usage,
-            "--edit has no command",
+            "--edit needs a command",
             'harness approve ID --edit "make test"',
           );
         return command;
@@ -46,7 +46,7 @@ export class Approve extends HarnessCommand {
       dependsOn: ["deny"],
       parse: async (words) => {
         if (words.trim() === "")
-          throw new HarnessError(EXIT.usage, "--because has no words", "leave it out, or say why");
+          throw new HarnessError(EXIT.usage, "--because needs a text", "leave it out, or say why");
         return words.trim();
       },
     }),

@@ -19,7 +19,7 @@ const { cwd: _, ...passed } = settingFlags;
 const PIPED = {
   what: "list of rows",
   piped: "harness batch - < tasks.jsonl",
-  shorter: "several batches, each of a part of them",
+  shorter: "split it into several batches",
 };
 
 export class Batch extends HarnessCommand {
@@ -128,8 +128,8 @@ export class Batch extends HarnessCommand {
     if (isBucketAddress(flags.out ?? ""))
       throw new HarnessError(
         EXIT.usage,
-        "--out is a folder of this machine: results come to it, wherever the rows run",
-        "--out DIR; what loops of a cluster keep goes to kubernetes.results_bucket (docs/scale.md)",
+        "--out must be a folder on this machine: results are written to it wherever the rows run",
+        "--out DIR; for a bucket that pods write to, set kubernetes.results_bucket (docs/scale.md)",
       );
     const { rows, source, title } = await this.#rows(args.tasks, flags);
     const config = await ownConfigFor(flags);
@@ -270,11 +270,13 @@ export class Batch extends HarnessCommand {
     if (file === undefined || (repos !== undefined && tasks !== undefined))
       throw new HarnessError(
         EXIT.usage,
-        file === undefined ? "there are no rows" : "either a file of rows, or --repos with --prompt",
+        file === undefined
+          ? "no rows were given"
+          : "give either a file of rows or --repos with --prompt, not both",
         'harness batch tasks.jsonl   (or: harness batch --repos LIST --prompt "…")',
       );
     if (repos !== undefined && prompt.trim() === "")
-      throw new HarnessError(EXIT.usage, "--prompt holds no task", 'harness batch --repos LIST --prompt "…"');
+      throw new HarnessError(EXIT.usage, "--prompt is empty", 'harness batch --repos LIST --prompt "…"');
     const { readRows, rowsFile, rowsOfList } = await import("../../app/batch/batch-rows.ts");
     const text =
       file === "-" ? await pipedText(PIPED, { bytes: 64 * 2 ** 20, size: "64 MiB" }) : await rowsFile(file);

@@ -15,7 +15,7 @@ export class Chat extends HarnessCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(Chat);
     if (flags.json)
-      throw new HarnessError(EXIT.usage, "a chat is not told in JSON", 'harness run --json "…"');
+      throw new HarnessError(EXIT.usage, "the chat has no JSON output", 'harness run --json "…"');
     requireTerminal(HINT);
     const { welcome } = await import("../chat/welcome.ts");
     await welcome(this.host, flags);

@@ -61,11 +61,13 @@ export class Diff extends HarnessCommand {
       else if (flags.stat) answer(diffStat(files, stdout));
       else if (isShown()) stdout.write(fileDiffs(files, stdout));
       else await writePatch(files, say);
-      const since = flags.from === 0 ? "" : ` behind step ${flags.from}`;
+      const since = flags.from === 0 ? "" : ` after step ${flags.from}`;
       if (files.length === 0) say(`the session ${session.id} has changed nothing in ${workspace}${since}`);
-      if (cut) say("its last run was killed: what changed since its last call began counts as its work");
-      if (lostFrom !== null)
-        say(`nothing could be kept from step ${lostFrom} on: what came then is not shown`);
+      if (cut)
+        say(
+          "its last run was killed: everything that changed since its last call began is counted as its work",
+        );
+      if (lostFrom !== null) say(`changes from step ${lostFrom} on could not be recorded and are not shown`);
     });
   }
 }
@@ -78,7 +80,7 @@ async function writePatch(files: readonly FileDiff[], say: (text: string) => voi
   await stdout.program().write(Buffer.from(text));
   if (left.length > 0)
     say(
-      `as a patch cannot hold them, these stand in it as comments, which git apply passes over: ${left.map(visibleWhole).join(", ")}`,
+      `a patch cannot express these changes, so it contains them as comments, which git apply ignores: ${left.map(visibleWhole).join(", ")}`,
     );
 }
 
@@ -96,5 +98,5 @@ async function ofBundle(
   if (json) answerJson({ session, workspace, bundle: file, patch });
   else if (isShown()) stdout.write(shownPatch(patch, stdout));
   else await stdout.program().write(Buffer.from(pipedText(patch)));
-  if (patch === "") noteTo(quiet)(`no change of the session ${session} is kept in ${file}`);
+  if (patch === "") noteTo(quiet)(`${file} holds no changes of the session ${session}`);
 }

@@ -67,7 +67,7 @@ export class Init extends HarnessCommand {
     if (asked.json) answerJson(jsonOf(offer, changes, { file, written: write }));
     else answer(endOf(changes, { kept, unasked, write }));
     for (const variable of KEYS.map((key) => envNameOf(key)))
-      if (this.host.env[variable]) stderr.write(`note: ${variable} is set and goes before the file\n`);
+      if (this.host.env[variable]) stderr.write(`note: ${variable} is set and overrides the file\n`);
   }
 }
 
@@ -86,15 +86,15 @@ function endOf(
   changes: readonly SettingChange[],
   { kept, unasked, write }: { readonly kept: boolean; readonly unasked: boolean; readonly write: boolean },
 ): string {
-  if (changes.length === 0) return "your settings name it already; next: harness doctor";
+  if (changes.length === 0) return "your settings already name it; next: harness doctor";
   if (write) return "written; next: harness doctor";
   if (kept) {
     const own = changes.filter(overwrites);
     const names = own.map(({ key, before }) => `${key} ${before}`).join(", ");
-    return `nothing was written: what you have set is kept (${names}); to take this: ${commandsFor(changes)}`;
+    return `nothing was written: your own settings stay (${names}); to replace them: ${commandsFor(changes)}`;
   }
   return unasked
-    ? "nothing was written, as nobody is there to ask: harness init --yes"
+    ? "nothing was written: there is no terminal to ask on; next: harness init --yes"
     : "nothing was written";
 }
 

@@ -86,7 +86,7 @@ export class Replay extends HarnessCommand {
     if (!flags.conversation && flags.isolation !== undefined)
       throw new HarnessError(
         EXIT.usage,
-        "--isolation is for what is run, and of a bundle nothing is",
+        "--isolation has no effect here: --bundle without --conversation runs nothing",
         `harness replay --bundle FILE --conversation --isolation ${flags.isolation}`,
       );
     const { eventsOfBundle, readBundle, shownBundle } = await import("../../app/sessions/read-bundle.ts");

@@ -77,7 +77,7 @@ async function bringUp(context: SetupContext, steps: Steps, { sidecars, model }:
   const store = (): ReturnType<typeof sidecarStep> =>
     sidecars
       ? sidecarStep("qdrant", engine, context)
-      : Promise.resolve(standIn(INSTEAD.qdrant, "no sidecar was wanted"));
+      : Promise.resolve(standIn(INSTEAD.qdrant, "--no-sidecars was given"));
   await steps.run("search", store, (result) => result);
   if (!model) return;
   await steps.run(

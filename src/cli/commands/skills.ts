@@ -17,10 +17,10 @@ export class Skills extends HarnessCommand {
     const { skills, commands, problems, untrusted } = await skillsAndCommands(this.host, folder);
     if (flags.json) return answerJson({ skills, commands, problems, untrusted });
     const lines = [
-      ...skills.map((each) => `skill    ${wordsOf(each.name, each)}`),
-      ...commands.map((each) => `command  ${wordsOf(`/${each.name}`, each)}`),
-      ...problems.map(({ file, why }) => `never    ${file}: ${why}`),
-      ...untrusted.map(({ kind, file, why }) => `waits    ${kind}, ${file}: ${why}; next: harness trust`),
+      ...skills.map((each) => `skill      ${wordsOf(each.name, each)}`),
+      ...commands.map((each) => `command    ${wordsOf(`/${each.name}`, each)}`),
+      ...problems.map(({ file, why }) => `unusable   ${file}: ${why}`),
+      ...untrusted.map(({ kind, file, why }) => `untrusted  ${kind}, ${file}: ${why}; next: harness trust`),
     ];
     answer(
       lines.length === 0

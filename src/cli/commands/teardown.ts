@@ -38,15 +38,14 @@ export class Teardown extends HarnessCommand {
   }
 }
 
-const MODELS =
-  "Remove the models that the Ollama sidecar has loaded, too? To have them again is a download of gigabytes.";
+const MODELS = "Also remove the models of the Ollama sidecar? Getting them back means downloading gigabytes.";
 
 async function agree(yes: boolean): Promise<void> {
   const question =
-    "Remove the sandbox images, the environments and the search index of the sidecar? Sessions stay.";
+    "Remove the sandbox images, the environments and the sidecar's search index? Sessions stay.";
   if (yes || (await confirm(question, false))) return;
   const remedy = process.stdin.isTTY ? "./stop.sh stops without removing them" : "./stop.sh --purge --yes";
-  throw new HarnessError(EXIT.usage, "nothing was purged: it was not agreed to", remedy);
+  throw new HarnessError(EXIT.usage, "nothing was purged: the question was not answered with yes", remedy);
 }
 
 function describe(boxes: number, sidecars: readonly string[], purged: readonly string[]): string {

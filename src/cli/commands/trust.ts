@@ -56,7 +56,7 @@ export class Trust extends HarnessCommand {
 const noTerminal = (): HarnessError =>
   new HarnessError(
     EXIT.usage,
-    "this asks on a terminal, and there is none",
+    "there is no terminal to ask on",
     "harness trust --show, then: harness trust --yes HASH",
   );
 
@@ -66,16 +66,16 @@ const allCounts = ({ items, damage }: ShownTrust): boolean =>
 
 function closing({ items, project, damage }: ShownTrust, revoked: boolean): string {
   if (revoked) return `nothing of ${project ?? "this folder"} is trusted any more`;
-  if (items.length === 0) return "there is nothing here that would count";
+  if (items.length === 0) return "there is nothing here to trust";
   const rows = items.map(({ files, standing, waits, problem }) => {
     const state =
       standing === "trusted"
         ? "trusted"
         : problem !== null
-          ? `does not count: ${problem}`
+          ? `ignored: ${problem}`
           : waits
             ? "not trusted"
-            : "only tightens, and counts";
+            : "only tightens, so it applies without trust";
     return `${files.join(" and ")}: ${state}`;
   });
   return [...rows, ...(damage === null ? [] : [damage])].join("\n");

@@ -180,19 +180,27 @@ interface VetFlags {
 function refuseMixed({ compare, diff }: VetFlags, { name, other, words }: Named): void {
   const several = compare || diff !== undefined;
   const rows: readonly (readonly [wrong: boolean, why: string, next: string])[] = [
-    [words?.length === 0, "there is no command behind --", "harness vet . -- make"],
+    [words?.length === 0, "there is no command after --", "harness vet . -- make"],
     [
       compare && (name === undefined || other === undefined),
-      "two are compared",
+      "--compare needs two things to compare",
       "harness vet --compare OLD NEW",
     ],
-    [!compare && other !== undefined, "one repository at a time", "harness vet --compare OLD NEW"],
+    [
+      !compare && other !== undefined,
+      "only one repository can be examined at a time",
+      "harness vet --compare OLD NEW",
+    ],
     [
       name === undefined && diff === undefined,
-      "which repository is to be looked at?",
+      "no repository was given",
       "harness vet FOLDER   (or an archive, or https://HOST/OWNER/NAME)",
     ],
-    [several && words !== null, "a command of yours goes with one repository", "harness vet FOLDER -- make"],
+    [
+      several && words !== null,
+      "a command cannot be combined with --compare or --diff",
+      "harness vet FOLDER -- make",
+    ],
   ];
   const found = rows.find(([wrong]) => wrong);
   if (found !== undefined) throw new HarnessError(EXIT.usage, found[1], found[2]);

@@ -194,7 +194,7 @@ async function help({ chat, argument, output }: SlashCall): Promise<string> {
   if (added !== undefined) return visibleLine(`/${added.name} ${added.hint}   ${added.description}`);
   const near = nearest(wanted, [...COMMANDS.map(({ name }) => name), "exit"]);
   return visibleLine(
-    `There is no /${wanted}${near === undefined ? "; /help lists what there is" : `; did you mean /${near}?`}`,
+    `There is no /${wanted}${near === undefined ? "; /help lists all commands" : `; did you mean /${near}?`}`,
   );
 }
 
@@ -217,13 +217,13 @@ function allOf({ all, untrusted }: SlashCommands, width: number): string {
   ];
   const added = all.map(({ name, hint, description, origin }) => {
     const typed = visibleLine(`/${name} ${hint}`.trim());
-    const whose = isOwn(name) ? "not used: the chat has a command of this name" : WHOSE[origin];
+    const whose = isOwn(name) ? "not used: the chat has a command with this name" : WHOSE[origin];
     return [typed, `${clip(visibleLine(description))} (${whose})`] as const;
   });
   const waiting = [...new Set(untrusted.map(({ kind }) => kind))].join(" and ");
   return [
     ...rows.flatMap(([name, says]) => helpRows(name, says, width)),
-    ...(added.length === 0 ? [] : ["", "Added commands, whose text goes to the model in your place:"]),
+    ...(added.length === 0 ? [] : ["", "Added commands (their text is sent to the model):"]),
     ...added.flatMap(([name, says]) => helpRows(name, says, width)),
     ...(waiting === "" ? [] : ["", `The project has ${waiting} that are not trusted: harness trust`]),
     "",

@@ -6,7 +6,7 @@ import { diffStat, fileDiffs } from "../../render/tty/file-diffs.ts";
 import { appliedText, undoText } from "../../render/lists/undo-lines.ts";
 import type { SlashCall } from "./chat-commands.ts";
 
-const NONE = "Nothing has been said yet: there are no changes of this session.";
+const NONE = "Nothing has been said yet, so this session has changed nothing.";
 
 /** The changes of this session, as `harness diff` shows them; `stat` gives a line for each path. */
 export async function diff({ chat, argument, output, show }: SlashCall): Promise<string> {
@@ -17,8 +17,11 @@ export async function diff({ chat, argument, output, show }: SlashCall): Promise
   if (settings.isolation !== "bind") await chat.release();
   const waiting = await diffOfLayer(host, await chat.store(), session, (text) => show(visibleLine(text)));
   const { files, cut, lostFrom } = waiting ?? (await diffOfSession(host, session, 0));
-  if (cut) show("A run of it was killed: what changed since its last call began counts as its work.");
-  if (lostFrom !== null) show(`Nothing could be kept from step ${lostFrom} on: what came then is not shown.`);
+  if (cut)
+    show(
+      "Its last run was killed: everything that changed since its last call began is counted as its work.",
+    );
+  if (lostFrom !== null) show(`Changes from step ${lostFrom} on could not be recorded and are not shown.`);
   if (files.length === 0) return "This session has changed nothing.";
   return (/^(?:--)?stat$/.test(argument) ? diffStat(files, output) : fileDiffs(files, output)).trimEnd();
 }
@@ -28,7 +31,7 @@ export async function undoFiles({ chat, output, show, confirm }: SlashCall): Pro
   const { conversation, host, settings } = chat;
   if (conversation === undefined) return NONE;
   if (settings.isolation !== "bind")
-    return "Nothing of this session has reached the folder: what it changed waits in its layer (/diff, /apply).";
+    return "No change of this session has reached the folder: its changes wait in its layer (/diff, /apply).";
   const { session } = conversation;
   await chat.release();
   const store = await chat.store();

@@ -12,27 +12,27 @@ const NOTHING = "Nothing has been said yet.";
 /** Keeps the current session; the next message begins another one. */
 export async function begin({ chat }: SlashCall): Promise<string> {
   const { conversation } = chat;
-  if (conversation === undefined) return "This is a new session: nothing has been said in it.";
+  if (conversation === undefined) return "This already is a new session: nothing has been said in it.";
   await chat.begin();
-  return `The next message begins a new session. Back to this one: /resume ${conversation.session.id}`;
+  return `The next message begins a new session. To return to this one: /resume ${conversation.session.id}`;
 }
 
 /** Keeps the system prompt and the offered tools. */
 export function clear({ chat: { conversation } }: SlashCall): string {
   if (conversation === undefined) return NOTHING;
   conversation.forget();
-  return "The conversation is forgotten. Files are as they are.";
+  return "The conversation is forgotten. Files stay as they are.";
 }
 
 /** Events give further details, with figures. */
 export async function compact({ chat }: SlashCall): Promise<string> {
   const { conversation } = chat;
   if (conversation === undefined || conversation.memory.history.count === 0) return NOTHING;
-  return (await chat.compact(conversation)) ? "" : "The conversation is as it was.";
+  return (await chat.compact(conversation)) ? "" : "The conversation was not changed.";
 }
 
 export function undo({ chat: { conversation }, argument }: SlashCall): string {
-  if (argument !== "") return visible(`/undo takes nothing, or files; there is no ${argument} to take back.`);
+  if (argument !== "") return visible(`/undo takes no argument, or files; it cannot undo ${argument}.`);
   if (conversation === undefined) return NOTHING;
   const { memory } = conversation;
   for (;;) {
@@ -41,7 +41,7 @@ export function undo({ chat: { conversation }, argument }: SlashCall): string {
     // A message that the loop added for the person goes with the person's own.
     if (!isTyped({ role: "user", text })) continue;
     conversation.takeBack(memory.history.count);
-    return `Taken back, with all behind it: ${visible(withoutMode(text))}\nFiles stay as they are: /diff shows what changed, /undo files takes all of that back.`;
+    return `Taken back, with everything after it: ${visible(withoutMode(text))}\nFiles stay as they are: /diff shows what changed, /undo files takes all of it back.`;
   }
 }
 
@@ -49,7 +49,7 @@ const MAX_SESSIONS = 10;
 
 export async function sessions({ chat, output }: SlashCall): Promise<string> {
   const listed = (await chat.store()).list({ workspace: chat.workspace, limit: MAX_SESSIONS });
-  if (listed.length === 0) return "There is none of this folder.";
+  if (listed.length === 0) return "There are no sessions of this folder.";
   return sessionTable(listed, { now: Date.now(), all: false }, output).trimEnd();
 }
 
@@ -62,13 +62,13 @@ export async function resume({ chat, argument: given, output }: SlashCall): Prom
   const session = opened(store, id);
   const { workspace, id: found } = session.info();
   if (workspace !== chat.workspace)
-    return `${found} is a session of ${workspace}; there: harness resume ${found}`;
+    return `${found} is a session of ${workspace}; to continue it there: harness resume ${found}`;
   const { liesElsewhere } = await import("../../app/sessions/taken-up.ts");
   const at = await liesElsewhere(chat.host, found);
   if (at !== undefined)
-    return `what ${found} has changed lies at ${visible(at)}, where this chat has no box; there: harness resume ${found}`;
+    return `The changes of ${found} are at ${visible(at)}, where this chat has no box; to continue it there: harness resume ${found}`;
   const conversation = await chat.resume(session);
-  return `${recalled(conversation.memory.history.messages, output)}Goes on with ${found}.`;
+  return `${recalled(conversation.memory.history.messages, output)}Continues ${found}.`;
 }
 
 /** The remedy is a chat command, because the person types it here. */

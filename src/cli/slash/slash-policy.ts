@@ -24,8 +24,8 @@ export async function policy({ chat, argument, output }: SlashCall): Promise<str
     `mode     ${mode}`,
     `network  ${granted.length === 0 ? "none" : visibleLine(granted.join(", "))}`,
     rules.length === 0
-      ? "rules    none of yours or of the project's (docs/policy-rules.md)"
-      : `rules    ${rules.length} of yours and of the project's, beside those of harness:`,
+      ? "rules    none from you or the project (docs/policy-rules.md)"
+      : `rules    ${rules.length} from you and the project, in addition to those of harness:`,
     ...firstLines(
       rules,
       MAX_RULES,
@@ -36,7 +36,7 @@ export async function policy({ chat, argument, output }: SlashCall): Promise<str
 }
 
 function latelyLines(last: readonly DecidedCall[], output: Output): readonly string[] {
-  if (last.length === 0) return ["", "Nothing was asked or denied in this chat so far."];
+  if (last.length === 0) return ["", "Nothing has been asked or denied in this chat so far."];
   const width = Math.max(MIN_WIDTH, widthOfStream(output) - 2);
   const lines = last.flatMap((call) => {
     const { tool, what, rule, reason } = call;
@@ -45,7 +45,7 @@ function latelyLines(last: readonly DecidedCall[], output: Output): readonly str
   });
   return [
     "",
-    styleText("bold", "Asked or denied in this chat, the last one below:", { stream: output }),
+    styleText("bold", "Asked or denied in this chat, the latest last:", { stream: output }),
     ...lines,
   ];
 }
@@ -58,4 +58,13 @@ function clipped(text: string, width: number): string {
 }
 
 const outcome = ({ decision, runs, by }: DecidedCall): string =>
-  decision === "deny" ? "denied" : `${decision}: ${runs ? "ran" : "refused"} by ${by}`;
+  decision === "deny" ? "denied" : `${decision}: ${runs ? "ran" : "refused"}, ${BY[by]}`;
+
+const BY: Readonly<Record<DecidedCall["by"], string>> = {
+  policy: "by the policy",
+  mode: "by the mode",
+  contained: "contained",
+  person: "by you",
+  nobody: "nobody to ask",
+  hook: "by a hook",
+};

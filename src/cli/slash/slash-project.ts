@@ -15,7 +15,7 @@ import { formatCount } from "../../core/text/bounds.ts";
 export async function doctor({ chat, output }: SlashCall): Promise<string> {
   const { host, workspace, settings, origins } = chat;
   const checks = await checkUp(host, workspace, () => Promise.resolve({ settings, origins }));
-  const end = exitFor(checks) === 0 ? "A run would work." : "A run would not work as it is.";
+  const end = exitFor(checks) === 0 ? "A run would work." : "A run would not work.";
   return `${healthTable(checks, output)}${end}`;
 }
 
@@ -26,7 +26,7 @@ export async function memory({ chat }: SlashCall): Promise<string> {
   const { host, workspace } = chat;
   const { own, project } = await instructionsFor(host, workspace);
   const files = [...own, ...project].map(({ path, file, text, cut }) =>
-    visibleLine(`  ${sizeOf(text)}  ${path}${cut ? " (its head only)" : ""}  ${file}`),
+    visibleLine(`  ${sizeOf(text)}  ${path}${cut ? " (only its beginning)" : ""}  ${file}`),
   );
   const notes = (await chat.store()).notes(workspace).find("", MAX_NOTES + 1);
   const titles = notes
@@ -35,7 +35,7 @@ export async function memory({ chat }: SlashCall): Promise<string> {
   return [
     files.length === 0
       ? "instructions  none (/init writes an AGENTS.md)"
-      : "instructions  in the prompt of a session that begins now, yours first",
+      : "instructions  in the prompt of new sessions, yours first",
     ...files,
     notes.length === 0 ? "notes         none" : "notes         read by the model when it asks for them",
     ...titles,
@@ -47,11 +47,11 @@ export async function memory({ chat }: SlashCall): Promise<string> {
 const sizeOf = (text: string): string => `${(Buffer.byteLength(text) / 1024).toFixed(1)} KiB`.padStart(9);
 
 const PARTS = {
-  system: "what harness says",
-  instructions: "instructions of yours and of the project",
+  system: "instructions of harness",
+  instructions: "instructions from you and the project",
   tools: "the tools",
   summary: "the summary of older turns",
-  requests: "what you said, and facts told beside it",
+  requests: "what you said, and facts added to it",
   replies: "what the model said",
   results: "results of calls",
 } as const;
@@ -63,7 +63,7 @@ function windowLines({ conversation, settings }: ChatController): readonly strin
     const tokens = parts[part as keyof typeof PARTS];
     return tokens === 0 ? [] : [`  ${formatCount(tokens).padStart(9)}  ${says}`];
   });
-  return ["window        tokens of the next request, about", ...lines];
+  return ["window        approximate tokens of the next request", ...lines];
 }
 
 /** The system prompt as it is sent; before the first request, as it would be. */
@@ -73,7 +73,7 @@ export async function system({ chat }: SlashCall): Promise<string> {
   const { sessionPrompt } = await import("../../app/run/session-prompt.ts");
   const { text } = await sessionPrompt(chat.host, chat.settings, chat.workspace);
   return visible(
-    `${text}\n\n(As a session would begin now; what skills and servers add comes with the first message.)`,
+    `${text}\n\n(This is how a session would begin now; skills and MCP servers add their part with the first message.)`,
   );
 }
 
@@ -85,16 +85,16 @@ export async function init({ chat, output, show, confirm }: SlashCall): Promise<
   if (settings.mode === "read-only") return READ_ONLY;
   const facts = await projectFacts(workspace);
   if (facts.languages.length === 0 && facts.commands.length === 0)
-    return "There is nothing here that could be told: no sources, and no commands that are known.";
+    return "There is nothing to write: no source files and no known commands were found here.";
   const { project } = await instructionsFor(host, workspace);
   const text = factsText(facts);
   const before = project.find(({ path }) => path === FACTS_FILE);
-  if (before?.text === text) return `${FACTS_FILE} says just that already.`;
+  if (before?.text === text) return `${FACTS_FILE} already says exactly this.`;
   show(
     before === undefined
       ? visible(text).trimEnd()
       : fileDiffs([await factsDiff(before.text, text)], output).trimEnd() +
-          (before.cut ? "\n(of the one that is there, its head)" : ""),
+          (before.cut ? "\n(only the beginning of the present file)" : ""),
   );
   const question = before === undefined ? `Write this to ${FACTS_FILE}?` : `Change ${FACTS_FILE} like this?`;
   if (!(await confirm(question))) return "Nothing was written.";
@@ -105,7 +105,7 @@ export async function init({ chat, output, show, confirm }: SlashCall): Promise<
   const back = await chat.aside((signal) =>
     writeFacts({ host, settings, workspace, store, session, warn }, text, signal),
   );
-  return `${FACTS_FILE} is written: sessions that begin from now on are told of it.\nTo have back what was: ${back}`;
+  return `${FACTS_FILE} is written; new sessions will read it.\nTo undo this: ${back}`;
 }
 
 const MAX_SHOWN = 40;
@@ -143,7 +143,7 @@ const proposedBy = async (
 
 function previewText({ paths, staged }: CommitPreview): string {
   return [
-    staged ? "What is staged:" : "Nothing is staged, so all that is not ignored:",
+    staged ? "What is staged:" : "Nothing is staged, so everything that is not ignored:",
     ...firstLines(paths, MAX_SHOWN, ({ mark, path }) => visibleLine(`${mark} ${path}`)).map(
       (line) => `  ${line}`,
     ),

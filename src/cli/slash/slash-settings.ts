@@ -18,7 +18,7 @@ export async function model({ chat, argument: name }: SlashCall): Promise<string
   const { chat_model: now, provider } = chat.settings;
   const client = await chat.model();
   const { models, reason } = await client.list(signal);
-  const served = models === null ? `The server gives no list: ${reason}` : listOf(models);
+  const served = models === null ? `The server gave no list of models: ${reason}` : listOf(models);
   if (name === "") return visible(`${now} (${provider})\n${served}`);
   if (models !== null && !models.some((each) => each === name || each === `${name}:latest`)) {
     const near = nearest(name, models);
@@ -28,7 +28,7 @@ export async function model({ chat, argument: name }: SlashCall): Promise<string
   await chat.change({ chat_model: name });
   const { context, tools } = await (await chat.model()).capabilities(name, signal);
   const calls = tools ? "calls tools natively" : "calls tools in its text";
-  return visible(`From now on ${name} is asked: a window of ${formatCount(context)} tokens, ${calls}.`);
+  return visible(`The model is now ${name}: a window of ${formatCount(context)} tokens, ${calls}.`);
 }
 
 /**
@@ -39,14 +39,14 @@ export async function provider({ chat, argument }: SlashCall): Promise<string> {
   const others = PROVIDERS.filter((each) => each !== now).join(", ");
   if (argument === "") {
     const { server } = await chat.model();
-    return visible(`${now} at ${server}, asked for ${chat_model}   (others: ${others})`);
+    return visible(`${now} at ${server}, model ${chat_model}   (others: ${others})`);
   }
   const [name = "", ...words] = argument.split(/\s+/);
   const wanted = PROVIDERS.find((each) => each === name);
   if (wanted === undefined) {
     const near = nearest(name, PROVIDERS);
     return visible(
-      `There is no provider ${name}. ${near === undefined ? `There are: ${others}` : `Did you mean ${near}?`}`,
+      `There is no provider ${name}. ${near === undefined ? `Providers: ${others}` : `Did you mean ${near}?`}`,
     );
   }
   const address = words.find((word) => word.includes("://"));
@@ -57,27 +57,27 @@ export async function provider({ chat, argument }: SlashCall): Promise<string> {
   const client = modelClient(chat.host, { ...chat.settings, ...change });
   const { models, reason } = await client.list(AbortSignal.timeout(PATIENCE_MS));
   if (models === null)
-    return visible(`Nothing is changed: ${client.server} gives no list of models: ${reason}`);
+    return visible(`Nothing was changed: ${client.server} gave no list of models: ${reason}`);
   if (!models.some((each) => each === model || each === `${model}:latest`))
     return visible(
-      `Nothing is changed: ${client.server} has no model ${model}. ${listOf(models)}. Say: /provider ${argument.replace(model, "").trim()} MODEL`,
+      `Nothing was changed: ${client.server} has no model ${model}. ${listOf(models)}. Type: /provider ${argument.replace(model, "").trim()} MODEL`,
     );
   await chat.change(change);
-  return visible(`From now on ${model} of ${client.server} (${wanted}) is asked; the conversation goes on.`);
+  return visible(`The model is now ${model} at ${client.server} (${wanted}); the conversation continues.`);
 }
 
 const MAX_MODELS = 20;
 
 const listOf = (models: readonly string[]): string =>
-  models.length === 0 ? "The server has none." : `There are: ${firstOf(models, MAX_MODELS)}`;
+  models.length === 0 ? "The server has no models." : `Available: ${firstOf(models, MAX_MODELS)}`;
 
 const isMode = (text: string): text is Mode => MODES.some((each) => each === text);
 
 export async function mode({ chat, argument: name }: SlashCall): Promise<string> {
   const now = chat.settings.mode;
   if (name === "") return `${now}   (others: ${MODES.filter((each) => each !== now).join(", ")})`;
-  if (!isMode(name)) return `There is no mode ${visible(name)}; there are: ${MODES.join(", ")}`;
-  if (name === now) return `The mode is ${now} already.`;
+  if (!isMode(name)) return `There is no mode ${visible(name)}; the modes are: ${MODES.join(", ")}`;
+  if (name === now) return `The mode already is ${now}.`;
   await chat.change({ mode: name });
   return `The mode is ${name} now. The next request that needs a box gets a new one.`;
 }
@@ -86,8 +86,7 @@ export async function mode({ chat, argument: name }: SlashCall): Promise<string>
 export async function grant({ chat, argument }: Pick<SlashCall, "chat" | "argument">): Promise<string> {
   const { allow_domains: now, mode: box } = chat.settings;
   if (argument === "") {
-    if (box === "danger-full-access")
-      return "The box has a network that nothing filters; grants say nothing there.";
+    if (box === "danger-full-access") return "The box has an unfiltered network, so grants have no effect.";
     return now.length === 0 ? "Nothing is granted: the box has no network." : now.join(", ");
   }
   const words = argument.split(/\s+/);
@@ -97,7 +96,7 @@ export async function grant({ chat, argument }: Pick<SlashCall, "chat" | "argume
     () => "/grant",
   );
   if (more.length === 0)
-    return "Say what: a host such as example.org:443, or npm, pip, cargo, go, maven, apt, git.";
+    return "Name a host such as example.org:443, or a preset: npm, pip, cargo, go, maven, apt, git.";
   await chat.change({ allow_domains: [...new Set([...now, ...more])] });
   const file = lasts ? await chat.keep(more) : "";
   const where = file === "" ? "For this chat" : `From now on (${file})`;
@@ -126,7 +125,7 @@ export function web({ chat: { settings } }: { readonly chat: Pick<ChatController
 
 export function tools({ chat: { conversation }, output }: SlashCall): string {
   const offered = conversation?.state.tools ?? [];
-  if (offered.length === 0) return "None is offered yet: they are there with the first request.";
+  if (offered.length === 0) return "No tools are offered yet: they come with the first request.";
   const column = Math.max(...offered.map(({ name }) => name.length)) + 2;
   const space = Math.max(MIN_WIDTH, widthOfStream(output) - column - 3);
   return offered

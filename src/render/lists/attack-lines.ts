@@ -50,7 +50,7 @@ export function attackTable(report: AttackLines, stream: Output): string {
 function summary({ attacks, promises, ok, engine, runtime, took_ms }: AttackLines): string {
   const where = `${engine}, runtime ${runtime}, ${formatDuration(took_ms)}`;
   if (ok)
-    return `${attacks.length} kinds of attack failed, and what is allowed beside each worked (${where})`;
+    return `all ${attacks.length} kinds of attack failed, and the allowed twin of each worked (${where})`;
   const of = (state: State): string =>
     promises
       .filter((one) => one.state === state)

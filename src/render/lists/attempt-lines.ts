@@ -113,7 +113,7 @@ function outcomeOf({ status, exit_code, reason, verified }: Ended, green: boolea
   const [first = ""] = reason.split("\n", 1);
   if (green) return verified ? `passed ${verified.command}` : "done, without a check";
   if (exit_code === 0)
-    return verified ? `done, and failed ${verified.command}` : "done, but nothing was changed";
+    return verified ? `done, but failed ${verified.command}` : "done, but nothing was changed";
   return status === "interrupted" ? first : `exit ${exit_code}: ${first}`;
 }
 

@@ -10,7 +10,7 @@ const WIDTH = 12;
 export function rowLine(result: RowResult): string {
   const { row, cause, reason, duration_ms, attempts } = result;
   const target = visibleLine(result.dir ?? result.repo ?? "");
-  const again = attempts === 0 ? "" : `, tried again ${attempts === 1 ? "once" : `${attempts} times`}`;
+  const again = attempts === 0 ? "" : `, retried ${attempts === 1 ? "once" : `${attempts} times`}`;
   const why = cause === null ? "" : `: ${visibleLine(reason.split("\n")[0] ?? "")}`;
   return `${(cause ?? "done").padEnd(WIDTH)} row ${row} ${target}, ${formatDuration(duration_ms)}${again}${why}`;
 }
@@ -19,22 +19,22 @@ export function rowLine(result: RowResult): string {
 const MEANS: Readonly<Record<RowCause, readonly [code: number, what: string]>> = {
   check: [EXIT.failed, "the check failed"],
   failed: [EXIT.failed, "the run failed"],
-  usage: [EXIT.usage, "the run could not begin as it was asked"],
-  budget: [EXIT.budget, "a limit of the row was spent"],
-  refused: [EXIT.refused, "what it wanted was refused"],
-  model: [EXIT.model, "the model was away or broken"],
-  sandbox: [EXIT.sandbox, "there was no box"],
+  usage: [EXIT.usage, "the run could not start as requested"],
+  budget: [EXIT.budget, "the row used up a limit"],
+  refused: [EXIT.refused, "something the task needs was refused"],
+  model: [EXIT.model, "the model was unreachable or broken"],
+  sandbox: [EXIT.sandbox, "no box was available"],
   parked: [EXIT.parked, "it waits for harness approve"],
-  interrupted: [EXIT.interrupted, "it was ended from outside"],
+  interrupted: [EXIT.interrupted, "it was interrupted"],
   killed: [137, "its process was killed"],
   dir: [EXIT.usage, "its folder cannot be used"],
   repo: [EXIT.usage, "its repository cannot be cloned"],
-  patch: [EXIT.failed, "what it changed cannot be told"],
-  memory: [137, "it was ended for its memory"],
+  patch: [EXIT.failed, "its changes could not be read"],
+  memory: [137, "it ran out of memory"],
   evicted: [137, "its pod was evicted"],
   deadline: [137, "its pod ran for too long"],
   lost: [EXIT.failed, "its pod is gone"],
-  bucket: [EXIT.usage, "the bucket for results does not take it"],
+  bucket: [EXIT.usage, "the results bucket does not accept its files"],
 };
 
 /** All rows, counted by outcome. */
@@ -48,20 +48,15 @@ export function batchTable(end: BatchEnd, stream: Output): string {
   const head = styleText("bold", ["", "rows", "exit"].map(cell).join("").trimEnd(), { stream });
   const tokens =
     usage.prompt_tokens === null || usage.completion_tokens === null
-      ? "not known"
+      ? "unknown"
       : String(usage.prompt_tokens + usage.completion_tokens);
   const spent = `${end.rows} rows, ${usage.requests} requests, tokens: ${tokens}`;
   return [head, rowOf("done", done, EXIT.done, ""), ...causes, ...left, "", spent].join("\n");
 }
 
 function notEnded({ spent, signal }: BatchEnd, number: number): string {
-  if (signal !== undefined) return rowOf("not ended", number, signal, "--resume goes on with them");
-  return rowOf(
-    "not begun",
-    number,
-    EXIT.budget,
-    `${spent ?? "a limit"} was spent; --resume goes on with them`,
-  );
+  if (signal !== undefined) return rowOf("not ended", number, signal, "--resume continues them");
+  return rowOf("not started", number, EXIT.budget, `${spent ?? "a limit"} was used up; --resume runs them`);
 }
 
 const cell = (text: string): string => text.padEnd(WIDTH);

@@ -43,7 +43,7 @@ export function recipeLines({ kind, file, taken, notTaken, ignored }: ShownRecip
       const begins = isBelow ? `  ${what.replaceAll("\n", "\n  ")}\n      ` : start;
       return `${begins}${styleText("dim", from, { stream })}`;
     }),
-    ...(notTaken.length === 0 ? [] : [styleText("bold", "not taken", { stream })]),
+    ...(notTaken.length === 0 ? [] : [styleText("bold", "not used", { stream })]),
     ...notTaken.map(
       ({ what, from }) => `  ${visibleLine(what)}  ${styleText("dim", visibleLine(from), { stream })}`,
     ),
@@ -90,14 +90,14 @@ export function builtLines(
   { lost, pushed }: { readonly lost: readonly string[]; readonly pushed: ShownPush | null },
 ): string {
   return [
-    how === "kept" ? `${record.id}  all of it is in place` : `${record.id}  built in ${record.seconds} s`,
+    how === "kept" ? `${record.id}  already complete` : `${record.id}  built in ${record.seconds} s`,
     ...record.versions.map((line) => `  ${visibleLine(line)}`),
     ...countLines(record),
     ...(pushed === null ? [] : [visibleLine(pushedLine(pushed))]),
     ...(lost.length === 0
       ? []
       : [
-          `  not kept, as it is in none of the environment's folders: ${firstOf(lost, MAX_NAMED, visibleLine)}`,
+          `  not kept, because it is outside the environment's folders: ${firstOf(lost, MAX_NAMED, visibleLine)}`,
         ]),
     "",
   ].join("\n");

@@ -70,7 +70,7 @@ function unattendedWords({ decision, mode, onAsk, writes }: Explained): string {
   const readOnly = mode === "read-only";
   if (onAsk === "park" && !decision.contained && !(readOnly && writes))
     return "it waits for you: on_ask is park";
-  if (readOnly) return "it is refused: the mode is read-only, where nothing that asks runs";
+  if (readOnly) return "it is refused: the mode is read-only, where nothing that needs approval runs";
   return onAsk === "refuse" ? "it is refused: on_ask is refuse" : "it is refused";
 }
 
@@ -82,7 +82,8 @@ function effectLines(effects: readonly string[]): readonly string[] {
 
 const CONTAINED =
   "yes: no network that was not granted, and it changes only the workspace and temporary files";
-const NOT_CONTAINED = "no: it may read a secret, reach the network, or change what lies elsewhere";
+const NOT_CONTAINED =
+  "no: it may read a secret, reach the network, or change something outside the workspace";
 
 const ruleLine = ({ id, reason }: MatchedRule, stream: Output, beside = ""): string =>
   `${INDENT}${styleText("bold", id, { stream })}${beside}  ${visibleLine(reason)}`;

@@ -41,7 +41,7 @@ export function scoreTable(
   const rows: readonly (readonly [string, Counted])[] = [
     ...[...classes].map(([name, count]) => [visibleLine(name), count] as const),
     ["all", sure],
-    ...(debatable.total === 0 ? [] : [["debatable, apart", debatable] as const]),
+    ...(debatable.total === 0 ? [] : [["debatable only", debatable] as const]),
   ];
   const width = Math.max(...rows.map(([name]) => name.length));
   return rows.map(([name, { right, total }]) => `${name.padEnd(width)}  ${right}/${total}`).join("\n");

@@ -99,7 +99,7 @@ export function bundleLines(manifest: ShownManifest, sha256: string, stream: Out
     `harness ${visibleLine(harness ?? "unknown")}, policy ${visibleLine(policy ?? "unknown")}, model ${visibleLine(model.provider)} ${visibleLine(model.name)}${by}`,
     ...parts.map(
       ({ name, bytes, sha256: hash }) =>
-        `  ${visibleLine(name)}  ${bytes} bytes  ${visibleLine(hash.slice(0, 12))}  as it was written`,
+        `  ${visibleLine(name)}  ${bytes} bytes  ${visibleLine(hash.slice(0, 12))}  unchanged`,
     ),
   ];
   return `${lines.join("\n")}\n`;

@@ -43,11 +43,11 @@ export function reportText(report: Report, stream: Output): string {
     page.facts([
       visibleLine(session.id),
       visibleLine(session.workspace),
-      `begun ${momentWords(session.started)}`,
+      `started ${momentWords(session.started)}`,
     ]),
   );
   for (const [at, run] of runs.entries()) runText(run, `run ${at + 1} of ${runs.length}`, page);
-  if (runs.length === 0) page.line("no run of it was kept");
+  if (runs.length === 0) page.line("no run of this session was recorded");
   page.heading("audit");
   page.line(page.coloured(auditWords(report)));
   if (report.bundle !== undefined) bundleText(report.bundle, page);
@@ -56,12 +56,12 @@ export function reportText(report: Report, stream: Output): string {
 
 function bundleText({ file, sha256, not_held }: FromBundle, page: Page): void {
   page.heading("bundle");
-  page.wrapped(`read from ${visibleLine(file)}, of SHA-256 ${sha256}`, "");
+  page.wrapped(`read from ${visibleLine(file)}, SHA-256 ${sha256}`, "");
   listText("not in it", not_held, page);
 }
 
 function runText(run: RunReport, name: string, page: Page): void {
-  page.heading(`${name}: asked`);
+  page.heading(`${name}: task`);
   page.wrapped(run.task.slice(0, 4000));
   page.line(page.facts([`  ${momentWords(run.started)}`, run.mode, visibleLine(run.model)]));
   refusalsText(run, page);
@@ -76,10 +76,10 @@ function runText(run: RunReport, name: string, page: Page): void {
   listText("requests", requestRows(run.requests), page);
   changesText(run, page);
   besideText(run, page);
-  listText("limits hit", run.limits, page);
+  listText("limits reached", run.limits, page);
   listText(
     "hosts tried",
-    run.hosts.map(({ host, ran }) => `${host}: the call was ${ran ? "run" : "refused"}`),
+    run.hosts.map(({ host, ran }) => `${host}: the call ${ran ? "ran" : "was refused"}`),
     page,
   );
   const { reached, refused } = networkWords(run.network);
@@ -94,7 +94,7 @@ function refusalsText({ refusals }: RunReport, page: Page): void {
   page.heading(`refused (${refusals.length})`);
   for (const { tool, target, decision, rule, reason } of refusals) {
     page.line(`  ${fitted(`${tool}  ${target}`, page.width - 2)}`);
-    const who = decision === "deny" ? "denied" : "asked, and not let run";
+    const who = decision === "deny" ? "denied" : "asked, and refused";
     page.line(`    ${page.coloured({ tone: "bad", text: `${who}: ${reason} (${rule})` })}`);
   }
 }
@@ -103,7 +103,7 @@ function changesText({ end }: RunReport, page: Page): void {
   if (end === null) return;
   const { changes } = end;
   if (changes === null)
-    return listText("files", end.tool_calls === 0 ? [] : ["not known: the box was lost"], page);
+    return listText("files", end.tool_calls === 0 ? [] : ["unknown: the box was lost"], page);
   const { added, modified, deleted, ignored, incomplete } = changes;
   const counts = countsOf(changes);
   const paths = [
@@ -134,9 +134,9 @@ function besideText({ end }: RunReport, page: Page): void {
   if (end === null) return;
   const { moved, commits, looks, recorded } = besideWords(end);
   listText("made in the box and moved out of the workspace", firstOf(moved), page);
-  listText("committed for commands of the box", firstOf(commits), page);
-  listText("to look at before anything is run there", firstOf(looks), page);
-  listText("recorded: rules and hosts that would have sufficed", recorded, page);
+  listText("committed for commands in the box", firstOf(commits), page);
+  listText("check these before you run anything there", firstOf(looks), page);
+  listText("recorded: rules and hosts that would have been enough", recorded, page);
 }
 
 function listText(name: string, items: readonly string[], page: Page): void {
@@ -147,7 +147,7 @@ function listText(name: string, items: readonly string[], page: Page): void {
 
 function endText(run: RunReport, page: Page): void {
   const { end } = run;
-  page.heading("came to");
+  page.heading("result");
   const reason = end === null || end.reason === "" ? "" : `: ${end.reason}`;
   const exit = end === null ? "" : ` (exit ${end.exit_code})`;
   page.line(`  ${page.coloured({ ...statusWords(run), text: `${statusWords(run).text}${exit}${reason}` })}`);
@@ -262,9 +262,9 @@ class Page {
 
 /** What even a valid chain does not prove. */
 export const NOT_PROVEN = [
-  "that nobody who can write both the audit and the session database made a new chain of other lines",
-  "that no whole session was removed",
-  "that the file was on the disk before a power cut: nothing waits for that",
+  "that nobody who can write both the audit and the session database made a new chain of different lines",
+  "that no entire session was removed",
+  "that the file was on the disk before a power failure: nothing waits for that",
 ] as const;
 
 export function auditVerdict(verdict: AuditVerdict, stream: Output): string {

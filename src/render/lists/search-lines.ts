@@ -1,4 +1,5 @@
 import { formatDuration, formatSize } from "../../core/text/bounds.ts";
+import { counted } from "../../core/text/short-lists.ts";
 import { visible, visibleLine } from "../../core/text/visible.ts";
 import { fitted, widthOfStream } from "../tty/columns.ts";
 import { mark } from "../tty/line-marks.ts";
@@ -50,7 +51,7 @@ interface Indexed {
 export function indexedLines(done: Indexed): string {
   const { files, chunks, changed, removed, store, vectors, seconds } = done;
   const what = `${files} files in ${chunks} chunks (${store} store), ${formatDuration(seconds * 1000)}`;
-  const news = `${changed} read anew, ${removed} removed`;
+  const news = `${changed} read again, ${removed} removed`;
   return [what, news, skippedLine(done.skipped), vectorLine(chunks, vectors)]
     .filter((line) => line !== "")
     .join("\n");
@@ -66,7 +67,9 @@ function vectorLine(chunks: number, { embedded, reason, remedy, next }: Indexed[
   const why =
     reason === "" ? "" : `: ${visibleLine(reason)}${remedy === "" ? "" : ` (next: ${visibleLine(remedy)})`}`;
   const lacking =
-    next === "" ? "" : `\nwhat has none is found by its words alone; ${visibleLine(next)} completes it`;
+    next === ""
+      ? ""
+      : `\nchunks without one are found by their words only; ${visibleLine(next)} adds the rest`;
   return `${embedded} of ${chunks} chunks have vectors${why}${lacking}`;
 }
 
@@ -101,7 +104,7 @@ export function statusLines(status: Status): string {
   const { workspace, index, folder, store, files, chunks, whole, fresh, updated, vectors } = status;
   if (index === null) return `no index of ${visibleLine(workspace)} yet: harness index`;
   const state = !whole
-    ? "partial: the last update did not end; harness index goes on with it"
+    ? "partial: the last update did not finish; harness index continues it"
     : fresh
       ? "fresh"
       : "files have changed since; the next search brings it up to date";
@@ -123,12 +126,12 @@ export function statusLines(status: Status): string {
 function worthLine({ model, embedded, worth }: Status["vectors"]): string {
   if (model === null || embedded === 0) return "";
   if (worth === null)
-    return "what vectors bring here is not known: the history tells too little, or was not asked yet";
+    return "how much vectors help here is unknown: the history says too little, or was not evaluated yet";
   const { weight, questions, words, vectors } = worth;
   const of = `${questions} commits as questions`;
   if (weight === 0)
-    return `vectors are left out: they find no more here than words alone (${of}, MRR@10 ${words})`;
-  return `vectors weigh ${weight} beside words: MRR@10 ${vectors}, by words alone ${words} (${of})`;
+    return `vectors are not used: they find no more here than words alone (${of}, MRR@10 ${words})`;
+  return `vectors count with weight ${weight} beside words: MRR@10 ${vectors}, with words alone ${words} (${of})`;
 }
 
 /** Why chunks lack a vector and how to complete them; empty when none do. */
@@ -138,9 +141,9 @@ function lackingLine({ model, awaited, next }: Status["vectors"]): string {
     awaited !== null
       ? `${visibleLine(awaited)} gave no vector in time`
       : model === null
-        ? "no model made vectors when it was indexed"
-        : "the vectors were not all made";
-  return `searched by words alone where there is no vector: ${why}; ${visibleLine(next)} completes it`;
+        ? "there was no model for vectors when it was indexed"
+        : "not all vectors were computed";
+  return `chunks without a vector are searched by words only: ${why}; ${visibleLine(next)} adds the rest`;
 }
 
 interface Pruned {
@@ -154,10 +157,15 @@ interface Pruned {
 /** What was removed, and what could not be. */
 export function prunedLines({ removed, layers, damaged, left, freedBytes }: Pruned): string {
   return [
-    ...removed.map(({ workspace }) => `removed the index of ${visibleLine(workspace)}, which is no more`),
-    ...(layers === 0 ? [] : [`removed what ${layers} ended runs had left`]),
-    ...(damaged === 0 ? [] : [`removed ${damaged} damaged files that were set aside`]),
-    ...left.map(({ workspace, reason }) => `left ${visibleLine(workspace)} as it is: ${visibleLine(reason)}`),
+    ...removed.map(
+      ({ workspace }) => `removed the index of ${visibleLine(workspace)}, which no longer exists`,
+    ),
+    ...(layers === 0 ? [] : [`removed the leftovers of ${counted(layers, "ended run")}`]),
+    ...(damaged === 0 ? [] : [`removed ${counted(damaged, "damaged file")} that had been set aside`]),
+    ...left.map(
+      ({ workspace, reason }) =>
+        `not removed: the index of ${visibleLine(workspace)}: ${visibleLine(reason)}`,
+    ),
     `${formatSize(freedBytes)} freed`,
   ].join("\n");
 }

@@ -109,8 +109,8 @@ export function sessionText(
     const text = remark(record);
     return text === undefined ? [] : [`\n${dim(`(${text})`)}`];
   });
-  const how = info.bundle === undefined ? `harness approve ${info.id}` : "on the machine that it is of";
-  const next = waits === undefined ? [] : [`\nit waits for a word: ${how}`];
+  const how = info.bundle === undefined ? `harness approve ${info.id}` : "on the machine where it ran";
+  const next = waits === undefined ? [] : [`\nit waits for approval: ${how}`];
   return `${[...head, ...texts, ...next].join("\n")}\n`;
 }
 
@@ -131,18 +131,18 @@ function remark(record: Exclude<SessionRecord, { kind: "message" | "parked" }>):
     case "pinned":
       return `system prompt of ${record.text.length} characters`;
     case "rolled_back":
-      return `taken back to ${record.to} messages`;
+      return `rolled back to ${record.to} messages`;
     case "cleared":
-      return "cleared: no message counts any more";
+      return "cleared: no earlier message is used any more";
     case "compacted":
-      return "from here on the model was shown less of what stands above";
+      return "from here on, the model was shown a shorter version of the messages above";
     case "turn": {
       const { status, reason, turns, toolCalls } = record.result;
       const why = reason === "" ? "" : `: ${visibleLine(reason)}`;
       return `${status}${why}; ${turns} turns, ${toolCalls} calls`;
     }
     case "answered":
-      return record.word === "never" ? "gone on without an answer" : `answered: ${record.word}`;
+      return record.word === "never" ? "continued without an answer" : `answered: ${record.word}`;
     case "plan":
       return `the plan: ${planCounts(record.plan)}`;
     case "tasks":

@@ -22,7 +22,7 @@ export function setupTable(steps: readonly StepLine[], stream: Output): string {
           `  ${styleText("bold", (index === 0 ? title : "").padEnd(10), { stream })} ${line}\n`,
       )
       .join("");
-  return `\n${block("runs", rows("ok"))}${block("stands in", rows("stand-in"))}${block("type next", next)}\n`;
+  return `\n${block("runs", rows("ok"))}${block("instead", rows("stand-in"))}${block("next", next)}\n`;
 }
 
 const MARKS = { ok: ["green", "ok  "], warn: ["yellow", "warn"], fail: ["red", "fail"] } as const;
@@ -55,7 +55,7 @@ export const bundledLines = ({
 }): string =>
   [
     `${visibleLine(file)}  (${formatSize(bytes)})`,
-    ...holds.map((line) => `  holds ${line}`),
+    ...holds.map((line) => `  contains ${line}`),
     `  left out: ${left_out}`,
-    "Read it before you hand it on.",
+    "Read it before you share it.",
   ].join("\n");

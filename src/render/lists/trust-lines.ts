@@ -38,10 +38,8 @@ export function trustText(
 ): string {
   const lines = [
     ...(damage === null ? [] : [styleText("yellow", visibleWhole(damage), { stream })]),
-    ...(items.length === 0
-      ? [`nothing that ${visibleWhole(project ?? "this folder")} brings would count`]
-      : []),
-    ...gone.map((kind) => `${kind}: trusted, and no longer there`),
+    ...(items.length === 0 ? [`there is nothing to trust in ${visibleWhole(project ?? "this folder")}`] : []),
+    ...gone.map((kind) => `${kind}: trusted, but no longer there`),
     ...look_alikes.map((said) => styleText("yellow", visibleWhole(said), { stream })),
   ].map((line) => `${line}\n`);
   const hint = items.some(({ waits }) => waits)
@@ -50,13 +48,13 @@ export function trustText(
   return [...lines, ...items.map((item) => itemText(item, stream))].join("") + hint;
 }
 
-const TIGHTENS = "only tightens, and counts";
+const TIGHTENS = "only tightens, so it applies without trust";
 
 const STATES = {
   trusted: "trusted",
   new: "not trusted",
   changed: "changed since it was trusted",
-  unusable: "never counts",
+  unusable: "unusable",
 };
 
 /** A mark precedes everything that counts only once it is trusted. */
@@ -64,7 +62,7 @@ export function itemText(item: ShownItem, stream: Output): string {
   const { what, files, standing, declined, does, problem, waits, diff } = item;
   const state =
     problem !== null && standing !== "trusted"
-      ? "does not count"
+      ? "ignored"
       : standing === "new" && !waits
         ? TIGHTENS
         : STATES[standing];
@@ -81,7 +79,7 @@ export function itemText(item: ShownItem, stream: Output): string {
     ...(problem === null ? [] : [styleText("red", `  ${visibleWhole(problem)}`, { stream })]),
     ...effects,
     ...(waits && does.some(({ loosens }) => !loosens)
-      ? [`  what has no ${mark("loosens", stream)} before it only tightens, and counts as it is`]
+      ? [`  lines without ${mark("loosens", stream)} only tighten, so they apply without trust`]
       : []),
     ...(diff.length === 0
       ? []

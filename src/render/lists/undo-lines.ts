@@ -47,7 +47,7 @@ export function undoText(undone: ShownUndo, stream: Output): string {
   const shown = undonePaths(undone);
   const lines = [
     ...shown.map(({ path, action }) => `${action.padEnd(8)} ${name(path)}`),
-    ...left.map((path) => `left     ${name(path)}: what is in it is not the run's`),
+    ...left.map((path) => `left     ${name(path)}: it holds things that are not from the run`),
     ...refused.map(
       ({ path, reason }) => `${styleText("red", "refused", { stream })}  ${name(path)}: ${reason}`,
     ),
@@ -62,7 +62,7 @@ export function undoText(undone: ShownUndo, stream: Output): string {
   if (dryRun) return [...lines, bold(`${count} would be brought back`)].join("\n");
   if (!done) return [...lines, bold("nothing to undo: all is as it was before")].join("\n");
   const back = redo ? `harness undo ${session}` : `harness undo ${session} --redo`;
-  return [...lines, bold(`${count} brought back`), `next: ${back}   (takes this back)`].join("\n");
+  return [...lines, bold(`${count} brought back`), `next: ${back}   (reverses this)`].join("\n");
 }
 
 /** The steps that a person can go back to. */
@@ -131,9 +131,7 @@ export function appliedText(applied: ShownApply, stream: Output): string {
   const shown = appliedPaths(applied);
   const lines = [
     ...shown.map(({ path, action }) => `${action.padEnd(8)} ${appliedName(path)}`),
-    ...left.map(
-      (path) => `left     ${appliedName(path)}: there is something in it that the session did not change`,
-    ),
+    ...left.map((path) => `left     ${appliedName(path)}: it holds things that the session did not change`),
     ...refused.map(({ path, reason }) => `${red("refused")}  ${appliedName(path)}: ${reason}`),
     ...handoff.map(({ path, tier, reason }) => {
       const waits = blocked.includes(path);
@@ -157,12 +155,15 @@ function endOf({ session, done, whole, count, refused, blocked }: End, stream: O
   const paths = counted(count, "path");
   if (blocked.length > 0)
     return [
-      bold("nothing was applied: the host would run or obey what is blocked by itself"),
+      bold("nothing was applied: the host would run or obey the blocked paths by itself"),
       `next: harness diff ${session}, then harness apply ${session} --accept PATH for each (or --accept dangerous)`,
     ];
   if (!done && count > 0) return [bold(`${paths} would be applied`)];
-  if (whole) return [bold(count === 0 ? "all of it is there already" : `${paths} applied; nothing is left`)];
+  if (whole)
+    return [bold(count === 0 ? "everything is applied already" : `${paths} applied; nothing is left`)];
   const rest =
-    refused > 0 ? `harness diff ${session}   (what was refused stays there)` : `harness apply ${session}`;
+    refused > 0
+      ? `harness diff ${session}   (what was refused is still in the layer)`
+      : `harness apply ${session}`;
   return [bold(`${paths} applied`), `next: ${rest}`];
 }

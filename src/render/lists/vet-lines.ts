@@ -16,7 +16,7 @@ export function vetText(report: VetReport, stream: Output): string {
     `${counted(repository.files, "file")}, ${formatSize(repository.bytes)}`,
     report.granted.length === 0 ? "no network" : `granted: ${visibleLine(report.granted.join(", "))}`,
     steps.length === 0 ? "no command was run" : `seen by ${seenBy(steps)}`,
-    `${formatDuration(report.took_ms)}${steps.length === 0 ? "" : `, ${formatDuration(report.own_ms)} of it our own`}`,
+    `${formatDuration(report.took_ms)}${steps.length === 0 ? "" : `, ${formatDuration(report.own_ms)} of it in harness itself`}`,
   ];
   const parts = [
     [...headLines(title, verdict, { stream, width }), ...factLines(facts, { stream, width })],
@@ -38,7 +38,7 @@ const COLOURS = { quiet: "green", noisy: "yellow", hostile: "red" } as const sat
 >;
 const HEADS: Readonly<Record<Weight, string>> = {
   hostile: "Hostile: nothing else explains it",
-  noisy: "Noisy: builds and tests seldom do it",
+  noisy: "Noisy: builds and tests rarely do this",
   note: "Worth knowing",
 };
 const WEIGHT_COLOURS = { hostile: "red", noisy: "yellow", note: "dim" } as const;
@@ -51,7 +51,7 @@ function seenBy(steps: readonly VetStep[]): string {
 
 const NOTHING = {
   looked: "Nothing was found in its files. None of them was run.",
-  ran: "Nothing was found, neither in its files nor in what its commands did.",
+  ran: "Nothing was found in its files or in what its commands did.",
 } as const;
 
 const headLines = (text: string, verdict: Verdict, { stream, width }: TextArea): readonly string[] =>
@@ -148,7 +148,7 @@ export function comparisonText(comparison: VetComparison, stream: Output): strin
       ...headLines(`${verdict.toUpperCase()}  what is new`, verdict, { stream, width }),
       ...dimLines(sides, { stream, width }),
     ],
-    isSame ? ["Nothing is other than before."] : [],
+    isSame ? ["Nothing has changed."] : [],
     ...WEIGHTS.map((weight) => findingLines(weight, findings, { stream, width, steps: [] })),
     listLines("Behaviour", changes, { stream, width }),
     listLines(

@@ -56,7 +56,7 @@ export function approvalPages(question: ShownQuestion, stream: Output, reserved 
 }
 
 const tooLong = (count: number, stream: Output): string =>
-  styleText("bold", `It has ${count} lines: too many to be looked at here, so it cannot be approved.`, {
+  styleText("bold", `It has ${count} lines: too many to review here, so it cannot be approved.`, {
     stream,
   });
 
@@ -145,7 +145,7 @@ function effectRows(effects: readonly string[], width: number): readonly string[
 const CONTAINED =
   "It is contained: no network that was not granted, and it changes only the workspace and temporary files.";
 const NOT_CONTAINED =
-  "It is not contained: it may read a secret, reach the network, or change what lies elsewhere.";
+  "It is not contained: it may read a secret, reach the network, or change something outside the workspace.";
 
 /** A box cannot reach anything that was not granted, whatever the answer. */
 const grantedWith = (grants: readonly string[]): string =>

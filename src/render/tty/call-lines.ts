@@ -76,7 +76,7 @@ function suffixOf({ decided }: ShownCall, { kind, ms }: Ended): string {
   return [by, time].map((word) => (word === "" ? "" : `  ${word}`)).join("");
 }
 
-const BY = { policy: "", mode: "let by the mode", contained: "contained", person: "approved", hook: "" };
+const BY = { policy: "", mode: "allowed by the mode", contained: "contained", person: "approved", hook: "" };
 
 function endingOf({ decided }: ShownCall, ended: Ended): string {
   const { kind, cause, exit_code } = ended;

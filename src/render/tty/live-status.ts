@@ -38,7 +38,7 @@ export class LiveStatus {
     this.#writer = new PacedWriter(stream, clock, {
       room: ROOM,
       leftOut: (texts) =>
-        `${stream.redraws ? erase() : ""}(${texts} texts were left out here: they came faster than they were read)\n`,
+        `${stream.redraws ? erase() : ""}(${texts} messages were left out here: they came faster than they were read)\n`,
     });
   }
 

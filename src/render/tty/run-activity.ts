@@ -130,7 +130,7 @@ export class Activities {
       return this.#answerIsSeen || !this.#counts.isRunning ? undefined : { text: "", alarming: false, right };
     const { kind, since, words } = last;
     if (now < since)
-      return { text: `asking ${this.#model} again in ${seconds(since - now)}`, alarming: false, right };
+      return { text: `retrying ${this.#model} in ${seconds(since - now)}`, alarming: false, right };
     if (this.#answerIsSeen && (now - since < SHORT_MS || words === "answering")) return undefined;
     if (kind === "model") return { ...this.#ofModel(last, now, this.#paces.get(key)), right };
     const others = [...this.#running.values()].filter((one) => one.kind === "call").length - 1;

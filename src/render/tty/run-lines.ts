@@ -149,13 +149,15 @@ export function eventLine(event: AgentEvent, stream: Output, indent = ""): strin
     case "run.started":
       return indent === "" ? startedLines(event, stream).map(dim).join("\n") : "";
     case "intent":
-      return event.by === "escalated" ? dim(`${indent}this needs more: ${event.intent}`) : "";
+      return event.by === "escalated"
+        ? dim(`${indent}the task turned out to need more: ${event.intent}`)
+        : "";
     case "box.ready":
       return dim(`${indent}box ready  ${formatDuration(event.ms)}`);
     case "model.waiting":
       return marked(
         "waiting",
-        `${event.reason}; asking again in ${formatDuration(event.ms)} (attempt ${event.attempt})`,
+        `${event.reason}; retrying in ${formatDuration(event.ms)} (attempt ${event.attempt})`,
       );
     case "model.failed":
       return failedLine(event, stream, indent);
@@ -218,7 +220,7 @@ export function planLines(plan: Plan, before: Plan, stream: Output): string {
 function checkLine(event: Of<"check.ended">, stream: Output, indent: string): string {
   const { command, when, exit_code, ms, text } = event;
   const green = exit_code === 0;
-  const ended = green ? "succeeds" : exit_code === 124 ? "timed out" : `exit ${exit_code}`;
+  const ended = green ? "passed" : exit_code === 124 ? "timed out" : `exit ${exit_code}`;
   const moment = when === "before" ? "before the first turn" : "check";
   const head = `${indent}${mark(green ? "done" : "failed", stream)} ${moment}: ${fitted(command, 60)}  ${ended}  ${formatDuration(ms)}`;
   const color = green ? "green" : "yellow";
@@ -256,7 +258,7 @@ type Of<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }
 
 function startedLines(event: Of<"run.started">, stream: Output): readonly string[] {
   const { session, resumed } = event;
-  const words = [...startedWords(event), resumed ? `goes on with ${session}` : session];
+  const words = [...startedWords(event), resumed ? `continues ${session}` : session];
   return lines(words.map(visibleLine).join(mark("between", stream)), stream, "");
 }
 
@@ -289,11 +291,11 @@ function missedWords({ kind, tool, nearest }: Of<"call.missed">): string {
     case "not_offered":
       return `not run: there is no tool ${name}${nearest.length === 0 ? "" : `; nearest: ${nearest.join(", ")}`}`;
     case "not_alone":
-      return `not run: ${name}, one of several calls among words`;
+      return `not run: ${name} is one of several calls within a text`;
     case "other_form":
-      return `not run: ${name}, in a form that is not read as a call`;
+      return `not run: ${name} is written in a form that is not read as a call`;
     case "unread":
-      return `${name} of a file that was not read: the file was shown instead`;
+      return `${name} on a file that was not read: the file was shown instead`;
   }
 }
 
@@ -301,7 +303,7 @@ const approvalWords = ({ said, by, text, edited }: Of<"approval">): string =>
   visibleLine(
     edited === undefined
       ? `${by} said ${said === "deny" ? "no" : `yes (${said})`} to: ${text}`
-      : `${by} wants in place of ${text}: ${edited}`,
+      : `${by} replaced ${text} with: ${edited}`,
   );
 
 const tokens = (count: number | null): string => (count === null ? "?" : formatCount(count));
@@ -321,7 +323,7 @@ function compactionLine(
     case "started":
       return "";
     case "pruned":
-      return dim(`${mark("shorter", stream)} old results of tools left out: ${sizes}`);
+      return dim(`${mark("shorter", stream)} old tool results left out: ${sizes}`);
     case "succeeded":
       return dim(`${mark("shorter", stream)} older turns summarised: ${sizes}`);
     case "failed":

@@ -77,7 +77,7 @@ const block = (label: string, rows: readonly string[], stream: Output): string =
     .join("");
 
 function changedRows({ changes, tool_calls }: Finished, width: number, stream: Output): readonly string[] {
-  if (changes === null) return [tool_calls === 0 ? "nothing" : "not known: the box was lost, or never asked"];
+  if (changes === null) return [tool_calls === 0 ? "nothing" : "unknown: the box was lost or never asked"];
   const { added, modified, deleted, ignored, incomplete } = changes;
   const paths = (
     [
@@ -113,7 +113,7 @@ function handoffRows(
   const others = (left?.dangerous ?? 0) + (quiet ? 0 : (left?.look ?? 0));
   const more = listed.length + others - Math.min(listed.length, MAX_PATHS);
   return [
-    ...wrapped("before you run anything here:", width),
+    ...wrapped("these before you run anything here:", width),
     ...listed
       .slice(0, MAX_PATHS)
       .map(({ path, tier, reason }) =>
@@ -154,8 +154,8 @@ export function movedRows({
   return [
     ...quarantined.slice(0, MAX_MOVED).flatMap(({ from, to, take_back }) => {
       const name = visibleLine(from.toWellFormed());
-      if (to === null) return [`${name}: removed, as it was neither file, folder nor link`];
-      return [name, ...(take_back === "" ? [] : [`  to take it back: ${visibleWhole(take_back)}`])];
+      if (to === null) return [`${name}: removed, because it was not a file, folder or link`];
+      return [name, ...(take_back === "" ? [] : [`  to restore it: ${visibleWhole(take_back)}`])];
     }),
     ...(more > 0 ? [`and ${more} more`] : []),
   ];
@@ -185,7 +185,7 @@ const recordedRows = ({ recorded }: Finished): readonly string[] =>
     : [...recordedWords(recorded), `harness policy test ${recorded.policy}`].map((row) => visibleWhole(row));
 
 function refusedRows({ tool, target, decision, rule, reason }: Denial, width: number): readonly string[] {
-  const who = decision === "deny" ? "denied" : "asked, and not let run";
+  const who = decision === "deny" ? "denied" : "asked, and refused";
   return [
     fitted(`${tool}  ${target}`, width),
     ...wrapped(`${who}: ${reason} (${rule})`, width - 2).map((line) => `  ${line}`),
@@ -213,10 +213,10 @@ const STATUS_WORDS: Readonly<Record<RunStatus, string>> = {
   done: "done",
   failed: "failed",
   budget: "stopped at a limit",
-  refused: "refused what the task needs",
+  refused: "something the task needs was refused",
   model: "the model gave no answer",
-  sandbox: "no box to work in",
-  parked: "parked: a call waits for your word",
+  sandbox: "no box was available",
+  parked: "parked: a call waits for your approval",
   interrupted: "interrupted",
 };
 

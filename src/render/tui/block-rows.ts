@@ -234,7 +234,7 @@ function wholeRows(call: EndedCall, stream: Output): readonly string[] {
     "",
     styleText("bold", head, { stream }),
     ...lines.slice(0, MAX_WHOLE).flatMap(paint),
-    ...(lines.length === 0 ? [`${BAR}it said nothing`] : []),
+    ...(lines.length === 0 ? [`${BAR}no output`] : []),
     ...(more > 0 ? [`${BAR}… ${more} more lines are not shown here: harness report`] : []),
   ];
 }

@@ -130,7 +130,7 @@ const STOPS = "  Esc stops it";
 
 function queueRows({ queue }: FrameView, width: number, stream: Output): readonly string[] {
   const more = queue.length - MAX_QUEUED;
-  const rows = queue.slice(0, MAX_QUEUED).map((text) => fitted(`waits: ${text}`, width - 3));
+  const rows = queue.slice(0, MAX_QUEUED).map((text) => fitted(`queued: ${text}`, width - 3));
   const how = queue.length === 0 ? [] : ["Up takes the last one back"];
   return [...rows, ...(more > 0 ? [`and ${more} more`] : []), ...how].map((row) =>
     styleText("dim", `  ${row}`, { stream }),
@@ -209,7 +209,7 @@ function choosingPart({ asks, answers, at }: Choosing, answerable: boolean, { wi
       return isMarked ? styleText(["bold", "cyan"], row, { stream }) : row;
     });
   });
-  const keys = answerable ? "a key or the arrows pick, Enter answers" : "";
+  const keys = answerable ? "pick by key or arrows, then press Enter" : "";
   const how = styleText("dim", fitted(keys, width - 1), { stream });
   return {
     rows: [styleText("bold", fitted(visible(asks), width - 1), { stream }), ...rows, how],

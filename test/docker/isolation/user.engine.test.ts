@@ -66,7 +66,7 @@ test(
     await using place = await prepared();
     const said = await asUser(place, LINE);
     assert.match(said, /"modified":\["a\/file"\],"deleted":\["b"\]/);
-    assert.match(said, /nothing of it reached the repository/);
+    assert.match(said, /no change reached the repository/);
     assert.doesNotMatch(said, /left over/);
     assert.deepEqual(await readdir(place.at("state/harness/boxes")), []);
     assert.deepEqual(await leftOver(place.at("w")), []);

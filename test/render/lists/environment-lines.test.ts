@@ -59,7 +59,7 @@ test("what is in a registry is told where it was built, shown and listed", () =>
   assert.equal(built("pushed", 1), `e1  built in 2 s\n  pushed: ${PUSHED} (1 layer was sent)\n`);
   assert.equal(built("pushed", 0), `e1  built in 2 s\n  pushed: ${PUSHED} (0 layers were sent)\n`);
   assert.equal(built("kept", 0), `e1  built in 2 s\n  in the registry: ${PUSHED}\n`);
-  assert.equal(builtLines(record, "kept", { lost: [], pushed: null }), "e1  all of it is in place\n");
+  assert.equal(builtLines(record, "kept", { lost: [], pushed: null }), "e1  already complete\n");
   assert.match(standingLines(record, { pushed: PUSHED }), new RegExp(`^in the registry: ${PUSHED}$`, "m"));
   const rows = environmentTable([listed("one"), { ...listed("two"), pushed: PUSHED }], fakeTerminal().stream);
   assert.match(rows, / - {2,}\/w\/one/);

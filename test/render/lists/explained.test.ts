@@ -94,7 +94,7 @@ for (const [nobody, said] of [
   [{ mode: "danger-full-access" }, "it runs"],
   [
     { contained: true, mode: "read-only" },
-    "it is refused: the mode is read-only, where nothing that asks runs",
+    "it is refused: the mode is read-only, where nothing that needs approval runs",
   ],
   [{ contained: true, onAsk: "refuse" }, "it is refused: on_ask is refuse"],
   [{ contained: true, onAsk: "park" }, "it runs"],
@@ -102,7 +102,7 @@ for (const [nobody, said] of [
   [{ onAsk: "park", mode: "read-only", writes: false }, "it waits for you: on_ask is park"],
   [
     { onAsk: "park", mode: "read-only" },
-    "it is refused: the mode is read-only, where nothing that asks runs",
+    "it is refused: the mode is read-only, where nothing that needs approval runs",
   ],
 ] as const satisfies readonly (readonly [Nobody, string])[])
   test(`what asks, with ${JSON.stringify(nobody)} and nobody there: ${said}`, () => {

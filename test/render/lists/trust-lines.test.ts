@@ -22,8 +22,8 @@ const headOf = (item: ShownItem): string => {
 
 test("what only tightens is said to count, and what waits for a yes not to be trusted", () => {
   const name = ".harness/policy.toml  rules for commands: ";
-  assert.equal(headOf(RULES), `${name}only tightens, and counts`);
+  assert.equal(headOf(RULES), `${name}only tightens, so it applies without trust`);
   assert.equal(headOf({ ...RULES, waits: true }), `${name}not trusted`);
   assert.equal(headOf({ ...RULES, standing: "trusted" }), `${name}trusted`);
-  assert.equal(headOf({ ...RULES, problem: "it is a link" }), `${name}does not count`);
+  assert.equal(headOf({ ...RULES, problem: "it is a link" }), `${name}ignored`);
 });

@@ -62,7 +62,7 @@ test("where nothing was found and nothing run, that is said, with what would run
 test("of two that are the same it says so", () => {
   const one = report({});
   const same = { ...one, before: one, after: one, gone: [], changes: [] };
-  assert.match(comparisonText(same, narrow(60)), /\n\nNothing is other than before\.\n/);
+  assert.match(comparisonText(same, narrow(60)), /\n\nNothing has changed\.\n/);
   const other = { ...same, findings: [FINDING] };
-  assert.doesNotMatch(comparisonText(other, narrow(60)), /Nothing is other/);
+  assert.doesNotMatch(comparisonText(other, narrow(60)), /Nothing has changed/);
 });

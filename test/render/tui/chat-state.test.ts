@@ -159,7 +159,7 @@ test("what goes on is in the frame, with the input, what waits and the facts", (
     "",
     "▸ npm test",
     "⠋ running npm test 3 s  Esc stops it",
-    "  waits: then commit it",
+    "  queued: then commit it",
     "  Up takes the last one back",
     "› and push",
     "  coder:7b · read-only · 13 % of 8.0k",
@@ -221,7 +221,7 @@ test("an answer that is wider than the terminal goes on below itself, and is mar
     "  s  whenever this is asked in this",
     "     session",
     "❯ n  no",
-    "a key or the arrows pick, Enter answers",
+    "pick by key or arrows, then press Enter",
   ]);
 });
 

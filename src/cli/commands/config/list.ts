@@ -28,7 +28,7 @@ export class ConfigList extends HarnessCommand {
     const rows = SETTING_KEYS.flatMap((key) => {
       const counts = [key, printable(key, settings[key]), origins[key] ?? ""] as const;
       if (!ignored.has(key)) return [counts];
-      const why = `does not count: ${project?.file} is not trusted (harness trust)`;
+      const why = `ignored: ${project?.file} is not trusted (harness trust)`;
       return [counts, ["", visibleWhole(printable(key, ignored.get(key))), visibleWhole(why)] as const];
     });
     answer(alignedRows(rows, LONG).join("\n"));

@@ -23,6 +23,6 @@ export class ConfigSet extends HarnessCommand {
     if (flags.json) answerJson({ key: args.key, file });
     else answer(`${args.key} is set in ${file}`);
     const variable = envNameOf(settingPath(args.key));
-    if (this.host.env[variable]) stderr.write(`note: ${variable} is set and goes before the file\n`);
+    if (this.host.env[variable]) stderr.write(`note: ${variable} is set and overrides the file\n`);
   }
 }

@@ -59,7 +59,7 @@ export class EnvBuild extends HarnessCommand {
           },
           signal,
         ),
-      "harness env build goes on where this one stopped",
+      "harness env build continues from here",
     );
     progress.end();
     const { record, how, chosen, lost, pushed } = built;

@@ -15,6 +15,6 @@ export class EnvList extends HarnessCommand {
     const all = await ownEnvironments(this.host);
     if (flags.json) for (const each of all) answerJson(each);
     else if (all.length > 0) answer(environmentTable(all, stdout));
-    else if (!flags.quiet) stderr.write("there is no environment\n");
+    else if (!flags.quiet) stderr.write("there are no environments\n");
   }
 }

@@ -22,7 +22,11 @@ export class EnvRm extends HarnessCommand {
     const { flags, argv } = await this.parse(EnvRm);
     const names = argv.map(String);
     if (names.length > 0 === flags.all)
-      throw new HarnessError(EXIT.usage, "say which environments: names, or --all", "harness env list");
+      throw new HarnessError(
+        EXIT.usage,
+        "give either the names of environments or --all",
+        "harness env list",
+      );
     for (const id of await removeEnvironments(this.host, flags.all ? "all" : names))
       if (flags.json) answerJson({ id });
       else answer(id);

@@ -29,7 +29,7 @@ export class EnvShow extends HarnessCommand {
     if (flags.log) {
       const log = await environmentLog(this.host, workspace, env);
       if (log === undefined)
-        throw new HarnessError(EXIT.failed, "no environment of this folder was built", "harness env build");
+        throw new HarnessError(EXIT.failed, "no environment was built for this folder", "harness env build");
       if (flags.json) return answerJson({ workspace, log });
       return answer(
         log

@@ -46,7 +46,7 @@ export class Index extends HarnessCommand {
     const { quiet, embed: embeds } = flags;
     const note = noteTo(quiet);
     if (flags.prune) return this.#prune(settings, flags.json, note);
-    const workspace = await runWorkspace(folder, "harness index DIR, with a folder that is there");
+    const workspace = await runWorkspace(folder, "harness index DIR, with a folder that exists");
     const indexing = { host: this.host, settings, origins, workspace, quiet, embeds, note };
     if (flags.status) return status(indexing, flags.json);
     const { indexedLines } = await import("../../../render/lists/search-lines.ts");
@@ -68,7 +68,7 @@ export class Index extends HarnessCommand {
   }
 }
 
-const KEPT = "what is done is kept; harness index goes on with it";
+const KEPT = "what is done is kept; harness index continues from there";
 
 async function status(indexing: Indexing, json: boolean): Promise<void> {
   const { indexStatus } = await import("../../../app/search/indexing.ts");

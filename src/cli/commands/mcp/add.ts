@@ -61,7 +61,7 @@ export class McpAdd extends HarnessCommand {
       throw new HarnessError(
         EXIT.usage,
         url === undefined
-          ? `it is not said what ${args.name} is: a command, or an address`
+          ? `${args.name} needs a command or an address`
           : `${args.name} cannot be both a command and an address`,
         `harness mcp add ${args.name} -- CMD...   (or --url URL)`,
       );
@@ -87,7 +87,11 @@ function pairs(texts: readonly string[]): Readonly<Record<string, string>> {
     texts.map((text) => {
       const at = text.indexOf("=");
       if (at < 1)
-        throw new HarnessError(EXIT.usage, "a variable or a header is NAME=VALUE", "harness mcp add --help");
+        throw new HarnessError(
+          EXIT.usage,
+          "a variable or header must have the form NAME=VALUE",
+          "harness mcp add --help",
+        );
       return [text.slice(0, at), text.slice(at + 1)];
     }),
   );

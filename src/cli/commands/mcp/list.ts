@@ -19,13 +19,11 @@ export class McpList extends HarnessCommand {
     const workspace = await runWorkspace(workspaceOf(flags), "harness mcp list --cwd FOLDER");
     const all = await listServers({ host: this.host, config, workspace, warn: noteTo(flags.quiet) });
     if (flags.json) for (const each of all) answerJson(each);
-    else if (all.length === 0 && !flags.quiet) stderr.write("there is no MCP server\n");
+    else if (all.length === 0 && !flags.quiet) stderr.write("there are no MCP servers\n");
     for (const { name, why, where, what, origin } of flags.json ? [] : all)
       answer(
         visibleWhole(
-          why === ""
-            ? `${name}  ${where}  ${what}  (${origin})`
-            : `${name || origin}  does not count: ${why}`,
+          why === "" ? `${name}  ${where}  ${what}  (${origin})` : `${name || origin}  ignored: ${why}`,
         ),
       );
   }

@@ -21,6 +21,6 @@ export class McpLogs extends HarnessCommand {
     const text = await serverLog(this.host, args.name);
     if (flags.json) answerJson({ name: args.name, log: text ?? null });
     else if (text !== undefined) answer(visible(text));
-    else if (!flags.quiet) stderr.write(`nothing is kept of the MCP server ${visible(args.name)}\n`);
+    else if (!flags.quiet) stderr.write(`there is no log of the MCP server ${visible(args.name)}\n`);
   }
 }

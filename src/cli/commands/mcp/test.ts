@@ -4,6 +4,7 @@ import { untilInterrupted } from "../../../app/interruption.ts";
 import { type TestedServer, tryServer } from "../../../app/extensions/mcp-commands.ts";
 import { noteTo } from "../../../app/stderr-messages.ts";
 import { EXIT } from "../../../core/errors.ts";
+import { counted } from "../../../core/text/short-lists.ts";
 import { visible, visibleLine } from "../../../core/text/visible.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { boxFlags, configFor, workspaceOf } from "../../settings.ts";
@@ -40,7 +41,9 @@ export class McpTest extends HarnessCommand {
 }
 
 function shown({ name, up, why, tools, left, notices }: TestedServer): string {
-  const head = up ? `${name} is there, with ${tools.length} tools` : `${name} is not there: ${why}`;
+  const head = up
+    ? `${name} is available, with ${counted(tools.length, "tool")}`
+    : `${name} is not available: ${why}`;
   const next = !up && why.includes("; it printed: ") ? [`next: harness mcp logs ${name}`] : [];
   const rows = tools.map((tool) => {
     const verdict = `${tool.decision}${tool.contained ? ", contained" : ""}${tool.held ? ", left out until accepted" : ""}`;

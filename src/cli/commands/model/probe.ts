@@ -38,8 +38,8 @@ export class ModelProbe extends HarnessCommand {
 
 const MEANINGS = {
   native: "native calls work and are used",
-  text: "native calls do not work best; calls are read from the model's text",
-  held: "calls get through best where replies are held to a schema, and are",
+  text: "calls written as text work better than native ones, and are used",
+  held: "calls work best if replies are held to a schema, so they are",
 } as const;
 
 function summary({ model, server, version, calls, shares, checks, usable }: ProbedModel): string {

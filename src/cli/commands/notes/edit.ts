@@ -55,7 +55,7 @@ export class NotesEdit extends HarnessCommand {
     if (byHand && !isTerminal())
       throw new HarnessError(
         EXIT.usage,
-        "there is no terminal for an editor, and nothing was said to change",
+        "there is no terminal for an editor, and no change was given",
         'harness notes edit NOTE "the new text"',
       );
     const note = await withNotes(this.host, workspaceOf(flags), async (of): Promise<Note | "unchanged"> => {

@@ -27,11 +27,12 @@ export class NotesList extends HarnessCommand {
     if (json) for (const note of shown) answerJson(note);
     else if (shown.length > 0) answer(noteLines(shown, stdout));
     else if (!flags.quiet) stderr.write(none(query, tag));
-    if (found.length > shown.length && !flags.quiet) stderr.write("there are more: --limit, --query\n");
+    if (found.length > shown.length && !flags.quiet)
+      stderr.write("there are more notes; next: --limit N or --query TEXT\n");
   }
 }
 
 const none = (query: string, tag: string | undefined): string =>
   query === "" && tag === undefined
-    ? 'there is no note here; next: harness notes add "TITLE" "TEXT"\n'
-    : "no note here says that; next: harness notes list\n";
+    ? 'there are no notes here; next: harness notes add "TITLE" "TEXT"\n'
+    : "no note here matches; next: harness notes list\n";

@@ -18,7 +18,7 @@ export class NotesRemove extends HarnessCommand {
 
   async run(): Promise<void> {
     const { flags, argv } = await this.parse(NotesRemove);
-    if (argv.length === 0) throw new HarnessError(EXIT.usage, "say which notes", "harness notes list");
+    if (argv.length === 0) throw new HarnessError(EXIT.usage, "no note was given", "harness notes list");
     const removed = await withNotes(this.host, workspaceOf(flags), (of) => {
       const found = new Map(
         argv.map((given) => noteGiven(of, String(given))).map((note) => [note.number, note]),

@@ -37,9 +37,10 @@ export class PolicyCheck extends HarnessCommand {
   async run(): Promise<void> {
     const { flags: argv, text, dashes } = typedCommand(this.argv);
     const { flags } = await this.parse(PolicyCheck, [...argv]);
-    if (flags.stdin && dashes) throw new HarnessError(EXIT.usage, "a command and --stdin at once", EXAMPLE);
+    if (flags.stdin && dashes)
+      throw new HarnessError(EXIT.usage, "give either a command or --stdin, not both", EXAMPLE);
     if (flags.stdin && flags.explain)
-      throw new HarnessError(EXIT.usage, "--explain is about one command, not about --stdin", EXAMPLE);
+      throw new HarnessError(EXIT.usage, "--explain needs one command and does not go with --stdin", EXAMPLE);
     if (!flags.stdin && text === undefined) throw noCommand(EXAMPLE);
     const context = await judgingFor(this.host, flags);
     const policy = commandPolicy();

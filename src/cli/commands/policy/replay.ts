@@ -47,8 +47,8 @@ function summary(
   if (sessions === 0) return "there are no sessions yet";
   const aside = [
     [skipped, "other lines skipped"],
-    [unreadable, "lines that are no JSON"],
-    [torn, "files whose last line is not whole"],
+    [unreadable, "lines that are not JSON"],
+    [torn, "files with an incomplete last line"],
   ] as const;
   const told = aside.flatMap(([count, what]) => (count === 0 ? [] : [`${what}: ${count}`]));
   const { judged, changed } = total;

@@ -86,5 +86,5 @@ async function judgeAll(file: string, score: Score): Promise<void> {
     score.judge(judged, number);
   }
   if (score.sure.total + score.debatable.total === 0)
-    throw new HarnessError(EXIT.usage, `${name}: there is no command in it`, EXAMPLE);
+    throw new HarnessError(EXIT.usage, `${name} holds no commands`, EXAMPLE);
 }

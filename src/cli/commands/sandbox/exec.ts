@@ -15,7 +15,7 @@ import { stderr, stdout } from "../../../render/tty/output.ts";
 
 const KEEP = { head: 256 * 1024, tail: 256 * 1024 };
 /** The box had a layer or a copy, and neither is kept for a single command. */
-const THROWN_AWAY = "nothing of it reached the repository";
+const THROWN_AWAY = "no change reached the repository";
 const ALL = { head: Number.MAX_SAFE_INTEGER, tail: 0 };
 
 export class SandboxExec extends HarnessCommand {
@@ -40,7 +40,7 @@ export class SandboxExec extends HarnessCommand {
     const words = dashes === -1 ? [] : this.argv.slice(dashes + 1);
     const { flags } = await this.parse(SandboxExec, dashes === -1 ? this.argv : this.argv.slice(0, dashes));
     if (words.length === 0)
-      throw new HarnessError(EXIT.usage, "there is no command", "harness sandbox exec -- ls -l");
+      throw new HarnessError(EXIT.usage, "no command was given", "harness sandbox exec -- ls -l");
     const { settings } = await configFor(flags);
     const workspace = workspaceOf(flags);
     if (flags.policy) {

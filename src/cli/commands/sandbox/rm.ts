@@ -29,11 +29,7 @@ export class SandboxRm extends HarnessCommand {
     const { flags, argv } = await this.parse(SandboxRm);
     const ids = argv.map(String);
     if ([ids.length > 0, flags.all, flags.dead].filter(Boolean).length !== 1)
-      throw new HarnessError(
-        EXIT.usage,
-        "say which boxes: ids, --all, or --dead, and one of these only",
-        "harness sandbox ls",
-      );
+      throw new HarnessError(EXIT.usage, "give exactly one of: box IDs, --all, --dead", "harness sandbox ls");
     const which = flags.all ? "all" : flags.dead ? "dead" : ids;
     const { removed, failure, sweep } = await removeOwnBoxes(this.host, which);
     for (const box of removed) report(box, flags.json);
@@ -42,7 +38,7 @@ export class SandboxRm extends HarnessCommand {
     if (ids.length > 0) return;
     const { kept, failed } = await sweep();
     for (const { kind, id, reason } of [...failed, ...(flags.quiet ? [] : kept)])
-      stderr.write(`${kind} ${id} is left: ${reason}\n`);
+      stderr.write(`${kind} ${id} was not removed: ${reason}\n`);
     const environments = flags.all && !flags.quiet ? await environmentCount(this.host) : 0;
     if (environments > 0)
       stderr.write(`environments stay: ${environments} (harness env list, harness env rm --all)\n`);

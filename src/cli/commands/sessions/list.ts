@@ -46,7 +46,9 @@ export class SessionsList extends HarnessCommand {
     if (flags.json) for (const info of found) answerJson(info);
     else if (found.length > 0) answer(sessionTable(found, { now: Date.now(), all }, stdout));
     else if (!flags.quiet)
-      stderr.write(all ? "no session was found\n" : "no session here; --all looks everywhere\n");
+      stderr.write(
+        all ? "no session was found\n" : "no session in this folder; --all lists those of all folders\n",
+      );
   }
 }
 

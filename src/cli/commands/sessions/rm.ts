@@ -19,7 +19,8 @@ export class SessionsRm extends HarnessCommand {
 
   async run(): Promise<void> {
     const { flags, argv } = await this.parse(SessionsRm);
-    if (argv.length === 0) throw new HarnessError(EXIT.usage, "say which sessions", "harness sessions list");
+    if (argv.length === 0)
+      throw new HarnessError(EXIT.usage, "no session was given", "harness sessions list");
     const { removeSessions } = await import("../../../app/sessions/session-changes.ts");
     await withSessions(this.host, async (store) => {
       const ids = new Set(argv.map((given) => store.open(String(given)).id));

@@ -37,7 +37,7 @@ export class SessionsShow extends HarnessCommand {
 
   #kept(id: string | undefined): Promise<ShownSession> {
     if (id === undefined)
-      throw new HarnessError(EXIT.usage, "say which session", "harness sessions list, or --bundle FILE");
+      throw new HarnessError(EXIT.usage, "no session was given", "harness sessions list, or --bundle FILE");
     return withSessions(this.host, (store) => {
       const session = store.open(id);
       return { info: session.info(), records: session.records(), costs: costsIn(session.events()) };
