@@ -86,7 +86,7 @@ export async function clusterPlan(request: ClusterPlanRequest): Promise<BatchPla
   const image = needed(
     loop_image,
     "loop_image",
-    "docker build -f Dockerfile.loop -t REGISTRY/harness-loop . (docs/scale.md)",
+    "docker build -f Dockerfile.loop -t REGISTRY/harness-loop . (docs/kubernetes.md)",
   );
   const results = resultsPlace(settings);
   if (settings.provider !== "scripted")

@@ -129,7 +129,7 @@ export class Batch extends HarnessCommand {
       throw new HarnessError(
         EXIT.usage,
         "--out must be a folder on this machine: results are written to it wherever the rows run",
-        "--out DIR; for a bucket that pods write to, set kubernetes.results_bucket (docs/scale.md)",
+        "--out DIR; for a bucket that pods write to, set kubernetes.results_bucket (docs/kubernetes.md)",
       );
     const { rows, source, title } = await this.#rows(args.tasks, flags);
     const config = await ownConfigFor(flags);
