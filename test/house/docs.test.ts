@@ -147,6 +147,25 @@ test("every link of the documentation leads somewhere, to the heading too", () =
   );
 });
 
+/** A row of a table; a bar within code or behind a backslash is text. */
+const cellsIn = (line: string): number => line.replaceAll(/\\.|`[^`]*`/g, "").split("|").length - 2;
+
+test("each row of a table has as many cells as its head", () => {
+  let rows = 0;
+  for (const page of pages()) {
+    let cells = 0;
+    let isCode = false;
+    for (const [index, line] of textOf(page).split("\n").entries()) {
+      if (line.startsWith("```")) isCode = !isCode;
+      if (isCode || !line.startsWith("|")) cells = 0;
+      else if (cells === 0) cells = cellsIn(line);
+      else assert.equal(cellsIn(line), cells, `${page}:${index + 1}`);
+      rows += line.startsWith("|") ? 1 : 0;
+    }
+  }
+  assert.ok(rows > 500, String(rows));
+});
+
 test("each YAML and JSON of the documentation can be read", () => {
   const blocks = pages().flatMap((page) =>
     [...textOf(page).matchAll(/^ *```(yaml|json)\n([^]*?)^ *```$/gm)].map(
