@@ -1,15 +1,24 @@
 import { type MountPoint, readMountinfo } from "../boxes/runner/mountinfo.ts";
-import { type BoxReport, hostLines, limitLines, processLines } from "../boxes/runner/runner-report.ts";
+import {
+  type BoxReport,
+  hasOwnKernel,
+  hostLines,
+  limitLines,
+  processLines,
+} from "../boxes/runner/runner-report.ts";
 import { isInside } from "../core/text/file-paths.ts";
 import { placesBeside, type PodPlan, scratchOf } from "./pod-spec.ts";
 
 /** Compares the box's own report with the plan, one line per deviation. The network is proven elsewhere. */
-export const podReportDifferences = (plan: PodPlan, report: BoxReport): readonly string[] => [
-  ...processLines(plan, report.status),
-  ...limitLines(report.rlimits),
-  ...hostLines(report),
-  ...mountLines(plan, report.mountinfo),
-];
+export function podReportDifferences(plan: PodPlan, report: BoxReport): readonly string[] {
+  const kernel = { ownKernel: hasOwnKernel(plan.runtimeClass) };
+  return [
+    ...processLines(plan, report.status, kernel),
+    ...limitLines(report.rlimits, kernel),
+    ...hostLines(report),
+    ...mountLines(plan, report.mountinfo),
+  ];
+}
 
 function mountLines(plan: PodPlan, text: string): readonly string[] {
   const { points, strange } = readMountinfo(text);

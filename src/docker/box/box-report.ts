@@ -66,37 +66,18 @@ interface ReportedFacts {
 }
 
 /**
- * The box's own report if gVisor is its kernel: identity, capabilities, and each planned mount as planned. That kernel
- * tells nothing about no-new-privileges, limits and inodes, and a seccomp profile is for the host's kernel, which the
- * box never calls; for these only the engine's report counts.
+ * The box's own report if gVisor is its kernel: identity, capabilities, and each planned mount as planned. Limits and
+ * inodes are those of another kernel; for these only the engine's report counts.
  */
 function gvisorLines(plan: BoxPlan, { status, mountinfo }: ReportedFacts): readonly string[] {
   const { points, strange } = readMountinfo(mountinfo);
   return [
-    ...identityLines(plan, status),
+    ...processLines(plan, status, { ownKernel: true }),
     ...strange.map((line) => `a mount that cannot be read: ${line}`),
     ...plannedLines(plan, points),
     ...points
       .filter(({ type, path }) => type === "9p" && !isExpected(plan, path))
       .map(({ path }) => `${path}: was not planned`),
-  ];
-}
-
-/** Real, effective, saved and file system ids. */
-const fourTimes = (id: number): string => [id, id, id, id].join("\t");
-
-function identityLines({ user }: BoxPlan, status: string): readonly string[] {
-  const field = (name: string): string =>
-    new RegExp(`^${name}:[ \\t]*(.*)$`, "m").exec(status)?.[1]?.trim() ?? "unknown";
-  return [
-    ...(field("Uid") === fourTimes(user.uid) ? [] : [`Uid is ${field("Uid")}, planned ${user.uid}`]),
-    ...(field("Gid") === fourTimes(user.gid) ? [] : [`Gid is ${field("Gid")}, planned ${user.gid}`]),
-    ...(field("Groups") === String(user.gid) || field("Groups") === ""
-      ? []
-      : [`Groups are ${field("Groups")}, planned none`]),
-    ...["CapInh", "CapPrm", "CapEff", "CapBnd"]
-      .filter((name) => !/^0+$/.test(field(name)))
-      .map((name) => `${name} is ${field(name)}, planned none`),
   ];
 }
 

@@ -308,7 +308,7 @@ function effectLines(effects: readonly string[]): readonly string[] {
 const CONTAINED =
   "\nIt is contained: no network that was not granted, and it changes only the workspace and temporary files.";
 const NOT_CONTAINED =
-  "\nIt is not contained: it may read a secret, reach the network, or change what lies elsewhere.";
+  "\nIt is not contained: it may read a secret, reach the network, or change something outside the workspace.";
 
 export const permissionOf = (optionId: string): Permission =>
   optionId === "once" || optionId === "session" ? optionId : "reject";
