@@ -98,7 +98,7 @@ test(
     for (const said of ["two", "three"]) {
       await screen.type(said);
       await screen.press("Enter");
-      await screen.until(new RegExp(`waits: ${said}`));
+      await screen.until(new RegExp(`queued: ${said}`));
     }
     const terminal = Number(await screen.state("#{pid}"));
     process.kill(terminal, "SIGSTOP");

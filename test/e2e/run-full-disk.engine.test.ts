@@ -45,7 +45,7 @@ test(
       assert.match(reason, /no space is left on the disk.*; next: df -h /);
       assert.match(
         reason,
-        new RegExp(`is in ${place.at("work")}: .*harness undo ${session} takes them back$`),
+        new RegExp(`are in ${place.at("work")}: .*harness undo ${session} takes them back$`),
       );
       rmSync(filler);
       const undone = await harness(place, ["undo", session]);

@@ -57,7 +57,7 @@ test("a plan is told as it changes, stands word for word in a compacted conversa
   assert.ok(saysPlan(model.asked()[length]));
   assertValid(model.asked());
   const report = await harness(place, ["report"]);
-  assert.match(report.stdout, /\nplan\n {2}done: find the sum\n {2}begun: mend <it>\n/);
+  assert.match(report.stdout, /\nplan\n {2}done: find the sum\n {2}doing: mend <it>\n/);
 });
 
 test("tasks that run stand in a compacted conversation beside the plan, until their run ends them", async () => {

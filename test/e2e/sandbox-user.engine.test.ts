@@ -29,7 +29,7 @@ const asked = async (
   const words = [...flags, "--", "bash", "-c", script];
   const { code, stdout, stderr } = await sandboxExec(place, words, start);
   assert.deepEqual(
-    [code, stderr.replaceAll(/^(?:harness: nothing of it|note: commands run as uid 0).*\n/gm, "")],
+    [code, stderr.replaceAll(/^(?:harness: no change reached|note: commands run as uid 0).*\n/gm, "")],
     [0, ""],
     stdout.toString(),
   );

@@ -35,9 +35,9 @@ test("a second start keeps everything and says what stands in for what", { skip 
   assert.ok(stderr.includes(`${image} (kept)`));
   assert.match(
     stderr,
-    /stands in {2}search {2}the embedded index, instead of Qdrant\n {13}model {3}the demo/,
+    /fallback {3}search {2}the embedded index, instead of Qdrant\n {13}model {3}the demo/,
   );
-  assert.match(stderr, /type next {2}\.\/start\.sh demo/);
+  assert.match(stderr, /next {7}\.\/start\.sh demo/);
 });
 
 test(

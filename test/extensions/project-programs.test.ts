@@ -17,7 +17,7 @@ test("a project's hooks and tools are read as the user's are, and what is wrong 
     [() => projectHooks("h.json", "[".repeat(99_999)), /nested too deep/],
     [
       () => projectTools("t.json", '{"a b": {"description": "d", "command": "x"}}'),
-      /expected names of tools/,
+      /expected tool names/,
     ],
     [() => projectTools("t.json", '{"a": {"description": "d", "command": "x", "reads": true}}'), /a: /],
   ];

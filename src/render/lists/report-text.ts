@@ -56,7 +56,8 @@ export function reportText(report: Report, stream: Output): string {
 
 function bundleText({ file, sha256, not_held }: FromBundle, page: Page): void {
   page.heading("bundle");
-  page.wrapped(`read from ${visibleLine(file)}, SHA-256 ${sha256}`, "");
+  page.wrapped(`read from ${visibleLine(file)}`, "");
+  page.line(`SHA-256 ${sha256}`);
   listText("not in it", not_held, page);
 }
 

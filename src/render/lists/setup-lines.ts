@@ -22,7 +22,7 @@ export function setupTable(steps: readonly StepLine[], stream: Output): string {
           `  ${styleText("bold", (index === 0 ? title : "").padEnd(10), { stream })} ${line}\n`,
       )
       .join("");
-  return `\n${block("runs", rows("ok"))}${block("instead", rows("stand-in"))}${block("next", next)}\n`;
+  return `\n${block("runs", rows("ok"))}${block("fallback", rows("stand-in"))}${block("next", next)}\n`;
 }
 
 const MARKS = { ok: ["green", "ok  "], warn: ["yellow", "warn"], fail: ["red", "fail"] } as const;
