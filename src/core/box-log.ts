@@ -163,7 +163,7 @@ function movedNote({ from, to, takeBack, earlier }: MovedAway): string {
   const name = shown(from);
   const made = earlier === true ? "appeared after the start of a run that was killed" : "was made in the box";
   if (to === null) return `${name} ${made} and was removed: it was neither a file, a folder nor a link`;
-  const back = takeBack === "" ? "" : `; to take it back: ${takeBack}`;
+  const back = takeBack === "" ? "" : `; to restore it: ${takeBack}`;
   return `${name} ${made} and ${earlier === true ? "was " : ""}moved out of the workspace${back}`;
 }
 

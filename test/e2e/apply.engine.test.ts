@@ -179,7 +179,7 @@ test(
       const other = await harness(place, [...words, id, ...here]);
       assert.equal(other.code, 2, other.stderr + other.stdout);
       assert.match(other.stderr, /copy on the engine at ssh:\/\/dev@far\.test, but the one at/);
-      assert.match(other.stderr, /next: say --engine ssh:\/\/dev@far\.test$/m);
+      assert.match(other.stderr, /next: use --engine ssh:\/\/dev@far\.test$/m);
       await place.write(record, JSON.stringify(layer));
     }
     assert.deepEqual([await place.read("work/a"), await place.read("work/b")], ["1\n", "2\n"]);

@@ -28,7 +28,7 @@ async function stoppedAt(
   const seen = await screen.until(wanted);
   await screen.press("C-c");
   const left = await screen.until(/left with \d+/);
-  assert.match(left, /^error: interrupted\n {2}next: harness env build continues from here\nleft with 130$/m);
+  assert.match(left, /^error: interrupted\n {2}next: harness env build {3}\(continues\)\nleft with 130$/m);
   assert.doesNotMatch(left, /^environment /m, "no bar stays behind");
   return { seen, sent: await screen.bytes() };
 }

@@ -175,7 +175,7 @@ test(
     await place.write("work/package-lock.json", "{}");
     const stale = await sandboxExec(place, ["--env", "own", "--", "cat", "deps/lib.txt"]);
     assert.equal(stale.stdout.toString(), "real\n");
-    assert.match(stale.stderr, /lock files.*have changed.*Renew it: harness env build --env own/);
+    assert.match(stale.stderr, /lock files.*have changed.*Rebuild it: harness env build --env own/);
     const folder = place.at(".local/state/harness/environments");
     const [id = ""] = await readdir(folder);
     const record = path.join(folder, id, "record");

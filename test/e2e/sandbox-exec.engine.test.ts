@@ -242,7 +242,7 @@ test("what a command plants is moved out, and the way back is said", { skip }, a
   await using place = await household();
   const { code, stderr } = await sandboxExec(place, sh("mkdir .vscode && echo '{}' > .vscode/tasks.json"));
   assert.equal(code, 0);
-  const [, to = ""] = /to take it back: mv -nT -- '?([^' ]*)'?/.exec(stderr) ?? [];
+  const [, to = ""] = /to restore it: mv -nT -- '?([^' ]*)'?/.exec(stderr) ?? [];
   assert.equal(await readFile(path.join(to, "tasks.json"), "utf8"), "{}\n");
   assert.deepEqual(await readdir(place.at("work")), []);
 });

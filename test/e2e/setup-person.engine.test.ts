@@ -58,7 +58,7 @@ test(
     await using terminal = onTerminal(place, SETUP, { OLLAMA_HOST: ollama.url, HARNESS_CHAT_MODEL: "" });
     await terminal.until(/Which one\?/);
     terminal.type("n\r");
-    const end = await terminal.until(/type next/);
+    const end = await terminal.until(/\n {2}next {2}/);
     assert.match(end, /~ model .*no chat model is chosen for .*; nothing was downloaded/);
     assert.equal(await terminal.ended, 0);
     assert.ok(!ollama.requests.some(({ path }) => path === "/api/pull"));

@@ -93,7 +93,7 @@ test("a run tells of it at its end, on the screen, in its report and in its audi
     trail.split("\n").filter((line) => line.includes('"kind":"quarantined"')).length,
     NAMES.length,
   );
-  assert.match(said.stderr, /to take it back: mv /);
+  assert.match(said.stderr, /to restore it: mv /);
 });
 
 test("of commands that end together none fails by what another has moved out", { skip }, async () => {

@@ -59,7 +59,7 @@ export class EnvBuild extends HarnessCommand {
           },
           signal,
         ),
-      "harness env build continues from here",
+      "harness env build   (continues)",
     );
     progress.end();
     const { record, how, chosen, lost, pushed } = built;
