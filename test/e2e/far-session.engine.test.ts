@@ -97,7 +97,7 @@ test(
     assert.equal(other.code, 2, other.stderr);
     const why = JSON.stringify(eventsOf(other));
     assert.match(why, /copy on the engine at ssh:\/\/dev@far\.test, but the one at/);
-    assert.match(why, /say --engine ssh:\/\/dev@far\.test;/);
+    assert.match(why, /use --engine ssh:\/\/dev@far\.test;/);
     await far.place.write(record, JSON.stringify(layer));
     const bound = await far.run("--isolation", "bind", "--continue", "run: cat b.txt");
     assert.equal(bound.code, 2, bound.stderr);

@@ -173,7 +173,7 @@ test(
       shown.stdout,
       /starts in every box, as the MCP server files: \["node","mcp-server.ts","good"\]/,
     );
-    assert.match(shown.stdout, /outside does not count/);
+    assert.match(shown.stdout, /outside is ignored/);
     await trustAll(place);
     const after = await harness(place, ["run", "--json", ...model.flags, "hello there"]);
     assert.equal(after.code, 0, after.stderr);
