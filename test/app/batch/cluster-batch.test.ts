@@ -220,7 +220,7 @@ test("an API server that is away for a while, watches that end and watches that 
     rows: ROWS,
     folder: place.at("out"),
     onWarn: (text) => {
-      if (text.startsWith("made")) {
+      if (text.startsWith("created")) {
         // What is down answers nobody, and its pods go on.
         setTimeout(() => (cluster.faults.down = true), 20);
         setTimeout(() => gate.resolve(), 40);
@@ -246,7 +246,7 @@ test("an API server that stays away ends the batch with 6, and --resume goes on 
       rows: ROWS,
       folder: place.at("out"),
       onWarn: (text) => {
-        if (text.startsWith("made")) setTimeout(() => (cluster.faults.down = true), 20);
+        if (text.startsWith("created")) setTimeout(() => (cluster.faults.down = true), 20);
       },
     }),
     { exit: 6, message: /does not answer/, remedy: /--resume/ },
@@ -360,7 +360,7 @@ test("one whose batch another makes between its first look and its trial is refu
     cluster,
     rows: ROWS,
     folder: place.at("first"),
-    onWarn: (text) => void (text.startsWith("made") && made.resolve()),
+    onWarn: (text) => void (text.startsWith("created") && made.resolve()),
   });
   await assert.rejects(late, /already exists in the namespace team/);
   assert.equal((await first).results.length, 4);
@@ -376,7 +376,7 @@ test("a second one with --resume only watches: both tell every row, and each ran
     rows: ROWS,
     folder: place.at("a"),
     onWarn: (text) => {
-      if (!text.startsWith("made")) return;
+      if (!text.startsWith("created")) return;
       second.push(
         coordinate({
           cluster,
@@ -402,7 +402,7 @@ test("Ctrl-C ends the watch alone: the Job goes on, and --resume tells the rest"
     rows: ROWS,
     folder: place.at("out"),
     signal: stop.signal,
-    onWarn: (text) => void (text.startsWith("made") && stop.abort(new Interrupted("SIGINT"))),
+    onWarn: (text) => void (text.startsWith("created") && stop.abort(new Interrupted("SIGINT"))),
   });
   assert.equal(batchTotals(end).exit_code, 130);
   assert.ok(warned.some((text) => text.includes("continues in the cluster")));
@@ -422,7 +422,7 @@ test("a Job that somebody deletes ends the watch; --resume makes it anew for wha
     rows: ROWS,
     folder: place.at("out"),
     onWarn: (text) => {
-      if (text.startsWith("made"))
+      if (text.startsWith("created"))
         setTimeout(() => cluster.deleteJob([...cluster.jobs.keys()][0] ?? ""), 100);
     },
   });
