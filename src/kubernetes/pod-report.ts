@@ -1,8 +1,8 @@
 import { type MountPoint, readMountinfo } from "../boxes/runner/mountinfo.ts";
 import {
   type BoxReport,
-  hasOwnKernel,
   hostLines,
+  isGvisorRuntime,
   limitLines,
   processLines,
 } from "../boxes/runner/runner-report.ts";
@@ -11,7 +11,7 @@ import { placesBeside, type PodPlan, scratchOf } from "./pod-spec.ts";
 
 /** Compares the box's own report with the plan, one line per deviation. The network is proven elsewhere. */
 export function podReportDifferences(plan: PodPlan, report: BoxReport): readonly string[] {
-  const kernel = { ownKernel: hasOwnKernel(plan.runtimeClass) };
+  const kernel = { gvisor: isGvisorRuntime(plan.runtimeClass) };
   return [
     ...processLines(plan, report.status, kernel),
     ...limitLines(report.rlimits, kernel),

@@ -81,23 +81,23 @@ const maskOf = (numbers: readonly number[]): string =>
     .toString(16)
     .padStart(16, "0");
 
-/** Runtimes that give a box a kernel of its own, by the usual names of the runtime or of its class. */
-const OWN_KERNEL = /^(?:runsc|gvisor|kata)/;
-export const hasOwnKernel = (runtime: string | null | undefined): boolean => OWN_KERNEL.test(runtime ?? "");
+/** gVisor, by the usual names of its runtime or of its class, also with a platform suffix (runsc-kvm). */
+export const isGvisorRuntime = (runtime: string | null | undefined): boolean =>
+  /^(?:runsc|gvisor)/.test(runtime ?? "");
 
 interface ReportOf {
   /**
-   * Such a kernel need not know no-new-privileges, limits or a filter: a profile is for the host's kernel, which the
+   * Its kernel reports neither no-new-privileges nor limits, and a seccomp profile is for the host's kernel, which the
    * box never calls. What it does report is compared; for the rest only what was read back of the spec counts.
    */
-  readonly ownKernel?: boolean;
+  readonly gvisor?: boolean;
 }
 
 /** One line for each deviation of the first process's own status from the plan. */
 export function processLines(
   { user, capabilities }: PlannedProcess,
   status: string,
-  { ownKernel = false }: ReportOf = {},
+  { gvisor = false }: ReportOf = {},
 ): readonly string[] {
   const granted = capabilities === undefined ? undefined : maskOf(capabilities);
   const fields = new Map(
@@ -121,8 +121,8 @@ export function processLines(
         (name) => !ZERO.test(field(name)) && field(name) !== granted && !(name === "CapAmb" && noAmbient),
       )
       .map((name) => `${name} is ${field(name)}, planned ${granted ?? "none"}`),
-    ...(ownKernel && !fields.has("NoNewPrivs") ? [] : must("NoNewPrivs", "1")),
-    ...(ownKernel && ["0", "unknown"].includes(field("Seccomp")) ? [] : must("Seccomp", "2")),
+    // A kernel that reports the first is not gVisor's.
+    ...(gvisor && !fields.has("NoNewPrivs") ? [] : [...must("NoNewPrivs", "1"), ...must("Seccomp", "2")]),
   ];
 }
 
@@ -162,11 +162,11 @@ const LIMIT_TITLES: Readonly<Record<keyof typeof ULIMITS, string>> = {
   msgqueue: "Max msgqueue size",
 };
 
-export function limitLines(text: string, { ownKernel = false }: ReportOf = {}): readonly string[] {
+export function limitLines(text: string, { gvisor = false }: ReportOf = {}): readonly string[] {
   return Object.entries(LIMIT_TITLES).flatMap(([name, title]) => {
     const most = ULIMITS[name as keyof typeof ULIMITS];
     const line = text.split("\n").find((one) => one.startsWith(`${title} `)) ?? "";
-    if (ownKernel && line === "") return [];
+    if (gvisor && line === "") return [];
     const [, hard] = line.slice(title.length).trim().split(/\s+/);
     return hard !== undefined && /^\d+$/.test(hard) && Number(hard) <= most
       ? []

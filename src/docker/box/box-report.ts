@@ -1,6 +1,7 @@
 import {
   type BoxReport,
   hostLines,
+  isGvisorRuntime,
   limitLines,
   networkLines,
   processLines,
@@ -56,8 +57,7 @@ function fileLines(
 const nameOf = (file: SeenFile | undefined): string =>
   file === undefined ? "unknown" : `device ${file.dev} inode ${file.ino}`;
 
-/** The name of gVisor's runtime, also with a platform suffix (runsc-kvm). */
-export const isGvisor = ({ host }: BoxPlan): boolean => /^(?:runsc|gvisor)/.test(host.runtime ?? "");
+export const isGvisor = ({ host }: BoxPlan): boolean => isGvisorRuntime(host.runtime);
 
 /** A gVisor box reports through another kernel, in which host files have other inode numbers. */
 interface ReportedFacts {
@@ -72,7 +72,7 @@ interface ReportedFacts {
 function gvisorLines(plan: BoxPlan, { status, mountinfo }: ReportedFacts): readonly string[] {
   const { points, strange } = readMountinfo(mountinfo);
   return [
-    ...processLines(plan, status, { ownKernel: true }),
+    ...processLines(plan, status, { gvisor: true }),
     ...strange.map((line) => `a mount that cannot be read: ${line}`),
     ...plannedLines(plan, points),
     ...points
