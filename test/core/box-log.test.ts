@@ -29,7 +29,6 @@ test("names and subjects of others make no line of their own", () => {
   });
   const notes = notesOf(log.take());
   assert.equal(notes.length, 2);
-  for (const note of notes)
-    assert.doesNotMatch(note.split("; to restore it")[0] ?? "", /[\n\r\u001B\u202E]/);
+  for (const note of notes) assert.doesNotMatch(note.split("; to restore it")[0] ?? "", /[\n\r\u001B\u202E]/);
   assert.match(notes[1] ?? "", /it holds \.vscode\/a.b: git stash/);
 });

@@ -33,10 +33,7 @@ test("a second start keeps everything and says what stands in for what", { skip 
   ])
     assert.match(stderr, line);
   assert.ok(stderr.includes(`${image} (kept)`));
-  assert.match(
-    stderr,
-    /fallback {3}search {2}the embedded index, instead of Qdrant\n {13}model {3}the demo/,
-  );
+  assert.match(stderr, /fallback {3}search {2}the embedded index, instead of Qdrant\n {13}model {3}the demo/);
   assert.match(stderr, /next {7}\.\/start\.sh demo/);
 });
 

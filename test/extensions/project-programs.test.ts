@@ -15,10 +15,7 @@ test("a project's hooks and tools are read as the user's are, and what is wrong 
     [() => projectHooks("h.json", "["), /^Error: h\.json: it is not JSON$/],
     [() => projectHooks("h.json", '[{"event": "Stop"}]'), /^Error: h\.json: 0\.command: expected a command/],
     [() => projectHooks("h.json", "[".repeat(99_999)), /nested too deep/],
-    [
-      () => projectTools("t.json", '{"a b": {"description": "d", "command": "x"}}'),
-      /expected tool names/,
-    ],
+    [() => projectTools("t.json", '{"a b": {"description": "d", "command": "x"}}'), /expected tool names/],
     [() => projectTools("t.json", '{"a": {"description": "d", "command": "x", "reads": true}}'), /a: /],
   ];
   for (const [read, why] of rows) assert.throws(read, why);
