@@ -36,7 +36,7 @@ test("without a flag and a terminal, and for ids that do not wait, it ends with 
   assert.match(none.stderr, /no session has this id[^]*next: harness sessions list/);
   const over = await approve(place, sessionOf(await park(place, model)), ["--once"]);
   assert.equal(over.code, 2);
-  assert.match(over.stderr, /waits for approval[^]*next: harness sessions show/);
+  assert.match(over.stderr, /error: nothing in \S+ waits for approval[^]*next: harness sessions show/);
   const session = sessionOf(await park(place, model));
   const mute = await approve(place, session, []);
   assert.equal(mute.code, 2);
