@@ -1,8 +1,9 @@
 import * as z from "zod";
 import type { JsonSchema } from "../../core/model-provider.ts";
+import { parsedJson } from "../../core/text/json-values.ts";
 import { clipped, untagged } from "./untrusted-text.ts";
 
-const GOAL = 600;
+const MAX_GOAL = 600;
 const PROSE = 3000;
 /** A longer reply does not answer the question. */
 const REPLY = 100_000;
@@ -20,7 +21,7 @@ function textsOf(value: unknown): readonly string[] {
 }
 
 const oneText = (value: unknown): string =>
-  clipped(textsOf(value).join(" ").replace(/\s+/g, " ").trim(), GOAL);
+  clipped(textsOf(value).join(" ").replace(/\s+/g, " ").trim(), MAX_GOAL);
 
 function list(section: Section) {
   const read = (value: unknown): readonly string[] =>
@@ -80,20 +81,11 @@ export function readArtifact(reply: string): Artifact | undefined {
     const read = form.safeParse(found);
     if (read.success && !isEmpty(read.data)) return { ...read.data, prose: "" };
   }
-  return isJson(text) || text === "" ? undefined : parseArtifact(clipped(text, PROSE));
+  return text === "" || parsedJson(text) !== undefined ? undefined : parseArtifact(clipped(text, PROSE));
 }
 
 const isEmpty = ({ goal, ...sections }: Form): boolean =>
   goal === "" && SECTIONS.every((name) => sections[name].length === 0);
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 function schemaOf(of: z.ZodType): JsonSchema {
   const { $schema: _, ...schema } = z.toJSONSchema(of, { io: "output" });
@@ -216,10 +208,6 @@ function closing(text: string, start: number): number | undefined {
 }
 
 function objectIn(text: string): object | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parsedJson(text);
+  return typeof value === "object" && value !== null ? value : undefined;
 }

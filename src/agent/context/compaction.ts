@@ -195,16 +195,13 @@ const PROTECTED = 0.25;
 /** The model is still working with the results of this many replies. */
 const REPLIES = 2;
 
-interface TokenCounter {
-  readonly window: number;
-  tokens(messages: readonly Message[]): number;
-}
+type WindowSize = Pick<CompactorOptions, "window" | "tokens">;
 
 /**
  * Message counts before which results could be shown as marks, smallest first. "old": the one count that spares recent
  * results. "all": a count after each long result that is still shown.
  */
-function pruneSteps(history: History, means: TokenCounter, which: "old" | "all"): readonly number[] {
+function pruneSteps(history: History, means: WindowSize, which: "old" | "all"): readonly number[] {
   const { messages, compaction } = history;
   const from = Math.max(compaction?.pruneBefore ?? 0, compaction?.keepFrom ?? 0);
   const long = [...messages.entries()].flatMap(([at, message]) =>
@@ -215,7 +212,7 @@ function pruneSteps(history: History, means: TokenCounter, which: "old" | "all")
   return long.some((at) => at < border) ? [border] : [];
 }
 
-function protectedFrom(messages: readonly Message[], means: TokenCounter): number {
+function protectedFrom(messages: readonly Message[], means: WindowSize): number {
   const nothing = means.tokens([]);
   let left = PROTECTED * means.window;
   let replies = 0;
@@ -237,15 +234,6 @@ const WORTH = 0.05;
 /** Characters kept of a message when the older part by itself does not fit. */
 const SHORT = 1000;
 
-interface OlderPartInput {
-  tokens(messages: readonly Message[]): number;
-}
-
-interface OlderPartTarget {
-  readonly window: number;
-  readonly forced: boolean;
-}
-
 interface OlderPart {
   readonly keepFrom: number;
   /** The messages as the model knows them, byte for byte if they fit, followed by the request for a summary. */
@@ -255,8 +243,8 @@ interface OlderPart {
 /** The messages that a summary would replace; undefined when there are none, or too few. */
 function olderPart(
   history: History,
-  means: OlderPartInput,
-  { window, forced }: OlderPartTarget,
+  means: Pick<CompactorOptions, "tokens">,
+  { window, forced }: Pick<CompactionAim, "window" | "forced">,
 ): OlderPart | undefined {
   const view = history.view();
   /** From this offset on, the view has the messages one for one. */
