@@ -5,10 +5,8 @@ import type { Assignment, Compound, List, Node, Piece, Simple, Word } from "../s
 import { BOX_LISTS } from "./environment.ts";
 import { isBoxed } from "./local-tools.ts";
 import { filtersLines, placesOfNames, printsNumber, SETS, SETS_ANY } from "./printed.ts";
-import type { Scope } from "./scope.ts";
+import type { Assumed, Scope } from "./scope.ts";
 
-/** The value assumed for a piece of a word. The true value may differ, but leads to the same places. */
-export type Assumed = Pick<Arg, "kind" | "value">;
 type Words = (words: readonly Word[]) => readonly Arg[];
 
 const NUMBER: Assumed = { kind: "literal", value: "7" };

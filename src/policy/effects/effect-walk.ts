@@ -10,14 +10,14 @@ import type {
   Span,
   Word,
 } from "../shell/shell-syntax.ts";
-import { type Assumed, isFilter, isXargs, namedByVariable } from "./assume.ts";
+import { isFilter, isXargs, namedByVariable } from "./assume.ts";
 import { calledFrom, callEffects, echoed, maybeConsumed, type Words } from "./call-effects.ts";
 import { compoundEffects } from "./compound-effects.ts";
 import type { Doubt, Effect } from "./effect.ts";
 import { ENVIRONMENT, exportsSecret, isInert, isPrivate, isTame, variableDoubt } from "./environment.ts";
 import { redirectEffects } from "./redirects.ts";
 import { literalOf, resolve } from "./resolve.ts";
-import { either, type Scope, withVariable } from "./scope.ts";
+import { type Assumed, either, type Scope, withVariable } from "./scope.ts";
 import { isBoxed } from "./local-tools.ts";
 import type { Called, Walk, World } from "./walk.ts";
 

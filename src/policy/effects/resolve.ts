@@ -1,7 +1,6 @@
 import { type Arg, UNKNOWN } from "../programs/program-model.ts";
 import type { Node, Piece, Word } from "../shell/shell-syntax.ts";
-import type { Assumed } from "./assume.ts";
-import type { Scope } from "./scope.ts";
+import type { Assumed, Scope } from "./scope.ts";
 
 export interface Resolver {
   readonly scope: Scope;

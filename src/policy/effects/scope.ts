@@ -11,6 +11,9 @@ export interface Scope {
   readonly functions: ReadonlySet<string>;
 }
 
+/** The value assumed for a piece of a word. The true value may differ, but leads to the same places. */
+export type Assumed = Pick<Arg, "kind" | "value">;
+
 const MAX_FOLDERS = 4;
 
 /** Joins the scopes of two ways through the script. */

@@ -1,6 +1,5 @@
 import type { Place } from "../effects/effect.ts";
 import { type Arg, type Fixed, type Found, type Role, UNKNOWN, type Use } from "./program-model.ts";
-import { inputEffects, isStdin } from "./shell-builtins.ts";
 
 export interface Weight {
   readonly forced: boolean;
@@ -264,3 +263,37 @@ export const codeElsewhere = (use: Use): readonly Found[] => {
     return [{ kind: "code", from: "project", path: use.place({ ...arg, value: path }), span: arg.span }];
   });
 };
+
+/** A program from stdin. */
+export function inputEffects({ input }: Pick<Use, "input">): readonly Found[] {
+  const from = input === "network" ? "fetched" : "input";
+  const code = { kind: "code", from, path: null } as const;
+  if (input === "project") return [{ ...code, followed: true }];
+  return [typeof input === "string" || input.rough === true ? code : { ...code, text: input.text }];
+}
+
+const STDIN: ReadonlySet<string> = new Set(["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"]);
+
+/** Whether a file of code is stdin, so that stdin is the program. */
+export const isStdin = ({ kind, value }: Arg): boolean => kind === "literal" && STDIN.has(value);
+
+/** A file of code, or one that a substitution makes. */
+export function fileEffects(file: Arg, use: Use): Found {
+  const [input] = isStdin(file) ? inputEffects(use) : [];
+  if (input !== undefined) return { ...input, span: file.span };
+  const from = file.feed === "network" ? "fetched" : file.feed === undefined ? "project" : "input";
+  return { kind: "code", from, path: from === "project" ? use.place(file) : null, span: file.span };
+}
+
+/** A program on the command line. */
+export const inlineEffects = (text: Arg): Found => ({
+  kind: "code",
+  from: text.feed === "network" ? "fetched" : "inline",
+  path: null,
+  text: text.kind === "literal" ? text.value : "",
+  span: text.span,
+});
+
+/** An interpreter with a file; without one it runs stdin. */
+export const programEffects = (file: Arg | undefined, use: Use): readonly Found[] =>
+  file === undefined || file.value === "-" ? inputEffects(use) : [fileEffects(file, use)];

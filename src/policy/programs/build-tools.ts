@@ -1,7 +1,13 @@
 import { PROGRAM_WORDS } from "../program-words.generated.ts";
-import { fixedEffect, handsOn, roleEffects, writesGiven, writesTo } from "./argument-roles.ts";
+import {
+  fixedEffect,
+  handsOn,
+  programEffects,
+  roleEffects,
+  writesGiven,
+  writesTo,
+} from "./argument-roles.ts";
 import type { Arg, Found, Reader, Use } from "./program-model.ts";
-import { programEffects } from "./python-programs.ts";
 
 const LIGHT = { forced: false, recursive: false };
 /** Options with which nothing is compiled: the compiler only reports about itself or its files. */

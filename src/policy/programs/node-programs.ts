@@ -1,8 +1,14 @@
-import { codeElsewhere, fixedEffect, handsOn, roleEffects, word } from "./argument-roles.ts";
+import {
+  codeElsewhere,
+  fixedEffect,
+  handsOn,
+  inlineEffects,
+  programEffects,
+  roleEffects,
+  word,
+} from "./argument-roles.ts";
 import { PROGRAM_WORDS } from "../program-words.generated.ts";
 import type { Arg, Found, GivenOption, Use, Reader } from "./program-model.ts";
-import { programEffects } from "./python-programs.ts";
-import { inlineEffects } from "./shell-builtins.ts";
 
 const LIGHT = { forced: false, recursive: false };
 

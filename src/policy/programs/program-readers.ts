@@ -17,7 +17,7 @@ import { NETWORK_READERS, SOCKET_READERS } from "./network-programs.ts";
 import { NODE_READERS } from "./node-programs.ts";
 import { PACKAGE_READERS } from "./package-programs.ts";
 import type { Check, Reader } from "./program-model.ts";
-import { PYTHON_READERS } from "./python-programs.ts";
+import { INTERPRETER_READERS } from "./python-programs.ts";
 import { ROW_CHECKS } from "./row-checks.ts";
 import { SEARCH_READERS } from "./search-programs.ts";
 import { SED_READERS } from "./sed-program.ts";
@@ -52,11 +52,11 @@ const READERS: ReadonlyMap<string, Reader> = new Map(
     GIT_NESTED_READERS,
     GIT_READERS,
     GIT_SETTINGS_READERS,
+    INTERPRETER_READERS,
     JQ_READERS,
     NETWORK_READERS,
     NODE_READERS,
     PACKAGE_READERS,
-    PYTHON_READERS,
     SEARCH_READERS,
     SED_READERS,
     SHELL_BUILTINS_READERS,

@@ -1,7 +1,14 @@
 import { PROGRAM_WORDS } from "../program-words.generated.ts";
-import { fixedEffect, roleEffects, word } from "./argument-roles.ts";
+import {
+  fileEffects,
+  fixedEffect,
+  inlineEffects,
+  inputEffects,
+  programEffects,
+  roleEffects,
+  word,
+} from "./argument-roles.ts";
 import type { Arg, Found, Use, Reader } from "./program-model.ts";
-import { fileEffects, inlineEffects, inputEffects } from "./shell-builtins.ts";
 
 const FLAGS = /^-[bBdEiIOPqRsSuvx]+$/;
 /** Options of the interpreter that neither write nor load anything. */
@@ -75,10 +82,6 @@ const isOwn = ({ kind, value }: Arg, rest: readonly Arg[]): boolean =>
 /** An address, or a path outside of the project. */
 const OUT = /:\/\/|(?:^|[=:,])(?:~|\/(?!tmp\/))|(?:^|[=:,/])\.\.(?:\/|$)/;
 
-/** An interpreter with a file; without one it runs stdin. */
-export const programEffects = (file: Arg | undefined, use: Use): readonly Found[] =>
-  file === undefined || file.value === "-" ? inputEffects(use) : [fileEffects(file, use)];
-
 /** Modules that are programs of their own. */
 const PROGRAMS =
   `pytest pip mypy ruff black isort flake8 pylint pyflakes pycodestyle pydocstyle bandit coverage vulture radon tox nox
@@ -129,9 +132,96 @@ function reports(use: Use): readonly Found[] {
 /** With an operand, the program writes the new version into the project. */
 const changesVersion: Reader = ({ operands, folder }) =>
   operands.length === 0 ? [] : [{ kind: "write", path: folder }];
+/** A program as text of an option, as a file, or from stdin. */
+export function runner(inline: readonly string[]): (use: Use) => readonly Found[] {
+  return (use) => {
+    const texts = use.options.filter(({ name }) => inline.includes(name));
+    if (texts.length > 0) return texts.map(({ value }) => inlineEffects(value ?? whole(use)));
+    const [file] = use.operands;
+    return file === undefined || file.value === "-" ? inputEffects(use) : [fileEffects(file, use)];
+  };
+}
+
+const whole = ({ program, span }: Use): Arg => ({ kind: "dynamic", value: program, span });
+
+/** `-i` changes the given files. */
+function perl(use: Use): readonly Found[] {
+  const texts = use.options.filter(({ name }) => name === "-e" || name === "-E");
+  const inPlace = use.options.some(({ name }) => name === "-i");
+  if (texts.length === 0) return runner([])(use);
+  const files = use.operands.map((arg): Found => ({
+    kind: inPlace ? "write" : "read",
+    path: use.place(arg),
+    span: arg.span,
+  }));
+  return [...texts.map(({ value }) => inlineEffects(value ?? whole(use))), ...files];
+}
+
+/** `ruby -c` runs nothing of the file; `perl -c` does. */
+const onlyParses = ({ options, operands }: Use): boolean =>
+  operands.length > 0 &&
+  options.some(({ name }) => name === "-c") &&
+  !options.some(({ name }) => name === "-e" || name === "-i");
+
+const parsed = (file: Arg, use: Use): readonly Found[] =>
+  roleEffects("check", file, use, { forced: false, recursive: false });
+
+/** With `-i` the output of the program replaces the files. */
+function ruby(use: Use): readonly Found[] {
+  if (onlyParses(use)) return use.operands.flatMap((file) => parsed(file, use));
+  const files = use.options.some(({ name }) => name === "-e") ? use.operands : use.operands.slice(1);
+  const inPlace = use.options.some(({ name }) => name === "-i");
+  return [
+    ...runner(["-e"])(use),
+    ...(inPlace ? files : []).map((arg): Found => ({ kind: "write", path: use.place(arg), span: arg.span })),
+  ];
+}
+
+/** Settings that are only quantities. */
+const HARMLESS_SETTINGS =
+  /^(?:memory_limit|max_execution_time|display_errors|error_reporting|zend\.assertions|assert\.exception|date\.timezone)=[\w.-]*$/;
+/** The modes of Xdebug. `debug` connects to a debugger; the last three write reports into the folder for temporary files. */
+const XDEBUG_MODES = /^xdebug\.mode=(?:off|develop|coverage|debug|gcstats|profile|trace|,)*$/;
+const DEBUGS = /[=,]debug\b/;
+const REPORTS = /\b(?:gcstats|profile|trace)\b/;
+
+/** A setting after `-d`: most of them load code, or name programs. */
+function phpSetting(setting: Arg, use: Use): readonly Found[] {
+  const found: Found = use.doubt("option.loads-code", setting);
+  const { kind, value, span } = setting;
+  if (kind !== "literal" || found.kind !== "unknown") return [found];
+  const isMode = XDEBUG_MODES.test(value);
+  const doubt: Found = HARMLESS_SETTINGS.test(value) || isMode ? { ...found, inside: true } : found;
+  const effects: Found[] = [doubt];
+  if (isMode && DEBUGS.test(value)) effects.push({ kind: "network", hosts: [], span });
+  if (isMode && REPORTS.test(value)) effects.push({ kind: "write", path: "/tmp", span });
+  return effects;
+}
+
+/** With `-S` php is a server in the box and reads no program from stdin; with `-l` it runs nothing of its files. */
+function php(use: Use): readonly Found[] {
+  const settings = use.options.flatMap(({ name, value }) =>
+    name === "-d" && value !== null ? phpSetting(value, use) : [],
+  );
+  const served = use.options.flatMap(({ name, value }): readonly Found[] =>
+    name === "-S" && value !== null ? [{ kind: "network", hosts: [], inside: true, span: value.span }] : [],
+  );
+  const checks = use.options.some(({ name }) => name === "-l");
+  if (checks && use.operands.length > 0)
+    return [...settings, ...use.operands.flatMap((file) => parsed(file, use))];
+  const code: readonly Found[] = [{ kind: "code", from: "project", path: use.folder }];
+  const listens = served.length > 0;
+  const ran = listens && use.input !== "network" ? code : runner(["-r", "-B", "-R", "-E"])(use);
+  return [...settings, ...served, ...ran];
+}
+
 /** The readers of this file, by the names that rows use. */
-export const PYTHON_READERS: Readonly<Record<string, Reader>> = {
+export const INTERPRETER_READERS: Readonly<Record<string, Reader>> = {
   python: python,
+  "program from a file or stdin": runner([]),
+  perl: perl,
+  ruby: ruby,
+  php: php,
   "python -m http.server": () => [{ kind: "network", hosts: [], inside: true }],
   "pytest reports": reports,
   "writes a version": changesVersion,

@@ -14,7 +14,7 @@ import { runsProgramOf } from "./node-programs.ts";
 import { EFFECT_WORDS, type EffectWord } from "./option-groups.ts";
 import { PACKAGE_EFFECTS } from "./package-programs.ts";
 import type { Arg, CheckParameter, Found, Reader, Use } from "./program-model.ts";
-import { runner } from "./shell-programs.ts";
+import { runner } from "./python-programs.ts";
 import { escapes } from "./wrapper-programs.ts";
 
 /**

@@ -1,3 +1,4 @@
+import { fileEffects } from "./argument-roles.ts";
 import { ENVIRONMENT, isInert, isPrivate, variableDoubt } from "../effects/environment.ts";
 import { type Arg, type Found, UNKNOWN, type Use, type Reader } from "./program-model.ts";
 
@@ -25,36 +26,6 @@ export const onlyBash = (text: Arg, use: Use): readonly Found[] =>
   ONLY_BASH.test(text.value) || PERSISTS.test(text.value)
     ? [use.doubt("shell.unreadable", text, "only bash is known to read it this way")]
     : [];
-
-/** A program from stdin. */
-export function inputEffects({ input }: Pick<Use, "input">): readonly Found[] {
-  const from = input === "network" ? "fetched" : "input";
-  const code = { kind: "code", from, path: null } as const;
-  if (input === "project") return [{ ...code, followed: true }];
-  return [typeof input === "string" || input.rough === true ? code : { ...code, text: input.text }];
-}
-
-const STDIN: ReadonlySet<string> = new Set(["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"]);
-
-/** Whether a file of code is stdin, so that stdin is the program. */
-export const isStdin = ({ kind, value }: Arg): boolean => kind === "literal" && STDIN.has(value);
-
-/** A file of code, or one that a substitution makes. */
-export function fileEffects(file: Arg, use: Use): Found {
-  const [input] = isStdin(file) ? inputEffects(use) : [];
-  if (input !== undefined) return { ...input, span: file.span };
-  const from = file.feed === "network" ? "fetched" : file.feed === undefined ? "project" : "input";
-  return { kind: "code", from, path: from === "project" ? use.place(file) : null, span: file.span };
-}
-
-/** A program on the command line. */
-export const inlineEffects = (text: Arg): Found => ({
-  kind: "code",
-  from: text.feed === "network" ? "fetched" : "inline",
-  path: null,
-  text: text.kind === "literal" ? text.value : "",
-  span: text.span,
-});
 
 /** Joins several words into the text that a shell makes of them. */
 export function joined([first, ...rest]: readonly [Arg, ...Arg[]]): Arg {

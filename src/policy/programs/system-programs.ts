@@ -1,8 +1,7 @@
 import { PROGRAM_WORDS } from "../program-words.generated.ts";
 import { ENVIRONMENT, namesSecret } from "../effects/environment.ts";
-import { fixedEffect, given, outside } from "./argument-roles.ts";
+import { fixedEffect, given, inputEffects, outside } from "./argument-roles.ts";
 import type { Arg, Fixed, Found, Use, Reader } from "./program-model.ts";
-import { inputEffects } from "./shell-builtins.ts";
 
 const UNIT_READS = new Set(PROGRAM_WORDS.systemctl.reports);
 const POWER = new Set(PROGRAM_WORDS.systemctl.power);

@@ -111,6 +111,13 @@ function batEffects(use: Use): readonly Found[] {
   ];
 }
 
+/** less runs `+command` at its start. */
+const plusCommands = (use: Use): readonly Found[] =>
+  use.operands.filter(({ value }) => value.startsWith("+")).map((arg) => use.doubt("operand.unknown", arg));
+/** Only names of pages: a path would be formatted with macros of its own. */
+const pagePaths = (use: Use): readonly Found[] =>
+  use.operands.filter(({ value }) => value.includes("/")).map((arg) => use.doubt("operand.unknown", arg));
+
 const NOWHERE = { kind: "literal", value: "--paging" } as const;
 /** The readers of this file, by the names that rows use. */
 export const TEXT_READERS: Readonly<Record<string, Reader>> = {
@@ -122,4 +129,6 @@ export const TEXT_READERS: Readonly<Record<string, Reader>> = {
   printf: printfEffects,
   test: testEffects,
   date: setsDate,
+  less: plusCommands,
+  man: pagePaths,
 };
