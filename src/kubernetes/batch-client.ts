@@ -1,7 +1,8 @@
 import type { Job } from "./manifest.ts";
 import { BATCH_LABEL } from "./batch-job.ts";
 import { type BatchCluster, ClusterTrouble, type SeenJob } from "./batch-cluster.ts";
-import { type ClusterRequest, type ClusterRequests, field } from "./cluster-requests.ts";
+import type { ClusterRequest, ClusterRequests } from "./cluster-requests.ts";
+import { field } from "./pod-readback.ts";
 import { podSeen } from "./seen-pod.ts";
 
 /** Annotation that marks the rows of the Job as complete. */

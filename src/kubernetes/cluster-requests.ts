@@ -107,12 +107,3 @@ function refusal(failure: ApiFailure): ClusterTrouble {
     },
   );
 }
-
-export const field = (value: unknown, ...keys: readonly string[]): unknown =>
-  keys.reduce<unknown>(
-    (inner, key) =>
-      typeof inner === "object" && inner !== null && Object.hasOwn(inner, key)
-        ? (inner as Readonly<Record<string, unknown>>)[key]
-        : undefined,
-    value,
-  );

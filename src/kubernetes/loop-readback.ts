@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { type Additions, obeyedNotes, specDifferences } from "./pod-readback.ts";
+import { type Additions, field, obeyedNotes, specDifferences } from "./pod-readback.ts";
 import type { JsonObject } from "./pod-spec.ts";
-import { field } from "./cluster-requests.ts";
 
 /**
  * What a cluster may add to a loop's pod beyond the Job's template. The loop holds the model's key and a token, and its

@@ -8,7 +8,7 @@ import { liveness } from "../boxes/life/owner.ts";
 import { errorCode, HarnessError, reasonOf } from "../core/errors.ts";
 import type { ListedBox } from "../core/ports.ts";
 import { ApiFailure, type Cluster } from "./cluster.ts";
-import { field } from "./cluster-requests.ts";
+import { field } from "./pod-readback.ts";
 import { POLICIES } from "./network-proof.ts";
 import { refusalOf } from "./pod-failure.ts";
 import { type BoxKind, NAME_LABEL, POLICY_PARTS, policyName, type PodOwner } from "./pod-spec.ts";

@@ -1,7 +1,7 @@
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { formatDuration } from "../core/text/bounds.ts";
 import { ApiFailure, type Cluster } from "./cluster.ts";
-import { field } from "./cluster-requests.ts";
+import { field } from "./pod-readback.ts";
 import { SANDBOX_RULE } from "./loop-role.ts";
 import { failureError, type PodState, refusalOf, wordOf } from "./pod-failure.ts";
 import type { JsonObject, OwnBox, PodOwner, PodPlan } from "./pod-spec.ts";

@@ -1,6 +1,6 @@
 import { HarnessError, reasonOf } from "../core/errors.ts";
 import { ApiFailure, type Cluster } from "./cluster.ts";
-import { field } from "./cluster-requests.ts";
+import { field } from "./pod-readback.ts";
 import { isRunning, type PodState, refusalOf } from "./pod-failure.ts";
 import {
   BOX,

@@ -2,7 +2,19 @@ import { stat } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import * as files from "./lock-files.ts";
+import {
+  announce,
+  filesIn,
+  type LockEntry,
+  type LockFile,
+  type LockName,
+  locksAmong,
+  locksIn,
+  markHeld,
+  newName,
+  readLock,
+  withdraw,
+} from "./lock-files.ts";
 import { type Claim, clash, liveness, thisProcess } from "./owner.ts";
 
 export interface LockRequest {
@@ -14,8 +26,8 @@ export interface LockRequest {
   readonly stateDir: string;
 }
 
-interface Rival extends files.LockFile {
-  readonly entry: files.LockEntry | "odd";
+interface Rival extends LockFile {
+  readonly entry: LockEntry | "odd";
 }
 
 /** How long to wait for others that have asked and neither won nor lost yet; they need milliseconds. */
@@ -54,22 +66,22 @@ export const lockSession = (
  * steps back. Files of dead processes do not count, so nothing has to be taken over.
  */
 async function lockClaim(stateDir: string, claim: Claim, refusal: Refusal): Promise<AsyncDisposable> {
-  const folder = files.locksIn(stateDir);
-  const name = files.newName(await thisProcess());
+  const folder = locksIn(stateDir);
+  const name = newName(await thisProcess());
   const entry = { claim, since: new Date().toISOString() };
   const deadline = performance.now() + PATIENCE_MS;
   for (;;) {
-    await files.announce(folder, name, entry);
+    await announce(folder, name, entry);
     try {
       const ahead = await contend({ folder, name, claim, deadline, refusal });
       if (ahead.length === 0) {
-        await files.markHeld(folder, name);
-        return { [Symbol.asyncDispose]: () => files.withdraw(folder, name) };
+        await markHeld(folder, name);
+        return { [Symbol.asyncDispose]: () => withdraw(folder, name) };
       }
-      await files.withdraw(folder, name);
+      await withdraw(folder, name);
       await untilDecided(folder, ahead, deadline);
     } catch (thrown) {
-      await files.withdraw(folder, name).catch(() => undefined);
+      await withdraw(folder, name).catch(() => undefined);
       throw thrown;
     }
   }
@@ -80,7 +92,7 @@ type Refusal = (claim: Claim, holder: Rival) => HarnessError;
 interface Contest {
   readonly refusal: Refusal;
   readonly folder: string;
-  readonly name: files.LockName;
+  readonly name: LockName;
   readonly claim: Claim;
   readonly deadline: number;
 }
@@ -104,9 +116,7 @@ async function untilDecided(folder: string, ahead: readonly Rival[], deadline: n
   const waited = new Set(ahead.map(({ stem }) => stem));
   const alive = liveness();
   while (performance.now() < deadline) {
-    const asking = files
-      .locksAmong(await files.filesIn(folder))
-      .filter(({ stem, held }) => waited.has(stem) && !held);
+    const asking = locksAmong(await filesIn(folder)).filter(({ stem, held }) => waited.has(stem) && !held);
     const living = await Promise.all(asking.map(({ owner }) => alive(owner)));
     if (!living.includes(true)) return;
     await sleep(POLL_MS);
@@ -114,12 +124,12 @@ async function untilDecided(folder: string, ahead: readonly Rival[], deadline: n
 }
 
 /** Claims of living processes that clash with this claim. */
-async function rivalsOf(folder: string, own: files.LockName, claim: Claim): Promise<readonly Rival[]> {
+async function rivalsOf(folder: string, own: LockName, claim: Claim): Promise<readonly Rival[]> {
   const alive = liveness();
-  const others = files.locksAmong(await files.filesIn(folder)).filter(({ stem }) => stem !== own.stem);
+  const others = locksAmong(await filesIn(folder)).filter(({ stem }) => stem !== own.stem);
   const rivals = others.map(async (file): Promise<readonly Rival[]> => {
     if (!(await alive(file.owner))) return [];
-    const entry = await files.readLock(folder, file);
+    const entry = await readLock(folder, file);
     if (entry === undefined || (entry !== "odd" && !clash(claim, entry.claim))) return [];
     return [{ ...file, entry }];
   });

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
-import { chmodSync, closeSync, fstatSync, openSync } from "node:fs";
-import { constants, type FileHandle, open } from "node:fs/promises";
+import { chmodSync, closeSync, constants, fstatSync, openSync } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
 import path from "node:path";
 import { bytesOfText } from "../../core/text/bytes.ts";
 
