@@ -6,7 +6,7 @@ import type { OwnedBox } from "../src/core/ports.ts";
 import type { BoxMaker, BoxRequest } from "../src/docker/box/prepare-box.ts";
 import { startBox } from "../src/docker/box/start-box.ts";
 import { type Engine, findEngine, isEngine } from "../src/docker/engine.ts";
-import { wantedImage } from "../src/docker/images/build-image.ts";
+import { wantedImage } from "../src/docker/box-image.ts";
 
 const ROOT = path.join(import.meta.dirname, "..");
 

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { connect as connectTls } from "node:tls";
 import { Worker } from "node:worker_threads";
-import { makeSessionAuthority } from "../src/docker/egress/session-authority.ts";
+import { makeSessionAuthority } from "../src/docker/egress/tls-ending.ts";
 import { openEgress } from "../src/docker/egress/egress-proxy.ts";
 import { clientHello } from "../test/fixtures/egress.ts";
 import type { Ask } from "./egress-load.ts";

@@ -5,7 +5,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import type { ExecResult, OwnedBox } from "../src/core/ports.ts";
 import { boxProcessors } from "../src/docker/container-spec.ts";
-import { hostTrust } from "../src/docker/network/host-trust.ts";
+import { hostTrust } from "../src/docker/egress/host-trust.ts";
 import { dockerExec, ground } from "./boxes.ts";
 import { type Figure, inTurn, type Measured } from "./figure.ts";
 

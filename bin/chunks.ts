@@ -58,9 +58,9 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
   {
     name: "box",
     of: [
-      /\/src\/(?:docker\/(?:box|isolation|podman|network)|boxes\/(?:protect|life|layers|runner))\//,
-      /\/src\/docker\/(?:life\/(?:container-processes|protected-record|reap)|unstarted-container|engine-remedy|dial|engine|engine-endpoint|engine-failure|container-spec|egress\/registry-mirrors)\.ts$/,
-      /\/src\/docker\/(?:images\/(?:apt-packages|image-progress|base-image|build-image|image-inputs)|environments\/(?:environment-record|system-layer|environment-store|version-files|ecosystems|detect-recipe|project-files|recipe|dockerfile|dockerfile-words|dockerfile-copies|devcontainer|context-files|environment-mounts|system-steps|taken-paths|tool-variables))\.ts$/,
+      /\/src\/boxes\/(?:protect|life|layers|runner)\//,
+      /\/src\/docker\/(?:box\/(?!box-list)|(?:base-image|box-image|image-inputs|image-progress|unstarted-container|engine-install|engine|engine-endpoint|container-spec)\.ts$)/,
+      /\/src\/docker\/(?:egress\/(?:box-network|host-trust|network-settings)\.ts$|environments\/(?!installed-packages))/,
       /\/src\/(?:boxes\/(?:box-command|disk-watch|jobs|box|box-labels|network-relay|relay-streams)|app\/(?:box-services|box-access|secret-bindings|granted-network|project\/container-context|environments\/(?:environment-recipe|workspace-environment)|sessions\/checkpoint-access)|platform\/host-programs|sessions\/checkpoints\/store-place)\.ts$/,
     ],
   },

@@ -7,7 +7,7 @@ import path from "node:path";
  */
 
 const SUITES = [
-  "test/docker/podman/podman.engine.test.ts",
+  "test/docker/box/podman.engine.test.ts",
   "test/contract/box-docker.engine.test.ts",
   ..."granted kernel leaks limits limits-floods"
     .split(" ")

@@ -2,7 +2,7 @@ import type { Settings } from "../config/settings-schema.ts";
 import { isPreset, parseGrant, type Preset } from "../core/grant.ts";
 import type { Connection, Grant } from "../core/network.ts";
 import type { PresetGrants } from "../docker/egress/registries.ts";
-import type { NetworkRequest } from "../docker/network/box-network.ts";
+import type { NetworkRequest } from "../docker/egress/box-network.ts";
 import type { Host } from "./host.ts";
 import { namedCluster } from "./named-engine.ts";
 import { repositoryAround } from "./project/repository-around.ts";
@@ -45,7 +45,7 @@ export async function networkFor(
   const { grants, variables, files } = await grantsOf(allow_domains, given, signal);
   const { env } = host;
   const trust = async (): Promise<string> => {
-    const { hostTrust } = await import("../docker/network/host-trust.ts");
+    const { hostTrust } = await import("../docker/egress/host-trust.ts");
     return hostTrust(env, given.warn);
   };
   const placeholders = secrets.map(({ name, placeholder }) => [name, placeholder] as const);
@@ -129,7 +129,7 @@ async function installRules(
 ): Promise<Readonly<Record<string, string>>> {
   const presets = new Set(grants.map(({ origin }) => origin).filter(isPreset));
   if (presets.size === 0) return {};
-  const { ageNote, installVariables, withoutAge } = await import("../docker/network/install-variables.ts");
+  const { ageNote, installVariables, withoutAge } = await import("../docker/environments/tool-variables.ts");
   const note = settings.min_release_age > 0 ? ageNote(withoutAge([...presets])) : undefined;
   if (note !== undefined) warn(note);
   return installVariables(presets, settings, Date.now());

@@ -94,7 +94,7 @@ export class HarnessRequests implements OwnRequests, AsyncDisposable {
     const { host, settings, emit, warn } = this.#parts;
     const [{ GrantedRequests: Requests }, { hostTrust }] = await Promise.all([
       import("../docker/egress/own-requests.ts"),
-      import("../docker/network/host-trust.ts"),
+      import("../docker/egress/host-trust.ts"),
     ]);
     const trust = await hostTrust(host.env, warn);
     return new Requests({

@@ -1,8 +1,8 @@
 import type { BoxLog } from "../core/box-log.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { type ExecResult, isUnstarted, type ListedBox, type OwnedBox } from "../core/ports.ts";
-import { listBoxes, memoryOf, pickBoxes, removeBox, SHORT_ID } from "../docker/life/box-list.ts";
-import { reap } from "../docker/life/reap.ts";
+import { listBoxes, memoryOf, pickBoxes, removeBox, SHORT_ID } from "../docker/box/box-list.ts";
+import { reap } from "../docker/box/reap.ts";
 import { dropFrozen, requireEngine } from "./box-access.ts";
 import { type Host, packageRoot } from "./host.ts";
 import { namedCluster } from "./named-engine.ts";
@@ -94,7 +94,7 @@ interface ImageBuild {
 export async function buildImage(host: Host, { rebuild, onLine }: ImageBuild) {
   const [engine, { ensureImage }] = await Promise.all([
     requireEngine(host),
-    import("../docker/images/build-image.ts"),
+    import("../docker/box-image.ts"),
   ]);
   const request = { root: packageRoot, cache: host.places.cache, env: host.env, onLine };
   return (signal: AbortSignal) => ensureImage(engine, { ...request, signal }, rebuild);

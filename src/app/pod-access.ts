@@ -17,7 +17,7 @@ import {
   type NetworkRequest,
   openNetwork,
   reapFarNetworks,
-} from "../docker/network/box-network.ts";
+} from "../docker/egress/box-network.ts";
 import { clusterHealth } from "../kubernetes/cluster-health.ts";
 import { type Cluster, clusterOf } from "../kubernetes/cluster.ts";
 import {

@@ -1,10 +1,25 @@
 import { statfs } from "node:fs/promises";
 import path from "node:path";
-import { formatSize } from "../core/text/bounds.ts";
+import { PassThrough } from "node:stream";
+import { formatDuration, formatSize } from "../core/text/bounds.ts";
 import { ailing, broken, type Health, healthy } from "../core/health.ts";
-import { answered, askInfo, askVersion, type Engine, isPodman, lackOfPodman } from "./engine.ts";
-import { imageExists, wantedImage } from "./images/build-image.ts";
-import { checkImage } from "./images/image-needs.ts";
+import {
+  answered,
+  askInfo,
+  askVersion,
+  type Engine,
+  hostFacts,
+  isPodman,
+  lackOfPodman,
+  readSeccomp,
+} from "./engine.ts";
+import { boxImage, imageExists, RUNNER, wantedImage } from "./box-image.ts";
+import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { ownerLabels } from "../boxes/box-labels.ts";
+import { thisProcess } from "../boxes/life/owner.ts";
+import { startCommand } from "../boxes/box-command.ts";
+import { createContainer, verifiedContainer } from "./box/container.ts";
+import type { BoxPlan } from "./container-spec.ts";
 
 /** The fields of the engine's own description that the checks read. */
 interface EngineInfo {
@@ -130,4 +145,207 @@ export async function diskHealth(id: string, folder: string): Promise<Health> {
   const detail = `${formatSize(free)} free in ${folder}`;
   if (free < GiB) return broken(id, detail, "free some space: docker system df; docker image prune");
   return free < 5 * GiB ? ailing(id, detail, "docker system df; docker image prune") : healthy(id, detail);
+}
+
+const NOBODY = 65_534;
+const LIMITS = { memory: 2 ** 28, cpus: null, pids: 64 };
+const KEEP = { head: 1024, tail: 0 };
+
+interface BoxCheck {
+  /** The folder of the installed package. */
+  readonly root: string;
+  readonly uid: number;
+  /** The user's own image; null for ours. */
+  readonly image: string | null;
+}
+
+/** Whether a box of the image starts as planned and runs a command, which every tool call depends on. */
+export async function boxHealth(engine: Engine, check: BoxCheck): Promise<Health> {
+  const begin = performance.now();
+  try {
+    const [{ id, volumes }, host, seccomp, owner] = await Promise.all([
+      boxImage(engine, check.root, check.image),
+      hostFacts(engine),
+      readSeccomp(check.root),
+      thisProcess(),
+    ]);
+    await using stack = new AsyncDisposableStack();
+    const { client, close } = await verifiedContainer(engine, {
+      image: id,
+      argv: [RUNNER],
+      mode: "read-only",
+      user: { uid: NOBODY, gid: NOBODY },
+      readOnly: [],
+      pinned: [],
+      volumes,
+      limits: LIMITS,
+      host,
+      seccomp,
+      stdin: true,
+      labels: ownerLabels(check.uid, owner),
+    });
+    stack.defer(close);
+    const ready = performance.now() - begin;
+    const command = { words: ["sh", "-c", "exit 0"], timeoutMs: 10_000, keep: KEEP };
+    const { exit_code, reason, duration_ms } = await startCommand(client, command, { workspace: "/" }).ended;
+    if (exit_code !== 0)
+      return broken("box", `a command in a box failed: ${reason}`, "harness sandbox shell");
+    const detail = `verified in ${formatDuration(ready)}, a command in ${duration_ms.toFixed(1)} ms`;
+    return healthy("box", detail);
+  } catch (thrown) {
+    const remedy = thrown instanceof HarnessError ? thrown.remedy : "./start.sh";
+    return broken(
+      "box",
+      reasonOf(thrown),
+      remedy === "harness doctor" ? "the engine's log says why" : remedy,
+    );
+  }
+}
+
+/** What every image must have; the runner itself is mounted and needs nothing. */
+const NEEDS: readonly string[] = ["sh"];
+/** Programs that our image also promises, and that the agent's tools use. */
+const CONTENTS: readonly string[] = [
+  "bash",
+  "git",
+  "rg",
+  "node",
+  "python3",
+  "make",
+  "cc",
+  "jq",
+  "patch",
+  "curl",
+  "npm",
+];
+const SECONDS = 30;
+
+interface ImageCheck {
+  /** Pieces without which no box works; empty for a usable image. */
+  readonly missing: readonly string[];
+  /** Pieces that some tools will miss. */
+  readonly absent: readonly string[];
+  /** The version of Node; empty if there is none that runs. */
+  readonly node: string;
+}
+
+/** Checks an image from inside a locked container of it. */
+export async function checkImage(engine: Engine, root: string, image: string): Promise<ImageCheck> {
+  const wanted = [...NEEDS, ...CONTENTS];
+  const script = `for t in ${wanted.join(" ")}; do command -v $t >/dev/null 2>&1 || echo "no $t"; done; node --version; echo ready`;
+  const plan = {
+    root,
+    image,
+    argv: ["sh", "-c", script],
+    memory: 256 * 2 ** 20,
+    pids: 64,
+    labels: { "dev.harness.check": "1" },
+  };
+  try {
+    return readCheck(await runOnce(engine, plan, SECONDS * 1000));
+  } catch (thrown) {
+    if (!/executable file not found|no such file/i.test(String(thrown))) throw thrown;
+    return { missing: ["sh"], absent: [], node: "" };
+  }
+}
+
+export function readCheck({ stdout: output, exit_code }: Pick<Outcome, "stdout" | "exit_code">): ImageCheck {
+  if (exit_code === null) return { missing: [`a sh that ends within ${SECONDS} s`], absent: [], node: "" };
+  const gone = new Set([...output.matchAll(/^no (\S+)$/gm)].map((match) => match[1] ?? ""));
+  const node = /^v(\d+\.\d+\.\d+)$/m.exec(output)?.[1] ?? "";
+  const works = /^ready$/m.test(output);
+  const missing = works ? NEEDS.filter((name) => gone.has(name)) : ["a sh that works"];
+  return { missing, absent: CONTENTS.filter((name) => gone.has(name)), node };
+}
+
+/** One command in one container. */
+interface OneshotRequest {
+  /** The installed package, whose seccomp profile is used. */
+  readonly root: string;
+  readonly image: string;
+  readonly argv: readonly string[];
+  /** The user that the command runs as; nobody when left out. */
+  readonly user?: BoxPlan["user"];
+  readonly memory: number;
+  readonly pids: number;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+export interface Outcome {
+  /** Null if the time ran out first. */
+  readonly exit_code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+const OUTPUT_LIMIT = 64 * 1024;
+
+/** Runs one locked container to its end and removes it, whatever happens. For checks, not for tool calls. */
+export async function runOnce(engine: Engine, once: OneshotRequest, timeoutMs: number): Promise<Outcome> {
+  const plan = await planOf(engine, once);
+  const container = await createContainer(engine, plan).catch((thrown: unknown) => {
+    throw new HarnessError(
+      EXIT.sandbox,
+      `cannot make a container of ${plan.image}: ${reasonOf(thrown)}`,
+      "harness doctor",
+      thrown,
+    );
+  });
+  try {
+    const stream = await container.attach({ stream: true, stdout: true, stderr: true });
+    const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+    const texts = Promise.all([collect(stdout), collect(stderr)]);
+    engine.api.modem.demuxStream(stream, stdout, stderr);
+    stream.once("close", () => [stdout, stderr].forEach((side) => side.end()));
+    await container.start();
+    const exit = await withTimeout(container.wait() as Promise<{ StatusCode: number }>, timeoutMs);
+    if (exit === undefined) await container.kill().catch(() => undefined);
+    const [out, err] = await texts;
+    return { exit_code: exit?.StatusCode ?? null, stdout: out, stderr: err };
+  } catch (thrown) {
+    throw new HarnessError(
+      EXIT.sandbox,
+      `${plan.image} did not run: ${reasonOf(thrown)}`,
+      "harness doctor",
+      thrown,
+    );
+  } finally {
+    await container.remove({ force: true, v: true }).catch(() => undefined);
+  }
+}
+
+async function planOf(engine: Engine, once: OneshotRequest): Promise<BoxPlan> {
+  const { memory, pids } = once;
+  const [host, seccomp] = await Promise.all([hostFacts(engine), readSeccomp(once.root)]);
+  return {
+    image: once.image,
+    argv: once.argv,
+    mode: "workspace-write",
+    user: once.user ?? { uid: NOBODY, gid: NOBODY },
+    readOnly: [],
+    pinned: [],
+    volumes: [],
+    limits: { memory, cpus: null, pids },
+    host,
+    seccomp,
+    stdin: false,
+    labels: once.labels,
+  };
+}
+
+async function collect(stream: PassThrough): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    if (size < OUTPUT_LIMIT) chunks.push(chunk.subarray(0, OUTPUT_LIMIT - size));
+    size += chunk.length;
+  }
+  const text = Buffer.concat(chunks).toString("utf8");
+  return size > OUTPUT_LIMIT ? `${text}\n[${size - OUTPUT_LIMIT} bytes more]` : text;
+}
+
+async function withTimeout<T>(work: Promise<T>, ms: number): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => (timer = setTimeout(() => resolve(undefined), ms)));
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }

@@ -1,12 +1,11 @@
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
-import type Docker from "dockerode";
+import Docker from "dockerode";
 import * as z from "zod";
 import { readEngineAddress } from "../core/engine-address.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { HostFacts } from "./container-spec.ts";
-import { engineClient, Patience } from "./dial.ts";
 import { type Endpoint, endpointsFrom, type NamedEngine, refusePlain } from "./engine-endpoint.ts";
 
 /** An engine that answered. */
@@ -286,3 +285,141 @@ export async function readSeccomp(root: string): Promise<string> {
     throw new HarnessError(EXIT.sandbox, `${file}: ${reasonOf(thrown)}`, "reinstall: npm ci", thrown);
   }
 }
+
+/** The parts of a request of the engine's client that matter here. */
+interface Request {
+  readonly path: string;
+  readonly options?: Readonly<Record<string, unknown>>;
+  /** Content that is sent as a stream. */
+  readonly file?: unknown;
+  readonly abortSignal?: AbortSignal | undefined;
+}
+
+type Answer = (failure: unknown, data: unknown) => void;
+
+interface Modem {
+  dial: (request: Request, answer: Answer) => void;
+}
+
+/** An engine's client that limits every wait and sends the content of a create request only once. */
+export function engineClient(options: Docker.DockerOptions, patience: Patience): Docker {
+  const api = new Docker(options);
+  const modem = api.modem as Modem;
+  const dial = modem.dial.bind(modem);
+  modem.dial = (request, answer) => {
+    const wait = patience.begin(isLong(request));
+    const { abortSignal: own } = request;
+    const abortSignal = own === undefined ? wait.signal : AbortSignal.any([own, wait.signal]);
+    dial({ ...sentOnce(request), abortSignal }, (failure, data) => {
+      wait.end(wait.signal.aborted);
+      answer(wait.signal.aborted ? wait.signal.reason : failure, data);
+    });
+  };
+  return api;
+}
+
+/** Requests that end with a container, a build, a pull or an upload; their callers watch them. */
+const isLong = ({ path, file }: Request): boolean =>
+  file !== undefined || /^\/(?:containers\/[^/?]+\/wait|build|images\/(?:create|load)|commit)\b/.test(path);
+
+/**
+ * The library also puts the body's fields into the address, the seccomp profile included. It also puts the options of
+ * an attach request into a body, which Podman takes for input of the container.
+ */
+function sentOnce(request: Request): Request {
+  if (/^\/containers\/[^/?]+\/attach\?/.test(request.path)) return { ...request, file: Buffer.alloc(0) };
+  if (request.options === undefined || !/^\/(?:containers|volumes|networks)\/create\?/.test(request.path))
+    return request;
+  const { name, platform, abortSignal: _, authconfig: __, ...body } = request.options;
+  const query = Object.entries({ name, platform }).filter(([, value]) => value !== undefined);
+  return { ...request, options: { _query: Object.fromEntries(query), _body: body } };
+}
+
+export interface Bounds {
+  readonly answerMs: number;
+  /** For an engine that has already let a wait run out, or if somebody wants an end. */
+  readonly hurriedMs: number;
+}
+
+const BOUNDS: Bounds = { answerMs: 30_000, hurriedMs: 5000 };
+
+interface Wait {
+  readonly signal: AbortSignal;
+  /** `silent`: the wait was given up. */
+  readonly end: (silent: boolean) => void;
+}
+
+/** How long an engine may take to answer: a stopped process keeps a socket open for ever. */
+export class Patience {
+  readonly #bounds: Bounds;
+  readonly #pending = new Set<(ms: number) => void>();
+  #hurried = false;
+  #silent = false;
+
+  constructor(bounds: Bounds = BOUNDS) {
+    this.#bounds = bounds;
+  }
+
+  begin(long: boolean): Wait {
+    const { answerMs, hurriedMs } = this.#bounds;
+    const waiting = new AbortController();
+    const state: { timer?: NodeJS.Timeout } = {};
+    const within = (ms: number): void => {
+      clearTimeout(state.timer);
+      state.timer = setTimeout(() => waiting.abort(silentFor(ms)), ms);
+    };
+    this.#pending.add(within);
+    if (this.#hurried || (this.#silent && !long)) within(hurriedMs);
+    else if (!long) within(answerMs);
+    return {
+      signal: waiting.signal,
+      end: (silent) => {
+        clearTimeout(state.timer);
+        this.#pending.delete(within);
+        this.#silent = silent;
+      },
+    };
+  }
+
+  /** Once the signal fires, all pending and future requests to the engine end soon. */
+  hurry(signal: AbortSignal): Disposable {
+    const hurried = (): void => {
+      this.#hurried = true;
+      for (const within of this.#pending) within(this.#bounds.hurriedMs);
+    };
+    if (signal.aborted) hurried();
+    signal.addEventListener("abort", hurried, { once: true });
+    return { [Symbol.dispose]: () => signal.removeEventListener("abort", hurried) };
+  }
+}
+
+const silentFor = (ms: number): Error => new Error(`the engine has not answered for ${ms / 1000} s`);
+
+const LOST = new Set(["ECONNREFUSED", "ECONNRESET", "ENOENT", "EPIPE"]);
+
+/** Turns a failure of the engine while we were `doing` something into one that a person can act on. */
+export function engineFailure(doing: string, thrown: unknown): HarnessError {
+  const lost = LOST.has(errorCode(thrown) ?? "");
+  const reason = reasonOf(thrown).trimEnd();
+  const [, cpus] = CPUS.exec(reason) ?? [];
+  const usualRemedy = cpus === undefined ? "harness doctor" : `harness config set cpus ${Number(cpus)}`;
+  const remedy = lost ? "the engine has gone away; start it again: ./start.sh" : usualRemedy;
+  return new HarnessError(EXIT.sandbox, `${doing}: ${reason}`, remedy, thrown);
+}
+
+/** The engine's answer if more processors are requested than it has. */
+const CPUS = /Range of CPUs is from [\d.]+ to (\d+(?:\.\d+)?)/;
+
+/** True for an answer of the engine, as opposed to a failure to reach it. */
+export const hasStatus = (thrown: unknown): thrown is { readonly statusCode: number } =>
+  typeof thrown === "object" &&
+  thrown !== null &&
+  "statusCode" in thrown &&
+  typeof thrown.statusCode === "number";
+
+/** The engine answers 404 for a thing that is not there. */
+export const isMissing = (thrown: unknown): boolean => hasStatus(thrown) && thrown.statusCode === 404;
+
+/** Two removals of the same thing at once: the engine refuses the second, and the first is enough. */
+export const isBeingRemoved = (thrown: unknown): boolean =>
+  hasStatus(thrown) && thrown.statusCode === 409 && /already in progress/i.test(reasonOf(thrown));

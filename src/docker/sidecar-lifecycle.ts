@@ -10,8 +10,8 @@ import type {
 } from "dockerode";
 import { reasonOf } from "../core/errors.ts";
 import { clipped } from "../core/text/short-lists.ts";
-import { hasStatus, isBeingRemoved, isMissing } from "./engine-failure.ts";
-import { lackOfImage } from "./images/image-progress.ts";
+import { hasStatus, isBeingRemoved, isMissing } from "./engine.ts";
+import { lackOfImage } from "./image-progress.ts";
 import { type Sidecar, SIDECAR_LABEL as LABEL, type SidecarPlan } from "./sidecars.ts";
 
 interface UpRequest {

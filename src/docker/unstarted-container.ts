@@ -1,7 +1,6 @@
 import path from "node:path";
 import type { Container, MountSettings } from "dockerode";
-import { type Engine, isPodman } from "./engine.ts";
-import { isBeingRemoved, isMissing } from "./engine-failure.ts";
+import { type Engine, isBeingRemoved, isMissing, isPodman } from "./engine.ts";
 
 interface UnstartedRequest {
   /** Any existing image; nothing of it is run. */

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import test from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import Docker from "dockerode";
-import { lackOfImage } from "../../src/docker/images/image-progress.ts";
+import { lackOfImage } from "../../src/docker/image-progress.ts";
 
 type Pull = (answer: ServerResponse) => Promise<void> | void;
 

@@ -7,10 +7,9 @@ import { text } from "node:stream/consumers";
 import test from "node:test";
 import { pack } from "tar-fs";
 import manifest from "../../package.json" with { type: "json" };
-import { ensureImage, imageExists } from "../../src/docker/images/build-image.ts";
-import type { BuildRequest } from "../../src/docker/images/image-inputs.ts";
-import { checkImage } from "../../src/docker/images/image-needs.ts";
-import { runOnce } from "../../src/docker/oneshot.ts";
+import { ensureImage, imageExists } from "../../src/docker/box-image.ts";
+import type { BuildRequest } from "../../src/docker/image-inputs.ts";
+import { checkImage, runOnce } from "../../src/docker/engine-health.ts";
 import { engine } from "../fixtures/engine-api.ts";
 import { image, ROOT, skip } from "../fixtures/engine.ts";
 

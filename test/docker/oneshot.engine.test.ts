@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { HarnessError } from "../../src/core/errors.ts";
 import { ownerLabels } from "../../src/boxes/box-labels.ts";
-import { type Outcome, runOnce } from "../../src/docker/oneshot.ts";
+import { type Outcome, runOnce } from "../../src/docker/engine-health.ts";
 import { engine } from "../fixtures/engine-api.ts";
 import { image, ROOT, skip } from "../fixtures/engine.ts";
 

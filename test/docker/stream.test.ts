@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { PassThrough, Readable } from "node:stream";
 import test from "node:test";
 import { fc } from "../fixtures/property.ts";
-import { followStream, type Progress } from "../../src/docker/images/image-progress.ts";
+import { followStream, type Progress } from "../../src/docker/image-progress.ts";
 
 interface Followed {
   readonly lines: readonly Progress[];

@@ -4,7 +4,7 @@ import { readdir } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { noOverlay } from "../docker/isolation/open-box.ts";
+import { noOverlay } from "../docker/box/open-box.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
 import { engine } from "../fixtures/engine-api.ts";

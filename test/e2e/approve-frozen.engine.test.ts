@@ -5,7 +5,7 @@ import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { engine } from "../fixtures/engine-api.ts";
 import { skip } from "../fixtures/engine.ts";
-import { noOverlay } from "../docker/isolation/open-box.ts";
+import { noOverlay } from "../docker/box/open-box.ts";
 import { household } from "./box-command.ts";
 import { boxesFor, COUNTING, COUNTS, COUNTS_ON, parkingsOf } from "./frozen.ts";
 import { approve, endOf, FAR, FINE, park, PARKED, sessionOf } from "./parked.ts";

@@ -6,7 +6,7 @@ import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { engine } from "../fixtures/engine-api.ts";
 import { skip } from "../fixtures/engine.ts";
-import { noOverlay } from "../docker/isolation/open-box.ts";
+import { noOverlay } from "../docker/box/open-box.ts";
 import { giveAway } from "../fixtures/give-away.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";

@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
-import { shortHash } from "../../src/docker/images/image-inputs.ts";
+import { shortHash } from "../../src/docker/image-inputs.ts";
 import { type Ended, runProgram } from "../fixtures/cli.ts";
 import { engine } from "../fixtures/engine-api.ts";
 import { image, skip } from "../fixtures/engine.ts";

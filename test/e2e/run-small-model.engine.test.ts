@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { noOverlay } from "../docker/isolation/open-box.ts";
+import { noOverlay } from "../docker/box/open-box.ts";
 import { skip } from "../fixtures/engine.ts";
 import { household } from "./box-command.ts";
 import { type AskedChat, eventsOf, finishedOf, harness, type Said, startModel } from "./run-command.ts";

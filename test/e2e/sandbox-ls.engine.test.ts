@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { thisProcess } from "../../src/boxes/life/owner.ts";
-import { cleared, leftOf, realBox } from "../docker/life/real-boxes.ts";
+import { cleared, leftOf, realBox } from "../docker/box/real-boxes.ts";
 import { deadOwner } from "../boxes/life/processes.ts";
 import { type Ended, runProgram } from "../fixtures/cli.ts";
 import { skip } from "../fixtures/engine.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { chown, mkdir, readdir } from "node:fs/promises";
 import test, { describe } from "node:test";
-import { noOverlay } from "../docker/isolation/open-box.ts";
+import { noOverlay } from "../docker/box/open-box.ts";
 import { overNetwork } from "../fixtures/engine-over-network.ts";
 import { skip } from "../fixtures/engine.ts";
 import { imageAfter, ownImage } from "../fixtures/own-image.ts";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
 import { createServer } from "node:https";
 import path from "node:path";
-import { makeSessionAuthority } from "../../src/docker/egress/session-authority.ts";
+import { makeSessionAuthority } from "../../src/docker/egress/tls-ending.ts";
 
 /** A secret of no known form: only its declaration distinguishes it from other words. */
 export const VALUE = "plover-0-quartz-7-mauve";

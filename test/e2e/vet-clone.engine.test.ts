@@ -8,7 +8,7 @@ import path from "node:path";
 import test from "node:test";
 import { promisify } from "node:util";
 import type { VetReport } from "../../src/core/behaviour.ts";
-import { makeSessionAuthority } from "../../src/docker/egress/session-authority.ts";
+import { makeSessionAuthority } from "../../src/docker/egress/tls-ending.ts";
 import { skip } from "../fixtures/engine.ts";
 import { gitBackend } from "../fixtures/git-backend.ts";
 import { household } from "./box-command.ts";

@@ -18,7 +18,7 @@ const filesWith = (pattern: RegExp): readonly string[] =>
 const KNOWN: Readonly<Record<string, string>> = {
   "src/extensions/brought.ts": "the one reader",
   "src/sessions/checkpoints/entry.ts": "names that are left out of what is kept",
-  "src/docker/attack/attack-target.ts": "a workspace of our own, made to be attacked",
+  "src/docker/attack/battery.ts": "a workspace of our own, made to be attacked",
   "src/boxes/box-workspace.ts": "the user's own folder, which is no workspace",
 };
 

@@ -5,7 +5,7 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import test from "node:test";
 import { HarnessError } from "../../src/core/errors.ts";
-import { pushImage, type PushedImage } from "../../src/docker/images/push-image.ts";
+import { type PushedImage, pushImage } from "../../src/docker/push-image.ts";
 import { makeCertificates } from "../fixtures/https-stub.ts";
 import { image } from "../fixtures/engine.ts";
 import { farDocker, type Machines, startMachines } from "./machines.ts";

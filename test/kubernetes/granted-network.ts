@@ -8,7 +8,7 @@ import { thisProcess } from "../../src/boxes/life/owner.ts";
 import { parseGrant } from "../../src/core/grant.ts";
 import type { Connection } from "../../src/core/network.ts";
 import type { ExecResult, OwnedBox } from "../../src/core/ports.ts";
-import { farNetworkFolder, type NetworkRequest, openNetwork } from "../../src/docker/network/box-network.ts";
+import { farNetworkFolder, type NetworkRequest, openNetwork } from "../../src/docker/egress/box-network.ts";
 import type { PodRequest } from "../../src/kubernetes/plan-box.ts";
 import { type HttpsStub, httpsStub, noCertificates } from "../fixtures/https-stub.ts";
 import type { PodPlace } from "./pod-place.ts";

@@ -13,7 +13,7 @@ import {
   finishRecord,
   readRecord,
   recordFrom,
-} from "../../docker/environments/environment-record.ts";
+} from "../../docker/environments/recipe.ts";
 import { inRanges } from "../../kubernetes/batch-cluster.ts";
 import { ENVIRONMENTS_FILE, noTreeAt, type RowEnvironment } from "../../kubernetes/batch-trees.ts";
 import { makeFolder } from "../../platform/folders.ts";

@@ -6,11 +6,12 @@ import type { Settings } from "../../config/settings-schema.ts";
 import { engineText } from "../../core/engine-address.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { OwnedBox } from "../../core/ports.ts";
-import { AbsentImage } from "../../docker/box/box-image.ts";
+import { AbsentImage } from "../../docker/box-image.ts";
 import { startBox } from "../../docker/box/start-box.ts";
 import { isElsewhere } from "../../docker/engine-endpoint.ts";
 import type { Engine } from "../../docker/engine.ts";
 import {
+  type Bases,
   type BuildingRecord,
   type EnvironmentFiles,
   type EnvironmentRecord,
@@ -19,9 +20,9 @@ import {
   noteBuilding,
   readBuilding,
   readRecord,
-} from "../../docker/environments/environment-record.ts";
+  type Recipe,
+} from "../../docker/environments/recipe.ts";
 import { makeVolume, removeVolume, volumesOf } from "../../docker/environments/environment-store.ts";
-import type { Bases, Recipe } from "../../docker/environments/recipe.ts";
 import { SILENT_MS, Silence, stepFailed } from "../../docker/environments/system-layer.ts";
 import { VERSIONS_SCRIPT, versionsGot } from "../../docker/environments/system-steps.ts";
 import { CACHE, toolVariables } from "../../docker/environments/tool-variables.ts";
@@ -31,7 +32,7 @@ import {
   listPackages,
 } from "../../docker/environments/installed-packages.ts";
 import { forgetMountPoints } from "../../docker/environments/environment-mounts.ts";
-import { listBoxes } from "../../docker/life/box-list.ts";
+import { listBoxes } from "../../docker/box/box-list.ts";
 import { FileLock } from "../../platform/lock.ts";
 import { requireEngine } from "../box-access.ts";
 import { askerIn, networkOf, warnOfAgeless } from "./environment-network.ts";

@@ -1,20 +1,20 @@
 import type { Settings } from "../../config/settings-schema.ts";
 import { isPreset, parseGrant } from "../../core/grant.ts";
 import { askRegistries, type RegistryQuestion } from "../../docker/egress/registries.ts";
-import { boxImage } from "../../docker/box/box-image.ts";
+import { boxImage } from "../../docker/box-image.ts";
 import { type Engine, findEngine, isEngine } from "../../docker/engine.ts";
 import type { Recipe } from "../../docker/environments/recipe.ts";
 import { systemRegistries } from "../../docker/environments/system-steps.ts";
 import { askHost } from "../../platform/host-programs.ts";
-import { runOnce } from "../../docker/oneshot.ts";
-import type { NetworkRequest } from "../../docker/network/box-network.ts";
-import { hostTrust } from "../../docker/network/host-trust.ts";
+import { runOnce } from "../../docker/engine-health.ts";
+import type { NetworkRequest } from "../../docker/egress/box-network.ts";
+import { hostTrust } from "../../docker/egress/host-trust.ts";
 import {
   ageNote,
   ageVariables,
   managersWithoutAge,
   withoutAge,
-} from "../../docker/network/install-variables.ts";
+} from "../../docker/environments/tool-variables.ts";
 import { boundsOf, registryFiles, registryVariables } from "../granted-network.ts";
 import { type Host, packageRoot } from "../host.ts";
 

@@ -2,18 +2,16 @@ import { lstat } from "node:fs/promises";
 import { ownerLabels } from "../../boxes/box-labels.ts";
 import { podUserOf } from "../../boxes/box-workspace.ts";
 import { thisProcess } from "../../boxes/life/owner.ts";
-import { boxImage } from "../../docker/box/box-image.ts";
+import { boxImage, wantedImage } from "../../docker/box-image.ts";
 import type { Engine } from "../../docker/engine.ts";
 import {
+  type Bases,
   type EnvironmentFiles,
   type EnvironmentRecord,
   finishRecord,
-} from "../../docker/environments/environment-record.ts";
-import { podImage, removePodImages } from "../../docker/environments/pod-image.ts";
-import type { Bases } from "../../docker/environments/recipe.ts";
-import { wantedImage } from "../../docker/images/build-image.ts";
-import { isInRegistry, pushImage } from "../../docker/images/push-image.ts";
-import { registryLogin } from "../../docker/images/registry-login.ts";
+} from "../../docker/environments/recipe.ts";
+import { podImage, removePodImages } from "../../docker/environments/environment-store.ts";
+import { isInRegistry, pushImage, registryLogin } from "../../docker/push-image.ts";
 import { type Host, packageRoot } from "../host.ts";
 import { pushedImage } from "./pod-environment.ts";
 

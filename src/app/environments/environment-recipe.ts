@@ -1,7 +1,6 @@
 import path from "node:path";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { detectRecipe, type ProjectFile } from "../../docker/environments/detect-recipe.ts";
-import { projectFiles } from "../../docker/environments/project-files.ts";
+import { detectRecipe, type ProjectFile, projectFiles } from "../../docker/environments/detect-recipe.ts";
 import { registriesAsked } from "../../docker/environments/system-steps.ts";
 import { type FoundRecipe, readRecipe } from "../../docker/environments/recipe.ts";
 import { readRegular } from "../../platform/safe-files.ts";

@@ -3,17 +3,17 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Engine } from "../../docker/engine.ts";
 import {
   type EnvironmentFiles,
-  type EnvironmentRecord,
   environmentFolders,
+  type EnvironmentRecord,
   filesOf,
   forgetEnvironment,
   readBuilding,
   readRecord,
-} from "../../docker/environments/environment-record.ts";
+} from "../../docker/environments/recipe.ts";
 import { forgetMountPoints } from "../../docker/environments/environment-mounts.ts";
-import { removePodImages } from "../../docker/environments/pod-image.ts";
 import {
   isLayerUsed,
+  removePodImages,
   removeSystemImage,
   removeVolume,
   stagesOfState,
@@ -24,7 +24,7 @@ import {
 } from "../../docker/environments/environment-store.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { isEngine } from "../../docker/engine.ts";
-import { wantedImage } from "../../docker/images/build-image.ts";
+import { wantedImage } from "../../docker/box-image.ts";
 import { lookForEngine, requireEngine } from "../box-access.ts";
 import { type Host, packageRoot } from "../host.ts";
 import { engineOfEnvironments, namedCluster } from "../named-engine.ts";

@@ -1,11 +1,16 @@
 import { realpath } from "node:fs/promises";
 import type { Settings } from "../../config/settings-schema.ts";
 import { reasonOf } from "../../core/errors.ts";
-import { type EnvironmentRecord, filesOf, readRecord } from "../../docker/environments/environment-record.ts";
-import { volumeFolder } from "../../docker/environments/pod-image.ts";
-import { environmentKey, type Recipe } from "../../docker/environments/recipe.ts";
+import {
+  environmentKey,
+  type EnvironmentRecord,
+  filesOf,
+  readRecord,
+  type Recipe,
+} from "../../docker/environments/recipe.ts";
+import { volumeFolder } from "../../docker/environments/environment-store.ts";
 import { toolVariables } from "../../docker/environments/tool-variables.ts";
-import { imageTag, readImageInputs } from "../../docker/images/image-inputs.ts";
+import { imageTag, readImageInputs } from "../../docker/image-inputs.ts";
 import { type Host, packageRoot } from "../host.ts";
 import { chooseRecipe } from "./environment-recipe.ts";
 import { buildCommand, type EnvironmentNote, NO_ENVIRONMENT, notBuilt } from "./workspace-environment.ts";

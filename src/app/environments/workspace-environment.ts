@@ -1,11 +1,16 @@
 import { realpath } from "node:fs/promises";
 import type { Settings } from "../../config/settings-schema.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { AbsentImage, boxImage } from "../../docker/box/box-image.ts";
+import { AbsentImage, boxImage } from "../../docker/box-image.ts";
 import type { Engine } from "../../docker/engine.ts";
 import type { BoxEnvironment } from "../../docker/environments/environment-mounts.ts";
-import { type EnvironmentRecord, filesOf, readRecord } from "../../docker/environments/environment-record.ts";
-import { type Bases, environmentKey } from "../../docker/environments/recipe.ts";
+import {
+  type Bases,
+  environmentKey,
+  type EnvironmentRecord,
+  filesOf,
+  readRecord,
+} from "../../docker/environments/recipe.ts";
 import { imageIsThere, volumesOf } from "../../docker/environments/environment-store.ts";
 import { toolVariables } from "../../docker/environments/tool-variables.ts";
 import { type ChosenRecipe, chooseRecipe } from "./environment-recipe.ts";

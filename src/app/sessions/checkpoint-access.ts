@@ -151,7 +151,7 @@ export async function endBoxes(host: Host): Promise<void> {
   const [{ lookForEngine }, { isEngine }, { reap }] = await Promise.all([
     import("../box-access.ts"),
     import("../../docker/engine.ts"),
-    import("../../docker/life/reap.ts"),
+    import("../../docker/box/reap.ts"),
   ]);
   const engine = await lookForEngine(host);
   // Without an engine nothing runs in any box.

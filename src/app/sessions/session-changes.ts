@@ -4,12 +4,11 @@ import { EXIT, HarnessError, Interrupted, reasonOf } from "../../core/errors.ts"
 import type { LayerChanges } from "../../core/layer-port.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
 import { isEngine } from "../../docker/engine.ts";
-import { changesOfLayer } from "../../docker/isolation/layer-changes.ts";
-import { clearGivenUp } from "../../docker/isolation/layer-quota.ts";
+import { changesOfLayer, clearGivenUp } from "../../docker/box/layer-volumes.ts";
 import { changesOfReturned } from "../../boxes/layers/copy-changes.ts";
 import { foldPieces } from "../../boxes/layers/layer-pieces.ts";
 import { clearReturned, giveUpLayer, type Layer, layerOf } from "../../boxes/layers/layer-record.ts";
-import { frozenVolume } from "../../docker/isolation/parked-record.ts";
+import { frozenVolume } from "../../docker/box/parked-boxes.ts";
 import { lockWorkspace } from "../../boxes/life/workspace-lock.ts";
 import { prepareApply } from "../../sessions/apply-layer.ts";
 import { filesOf, type SessionDiff } from "../../sessions/checkpoints/checkpoint-diff.ts";

@@ -1,8 +1,7 @@
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { ATTACKED_LIMITS, runBattery } from "../../docker/attack/battery.ts";
-import { makeAttackTarget } from "../../docker/attack/attack-target.ts";
+import { ATTACKED_LIMITS, makeAttackTarget, runBattery } from "../../docker/attack/battery.ts";
 import { type Outcome, type PromiseKept, promisesKept } from "../../docker/attack/attack.ts";
 import { startBox } from "../../docker/box/start-box.ts";
 import { requireEngine } from "../box-access.ts";

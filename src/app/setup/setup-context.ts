@@ -5,7 +5,7 @@ import {
   ownEnvironments,
   removeEnvironments,
 } from "../environments/own-environments.ts";
-import { removeBoxes, removeImages } from "../../docker/remove-all.ts";
+import { removeBoxes, removeImages } from "../../docker/box/box-list.ts";
 import { downSidecars, upSidecar } from "../../docker/sidecar-lifecycle.ts";
 import {
   healthOfSidecar,

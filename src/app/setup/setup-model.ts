@@ -6,10 +6,18 @@ import { HarnessError } from "../../core/errors.ts";
 import type { Health } from "../../core/health.ts";
 import { counted } from "../../core/text/short-lists.ts";
 import type { Engine } from "../../docker/engine.ts";
-import { describeGpu, findGpu, type Gpu, isGpu } from "../../docker/host-gpu.ts";
-import { imageExists } from "../../docker/images/build-image.ts";
+import {
+  describeGpu,
+  findGpu,
+  type Gpu,
+  isGpu,
+  planSidecar,
+  runningSidecar,
+  type SidecarPlan,
+  SIDECARS,
+} from "../../docker/sidecars.ts";
+import { imageExists } from "../../docker/box-image.ts";
 import { upSidecar } from "../../docker/sidecar-lifecycle.ts";
-import { planSidecar, runningSidecar, type SidecarPlan, SIDECARS } from "../../docker/sidecars.ts";
 import {
   downloadOf,
   fittingModels,

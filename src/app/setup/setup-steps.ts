@@ -1,11 +1,10 @@
 import path from "node:path";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { installEngine, startDaemon } from "../../docker/engine-install.ts";
-import { engineRemedy } from "../../docker/engine-remedy.ts";
+import { engineRemedy, installEngine, startDaemon } from "../../docker/engine-install.ts";
 import { type Engine, isEngine, type NoEngine } from "../../docker/engine.ts";
 import { isDebianLike, readSystem, type System } from "../../platform/host-programs.ts";
-import { ensureImage, imageExists } from "../../docker/images/build-image.ts";
-import { checkImage } from "../../docker/images/image-needs.ts";
+import { ensureImage, imageExists } from "../../docker/box-image.ts";
+import { checkImage } from "../../docker/engine-health.ts";
 import { stderr } from "../../render/tty/output.ts";
 import { type Advance, ProgressLine } from "../../render/tty/progress-line.ts";
 import { stepLine, type StepLine } from "../../render/lists/search-lines.ts";

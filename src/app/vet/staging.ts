@@ -15,7 +15,7 @@ import { giveUpLayer, layerOf, layersIn } from "../../boxes/layers/layer-record.
 import { isAlive, thisProcess } from "../../boxes/life/owner.ts";
 import { boxFolders, makeBoxFolder, removeBoxFolder } from "../../boxes/life/workspace-folders.ts";
 import { archiveOf } from "../../boxes/layers/workspace-archive.ts";
-import { bringCopy } from "../../docker/isolation/layer-changes.ts";
+import { bringCopy } from "../../docker/box/layer-volumes.ts";
 import { requireEngine } from "../box-access.ts";
 import type { Host } from "../host.ts";
 import { clearGone } from "../sessions/session-changes.ts";

@@ -11,7 +11,7 @@ import {
 import type { Connection } from "../../core/network.ts";
 import { BOX_HOME, type OwnedBox } from "../../core/ports.ts";
 import { CANARY_ENV, plantCanaries } from "../../boxes/canaries.ts";
-import { projectFiles } from "../../docker/environments/project-files.ts";
+import { projectFiles } from "../../docker/environments/detect-recipe.ts";
 import { FolderTree } from "../../platform/folder-tree.ts";
 import { headText } from "../../platform/safe-files.ts";
 import { handoffOf } from "../../policy/handoff-paths.ts";

@@ -2,14 +2,17 @@ import { randomBytes } from "node:crypto";
 import { chmod, link, lstat, mkdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { EXIT, errorCode, HarnessError, reasonOf } from "../../core/errors.ts";
-import type { Engine } from "../engine.ts";
-import { engineFailure } from "../engine-failure.ts";
+import { Readable } from "node:stream";
+import type { Container } from "dockerode";
+import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { type Engine, engineFailure, isMissing } from "../engine.ts";
 import type { BoxPlan } from "../container-spec.ts";
 import { unstartedContainer } from "../unstarted-container.ts";
-import { imageWithAccount } from "./account-image.ts";
-import { accountTexts, type FoundLists, type Lists, listsIn, OWN_LISTS } from "./account-lists.ts";
 import { makeFolder } from "../../platform/folders.ts";
+import { BOX_HOME } from "../../core/ports.ts";
+import { untar } from "../../core/text/untar.ts";
+import { ACCOUNT_REPOSITORY, shortHash } from "../image-inputs.ts";
+import { tarOf } from "../../boxes/layers/workspace-archive.ts";
 
 /**
  * The lists of users and groups that a box sees, its own user first: a name, the home folder that HOME names, a shell.
@@ -21,7 +24,7 @@ type Account = NonNullable<BoxPlan["account"]>;
 /** A new number for a new form of the text. */
 const FORM = 1;
 
-export interface AccountRequest {
+interface AccountRequest {
   readonly engine: Engine;
   /** The folder for files that are mounted into boxes. */
   readonly folder: string;
@@ -34,7 +37,7 @@ export interface AccountRequest {
 }
 
 /** Host files to mount, or an image to use instead, with the lists in it. */
-export type AccountSource =
+type AccountSource =
   | { readonly account: Account; readonly image?: never }
   | { readonly account?: never; readonly image: string };
 
@@ -128,4 +131,146 @@ async function listsOf(engine: Engine, image: string, labels: AccountRequest["la
     throw engineFailure("looking at the image's users", thrown);
   });
   return await listsIn(unstarted.container);
+}
+
+/** The texts of /etc/passwd and /etc/group. */
+interface Lists {
+  readonly passwd: string;
+  readonly group: string;
+}
+
+/** Entries of any Debian, as far as files in our image belong to them. */
+const OWN_LISTS: Lists = {
+  passwd: `root:x:0:0:root:/root:/bin/bash
+daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin
+bin:x:2:2:bin:/bin:/usr/sbin/nologin
+sys:x:3:3:sys:/dev:/usr/sbin/nologin
+mail:x:8:8:mail:/var/mail:/usr/sbin/nologin
+www-data:x:33:33:www-data:/var/www:/usr/sbin/nologin
+nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
+`,
+  group: `root:x:0:
+daemon:x:1:
+bin:x:2:
+sys:x:3:
+adm:x:4:
+tty:x:5:
+disk:x:6:
+mail:x:8:
+www-data:x:33:
+shadow:x:42:
+utmp:x:43:
+staff:x:50:
+users:x:100:
+nogroup:x:65534:
+`,
+};
+
+/** Pure. The box's user comes first, because a lookup by number finds the first entry; no other entry has its name. */
+export function accountTexts({ passwd, group }: Lists, { uid, gid }: BoxPlan["user"]): Lists {
+  const [user, own] = [uid, gid].map((id) => (id === 0 ? "root" : "box"));
+  return {
+    passwd: [
+      `${user}:x:${uid}:${gid}:${user}:${BOX_HOME}:${shellIn(passwd)}`,
+      ...otherLines(passwd, user),
+    ].join("\n"),
+    group: [`${own}:x:${gid}:`, ...otherLines(group, own)].join("\n"),
+  };
+}
+
+/** Adds an empty line, so that the last line ends with a line break. */
+const otherLines = (text: string, name = ""): readonly string[] => [
+  ...text.split("\n").filter((line) => line.trim() !== "" && !line.startsWith(`${name}:`)),
+  "",
+];
+
+/** Root's shell in the image: an image need not have bash. */
+function shellIn(passwd: string): string {
+  const root = passwd.split("\n").find((line) => /^[^:]*:[^:]*:0:/.test(line));
+  const shell = root?.split(":")[6]?.trim() ?? "";
+  return /^\/[\w./-]+$/.test(shell) && !/\/(?:nologin|false)$/.test(shell) ? shell : "/bin/sh";
+}
+
+const MAX_COUNT = 2 ** 20;
+const MAX_LINKS = 8;
+
+interface FoundLists extends Lists {
+  /** Whether both files are where they belong: a mount over a link would end up somewhere else. */
+  readonly plain: boolean;
+}
+
+/** Reads the lists through a container that never starts. A list that is missing, or no file in the end, is empty. */
+async function listsIn(container: Container): Promise<FoundLists> {
+  try {
+    const [passwd, group] = [await textAt(container, "/etc/passwd"), await textAt(container, "/etc/group")];
+    return { passwd: passwd.text, group: group.text, plain: passwd.plain && group.plain };
+  } catch (thrown) {
+    throw engineFailure("looking at the image's users", thrown);
+  }
+}
+
+async function textAt(
+  container: Container,
+  file: string,
+  links = 0,
+): Promise<{ readonly text: string; readonly plain: boolean }> {
+  const archive = await container.getArchive({ path: file }).catch((thrown: unknown) => {
+    if (isMissing(thrown)) return undefined;
+    throw thrown;
+  });
+  if (archive === undefined) return { text: "", plain: links === 0 };
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const each of untar(archive as AsyncIterable<Buffer>)) {
+    if (Buffer.isBuffer(each)) {
+      size += each.length;
+      if (size > MAX_COUNT) return { text: "", plain: false };
+      parts.push(each);
+    } else if (each.type === "link" && links < MAX_LINKS) {
+      const target = path.posix.resolve(path.posix.dirname(file), each.target.toString("utf8"));
+      return { text: (await textAt(container, target, links + 1)).text, plain: false };
+    } else if (each.type !== "file") return { text: "", plain: false };
+  }
+  return { text: Buffer.concat(parts).toString("utf8"), plain: links === 0 };
+}
+
+interface AccountImage {
+  /** The image's id. */
+  readonly image: string;
+  readonly user: BoxPlan["user"];
+  /** The labels of the container that the image is made from, so that a leftover container is found again. */
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/**
+ * The id of an image that is the given one with the box's user in its lists: for an engine that cannot read a file of
+ * this machine. Made once for each image, user and group, from a container that never starts; it is removed with our
+ * other images.
+ */
+export async function imageWithAccount(engine: Engine, wanted: AccountImage): Promise<string> {
+  const { image, user, labels } = wanted;
+  const of = shortHash(JSON.stringify([FORM, image, user.uid, user.gid]));
+  try {
+    const there = await idOf(engine, of);
+    if (there !== undefined) return there;
+    await using unstarted = await unstartedContainer(engine, { image, labels });
+    const { container } = unstarted;
+    const { passwd, group } = accountTexts(await listsIn(container), user);
+    const archive = tarOf({ "etc/passwd": passwd, "etc/group": group });
+    await container.putArchive(Readable.from([archive], { objectMode: false }), { path: "/" });
+    const { Id } = (await container.commit({ repo: ACCOUNT_REPOSITORY, tag: of })) as { readonly Id: string };
+    // If two were made at the same time, the later one has the name.
+    return (await idOf(engine, of)) ?? Id;
+  } catch (thrown) {
+    throw engineFailure("giving the box's user a name", thrown);
+  }
+}
+
+async function idOf({ api }: Engine, tag: string): Promise<string | undefined> {
+  try {
+    return (await api.getImage(`${ACCOUNT_REPOSITORY}:${tag}`).inspect()).Id;
+  } catch (thrown) {
+    if (isMissing(thrown)) return undefined;
+    throw thrown;
+  }
 }

@@ -2,20 +2,22 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { isDeepStrictEqual } from "node:util";
 import type { Connection, Grant, SecretBinding } from "../../core/network.ts";
-import { type Authority, isUnreadable, parseAuthority, shown } from "./authority.ts";
-import { type RequestedHost, EgressLedger } from "./egress-ledger.ts";
-import { hasBody, judgeFraming, valuesOf } from "./forward-request.ts";
 import {
   type Allowance,
   asGranted,
+  type Authority,
   type Denial,
   isDenial,
   isMethodAllowed,
+  isUnreadable,
   judgeHost,
+  parseAuthority,
+  shown,
 } from "./judge-host.ts";
-import { type HostConnection, reachHost, type ReachOptions } from "./reach-host.ts";
+import { type RequestedHost, EgressLedger } from "./egress-ledger.ts";
+import { hasBody, judgeFraming, valuesOf } from "./forward-request.ts";
+import { type HostConnection, isUnreachable, reachHost, type ReachOptions } from "./reach-host.ts";
 import { ByteMeter } from "./tunnel.ts";
-import { isUnreachable } from "./upstream-proxy.ts";
 
 /** The most that a run may use of the network, and how long it may keep what it does not use. */
 export interface EgressLimits {

@@ -6,13 +6,15 @@ import {
   type ServerResponse,
 } from "node:http";
 import type { Socket } from "node:net";
-import { Transform } from "node:stream";
+import { Transform, Transform as Changing } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
 import { errorCode, reasonOf } from "../../core/errors.ts";
 import type { OpenLine } from "./egress-ledger.ts";
 import { type Denial, METHOD_OVERRIDES } from "./judge-host.ts";
 import type { ByteMeter } from "./tunnel.ts";
+import type { SecretBinding } from "../../core/network.ts";
 
 /** Headers are limited to this many bytes on both sides. */
 export const LONGEST_HEAD = 32 * 1024;
@@ -84,7 +86,7 @@ export function judgeFraming(request: IncomingMessage): Denial | undefined {
 }
 
 /** How a request and its answer are changed on their way. */
-export interface Rewriting {
+interface Rewriting {
   readonly requestHeaders: (raw: readonly string[]) => string[];
   readonly requestTarget: (target: string) => string;
   /** For small text bodies; others stay as they are. */
@@ -93,7 +95,7 @@ export interface Rewriting {
   readonly responseBody: (response: IncomingMessage) => readonly Transform[];
 }
 
-export interface Forwarding {
+interface Forwarding {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   /** Path and query, or the whole URL if another proxy is asked. */
@@ -290,4 +292,159 @@ export function answerInWords(response: ServerResponse, status: number, reason: 
     "x-harness-egress": status === 403 ? "denied" : "failed",
   });
   response.end(text);
+}
+
+/**
+ * A box has placeholders; requests to a host that a secret is bound to carry the value in their place, and answers
+ * never do: wherever an answer repeats the value, as it is or as it was written into the request, it is turned back
+ * into the placeholder. A value that the host changes first (reversed, hashed, in pieces) is not recognized.
+ */
+export function secretSwap(secrets: readonly SecretBinding[]): Rewriting {
+  const sent: Exchange[] = secrets.flatMap(spellings);
+  return {
+    requestHeaders: (raw) => [
+      ...eachValue(forWholeAnswers(raw), (value, name) => filledHeader(value, name, secrets, sent)),
+      "Accept-Encoding",
+      "identity",
+    ],
+    requestTarget: (target) =>
+      swap(
+        target,
+        secrets.map(({ placeholder, value }) => [placeholder, encodeURIComponent(value)]),
+      ),
+    requestBody: (request, body) => filledBody(request, body, secrets),
+    responseHeaders: (raw) =>
+      eachValue(withoutLengths(raw), (value) =>
+        swap(
+          value,
+          sent.map(([placeholder, value_]) => [value_, placeholder]),
+        ),
+      ),
+    responseBody: (response) => [...decoders(response), masking(sent)],
+  };
+}
+
+/** The name of a secret whose placeholder occurs in the head of a request. */
+export function placeholderIn(
+  request: IncomingMessage,
+  secrets: readonly SecretBinding[],
+): string | undefined {
+  const values = Array.from(pairsOf(request.rawHeaders), ([, value]) => value + (basicOf(value) ?? ""));
+  const text = [request.url ?? "", ...values].join("\n");
+  return secrets.find(({ placeholder }) => text.includes(placeholder))?.name;
+}
+
+/** A text inside the box and its counterpart outside; both as bytes in Latin-1. */
+type Exchange = readonly [inside: string, outside: string];
+
+const bytes = (text: string): string => Buffer.from(text).toString("latin1");
+const escaped = (text: string): string => bytes(JSON.stringify(text).slice(1, -1));
+
+function spellings({ placeholder, value }: SecretBinding): readonly Exchange[] {
+  const forms = [
+    bytes(value),
+    encodeURIComponent(value),
+    escaped(value),
+    Buffer.from(value).toString("base64"),
+  ];
+  return Array.from(new Set(forms), (form) => [placeholder, form]);
+}
+
+/** The longest first, because one may be the beginning of another. */
+const swap = (text: string, exchanges: readonly Exchange[]): string =>
+  exchanges
+    .toSorted(([one], [other]) => other.length - one.length)
+    .reduce((changed, [from, to]) => changed.replaceAll(from, () => to), text);
+
+function eachValue(raw: readonly string[], change: (value: string, name: string) => string): string[] {
+  return Array.from(pairsOf(raw)).flatMap(([name, value]) => [name, change(value, name)]);
+}
+
+const withoutHeader = (raw: readonly string[], name: string): string[] =>
+  Array.from(pairsOf(raw)).flatMap(([each, value]) => (each.toLowerCase() === name ? [] : [each, value]));
+
+/** An uncompressed answer can be searched as it comes; a partial answer would lack the beginning of a value. */
+const forWholeAnswers = (raw: readonly string[]): string[] =>
+  withoutHeader(withoutHeader(withoutHeader(raw, "accept-encoding"), "range"), "if-range");
+const withoutLengths = (raw: readonly string[]): string[] =>
+  withoutHeader(withoutHeader(raw, "content-length"), "content-encoding");
+
+const BASIC = /^(basic\s+)([\w+/=-]+)\s*$/i;
+
+function basicOf(value: string): string | undefined {
+  const match = BASIC.exec(value);
+  return match === null ? undefined : Buffer.from(match[2] ?? "", "base64").toString("latin1");
+}
+
+function filledHeader(
+  value: string,
+  name: string,
+  secrets: readonly SecretBinding[],
+  sent: Exchange[],
+): string {
+  const direct = secrets.map(({ placeholder, value: real }): Exchange => [placeholder, bytes(real)]);
+  const inside = /authorization$/i.test(name) ? basicOf(value) : undefined;
+  if (inside === undefined || !secrets.some(({ placeholder }) => inside.includes(placeholder)))
+    return swap(value, direct);
+  const credentials = Buffer.from(swap(inside, direct), "latin1").toString("base64");
+  sent.push([BASIC.exec(value)?.[2] ?? "", credentials]);
+  return value.replace(BASIC, (_, word: string) => word + credentials);
+}
+
+/** Each kind of text has its own way to write a value. */
+function filledBody(request: IncomingMessage, body: Buffer, secrets: readonly SecretBinding[]): Buffer {
+  const type = request.headers["content-type"] ?? "";
+  const write = /json/i.test(type) ? escaped : /urlencoded/i.test(type) ? encodeURIComponent : bytes;
+  const exchanges = secrets.map(({ placeholder, value }): Exchange => [placeholder, write(value)]);
+  return Buffer.from(swap(body.toString("latin1"), exchanges), "latin1");
+}
+
+/** For a host that compresses an answer although it was asked not to. */
+function decoders(response: IncomingMessage): readonly Transform[] {
+  const codings = valuesOf(response.rawHeaders, "content-encoding").flatMap((value) =>
+    value.toLowerCase().split(","),
+  );
+  return codings
+    .map((coding) => coding.trim())
+    .filter((coding) => coding !== "" && coding !== "identity")
+    .toReversed()
+    .map((coding) => {
+      const decoder = DECODERS.get(coding);
+      if (decoder === undefined) throw new Error("the answer is compressed in a way that cannot be searched");
+      return decoder();
+    });
+}
+
+const DECODERS: ReadonlyMap<string, () => Transform> = new Map([
+  ["gzip", () => createGunzip()],
+  ["x-gzip", () => createGunzip()],
+  ["deflate", () => createInflate()],
+  ["br", () => createBrotliDecompress()],
+  ["zstd", () => createZstdDecompress()],
+]);
+
+/** Holds back only what could be the beginning of a value. */
+function masking(exchanges: readonly Exchange[]): Transform {
+  const back = exchanges.map(([inside, outside]): Exchange => [outside, inside]);
+  let pending = "";
+  return new Changing({
+    transform(chunk: Buffer, _, done) {
+      const text = swap(pending + chunk.toString("latin1"), back);
+      const kept = partialMatch(text, back);
+      pending = text.slice(text.length - kept);
+      done(null, Buffer.from(text.slice(0, text.length - kept), "latin1"));
+    },
+    flush(done) {
+      done(null, Buffer.from(pending, "latin1"));
+    },
+  });
+}
+
+/** How many characters at the end of the text could begin one of these values. */
+function partialMatch(text: string, values: readonly Exchange[]): number {
+  return values.reduce((most, [value]) => {
+    for (let length = Math.min(value.length - 1, text.length); length > most; length -= 1)
+      if (text.endsWith(value.slice(0, length))) return length;
+    return most;
+  }, 0);
 }

@@ -1,14 +1,12 @@
 import { type ClientRequest, type IncomingMessage, request as sendRequest } from "node:http";
 import { errorCode, reasonOf } from "../../core/errors.ts";
 import type { Connection, Grant, OwnAnswer, OwnRequest, OwnRequests } from "../../core/network.ts";
-import { shown } from "./authority.ts";
+import { isDenial, shown } from "./judge-host.ts";
 import { EGRESS_LIMITS, EgressGate, isAnswered, type Judged } from "./egress-gate.ts";
 import type { OpenLine } from "./egress-ledger.ts";
 import type { EgressOptions } from "./egress-proxy.ts";
 import { LONGEST_HEAD, pairsOf } from "./forward-request.ts";
-import { isDenial } from "./judge-host.ts";
-import { dialDirectly, type HostConnection, resolveOnHost, verifiedTls } from "./reach-host.ts";
-import { upstreamFrom } from "./upstream-proxy.ts";
+import { dialDirectly, type HostConnection, resolveOnHost, upstreamFrom, verifiedTls } from "./reach-host.ts";
 
 type OwnOptions = Omit<EgressOptions, "folder" | "secrets">;
 

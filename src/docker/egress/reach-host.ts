@@ -1,20 +1,19 @@
 import { lookup } from "node:dns/promises";
 import { once } from "node:events";
-import { connect, isIP, type Socket } from "node:net";
+import { BlockList, connect, isIP, isIPv6, type Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
-import { reasonOf } from "../../core/errors.ts";
-import { ownAddresses } from "./address-class.ts";
-import type { Authority } from "./authority.ts";
-import { type Allowance, type Denial, isDenial, judgeAddresses } from "./judge-host.ts";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import {
-  dialProxy,
-  isUnreachable,
-  proxyFor,
-  type ProxyServer,
-  tunnelThrough,
-  type Unreachable,
-  type Upstream,
-} from "./upstream-proxy.ts";
+  type Allowance,
+  type Authority,
+  type Denial,
+  isDenial,
+  isUnreadable,
+  judgeAddresses,
+  ownAddresses,
+  parseAuthority,
+  shown,
+} from "./judge-host.ts";
 
 /** All addresses of a name; rejects if there are none. */
 export type Resolve = (host: string) => Promise<readonly string[]>;
@@ -139,4 +138,200 @@ export function verifiedTls(
     resolve(tls);
   });
   return promise;
+}
+
+/** The host could not be reached, which is not a denial. */
+interface Unreachable {
+  readonly unreachable: string;
+}
+
+export const isUnreachable = (found: object): found is Unreachable => "unreachable" in found;
+
+/** A proxy of the host's network. Its credentials go only to the proxy: neither the box nor the ledger sees them. */
+interface ProxyServer {
+  readonly host: string;
+  readonly port: number;
+  /** TLS to the proxy itself. */
+  readonly secure: boolean;
+  /** The value of `Proxy-Authorization`. */
+  readonly authorization: string | null;
+}
+
+/** The proxy settings in the host's environment. */
+interface Upstream {
+  /** For tunnels. */
+  readonly https: ProxyServer | null;
+  /** For plain requests. */
+  readonly http: ProxyServer | null;
+  /** The entries of `NO_PROXY`. */
+  readonly direct: readonly string[];
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Null if the host needs no proxy. Lower-case names take precedence, as in curl and git. */
+export function upstreamFrom(env: Env): Upstream | null {
+  const named = (name: string): ProxyServer | null => {
+    for (const each of [name.toLowerCase(), name, "all_proxy", "ALL_PROXY"])
+      if (env[each] !== undefined && env[each] !== "") return proxyServer(each, env[each]);
+    return null;
+  };
+  const [https, http] = [named("HTTPS_PROXY"), named("HTTP_PROXY")];
+  if (https === null && http === null) return null;
+  const direct = env["no_proxy"] || env["NO_PROXY"] || "";
+  return {
+    https,
+    http,
+    direct: direct
+      .toLowerCase()
+      .split(/[\s,]+/)
+      .filter((each) => each !== ""),
+  };
+}
+
+/** The message names the variable, never its value, which may hold a password. */
+function proxyServer(variable: string, text: string): ProxyServer {
+  const url = URL.parse(text.includes("://") ? text : `http://${text}`);
+  const secure = url?.protocol === "https:";
+  if (url === null || url.hostname === "" || (!secure && url.protocol !== "http:"))
+    throw new HarnessError(
+      EXIT.usage,
+      `${variable} does not name an http or https proxy${url === null ? "" : ` (${url.protocol})`}`,
+      `${variable}=http://proxy.example.org:3128`,
+    );
+  const { username, password } = url;
+  const credentials = `${decoded(username)}:${decoded(password)}`;
+  return {
+    host: url.hostname.replace(/^\[(.*)\]$/, "$1"),
+    port: url.port === "" ? (secure ? 443 : 80) : Number(url.port),
+    secure,
+    authorization: credentials === ":" ? null : `Basic ${Buffer.from(credentials).toString("base64")}`,
+  };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** The proxy for a connection; this host itself is never reached through a proxy. */
+export function proxyFor(
+  upstream: Upstream,
+  authority: Authority,
+  kind: "https" | "http",
+): ProxyServer | null {
+  const isHere =
+    authority.host === "localhost" ||
+    authority.host === "::1" ||
+    (authority.literal && authority.host.startsWith("127."));
+  return isHere || upstream.direct.some((entry) => isDirect(entry, authority)) ? null : upstream[kind];
+}
+
+/**
+ * An entry is `*`, a name with all below it, `.name` or `*.name` for what is below it, an address, or a range; each may
+ * have a port.
+ */
+function isDirect(entry: string, authority: Authority): boolean {
+  if (entry === "*") return true;
+  if (entry.includes("/")) return authority.literal && isInRange(entry, authority.host);
+  const below = /^\*?\./.test(entry);
+  const bare = entry.replace(/^\*?\./, "");
+  const read = parseAuthority(isIPv6(bare) ? `[${bare}]` : bare, authority.port);
+  if (isUnreadable(read) || read.port !== authority.port) return false;
+  if (read.literal || authority.literal) return read.host === authority.host;
+  return (!below && read.host === authority.host) || authority.host.endsWith(`.${read.host}`);
+}
+
+function isInRange(entry: string, address: string): boolean {
+  const [first = "", bits = ""] = entry.split("/");
+  const [family, size] = [isIP(first), Number(bits)];
+  if (family === 0 || family !== isIP(address) || !/^\d{1,3}$/.test(bits) || size > (family === 4 ? 32 : 128))
+    return false;
+  const list = new BlockList();
+  list.addSubnet(first, size, family === 4 ? "ipv4" : "ipv6");
+  return list.check(address, family === 4 ? "ipv4" : "ipv6");
+}
+
+interface ProxyDialing {
+  readonly connectMs: number;
+  /** PEM certificates that a proxy behind TLS is verified against. */
+  readonly roots: string | undefined;
+}
+
+async function dialProxy(
+  proxy: ProxyServer,
+  { connectMs, roots }: ProxyDialing,
+): Promise<Socket | Unreachable> {
+  const { host, port } = proxy;
+  const socket = proxy.secure
+    ? connectTls({
+        host,
+        port,
+        ...(isIP(host) === 0 ? { servername: host } : {}),
+        ...(roots === undefined ? {} : { ca: roots }),
+      })
+    : connect({ host, port, allowHalfOpen: true, noDelay: true });
+  try {
+    await once(socket, proxy.secure ? "secureConnect" : "connect", {
+      signal: AbortSignal.timeout(connectMs),
+    });
+    return socket;
+  } catch (thrown) {
+    socket.on("error", () => undefined).destroy();
+    return { unreachable: `the host's proxy cannot be reached: ${reasonOf(thrown)}` };
+  }
+}
+
+/** The most bytes that a proxy may send before its tunnel begins. */
+const LONGEST_ANSWER = 16 * 1024;
+
+/** A tunnel through the proxy. The proxy resolves the name itself: nobody here can judge the address. */
+async function tunnelThrough(
+  proxy: ProxyServer,
+  authority: Authority,
+  dialing: ProxyDialing,
+): Promise<Socket | Unreachable> {
+  const socket = await dialProxy(proxy, dialing);
+  if (isUnreachable(socket)) return socket;
+  const authorization = proxy.authorization === null ? "" : `Proxy-Authorization: ${proxy.authorization}\r\n`;
+  socket.write(`CONNECT ${shown(authority)} HTTP/1.1\r\nHost: ${shown(authority)}\r\n${authorization}\r\n`);
+  try {
+    const status = await answeredStatus(socket, dialing.connectMs);
+    if (status === 200) return socket;
+    socket.destroy();
+    return {
+      unreachable: `the host's proxy did not open a tunnel to ${authority.host}: it answered ${status}`,
+    };
+  } catch (thrown) {
+    socket.on("error", () => undefined).destroy();
+    return {
+      unreachable: `the host's proxy did not open a tunnel to ${authority.host}: ${reasonOf(thrown)}`,
+    };
+  }
+}
+
+/** Reads the head of the answer; bytes after it stay to be read. */
+async function answeredStatus(socket: Socket, withinMs: number): Promise<number> {
+  const signal = AbortSignal.timeout(withinMs);
+  let bytes = Buffer.alloc(0);
+  for (;;) {
+    const chunk = socket.read() as Buffer | null;
+    if (chunk === null) {
+      if (socket.readableEnded || socket.destroyed) throw new Error("it closed the connection");
+      await Promise.race([once(socket, "readable", { signal }), once(socket, "close", { signal })]);
+      if (socket.readableLength === 0 && (socket.readableEnded || socket.destroyed))
+        throw new Error("it closed the connection");
+      continue;
+    }
+    bytes = Buffer.concat([bytes, chunk]);
+    const end = bytes.indexOf("\r\n\r\n");
+    if (end === -1 && bytes.length < LONGEST_ANSWER) continue;
+    if (end === -1) throw new Error("its answer is too long");
+    if (bytes.length > end + 4) socket.unshift(bytes.subarray(end + 4));
+    socket.removeAllListeners("readable");
+    return Number(/^HTTP\/1\.[01] (\d{3})\b/.exec(bytes.toString("latin1", 0, end))?.[1] ?? 0);
+  }
 }

@@ -8,7 +8,7 @@ import type { Grant } from "../../core/network.ts";
 import { fieldsOf } from "../../core/text/json-values.ts";
 import { readRegular, replaceFile } from "../../platform/safe-files.ts";
 import { askHost } from "../../platform/host-programs.ts";
-import { addressClass } from "./address-class.ts";
+import { addressClass } from "./judge-host.ts";
 import { type ToolQuestion, REGISTRY_TOOLS, yarnRegistry } from "./registry-tools.ts";
 import { makeFolder } from "../../platform/folders.ts";
 

@@ -6,8 +6,7 @@ import { asList, fieldsIn, fieldsOf } from "../../core/text/json-values.ts";
 import { readRegular } from "../../platform/safe-files.ts";
 import { findRepository } from "../../boxes/protect/repository.ts";
 import { parseGitConfig } from "../../boxes/protect/git-config.ts";
-import { MAVEN_JAVA } from "../network/network-variables.ts";
-import { cargoSettings, mavenSettings } from "./registry-mirrors.ts";
+import { cargoSettings, MAVEN_JAVA, mavenSettings } from "./network-settings.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
 /*

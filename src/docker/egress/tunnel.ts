@@ -1,10 +1,9 @@
 import type { Socket } from "node:net";
 import type { OpenLine } from "./egress-ledger.ts";
-import { type ClientHello, LONGEST_HELLO, readClientHello, type SecondHello } from "./client-hello.ts";
 import type { Denial } from "./judge-host.ts";
 
 /** The bytes that all connections of a run may carry. */
-export interface ByteBudget {
+interface ByteBudget {
   readonly up: number;
   readonly down: number;
 }
@@ -39,7 +38,7 @@ const overBudget = (what: string, most: number): Denial => ({
 });
 
 /** The hello of a tunnel, with all bytes that came with it. */
-export interface ReceivedHello {
+interface ReceivedHello {
   readonly hello: ClientHello;
   readonly bytes: Buffer;
 }
@@ -133,4 +132,188 @@ export function splice(
   client.resume();
   server.resume();
   return promise;
+}
+
+/** The first message of a TLS connection, as far as it says where the connection goes. */
+interface ClientHello {
+  readonly kind: "hello";
+  /** In lower case, without a trailing dot; null if the hello names no server. */
+  readonly serverName: string | null;
+  /** The hello contains an encrypted hello, perhaps with another name. */
+  readonly encrypted: boolean;
+}
+
+type HelloRead =
+  | ClientHello
+  | { readonly kind: "more" }
+  | { readonly kind: "denied"; readonly denial: Denial };
+
+/** The most bytes of a complete hello, and the most records it may be cut into: each new piece has all read anew. */
+export const LONGEST_HELLO = 16 * 1024;
+export const MOST_RECORDS = 64;
+
+const denied = (rule: string, reason: string): HelloRead => ({ kind: "denied", denial: { rule, reason } });
+
+const NOT_TLS = denied("not-tls", "what was sent into the tunnel is not the beginning of TLS");
+const MALFORMED = denied("not-tls", "what was sent into the tunnel is not a readable TLS client hello");
+const TWO_NAMES = denied("sni", "the TLS client hello names more than one server");
+const TOO_LONG = denied("sni", "the TLS client hello is longer than 16 KiB");
+
+/** Reads the bytes so far; the hello may be cut into several records. */
+export function readClientHello(bytes: Buffer): HelloRead {
+  const parts: Buffer[] = [];
+  let length = 0;
+  for (let at = 0; at < bytes.length;) {
+    if (bytes[at] !== 22 || (bytes[at + 1] ?? 3) !== 3 || (bytes[at + 2] ?? 0) > 4) return NOT_TLS;
+    if (bytes.length < at + 5) break;
+    const size = bytes.readUInt16BE(at + 3);
+    if (size === 0 || size > LONGEST_HELLO || parts.length === MOST_RECORDS) return MALFORMED;
+    parts.push(bytes.subarray(at + 5, at + 5 + size));
+    length += parts.at(-1)?.length ?? 0;
+    at += 5 + size;
+    const whole = wholeMessage(parts, length);
+    if (whole !== undefined) return whole;
+  }
+  return bytes.length >= LONGEST_HELLO ? TOO_LONG : { kind: "more" };
+}
+
+function wholeMessage(parts: readonly Buffer[], length: number): HelloRead | undefined {
+  if (length > 0 && parts[0]?.[0] !== 1) return NOT_TLS;
+  if (length < 4) return undefined;
+  const size = Buffer.concat(parts.slice(0, 4), Math.min(length, 4)).readUIntBE(1, 3);
+  if (size > LONGEST_HELLO) return TOO_LONG;
+  if (length < size + 4) return undefined;
+  return readHello(new Reader(Buffer.concat(parts, length).subarray(4, size + 4)));
+}
+
+/** Reads forward; `sound` turns false for good if something is shorter than it claims. */
+class Reader {
+  readonly #bytes: Buffer;
+  #at = 0;
+  sound = true;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  get left(): number {
+    return this.sound ? this.#bytes.length - this.#at : 0;
+  }
+
+  take(count: number): Buffer {
+    if (count > this.left) this.sound = false;
+    if (!this.sound) return Buffer.alloc(0);
+    this.#at += count;
+    return this.#bytes.subarray(this.#at - count, this.#at);
+  }
+
+  number(size: 1 | 2): number {
+    const bytes = this.take(size);
+    return this.sound ? bytes.readUIntBE(0, size) : 0;
+  }
+
+  vector(size: 1 | 2): Buffer {
+    return this.take(this.number(size));
+  }
+}
+
+const SERVER_NAME = 0;
+const ENCRYPTED_HELLO = 0xfe_0d;
+
+function readHello(reader: Reader): HelloRead {
+  reader.take(34);
+  reader.vector(1);
+  reader.vector(2);
+  reader.vector(1);
+  if (!reader.sound) return MALFORMED;
+  if (reader.left === 0) return { kind: "hello", serverName: null, encrypted: false };
+  const extensions = new Reader(reader.vector(2));
+  if (!reader.sound || reader.left > 0) return MALFORMED;
+  const bodies = new Map<number, Buffer>();
+  while (extensions.left > 0) {
+    const type = extensions.number(2);
+    const body = extensions.vector(2);
+    if (!extensions.sound) return MALFORMED;
+    if (bodies.has(type)) return type === SERVER_NAME ? TWO_NAMES : MALFORMED;
+    bodies.set(type, body);
+  }
+  const names = bodies.get(SERVER_NAME);
+  const encrypted = bodies.has(ENCRYPTED_HELLO);
+  return names === undefined ? { kind: "hello", serverName: null, encrypted } : readNames(names, encrypted);
+}
+
+function readNames(bytes: Buffer, encrypted: boolean): HelloRead {
+  const outer = new Reader(bytes);
+  const list = new Reader(outer.vector(2));
+  if (!outer.sound || outer.left > 0) return MALFORMED;
+  const type = list.number(1);
+  const name = list.vector(2).toString("latin1");
+  if (!list.sound || type !== 0 || name === "") return MALFORMED;
+  if (list.left > 0) return TWO_NAMES;
+  return { kind: "hello", serverName: name.toLowerCase().replace(/\.$/, ""), encrypted };
+}
+
+/** The random value of a server hello that requests another client hello (RFC 8446, 4.1.3). */
+const RETRY = Buffer.from("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c", "hex");
+const HANDSHAKE = 22;
+/** The bytes before the random value of a server hello: the heads of record and message, the version. */
+const BEFORE_RANDOM = 5 + 4 + 2;
+
+/**
+ * A server may request a second hello, which is not encrypted either: it must name the same server as the first, or
+ * nothing more is passed on.
+ */
+export class SecondHello {
+  readonly #judge: (hello: ClientHello) => Denial | undefined;
+  #server: Buffer | null = Buffer.alloc(0);
+  #client: Buffer | null = null;
+
+  constructor(judge: (hello: ClientHello) => Denial | undefined) {
+    this.#judge = judge;
+  }
+
+  /** Looks at the server's bytes before they are passed on. */
+  fromServer(chunk: Buffer): void {
+    if (this.#server === null) return;
+    const received = Buffer.concat([this.#server, chunk.subarray(0, LONGEST_HELLO)]);
+    const hello = received.subarray(skippedLength(received));
+    const random = hello.subarray(BEFORE_RANDOM, BEFORE_RANDOM + RETRY.length);
+    const isOther = hello.length > 0 && (hello[0] !== HANDSHAKE || (hello[5] ?? 2) !== 2);
+    this.#server =
+      isOther || random.length === RETRY.length || received.length > LONGEST_HELLO ? null : received;
+    if (!isOther && random.equals(RETRY)) this.#client = Buffer.alloc(0);
+  }
+
+  /** The bytes that may be passed on now, or why none may. */
+  fromClient(chunk: Buffer): Buffer | Denial {
+    if (this.#client === null) return chunk;
+    const received = Buffer.concat([this.#client, chunk]);
+    const read = readClientHello(received.subarray(skippedLength(received)));
+    if (read.kind === "more" && received.length <= 4 * LONGEST_HELLO) {
+      this.#client = received;
+      return Buffer.alloc(0);
+    }
+    this.#client = null;
+    if (read.kind === "hello") return this.#judge(read) ?? received;
+    return read.kind === "denied" ? read.denial : { rule: "sni", reason: "no second TLS client hello came" };
+  }
+}
+
+/** The length of the records that may precede the next message: alerts, changes of the cipher, early data. */
+function skippedLength(bytes: Buffer): number {
+  let at = 0;
+  while (bytes.length >= at + 5 && [20, 21, 23].includes(bytes[at] ?? 0))
+    at += 5 + bytes.readUInt16BE(at + 3);
+  return at;
+}
+
+/** The hello must name exactly the host that the tunnel was requested for, or no server if that is an address. */
+export function judgeHello(hello: ClientHello, host: string, literal: boolean): Denial | undefined {
+  const { serverName, encrypted } = hello;
+  if (serverName === (literal ? null : host)) return undefined;
+  if (serverName === null)
+    return { rule: "sni", reason: `the TLS client hello in the tunnel to ${host} names no server` };
+  const found = JSON.stringify(serverName.slice(0, 100));
+  const hidden = encrypted ? " and hides another name" : "";
+  return { rule: "sni", reason: `the TLS client hello in the tunnel to ${host} names ${found}${hidden}` };
 }

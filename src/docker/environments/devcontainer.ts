@@ -1,7 +1,7 @@
 import { getNodeValue, parseTree, type ParseError } from "jsonc-parser";
 import type { Context } from "./context-files.ts";
 import { type DockerfileLine, readDockerfile } from "./dockerfile.ts";
-import { quoted } from "./dockerfile-words.ts";
+import { quoted } from "./dockerfile-copies.ts";
 import {
   EMPTY_RECIPE,
   faultsOf,

@@ -1,6 +1,14 @@
 import type { Context } from "./context-files.ts";
-import { linesOfCopy, type CopiedFile } from "./dockerfile-copies.ts";
-import { Fault, filled, joined, quoted, unquoted, wordsOf } from "./dockerfile-words.ts";
+import {
+  type CopiedFile,
+  Fault,
+  filled,
+  joined,
+  linesOfCopy,
+  quoted,
+  unquoted,
+  wordsOf,
+} from "./dockerfile-copies.ts";
 import { type TakenPaths, USER_FORM } from "./recipe.ts";
 
 /**

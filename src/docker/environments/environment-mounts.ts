@@ -4,9 +4,8 @@ import { errorCode, reasonOf } from "../../core/errors.ts";
 import { boxOf, type Owner } from "../../boxes/box-labels.ts";
 import { isInside } from "../../core/text/file-paths.ts";
 import type { BoxPlan } from "../container-spec.ts";
-import { engineFailure } from "../engine-failure.ts";
-import type { Engine } from "../engine.ts";
-import { emptyWork, noteImage, overlayVolume } from "../isolation/layer-volumes.ts";
+import { type Engine, engineFailure } from "../engine.ts";
+import { emptyWork, noteImage, overlayVolume } from "../box/layer-volumes.ts";
 import type { Recipe } from "./recipe.ts";
 import {
   boxFolders,

@@ -1,12 +1,18 @@
-import { Readable } from "node:stream";
-import { isMissing } from "../engine-failure.ts";
-import type { Engine } from "../engine.ts";
-import { shortHash } from "../images/image-inputs.ts";
-import { isImageThere } from "../images/image-progress.ts";
-import { topOf, unstartedContainer } from "../unstarted-container.ts";
-import { ENVIRONMENT_LABEL, ENVIRONMENT_REPOSITORY, isStage, STAGE_LABEL } from "./system-layer.ts";
-
 /** What the engine keeps of environments: volumes by the environment's id, system layers by their key. */
+import { Readable } from "node:stream";
+import { type Engine, engineFailure, isMissing } from "../engine.ts";
+import { shortHash } from "../image-inputs.ts";
+import { isImageThere } from "../image-progress.ts";
+import { topOf, unstartedContainer } from "../unstarted-container.ts";
+import {
+  BLANK_LABELS,
+  ENVIRONMENT_LABEL,
+  ENVIRONMENT_REPOSITORY,
+  isStage,
+  STAGE_LABEL,
+} from "./system-layer.ts";
+import { RUNNER_FOLDER } from "../box-image.ts";
+import type { EnvironmentRecord } from "./recipe.ts";
 
 const STATE_LABEL = "dev.harness.environment_state";
 /** The system layer that a volume belongs to: it is in use while such a volume exists, in any state folder. */
@@ -24,7 +30,7 @@ export async function volumesOf({ api }: Engine, id: string): Promise<ReadonlySe
   return new Set((Volumes ?? []).map(({ Name }) => Name));
 }
 
-export interface NewVolume {
+interface NewVolume {
   readonly id: string;
   readonly stateDir: string;
   readonly name: string;
@@ -55,7 +61,7 @@ export async function makeVolume(
 const octal = (value: number, length: number): string => `${value.toString(8).padStart(length - 1, "0")}\0`;
 
 /** A tar archive of one folder, of mode 0755. */
-export function folderArchive(name: string, { uid, gid }: NewVolume["owner"]): Buffer {
+function folderArchive(name: string, { uid, gid }: NewVolume["owner"]): Buffer {
   const header = Buffer.alloc(512);
   header.write(`${name}/`, 0);
   header.write(octal(0o755, 8), 100);
@@ -97,7 +103,7 @@ export async function volumeSizes({ api }: Engine): Promise<ReadonlyMap<string, 
   return new Map(known.map(({ Name, UsageData }) => [Name, UsageData?.Size ?? 0]));
 }
 
-export interface SystemImage {
+interface SystemImage {
   readonly id: string;
   readonly tag: string;
   /** The whole size: how much of it the base image shares is not known. */
@@ -140,4 +146,154 @@ export async function removeSystemImage({ api }: Engine, tag: string): Promise<b
       () => true,
       () => false,
     );
+}
+
+/**
+ * An environment as one image, for boxes that have no volume of this engine: the content of its volumes lies in folders
+ * of the image, from which a box copies it to its place. No program runs while the image is made.
+ */
+
+const FOLDER_NAME = "environment";
+
+/** The place in the image of the content of the volume with this number. */
+export const volumeFolder = (volume: number): string => `${RUNNER_FOLDER}/${FOLDER_NAME}/${volume}`;
+
+type BuiltEnvironment = Pick<EnvironmentRecord, "id" | "key" | "made" | "image" | "volumes">;
+
+interface PodImageRequest {
+  readonly engine: Engine;
+  readonly record: BuiltEnvironment;
+  /** The sandbox image: it has the runner, and it is the base of an environment without an image of its own. */
+  readonly sandbox: string;
+  /** The environment's own image belongs to somebody else and has no runner. */
+  readonly lacksRunner: boolean;
+  /** The owner of the files in the image: the box's user. */
+  readonly owner: Owner;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+}
+
+interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** The tag of one build: another build with the same key has other files. */
+const tagOf = ({ id, made }: BuiltEnvironment): string =>
+  `${tagBegin(id)}${Date.parse(made).toString(36)}-pod`;
+const tagBegin = (id: string): string => `${ENVIRONMENT_REPOSITORY}:${id}-`;
+
+/** Returns the image's tag. An existing image is reused: a push that failed left it. */
+export async function podImage(wanted: PodImageRequest): Promise<string> {
+  const { engine, record } = wanted;
+  const tag = tagOf(record);
+  if (await imageIsThere(engine, tag)) return tag;
+  try {
+    await makeImage(wanted, tag);
+    return tag;
+  } catch (thrown) {
+    wanted.signal.throwIfAborted();
+    throw engineFailure("making an image of the environment", thrown);
+  }
+}
+
+/** Images that were pushed, or that come from an earlier build, are of no more use here. */
+export async function removePodImages(engine: Engine, id: string): Promise<void> {
+  for (const { tag } of await systemImages(engine))
+    if (tag.startsWith(tagBegin(id))) await removeSystemImage(engine, tag);
+}
+
+async function makeImage(wanted: PodImageRequest, tag: string): Promise<void> {
+  const { engine, record, sandbox, lacksRunner, owner, labels, signal } = wanted;
+  await using whole = await unstartedContainer(engine, { image: record.image ?? sandbox, labels });
+  if (lacksRunner) {
+    await using ours = await unstartedContainer(engine, { image: sandbox, labels });
+    const runner = await ours.container.getArchive({ path: RUNNER_FOLDER });
+    await whole.container.putArchive(runner, { path: RUNNER_FOLDER.replace(/\/[^/]+$/, "") });
+  }
+  await whole.container.putArchive(streamOf([folderArchive(FOLDER_NAME, { uid: 0, gid: 0 })]), {
+    path: RUNNER_FOLDER,
+  });
+  for (const [at, { volume: name }] of record.volumes.entries()) {
+    signal.throwIfAborted();
+    const target = `/harness-environment/${at}`;
+    await using from = await unstartedContainer(engine, { image: sandbox, labels, volume: { name, target } });
+    const files = await from.container.getArchive({ path: target });
+    await whole.container.putArchive(streamOf(belongingTo(owner, files as AsyncIterable<Buffer>)), {
+      path: `${RUNNER_FOLDER}/${FOLDER_NAME}`,
+    });
+  }
+  signal.throwIfAborted();
+  const [repo, name] = tag.split(":");
+  const changes = [
+    ...BLANK_LABELS,
+    `LABEL ${ENVIRONMENT_LABEL}=${record.key}`,
+    "ENTRYPOINT []",
+    'CMD ["sh"]',
+  ];
+  await whole.container.commit({ repo, tag: name, changes });
+}
+
+const streamOf = (parts: Iterable<Buffer> | AsyncIterable<Buffer>): Readable =>
+  Readable.from(parts, { objectMode: false });
+
+const BLOCK = 512;
+
+/** A tar stream in which every entry belongs to this user; everything else stays. */
+export async function* belongingTo(
+  { uid, gid }: Owner,
+  tar: AsyncIterable<Buffer>,
+): AsyncGenerator<Buffer, void> {
+  let rest = Buffer.alloc(0);
+  let content = 0;
+  for await (const chunk of tar) {
+    const data = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    let at = 0;
+    while (at < data.length) {
+      if (content > 0) {
+        const piece = data.subarray(at, at + content);
+        content -= piece.length;
+        at += piece.length;
+        yield piece;
+        continue;
+      }
+      if (data.length - at < BLOCK) break;
+      const header = Buffer.from(data.subarray(at, at + BLOCK));
+      at += BLOCK;
+      content = contentOf(header);
+      yield header.every((byte) => byte === 0) ? header : withOwner(header, uid, gid);
+    }
+    rest = Buffer.from(data.subarray(at));
+  }
+  if (rest.length > 0) yield rest;
+}
+
+/** The size of the content in whole blocks. Large numbers are big-endian with the first bit set. */
+function contentOf(header: Buffer): number {
+  const field = header.subarray(124, 136);
+  const size =
+    ((field[0] ?? 0) & 0x80) === 0
+      ? Number.parseInt(field.toString("latin1").replace(/\0.*$/s, "").trim() || "0", 8)
+      : Number(field.readBigUInt64BE(4));
+  return Math.ceil(size / BLOCK) * BLOCK;
+}
+
+function withOwner(header: Buffer, uid: number, gid: number): Buffer {
+  for (const [value, at] of [
+    [uid, 108],
+    [gid, 116],
+  ] as const) {
+    const digits = value.toString(8);
+    if (digits.length < 8) header.write(`${digits.padStart(7, "0")}\0`, at, "latin1");
+    else {
+      header.writeBigUInt64BE(BigInt(value), at);
+      header[at] = 0x80;
+    }
+  }
+  // The names of owners would take precedence over their numbers.
+  header.fill(0, 265, 329);
+  header.write("        ", 148, "latin1");
+  const sum = header.reduce((total, byte) => total + byte, 0);
+  header.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148, "latin1");
+  return header;
 }

@@ -4,11 +4,10 @@ import { addAbortSignal } from "node:stream";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { untar } from "../../core/text/untar.ts";
 import { visible } from "../../core/text/visible.ts";
-import { engineFailure, isMissing } from "../engine-failure.ts";
-import type { Engine } from "../engine.ts";
+import { type Engine, engineFailure, isMissing } from "../engine.ts";
 import { unstartedContainer } from "../unstarted-container.ts";
-import { quoted } from "./dockerfile-words.ts";
-import { globOf, isPattern, Steps, TooManySteps } from "./path-globs.ts";
+import { quoted } from "./dockerfile-copies.ts";
+import { globOf, isPattern, Steps, TooManySteps } from "./context-files.ts";
 import type { TakenPaths } from "./recipe.ts";
 
 /**

@@ -7,7 +7,7 @@ import type { Engine } from "../../../src/docker/engine.ts";
 import { makeBoxFolder } from "../../../src/boxes/life/workspace-folders.ts";
 import { announce, newName } from "../../../src/boxes/life/lock-files.ts";
 import { thisProcess } from "../../../src/boxes/life/owner.ts";
-import { type Reaped, reap } from "../../../src/docker/life/reap.ts";
+import { reap, type Reaped } from "../../../src/docker/box/reap.ts";
 import { scratch, type Scratch } from "../../fixtures/scratch.ts";
 import { deadOwner } from "./processes.ts";
 

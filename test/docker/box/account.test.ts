@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { statSync } from "node:fs";
 import test from "node:test";
-import { accountFor } from "../../../src/docker/box/account.ts";
-import { accountTexts } from "../../../src/docker/box/account-lists.ts";
+import { accountFor, accountTexts } from "../../../src/docker/box/account.ts";
 import type { Engine } from "../../../src/docker/engine.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
 import { scratch } from "../../fixtures/scratch.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { reportDifferences } from "../../../src/docker/box/box-report.ts";
+import { reportDifferences } from "../../../src/docker/box/container-check.ts";
 import { planOf } from "../../fixtures/plan.ts";
 
 /** As runsc of 2022 says it of a box over /w with one protected path. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { MODES } from "../../../src/core/decision.ts";
-import { differences, type Inspected } from "../../../src/docker/box/inspected.ts";
+import { differences, type Inspected } from "../../../src/docker/box/container-check.ts";
 import type { BoxPlan } from "../../../src/docker/container-spec.ts";
 import { BOXES, boxPlan } from "../../fixtures/boxes.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { MODES } from "../../../src/core/decision.ts";
-import { reportDifferences } from "../../../src/docker/box/box-report.ts";
+import { reportDifferences } from "../../../src/docker/box/container-check.ts";
 import { BOXES, boxPlan } from "../../fixtures/boxes.ts";
 import type { BoxReport } from "../../../src/boxes/runner/runner-report.ts";
 

@@ -11,7 +11,7 @@ import { startBox } from "../../../src/docker/box/start-box.ts";
 import { engine } from "../../fixtures/engine-api.ts";
 import { ROOT, skip } from "../../fixtures/engine.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
-import { noOverlay } from "../isolation/open-box.ts";
+import { noOverlay } from "./open-box.ts";
 import { git, noGit, repository } from "../../boxes/protect/repository.ts";
 
 /** A workspace that is a folder of a repository: its git works, and nothing above it can be written. */

@@ -5,7 +5,7 @@ import {
   LONGEST_HELLO,
   MOST_RECORDS,
   readClientHello,
-} from "../../../src/docker/egress/client-hello.ts";
+} from "../../../src/docker/egress/tunnel.ts";
 import { clientHello } from "../../fixtures/egress.ts";
 import { fc } from "../../fixtures/property.ts";
 

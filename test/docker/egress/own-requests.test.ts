@@ -5,7 +5,7 @@ import test from "node:test";
 import { createServer, type TLSSocket } from "node:tls";
 import type { Connection, OwnAnswer, OwnRequest } from "../../../src/core/network.ts";
 import { GrantedRequests } from "../../../src/docker/egress/own-requests.ts";
-import { makeSessionAuthority } from "../../../src/docker/egress/session-authority.ts";
+import { makeSessionAuthority } from "../../../src/docker/egress/tls-ending.ts";
 import { answering, granted, httpAnswer, PUBLIC, type Stub, stub } from "../../fixtures/egress.ts";
 
 type Options = ConstructorParameters<typeof GrantedRequests>[0];

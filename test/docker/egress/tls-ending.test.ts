@@ -8,7 +8,7 @@ import { connect, createServer, type TLSSocket } from "node:tls";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { READING, type SecretBinding } from "../../../src/core/network.ts";
 import type { EgressOptions } from "../../../src/docker/egress/egress-proxy.ts";
-import { makeSessionAuthority } from "../../../src/docker/egress/session-authority.ts";
+import { makeSessionAuthority } from "../../../src/docker/egress/tls-ending.ts";
 import { connected, type Egress, egress, exchange, granted, type Stub, stub } from "../../fixtures/egress.ts";
 
 const WORLD = makeSessionAuthority();

@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect, createServer, type TLSSocket } from "node:tls";
-import { makeSessionAuthority } from "../../../src/docker/egress/session-authority.ts";
+import { makeSessionAuthority } from "../../../src/docker/egress/tls-ending.ts";
 import { clientHello, connected, egress, exchange, granted, stub } from "../../fixtures/egress.ts";
 
 const GRANTS = [granted("example.org")];

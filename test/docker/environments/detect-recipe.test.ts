@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { detectRecipe } from "../../../src/docker/environments/detect-recipe.ts";
-import { majorOfRange, numbersIn } from "../../../src/docker/environments/version-files.ts";
+import { majorOfRange, numbersIn } from "../../../src/docker/environments/ecosystems.ts";
 import { readRecipe } from "../../../src/docker/environments/recipe.ts";
 import { SHAPES } from "./project-shapes.ts";
 

@@ -3,7 +3,7 @@ import { cp, link, mkdir, readFile, rename, rm, writeFile } from "node:fs/promis
 import test, { describe } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { git, noGit } from "../../boxes/protect/repository.ts";
-import { noOverlay } from "../../docker/isolation/open-box.ts";
+import { noOverlay } from "../../docker/box/open-box.ts";
 import { household, sandboxExec } from "../../e2e/box-command.ts";
 import { boxesFor, goneWithin } from "../../e2e/frozen.ts";
 import { approve, DONE, endOf, FAR, FINE, park, PARKED, sessionOf } from "../../e2e/parked.ts";

@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import {
+  ageNote,
+  installVariables,
+  managersWithoutAge,
+  withoutAge,
+  yarnAge,
+} from "../../../src/docker/environments/tool-variables.ts";
+
+const NOW = Date.parse("2026-03-10T12:00:00Z");
+const DAY = 24 * 60 * 60_000;
+const RULES = { install_scripts: [], min_release_age: 0 };
+const variables = (presets: readonly string[], more: Partial<Parameters<typeof installVariables>[1]> = {}) =>
+  installVariables(new Set(presets), { ...RULES, ...more }, NOW);
+
+test("without a preset nothing is set", () => {
+  assert.deepEqual(variables([]), {});
+  assert.deepEqual(variables(["example.org", "git"], { min_release_age: DAY }), {});
+});
+
+test("with npm's registries the scripts of packages are off, in every manager of its packages", () => {
+  assert.deepEqual(variables(["npm"]), {
+    npm_config_ignore_scripts: "true",
+    pnpm_config_ignore_scripts: "true",
+    YARN_IGNORE_SCRIPTS: "true",
+    YARN_ENABLE_SCRIPTS: "false",
+    YARN_ENABLE_IMMUTABLE_INSTALLS: "true",
+  });
+});
+
+test("pip takes what is built already, unless packages may run code of theirs", () => {
+  assert.deepEqual(variables(["pip"]), { PIP_ONLY_BINARY: ":all:" });
+  assert.deepEqual(variables(["pip"], { install_scripts: ["x"] }), { PIP_PREFER_BINARY: "1" });
+});
+
+test("a least age is told to those that can be told", () => {
+  assert.deepEqual(variables(["pip", "cargo"], { min_release_age: 3 * DAY }), {
+    PIP_ONLY_BINARY: ":all:",
+    UV_EXCLUDE_NEWER: "2026-03-07T12:00:00.000Z",
+    PIP_UPLOADED_PRIOR_TO: "2026-03-07T12:00:00.000Z",
+    POETRY_SOLVER_MIN_RELEASE_AGE: "3",
+  });
+  const npm = variables(["npm"], { min_release_age: 3 * DAY });
+  assert.equal(npm["npm_config_before"], "2026-03-07T12:00:00.000Z");
+  assert.equal(npm["npm_config_minimum_release_age"], String(3 * 24 * 60));
+  assert.equal(npm["pnpm_config_minimum_release_age"], String(3 * 24 * 60));
+  const half = variables(["pip"], { min_release_age: DAY / 2 });
+  assert.equal(half["POETRY_SOLVER_MIN_RELEASE_AGE"], "1");
+});
+
+test("a yarn is told an age only where it knows the word: others would refuse to do anything", () => {
+  const gate = { YARN_NPM_MINIMAL_AGE_GATE: String(24 * 60) };
+  for (const version of ["4", "4.10.0", "4.18.1", "5.0.0"])
+    assert.deepEqual(yarnAge(version, DAY), gate, version);
+  for (const version of [null, "1.22.22", "2", "3.8.7", "4.9.2"])
+    assert.deepEqual(yarnAge(version, DAY), {}, String(version));
+  assert.deepEqual(yarnAge("4", 0), {});
+  assert.equal(variables(["npm"], { min_release_age: DAY })["YARN_NPM_MINIMAL_AGE_GATE"], undefined);
+});
+
+test("which managers take no age is told by name and version, those that do are not", () => {
+  assert.deepEqual(managersWithoutAge({}), []);
+  assert.deepEqual(managersWithoutAge({ pnpm: null, yarn: "4", uv: null, poetry: "2.4.0" }), []);
+  assert.deepEqual(managersWithoutAge({ pnpm: "10.15.1", yarn: null, poetry: "1.8.5" }), [
+    "pnpm 10.15.1",
+    "yarn 1",
+    "poetry 1.8.5",
+  ]);
+  assert.deepEqual(withoutAge(["npm", "pip", "cargo", "git"]), ["cargo"]);
+  assert.equal(ageNote([]), undefined);
+  assert.match(ageNote(["cargo", "yarn 1"]) ?? "", /has no effect on cargo, yarn 1:/);
+});
