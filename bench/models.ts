@@ -1,7 +1,7 @@
 import type { Capabilities, ModelRequest } from "../src/core/model-provider.ts";
 import { makeProvider, type ProviderOptions } from "../src/models/provider.ts";
 import type { Wire, WireEvent, WireRequest } from "../src/models/model-api.ts";
-import { plainText } from "../src/models/text-protocol.ts";
+import { plainText } from "../src/models/text-calls/text-protocol.ts";
 import { type Figure, inTurn } from "./figure.ts";
 
 const CHUNKS = 20_000;

@@ -10,7 +10,7 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { ollamaEmbedder } from "../../src/models/embeddings.ts";
-import { ollamaAddress } from "../../src/models/providers/ollama-address.ts";
+import { ollamaAddress } from "../../src/models/providers/ollama-client.ts";
 import type { EmbeddingModel } from "../../src/search/embed-model.ts";
 import { scratch } from "../../test/fixtures/scratch.ts";
 import { type Asker, otherAskers, harnessAsker } from "./contestants.ts";

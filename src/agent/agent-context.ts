@@ -10,16 +10,14 @@ import type { EndedCall, Outputs } from "../core/session.ts";
 import type { AnyTool } from "../core/tool.ts";
 import type { Judge } from "./action-judge.ts";
 import type { BackgroundTasks, WriteOrder } from "./background-tasks.ts";
-import type { Compactor } from "./context/compaction.ts";
-import type { History } from "./context/history.ts";
-import type { PromptSize } from "./context/prompt-size.ts";
-import type { AnswerGate } from "./ending/final-answer.ts";
+import type { Compactor } from "./compaction.ts";
+import type { History, PromptSize } from "./history.ts";
+import type { AnswerGate } from "./ending/outcome.ts";
 import type { Deeds } from "./ending/deeds.ts";
 import type { EndRules } from "./ending/earned-end.ts";
 import type { RunIntent } from "./ending/intent.ts";
-import type { Limits, Spent } from "./limits.ts";
+import type { Guard, Limits, Malformed, Spent } from "./limits.ts";
 import type { NextReply } from "./next-reply.ts";
-import type { Guard, Malformed } from "./repetition-guard.ts";
 
 /** Shared by a run and all its subagents. */
 interface SharedContext {

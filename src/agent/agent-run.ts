@@ -16,11 +16,11 @@ import {
   type RunFacts,
   type Waiting,
 } from "./ending/outcome.ts";
-import { NOTHING_SEEN, preflight } from "./preflight.ts";
-import { repetitionAtEnd } from "./repetition-guard.ts";
-import { saysChanged, saysTestsPass } from "./ending/claims.ts";
-import { checkNote } from "./ending/check-words.ts";
-import { NOTICE } from "./context/history.ts";
+import { NOTHING_SEEN, preflight } from "./small-models.ts";
+import { repetitionAtEnd } from "./limits.ts";
+import { saysChanged, saysTestsPass } from "./ending/answer-words.ts";
+import { checkNote } from "./ending/verification.ts";
+import { NOTICE } from "./history.ts";
 import { withBoxLog, type HandoffReport } from "./ending/run-changes.ts";
 
 /** One request of the user. */

@@ -3,7 +3,7 @@ import { isSameQuestion } from "../core/session.ts";
 import type { GrantSaid } from "../core/network.ts";
 import type { Answer, Approver, Question } from "../core/ports.ts";
 import { NO_FACTS } from "../core/tool.ts";
-import { judgedText } from "../tools/shell/command-words.ts";
+import { judgedText } from "../tools/shell-command.ts";
 import type { ToolContext } from "../tools/tool-context.ts";
 import type { Judge } from "./action-judge.ts";
 

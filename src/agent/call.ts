@@ -8,8 +8,15 @@ import type { Facts, InvalidCall, PreparedCall, ToolResult } from "../core/tool.
 import { stepFor } from "../policy/ruling.ts";
 import type { Judged } from "./action-judge.ts";
 import type { AgentContext } from "./agent-context.ts";
-import { afterCall, beforeCall, type HookedCall, judgedByHook, type Veto } from "./call-hooks.ts";
-import { endCall, endUnrun } from "./call-result.ts";
+import {
+  afterCall,
+  beforeCall,
+  endCall,
+  endUnrun,
+  type HookedCall,
+  judgedByHook,
+  type Veto,
+} from "./call-result.ts";
 import { type LoopEnd, Stopped } from "./ending/outcome.ts";
 
 /** A call and its parsed input. All calls of a reply are read before the first runs, so that readers run together. */

@@ -2,15 +2,15 @@ import { CanaryTouched, EXIT, HarnessError } from "../core/errors.ts";
 import type { Message, ToolCall } from "../core/messages.ts";
 import type { ToolResult } from "../core/tool.ts";
 import type { AgentContext } from "./agent-context.ts";
-import type { Earned } from "./ending/answer-lack.ts";
+import type { Earned } from "./ending/deeds.ts";
 import { type EndRules, REPAIR_NOW } from "./ending/earned-end.ts";
 import type { Demand } from "./next-reply.ts";
 import { endLeft, readCall, runCall, waves } from "./call.ts";
 import { circleIn, withoutCircle } from "../core/text/circle.ts";
-import { NOTICE } from "./context/history.ts";
+import { NOTICE } from "./history.ts";
 import { ask, askAside, type Reply } from "./model-request.ts";
 import type { Proof } from "./ending/verification.ts";
-import { askApart } from "./rewriting.ts";
+import { askApart } from "./small-models.ts";
 import { type LoopEnd, standingRefusal, Stopped, waitsFor } from "./ending/outcome.ts";
 
 /** What remains of a reply when its run is resumed; its open calls are in the history. */

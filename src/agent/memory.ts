@@ -1,7 +1,7 @@
 import type { Plan } from "../core/work-plan.ts";
 import type { OpenTask, ParkedChild, SessionRecord } from "../core/session.ts";
 import type { SeenFiles, ShellState } from "../tools/tool-context.ts";
-import { History } from "./context/history.ts";
+import { History } from "./history.ts";
 
 export interface ChildMemory {
   readonly memory: Memory;

@@ -10,7 +10,7 @@ import type {
   Stop,
   ToolOffer,
 } from "../core/model-provider.ts";
-import { pause, realClock } from "../models/timeouts.ts";
+import { pause, realClock } from "../models/model-api.ts";
 import type { AgentContext } from "./agent-context.ts";
 
 export type Reply =

@@ -2,7 +2,7 @@ import type { ToolCall } from "../core/messages.ts";
 import type { Hold } from "../core/model-provider.ts";
 import { holdsMask } from "../core/text/secrets.ts";
 import type { ToolResult } from "../core/tool.ts";
-import { oneLine } from "./context/untrusted-text.ts";
+import { oneLine } from "./prompt.ts";
 
 /** Default when no other is set: tools need the likely word, not a creative one. */
 export const TOOL_TEMPERATURE = 0.2;

@@ -3,7 +3,7 @@ import { formatDuration } from "../core/text/bounds.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { CallForm, Capabilities, Provider } from "../core/model-provider.ts";
 import { AnthropicWire } from "../models/providers/anthropic-api.ts";
-import { readKey } from "../models/api-keys.ts";
+import { type KeyedProvider, readKey } from "../models/provider-servers.ts";
 import {
   capabilitiesOf,
   ollamaCapabilities,
@@ -21,17 +21,14 @@ import {
   writeProbe,
 } from "../models/model-probe.ts";
 import { kindOf, type ModelKind } from "../models/model-kinds.ts";
-import type { KeyedProvider } from "../models/provider-servers.ts";
-import { WireFailure } from "../models/model-api.ts";
-import { ollamaAddress } from "../models/providers/ollama-address.ts";
+import { type Limits, WireFailure } from "../models/model-api.ts";
+import { ollamaAddress } from "../models/providers/ollama-client.ts";
 import { OllamaWire } from "../models/providers/ollama-api.ts";
-import { ollamaModels } from "../models/providers/ollama-models.ts";
-import { fullName } from "../models/providers/ollama-server.ts";
+import { fullName, ollamaModels } from "../models/providers/ollama-server.ts";
 import { OpenAiWire } from "../models/providers/openai-api.ts";
 import { makeProvider } from "../models/provider.ts";
 import { readScenario } from "../models/providers/scenario.ts";
 import { scriptedCapabilities, ScriptedWire } from "../models/providers/scripted-api.ts";
-import type { Limits } from "../models/timeouts.ts";
 import { type BackPressure, RETRIES } from "../core/server-wait.ts";
 import { SharedWait } from "../platform/shared-wait.ts";
 import type { Host } from "./host.ts";

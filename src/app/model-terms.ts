@@ -1,8 +1,8 @@
 import type { Settings } from "../config/settings-schema.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { Price } from "../core/messages.ts";
-import { isLoopback, ollamaAddress } from "../models/providers/ollama-address.ts";
-import { dayOf, priceOf } from "../models/usage.ts";
+import { isLoopback, ollamaAddress } from "../models/providers/ollama-client.ts";
+import { dayOf, priceOf } from "../models/model-api.ts";
 import type { Host } from "./host.ts";
 
 /** What the settings say of a model, without asking its server: where it is, what it costs. */

@@ -110,7 +110,7 @@ export async function execAnswer(
   const [{ stillThere, boxLogReport }, { execJson }, { causeOf }] = await Promise.all([
     import("../agent/ending/run-changes.ts"),
     import("../render/exec-json.ts"),
-    import("../tools/shell/command-ending.ts"),
+    import("../tools/shell-command.ts"),
   ]);
   const { handoff: _, ...told } = boxLogReport(log, workspace);
   const plain = execJson(result, changes, told);

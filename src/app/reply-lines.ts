@@ -1,5 +1,5 @@
 import { createInterface } from "node:readline";
-import type { OfferedTool, Reading } from "../models/text-calls/call-reading.ts";
+import type { OfferedTool, Reading } from "../models/text-calls/text-protocol.ts";
 import { readCalls } from "../models/text-calls/text-call-stream.ts";
 
 export interface UnreadLine {

@@ -1,11 +1,11 @@
 import type { CallForm, Capabilities, Provider } from "../core/model-provider.ts";
 import { lastName } from "../core/text/file-paths.ts";
 import type { Wire } from "./model-api.ts";
-import { billions } from "./model-size.ts";
+import { billions } from "./model-kinds.ts";
 import { FAMILIES } from "./model-families.generated.ts";
-import type { ContextInForce, ModelInForce } from "./providers/ollama-session.ts";
+import type { ContextInForce, ModelInForce } from "./providers/ollama-server.ts";
 import { makeProvider, type ProviderOptions } from "./provider.ts";
-import { type Fallbacks, RememberedFallbacks } from "./text-protocol.ts";
+import { type Fallbacks, RememberedFallbacks } from "./text-calls/text-protocol.ts";
 
 /** What one source reports about a model; null where the source reports nothing. */
 export interface Reported {

@@ -1,6 +1,7 @@
 import { formatDuration } from "../core/text/bounds.ts";
 import { reasonOf } from "../core/errors.ts";
 import type { FailureKind, JsonSchema, ModelFailure, ModelRequest, Stop } from "../core/model-provider.ts";
+import type { Price, Usage } from "../core/messages.ts";
 
 /**
  * One API, without what all APIs share: `provider.ts` adds time limits, retries, calls written as prose, checks of
@@ -157,3 +158,284 @@ const BEFORE_READING: ReadonlySet<FailureKind> = new Set([
 /** The server returned the request before a model read it, so it used no tokens. */
 export const wasRefused = ({ kind, raw, refusesTools, refusesHold }: WireFailure): boolean =>
   refusesTools || refusesHold || (raw === null && BEFORE_READING.has(kind));
+
+/**
+ * Limits on the time and size of one attempt. A local model may load for minutes, and may write a call without output.
+ */
+export interface Limits {
+  /** Time for a connection. */
+  readonly connectMs: number;
+  /** Time from the request to the first event: the server loads the model and reads the prompt. */
+  readonly firstMs: number;
+  /** Time between two events. Ollama sends nothing while a model writes a call. */
+  readonly idleMs: number;
+  readonly totalMs: number;
+  /** Characters of text, thinking and calls together. */
+  readonly characters: number;
+  /** Each event is at least one token. */
+  readonly events: number;
+}
+
+const MINUTE = 60_000;
+
+export const LIMITS: Limits = {
+  connectMs: 10_000,
+  firstMs: 10 * MINUTE,
+  idleMs: 10 * MINUTE,
+  totalMs: 120 * MINUTE,
+  characters: 2 ** 20,
+  events: 2 ** 17,
+};
+
+interface Watch {
+  readonly limits: Limits;
+  readonly clock: Clock;
+  /** The caller's signal. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * An iteration that ends in time even if its source ignores the signal that it was given. `next` rejects with a
+ * `WireFailure` when a limit is reached, and at once when the caller cancels. Time counts only while `next` is pending.
+ * `end` may be called twice; without it, a connection stays open.
+ */
+export class Watched<T> {
+  readonly #open: (signal: AbortSignal) => AsyncIterable<T>;
+  readonly #watch: Watch;
+  readonly #aborter = new AbortController();
+  readonly #totalDeadline: number;
+  #source: AsyncIterator<T> | null = null;
+  #resolve: ((step: IteratorResult<T>) => void) | null = null;
+  #reject: ((failure: WireFailure) => void) | null = null;
+  #failure: WireFailure | null = null;
+  #cancelTimer: (() => void) | null = null;
+  #deadline = 0;
+  #timerAt = 0;
+  #begun = false;
+  #over = false;
+
+  constructor(open: (signal: AbortSignal) => AsyncIterable<T>, watch: Watch) {
+    this.#open = open;
+    this.#watch = watch;
+    this.#totalDeadline = watch.clock.now() + watch.limits.totalMs;
+    watch.signal.addEventListener("abort", this.#cancel, { once: true });
+  }
+
+  next(): Promise<IteratorResult<T>> {
+    if (this.#watch.signal.aborted) this.#cancel();
+    if (this.#failure !== null) return Promise.reject(this.#failure);
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+      this.#wait();
+      this.#source ??= this.#open(this.#aborter.signal)[Symbol.asyncIterator]();
+      this.#source.next().then(this.#step, reject);
+    });
+  }
+
+  end(): void {
+    this.#watch.signal.removeEventListener("abort", this.#cancel);
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
+    if (this.#over) return;
+    this.#over = true;
+    this.#aborter.abort();
+    this.#source?.return?.().catch(() => {});
+  }
+
+  readonly #step = (step: IteratorResult<T>): void => {
+    this.#reject = null;
+    this.#begun = true;
+    this.#over = step.done === true;
+    this.#resolve?.(step);
+  };
+
+  readonly #cancel = (): void => this.#fail(new WireFailure("cancelled", "cancelled"));
+
+  #fail(failure: WireFailure): void {
+    this.#failure ??= failure;
+    this.#aborter.abort();
+    this.#reject?.(this.#failure);
+    this.#reject = null;
+  }
+
+  #wait(): void {
+    const { clock, limits } = this.#watch;
+    const now = clock.now();
+    this.#deadline = Math.min(now + (this.#begun ? limits.idleMs : limits.firstMs), this.#totalDeadline);
+    if (this.#cancelTimer === null || this.#timerAt > this.#deadline)
+      this.#setTimer(this.#deadline - now, now);
+  }
+
+  /** One timer serves many steps: if it fires too early, it is set again. */
+  #setTimer(ms: number, now: number): void {
+    this.#cancelTimer?.();
+    this.#timerAt = now + ms;
+    this.#cancelTimer = this.#watch.clock.after(ms, this.#onTimer);
+  }
+
+  readonly #onTimer = (): void => {
+    this.#cancelTimer = null;
+    if (this.#reject === null) return;
+    const now = this.#watch.clock.now();
+    if (now < this.#deadline) this.#setTimer(this.#deadline - now, now);
+    else this.#fail(this.#tooSlow());
+  };
+
+  #tooSlow(): WireFailure {
+    const { limits } = this.#watch;
+    if (this.#deadline === this.#totalDeadline)
+      return new WireFailure("timeout", `the reply took longer than ${formatDuration(limits.totalMs)}`);
+    const reason = this.#begun
+      ? `nothing came for ${formatDuration(limits.idleMs)}, in the middle of the reply`
+      : `no reply began within ${formatDuration(limits.firstMs)}`;
+    return new WireFailure("timeout", reason);
+  }
+}
+
+/** The provider's clock; tests replace it. */
+export interface Clock {
+  /** Milliseconds since an arbitrary moment. */
+  readonly now: () => number;
+  /** Calls once, later; the returned function cancels that. */
+  readonly after: (ms: number, call: () => void) => () => void;
+}
+
+export const realClock: Clock = {
+  now: () => performance.now(),
+  after: (ms, call) => {
+    const timer = setTimeout(call, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+/** Resolves after this time, or as soon as the signal fires. */
+export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = (): void => {
+      takeBack();
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const takeBack = clock.after(ms, done);
+    signal.addEventListener("abort", done, { once: true });
+  });
+}
+
+/** One server's counts for one request. */
+export interface Counted {
+  readonly prompt?: number;
+  readonly completion?: number;
+  readonly cached?: number;
+}
+
+export const NO_USAGE: Usage = {
+  requests: 0,
+  prompt_tokens: 0,
+  completion_tokens: 0,
+  cached_tokens: 0,
+  cost: 0,
+};
+
+/** A request that was refused before a model read it. */
+export const REFUSED_USAGE: Usage = { ...NO_USAGE, requests: 1 };
+
+/** The usage of one request. Invalid counts become unknown. */
+export const usageOf = (counted: Counted): Usage => ({
+  requests: 1,
+  prompt_tokens: countOrNull(counted.prompt),
+  completion_tokens: countOrNull(counted.completion),
+  cached_tokens: countOrNull(counted.cached),
+  cost: null,
+});
+
+const countOrNull = (count: number | undefined): number | null =>
+  count !== undefined && Number.isSafeInteger(count) && count >= 0 ? count : null;
+
+/** A sum is unknown if either part is. */
+export const sumUsage = (a: Usage, b: Usage): Usage => ({
+  requests: a.requests + b.requests,
+  prompt_tokens: sum(a.prompt_tokens, b.prompt_tokens),
+  completion_tokens: sum(a.completion_tokens, b.completion_tokens),
+  cached_tokens: sum(a.cached_tokens, b.cached_tokens),
+  cost: sum(a.cost, b.cost),
+});
+
+const sum = (a: number | null, b: number | null): number | null => (a === null || b === null ? null : a + b);
+
+const MILLION = 1e6;
+
+/**
+ * The price for the model on this day (2026-03-01): among the rows in force, the one whose prefix of the name is
+ * longest, and among equals the most recent; undefined if none fits.
+ */
+export function priceOf(model: string, prices: readonly Price[], day: string): Price | undefined {
+  let best: Price | undefined;
+  for (const price of prices) {
+    const { from = "" } = price;
+    if (!model.startsWith(price.model) || from > day) continue;
+    const [length, known] = [price.model.length, best?.model.length ?? -1];
+    if (length > known || (length === known && from > (best?.from ?? ""))) best = price;
+  }
+  return best;
+}
+
+/** Prices change at midnight UTC. */
+export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+
+/** null if the price or a required count is unknown. */
+export function costOf(usage: Usage, price: Price | undefined): number | null {
+  const { prompt_tokens: prompt, completion_tokens: completion } = usage;
+  if (price === undefined || prompt === null || completion === null) return null;
+  const cached = Math.min(usage.cached_tokens ?? 0, prompt);
+  const input = (prompt - cached) * price.input + cached * (price.cached ?? price.input);
+  return (input + completion * price.output) / MILLION;
+}
+
+/** Used until a server has counted something. */
+const TOKENS_PER_BYTE = 1 / 4;
+/** How strongly one count moves the estimate. */
+const WEIGHT = 0.3;
+/** No tokeniser goes beyond these ratios; a count outside them does not belong to this prompt. */
+const [FEWEST, MOST] = [1 / 20, 2];
+/** In smaller prompts, the template around the messages distorts the ratio. */
+const MIN_SIZE = 1000;
+/** If the server counted less than this part of a prompt, the prompt was cut or the estimate is far off. */
+const CUT = 0.6;
+const CUT_AT_FIRST = 0.5;
+
+/** Estimates the tokens of a text, and learns the ratio of each model from its server's counts. */
+export class TokenEstimator {
+  readonly #ratios = new Map<string, number>();
+
+  tokens(model: string, bytes: number): number {
+    return Math.ceil(bytes * (this.#ratios.get(model) ?? TOKENS_PER_BYTE));
+  }
+
+  /** Learns from the server's count for a prompt of this many bytes. */
+  learn(model: string, bytes: number, counted: number): void {
+    const seen = counted / bytes;
+    if (bytes < MIN_SIZE || !(seen >= FEWEST && seen <= MOST) || this.looksCut(model, bytes, counted)) return;
+    const known = this.#ratios.get(model);
+    this.#ratios.set(model, known === undefined ? seen : known + WEIGHT * (seen - known));
+  }
+
+  /** The server has read far less than was sent. */
+  looksCut(model: string, bytes: number, counted: number): boolean {
+    const estimate = this.tokens(model, bytes);
+    const part = this.#ratios.has(model) ? CUT : CUT_AT_FIRST;
+    return estimate >= MIN_SIZE && counted < estimate * part;
+  }
+}
+
+/** The bytes of everything in a request that becomes part of the prompt. */
+export function promptBytes({ messages, tools }: Pick<ModelRequest, "messages" | "tools">): number {
+  let bytes = tools.length === 0 ? 0 : Buffer.byteLength(JSON.stringify(tools));
+  for (const message of messages) {
+    bytes += Buffer.byteLength(message.text);
+    if (message.role === "assistant" && message.calls.length > 0)
+      bytes += Buffer.byteLength(JSON.stringify(message.calls));
+  }
+  return bytes;
+}

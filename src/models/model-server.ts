@@ -1,14 +1,12 @@
 import { z } from "zod";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { ailing, broken, type Health, healthy } from "../core/health.ts";
-import { readKey } from "./api-keys.ts";
+import { type KeyedProvider, PROVIDER_SERVERS, readKey } from "./provider-servers.ts";
 import { NOT_REPORTED, type Reported } from "./capabilities.ts";
 import { type Answer, askJson } from "./http-request.ts";
-import { kindOf } from "./model-kinds.ts";
-import { billions } from "./model-size.ts";
-import { type KeyedProvider, PROVIDER_SERVERS } from "./provider-servers.ts";
-import { ollamaAddress } from "./providers/ollama-address.ts";
-import { ollamaHealth, SMALL_CONTEXT } from "./providers/ollama-health.ts";
+import { billions, kindOf } from "./model-kinds.ts";
+import { ollamaAddress } from "./providers/ollama-client.ts";
+import { ollamaHealth, SMALL_CONTEXT } from "./providers/ollama-setup.ts";
 import { quoted } from "./providers/ollama-server.ts";
 import { readScenario } from "./providers/scenario.ts";
 import { formatCount } from "../core/text/bounds.ts";

@@ -1,4 +1,10 @@
 /** The providers that are accessed by an address and a key, by their names in the settings. */
+import { closeSync, readFileSync } from "node:fs";
+import * as z from "zod";
+import { quote } from "shell-quote";
+import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { parsedJson } from "../core/text/json-values.ts";
+import { NotRegularError, openRegularSync } from "../platform/safe-files.ts";
 
 interface ProviderServer {
   /** The name that people know. */
@@ -38,3 +44,79 @@ export const PROVIDER_SERVERS = {
 } as const satisfies Readonly<Record<string, ProviderServer>>;
 
 export type KeyedProvider = keyof typeof PROVIDER_SERVERS;
+
+/** A header value takes no other characters, and the error about a bad value would show the key. */
+const key = z.string().regex(/^[\u0021-\u007e]{1,500}$/);
+/** Maps a provider's name to its key. */
+const keyFile = z.partialRecord(z.enum(Object.keys(PROVIDER_SERVERS) as KeyedProvider[]), key);
+
+const MAX_BYTES = 64 * 1024;
+const GROUP_AND_OTHERS = 0o077;
+/** Shorter keys are stand-ins such as `none`, and words this short occur everywhere. */
+const SHORTEST_HIDDEN = 8;
+
+interface KeyPlaces {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The user's keys.json; it may be missing. */
+  readonly file: string;
+}
+
+/** The API key of one provider: from the environment, else from the file; undefined if neither has it. */
+export function readKey(name: KeyedProvider, { env, file }: KeyPlaces): string | undefined {
+  const { variable } = PROVIDER_SERVERS[name];
+  const given = env[variable]?.trim();
+  if (given === undefined || given === "") return keysIn(file)[name];
+  if (key.safeParse(given).success) return given;
+  const remedy = `Copy it again from your account's page: export ${variable}=…`;
+  throw new HarnessError(EXIT.usage, `${variable} has characters that no key has`, remedy);
+}
+
+/** Replaces every key in the text with a mark. */
+export function redact(text: string, keys: readonly string[]): string {
+  let clean = text;
+  for (const key of keys) if (key.length >= SHORTEST_HIDDEN) clean = clean.replaceAll(key, "[key]");
+  return clean;
+}
+
+function keysIn(file: string): z.infer<typeof keyFile> {
+  const text = readSecret(file);
+  if (text === undefined) return {};
+  const read = keyFile.safeParse(parsedJson(text));
+  if (read.success) return read.data;
+  const remedy = `Write it as {"openai": "sk-…", "anthropic": "sk-…"}; each of them may be left out.`;
+  throw new HarnessError(EXIT.usage, `${file} is not a key file`, remedy);
+}
+
+/** Reads the very file that was checked, and never blocks on opening it. */
+function readSecret(file: string): string | undefined {
+  let opened: ReturnType<typeof openRegularSync>;
+  try {
+    opened = openRegularSync(file, "follow");
+  } catch (thrown) {
+    if (errorCode(thrown) === "ENOENT" || errorCode(thrown) === "ENOTDIR") return undefined;
+    if (thrown instanceof NotRegularError) throw noKeys(file);
+    throw new HarnessError(EXIT.usage, `cannot read ${file}: ${reasonOf(thrown)}`, `Fix it, or remove it.`);
+  }
+  const { descriptor } = opened;
+  try {
+    const { mode, size, uid } = opened.stats;
+    if (size > MAX_BYTES) throw noKeys(file);
+    if ((mode & GROUP_AND_OTHERS) !== 0) {
+      const shown = (mode & 0o777).toString(8).padStart(4, "0");
+      const reason = `${file} has mode ${shown}, so others may read or change the keys in it`;
+      throw new HarnessError(EXIT.usage, reason, `chmod 600 ${quote([file])}`);
+    }
+    if (uid !== process.getuid?.())
+      throw new HarnessError(
+        EXIT.usage,
+        `${file} belongs to another user`,
+        `Change its owner, or remove it.`,
+      );
+    return readFileSync(descriptor, "utf8");
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+const noKeys = (file: string): HarnessError =>
+  new HarnessError(EXIT.usage, `${file} is not a key file`, `Fix it, or remove it.`);

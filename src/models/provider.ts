@@ -9,21 +9,34 @@ import {
   type RetryRules,
   SPREAD,
 } from "../core/server-wait.ts";
-import { redact } from "./api-keys.ts";
+import { redact } from "./provider-servers.ts";
 import {
   asFailure,
+  type Clock,
+  costOf,
+  dayOf,
   endless,
   inShort,
+  type Limits,
+  LIMITS,
   modelFailure,
+  NO_USAGE,
+  pause,
+  priceOf,
+  promptBytes,
+  realClock,
+  REFUSED_USAGE,
+  sumUsage,
+  TokenEstimator,
+  usageOf,
   wasRefused,
+  Watched,
   type Wire,
   type WireEvent,
   WireFailure,
 } from "./model-api.ts";
-import { HeldReply, heldSchema, withForm } from "./held-reply.ts";
-import { Holding, type KnownModel } from "./holding.ts";
-import { Reply } from "./reply.ts";
-import { isEmpty, messageFrom, stopOf } from "./reply-message.ts";
+import { HeldReply, heldSchema, Holding, type KnownModel, withForm } from "./held-reply.ts";
+import { isEmpty, messageFrom, Reply, stopOf } from "./reply.ts";
 import { OfferedTools } from "./text-calls/settle.ts";
 import { CallStream } from "./text-calls/text-call-stream.ts";
 import {
@@ -34,19 +47,7 @@ import {
   type ReadsWritten,
   RememberedFallbacks,
   type WrittenCalls,
-} from "./text-protocol.ts";
-import { type Clock, type Limits, LIMITS, pause, realClock, Watched } from "./timeouts.ts";
-import {
-  costOf,
-  dayOf,
-  NO_USAGE,
-  priceOf,
-  promptBytes,
-  REFUSED_USAGE,
-  sumUsage,
-  TokenEstimator,
-  usageOf,
-} from "./usage.ts";
+} from "./text-calls/text-protocol.ts";
 
 export interface ProviderOptions {
   readonly capabilities: (model: string, signal: AbortSignal) => Promise<Capabilities>;

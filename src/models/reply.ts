@@ -1,13 +1,10 @@
 import { reasonOf } from "../core/errors.ts";
 import { Circles } from "../core/text/circle.ts";
-import type { ToolCall } from "../core/messages.ts";
-import type { MalformedCall, ProviderEvent, Stop } from "../core/model-provider.ts";
-import { JsonEnds, surveyJson } from "./json-text.ts";
-import type { WireEvent } from "./model-api.ts";
+import type { Message, ToolCall } from "../core/messages.ts";
+import type { AssistantMessage, MalformedCall, ProviderEvent, Stop } from "../core/model-provider.ts";
+import type { Counted, Limits, WireEvent } from "./model-api.ts";
 import { type OfferedTools, withSchemaTypes } from "./text-calls/settle.ts";
-import type { ReadCall, ReadCalls, WrittenCalls } from "./text-protocol.ts";
-import type { Limits } from "./timeouts.ts";
-import type { Counted } from "./usage.ts";
+import type { ReadCall, ReadCalls, WrittenCalls } from "./text-calls/text-protocol.ts";
 
 interface Ended {
   readonly found: ReadCalls;
@@ -317,3 +314,165 @@ function noObject(value: unknown): string {
 }
 
 const shownArguments = (text: string): string => text.slice(0, MAX_SHOWN_ARGUMENTS).toWellFormed();
+
+const ID_CHARACTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+/** Mistral's templates accept only this length, and all other servers accept it too. */
+const ID_LENGTH = 9;
+
+/** Ids of calls: keeps the server's id unless another call of the conversation has it. */
+export class CallIds {
+  readonly #taken = new Set<string>();
+  readonly #random: () => number;
+
+  constructor(history: readonly Message[], random: () => number) {
+    this.#random = random;
+    for (const message of history)
+      if (message.role === "assistant") for (const { id } of message.calls) this.#taken.add(id);
+  }
+
+  next(given = ""): string {
+    let id = given;
+    while (id === "" || this.#taken.has(id)) id = this.#fresh();
+    this.#taken.add(id);
+    return id;
+  }
+
+  #fresh(): string {
+    let id = "";
+    while (id.length < ID_LENGTH)
+      id += ID_CHARACTERS[Math.floor(this.#random() * ID_CHARACTERS.length)] ?? "";
+    return id;
+  }
+}
+
+/** How a completed reply becomes a message. */
+
+/** Marks of chat templates; models send them with no text between them. */
+const MARKS =
+  /<\|(?:im_start|im_end|endoftext|eot_id|start_header_id|end_header_id|end|assistant|user)\|>|<\/?s>|<(?:start|end)_of_turn>/g;
+
+/** A reply of nothing but marks is at most this long; a longer one has content, and is not copied for the check. */
+const MOST_MARKS = 1000;
+
+function isBlank(text: string): boolean {
+  if (text.length > MOST_MARKS) return text.trim() === "";
+  return text.replaceAll(MARKS, "").trim() === "";
+}
+
+export const isEmpty = ({ text }: Reply, { calls, malformed }: ReadCalls): boolean =>
+  isBlank(text) && calls.length === 0 && malformed.length === 0;
+
+/** The server's stop reason counts only if the reply itself does not show otherwise. */
+export function stopOf({ stop }: Reply, { calls, malformed }: ReadCalls): Stop {
+  if (stop === "length" || stop === "filtered") return stop;
+  if (calls.length > 0) return "calls";
+  return stop === "calls" && malformed.length === 0 ? "end" : stop;
+}
+
+/** The message, without repeated calls, and with an id for each call that is unique in the conversation. */
+export function messageFrom(
+  { text, thinking }: Reply,
+  found: ReadCalls,
+  history: readonly Message[],
+  random: () => number,
+): { readonly message: AssistantMessage; readonly malformed: readonly MalformedCall[] } {
+  const ids = new CallIds(history, random);
+  const seen = new Set<string>();
+  const calls: ToolCall[] = [];
+  for (const { id, name, args } of found.calls) {
+    const call = `${name} ${JSON.stringify(args)}`;
+    if (seen.has(call)) continue;
+    seen.add(call);
+    calls.push({ id: ids.next(id), name, args });
+  }
+  return {
+    message: { role: "assistant", text, ...(thinking === "" ? {} : { thinking }), calls },
+    malformed: found.malformed.map(({ id, ...rest }) => ({ ...rest, id: ids.next(id) })),
+  };
+}
+
+/** Facts about a model's JSON text that JSON.parse does not report. */
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const OPENS: ReadonlySet<number> = new Set([0x7b, 0x5b]);
+const CLOSES: ReadonlySet<number> = new Set([0x7d, 0x5d]);
+const OBJECT = 0x7b;
+
+/** Follows a JSON text as it arrives, in linear time, and tells whether a string or bracket is still open. */
+export class JsonEnds {
+  #depth = 0;
+  #begun = false;
+  #inString = false;
+  #escaped = false;
+
+  push(piece: string): void {
+    for (let at = 0; at < piece.length; at += 1) this.#step(piece.charCodeAt(at));
+  }
+
+  /** A value with brackets has begun and ended. */
+  get complete(): boolean {
+    return this.#begun && !this.open;
+  }
+
+  get open(): boolean {
+    return this.#inString || this.#depth > 0;
+  }
+
+  #step(code: number): void {
+    if (this.#inString) {
+      if (this.#escaped) this.#escaped = false;
+      else if (code === BACKSLASH) this.#escaped = true;
+      else if (code === QUOTE) this.#inString = false;
+    } else if (code === QUOTE) this.#inString = true;
+    else if (OPENS.has(code)) {
+      this.#depth += 1;
+      this.#begun = true;
+    } else if (CLOSES.has(code)) this.#depth -= 1;
+  }
+}
+
+/** The nesting depth of a valid JSON text, and a key that occurs twice in one object. */
+export function surveyJson(json: string): { readonly depth: number; readonly twice: string | null } {
+  /** The keys of each open object; null for a list. */
+  const open: (Set<string> | null)[] = [];
+  let depth = 0;
+  let keyNext = false;
+  for (let at = 0; at < json.length; at += 1) {
+    const code = json.charCodeAt(at);
+    if (code === QUOTE) {
+      const end = stringEnd(json, at);
+      const keys = open.at(-1);
+      if (keyNext && keys instanceof Set) {
+        const key = keyIn(json.slice(at, end + 1));
+        if (keys.has(key)) return { depth, twice: key };
+        keys.add(key);
+      }
+      keyNext = false;
+      at = end;
+    } else if (OPENS.has(code)) {
+      open.push(code === OBJECT ? new Set() : null);
+      depth = Math.max(depth, open.length);
+      keyNext = code === OBJECT;
+    } else if (CLOSES.has(code)) open.pop();
+    else if (code === COMMA) keyNext = open.at(-1) instanceof Set;
+  }
+  return { depth, twice: null };
+}
+
+/** The index of the closing quote of the string that opens at `start`. */
+function stringEnd(json: string, start: number): number {
+  let end = json.indexOf('"', start + 1);
+  while (end !== -1 && backslashesBefore(json, end) % 2 === 1) end = json.indexOf('"', end + 1);
+  return end === -1 ? json.length : end;
+}
+
+function backslashesBefore(json: string, at: number): number {
+  let count = 0;
+  while (json.charCodeAt(at - 1 - count) === BACKSLASH) count += 1;
+  return count;
+}
+
+const keyIn = (quoted: string): string =>
+  quoted.includes("\\") ? String(JSON.parse(quoted)) : quoted.slice(1, -1);

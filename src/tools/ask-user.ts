@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { type AnyTool, anyTool, NO_FACTS } from "../core/tool.ts";
-import { forgiving } from "./forgiving-input.ts";
-import type { AskPerson } from "./tool-context.ts";
+import { type AskPerson, forgiving } from "./tool-context.ts";
 
 const MAX_QUESTION = 2000;
 const MAX_CHOICE = 200;

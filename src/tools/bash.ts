@@ -1,12 +1,23 @@
 import * as z from "zod";
-import type { Box } from "../core/ports.ts";
+import type { Box, ExecRequest, ExecResult, Job, OldJob } from "../core/ports.ts";
 import { type AnyTool, anyTool, type Facts, NO_FACTS, type ToolResult } from "../core/tool.ts";
-import type { ToolContext, ShellState } from "./tool-context.ts";
-import { count, flag, forgiving, isGiven } from "./forgiving-input.ts";
-import { type Advise, adviseOnce, asResult, endingOf } from "./shell/command-ending.ts";
-import { jobBook, type Jobs } from "./shell/shell-jobs.ts";
-import { judgedText, KEEP, wordsOf } from "./shell/command-words.ts";
-import { type Keeper, keeperOf, plain, wrapped } from "./shell/shell-state.ts";
+import { count, flag, forgiving, isGiven, type ShellState, type ToolContext } from "./tool-context.ts";
+import {
+  type Advise,
+  adviseOnce,
+  asResult,
+  both,
+  endingOf,
+  judgedText,
+  KEEP,
+  type Keeper,
+  keeperOf,
+  plain,
+  wordsOf,
+  wrapped,
+} from "./shell-command.ts";
+import { formatDuration } from "../core/text/bounds.ts";
+
 const MAX_S_LENGTH = 600;
 
 const input = forgiving(
@@ -154,3 +165,190 @@ async function foreground(
   ];
   return asResult(ending, [said === "" ? "(no output)" : said, ...notes, ...ending.lines].join("\n"));
 }
+
+/** Bytes kept of each stream of a job; later output is shown only when the job ends, and only its end. */
+const KEPT_OF_JOB = { head: 2 * 2 ** 20, tail: 2 ** 18 };
+const MAX_RUNNING = 8;
+/** Time to wait after the start, so that an immediate failure is reported at once. */
+const FIRST_LOOK_MS = 300;
+
+interface JobLook {
+  readonly id: string;
+  readonly kill: boolean;
+  /** How long to wait for its end. */
+  readonly waitMs: number;
+}
+
+interface Jobs {
+  start(box: Box, command: Omit<ExecRequest, "keep">, signal: AbortSignal): Promise<ToolResult>;
+  look(box: Box, look: JobLook, signal: AbortSignal): Promise<ToolResult>;
+}
+
+/** The jobs of one agent. They end with the box; a box that was parked still has them. */
+function jobBook(agent: string, advise: Advise): Jobs {
+  const known = new Map<string, KnownJob>();
+  const find = (box: Box): void => {
+    if (known.size > 0) return;
+    for (const [id, job] of oldJobs(box, agent)) known.set(id, knownJob(id, job, job.noted));
+  };
+  return {
+    start: async (box, request, signal) => {
+      find(box);
+      const running = [...known.values()].filter(({ ended }) => ended === undefined);
+      if (running.length >= MAX_RUNNING) return tooMany(known);
+      const id = `j${known.size + 1}`;
+      const job = knownJob(id, box.start({ ...request, keep: KEPT_OF_JOB, name: `${agent}/${id}` }));
+      known.set(id, job);
+      await waitForEnd(job, FIRST_LOOK_MS, signal);
+      if (signal.aborted) job.kill();
+      return jobReport(
+        job,
+        advise,
+        `; {"job":"${id}"} shows its new output, {"job":"${id}","kill":true} ends it`,
+      );
+    },
+    look: async (box, { id, kill, waitMs }, signal) => {
+      find(box);
+      const job = known.get(id);
+      if (job === undefined) return unknown(id, known);
+      if (kill) job.kill();
+      if (kill) await job.result;
+      else await waitForEnd(job, waitMs, signal);
+      return jobReport(job, advise);
+    },
+  };
+}
+
+interface KnownJob {
+  readonly id: string;
+  readonly result: Promise<ExecResult>;
+  readonly kill: () => void;
+  readonly age: () => string;
+  /** Output that was not shown yet. */
+  readonly fresh: () => string;
+  /** More output came than is kept while the job runs. */
+  readonly full: () => boolean;
+  ended: ExecResult | undefined;
+  killed: boolean;
+}
+
+/** The agent's jobs in a resumed box, in order of their start. */
+function oldJobs(box: Box, agent: string): readonly (readonly [string, OldJob])[] {
+  const own = [...(box.kept ?? [])].filter(([name]) => name.startsWith(`${agent}/j`));
+  return own.map(([name, job]) => [name.slice(agent.length + 1), job]);
+}
+
+/** State of a job beside its output: when it began, how much of it was shown. */
+const noteForm = z.object({
+  begun: z.number(),
+  out: z.number(),
+  err: z.number(),
+  killed: z.boolean(),
+});
+
+function knownJob(id: string, job: Job, noted?: string): KnownJob {
+  const earlier = noted === undefined || noted === "" ? undefined : noteForm.parse(JSON.parse(noted));
+  const begun = earlier?.begun ?? Date.now();
+  const [out, err] = [new OutputReader(earlier?.out), new OutputReader(earlier?.err)];
+  const note = (): void =>
+    job.note?.(JSON.stringify({ begun, out: out.whole, err: err.whole, killed: known.killed }));
+  const known: KnownJob = {
+    id,
+    result: job.result.then((result) => (known.ended = result)),
+    kill: () => {
+      known.killed ||= known.ended === undefined;
+      note();
+      job.kill();
+    },
+    age: () => formatDuration(Math.max(0, Date.now() - begun)),
+    fresh: () => {
+      const { stdout, stderr } = job.output();
+      const said = both(out.next(stdout), err.next(stderr));
+      note();
+      return said;
+    },
+    full: () => out.seen >= KEPT_OF_JOB.head || err.seen >= KEPT_OF_JOB.head,
+    ended: undefined,
+    killed: earlier?.killed ?? false,
+  };
+  note();
+  // The loss of the box is reported to the next request about the job.
+  known.result.catch(() => undefined);
+  return known;
+}
+
+/** Decodes a stream piece by piece without splitting a character. */
+class OutputReader {
+  readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  seen: number;
+  /** Bytes in `seen`, without the start of a character whose end has not arrived. */
+  whole: number;
+
+  constructor(seen = 0) {
+    this.seen = this.whole = seen;
+  }
+
+  next(bytes: Uint8Array): string {
+    const fresh = bytes.subarray(this.seen);
+    this.seen = bytes.length;
+    this.whole = this.seen - partial(bytes);
+    return this.#decoder.decode(fresh, { stream: true });
+  }
+}
+
+/** Number of bytes at the end that start an incomplete character. */
+function partial(bytes: Uint8Array): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
+    const byte = bytes.at(-back) ?? 0;
+    if ((byte & 0xc0) === 0x80) continue;
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    return length > back ? back : 0;
+  }
+  return 0;
+}
+
+async function waitForEnd({ result }: KnownJob, ms: number, signal: AbortSignal): Promise<void> {
+  if (ms <= 0 || signal.aborted) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  signal.addEventListener("abort", () => resolve(), { once: true });
+  await Promise.race([promise, result]).finally(() => clearTimeout(timer));
+}
+
+function jobReport(job: KnownJob, advise: Advise, more = ""): ToolResult {
+  const said = job.fresh();
+  const { id, ended } = job;
+  if (ended === undefined) {
+    const full = job.full() ? "; what it says now is shown when it ends" : "";
+    return { kind: "ok", text: lines(said, [`[${id} is running, ${job.age()}${full}${more}]`]) };
+  }
+  const ending = endingOf(ended, said);
+  const lost = ended.stdout.lost + ended.stderr.lost;
+  const cut = lost === 0 ? [] : [`[${lost} bytes in the middle of its output were not kept]`];
+  if (ending.kind === "ok" || job.killed)
+    return {
+      kind: "ok",
+      text: lines(said, [...cut, `[${id} ${job.killed ? "was ended" : "ended: exit 0"}]`]),
+    };
+  return asResult(ending, lines(said, [...cut, ...advise(ending.advice), `[${id} ended]`, ...ending.lines]));
+}
+
+const lines = (said: string, notes: readonly string[]): string =>
+  (said === "" ? notes : [said, ...notes]).join("\n");
+
+const stateOf = ({ id, ended }: KnownJob): string => `${id} (${ended === undefined ? "running" : "ended"})`;
+
+function unknown(id: string, known: ReadonlyMap<string, KnownJob>): ToolResult {
+  const list = [...known.values()].map(stateOf).join(", ");
+  const issue = `no job ${JSON.stringify(id)}; ${list === "" ? "none was started" : `there are ${list}`}`;
+  return { kind: "invalid", issues: [issue], text: issue };
+}
+
+const tooMany = (known: ReadonlyMap<string, KnownJob>): ToolResult => ({
+  kind: "failed",
+  cause: "pids",
+  text: `${MAX_RUNNING} jobs are running; end one first: ${[...known.values()]
+    .filter(({ ended }) => ended === undefined)
+    .map(stateOf)
+    .join(", ")}`,
+});

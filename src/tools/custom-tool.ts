@@ -4,8 +4,7 @@ import type { Box, ExecResult } from "../core/ports.ts";
 import type { JsonSchema } from "../core/model-provider.ts";
 import { asFields } from "../core/text/json-values.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
-import { both, KEEP, wordsOf } from "./shell/command-words.ts";
-import { adviseOnce, asResult, BASH_ADVICE, endingOf } from "./shell/command-ending.ts";
+import { adviseOnce, asResult, BASH_ADVICE, both, endingOf, KEEP, wordsOf } from "./shell-command.ts";
 
 /** Definition of an added tool. */
 export interface CustomTool {

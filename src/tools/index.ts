@@ -3,18 +3,13 @@ import { applyPatchTool } from "./apply-patch.ts";
 import { askUserTool } from "./ask-user.ts";
 import { bashTool } from "./bash.ts";
 import type { ToolContext } from "./tool-context.ts";
-import { editFileTool } from "./edit-file.ts";
-import { globTool } from "./glob.ts";
-import { grepTool } from "./grep.ts";
-import { listDirTool } from "./list-dir.ts";
-import { noteTool } from "./note.ts";
-import { notesTool } from "./notes.ts";
+import { editFileTool, writeFileTool } from "./edit-file.ts";
+import { globTool, grepTool, listDirTool, semanticSearchTool } from "./search-tools.ts";
+import { notesTool, noteTool } from "./notes.ts";
 import { planTool } from "./plan.ts";
 import { readFileTool } from "./read-file.ts";
-import { semanticSearchTool } from "./semantic-search.ts";
 import { showFullTool } from "./show-full.ts";
 import { taskTool } from "./task.ts";
-import { writeFileTool } from "./write-file.ts";
 
 /** Reserved names: nothing else may use them, whether these tools are offered or not. */
 export const BUILT_IN: ReadonlySet<string> = new Set([

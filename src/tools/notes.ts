@@ -1,21 +1,50 @@
 import * as z from "zod";
-import type { Note } from "../core/session.ts";
+import { type Note, NOTE_BOUNDS } from "../core/session.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
-import type { ToolContext } from "./tool-context.ts";
-import { forgiving } from "./forgiving-input.ts";
+import { forgiving, listOf, type ToolContext } from "./tool-context.ts";
+
+const noteInput = forgiving(
+  z.strictObject({
+    title: z.string().min(1).max(NOTE_BOUNDS.title),
+    body: z.string().max(NOTE_BOUNDS.body),
+    tags: listOf(z.string().max(NOTE_BOUNDS.tag)).optional(),
+  }),
+);
+type NoteInput = z.infer<typeof noteInput>;
+
+const ISSUE = "title: it is blank; say in one line what the note is about";
+const UNTITLED: ToolResult = { kind: "invalid", issues: [ISSUE], text: ISSUE };
+
+/** Stores a note about the workspace that outlasts the session. */
+export function noteTool({ notes }: Pick<ToolContext, "notes">): AnyTool {
+  return anyTool<NoteInput>({
+    name: "note",
+    description: "Save a note about this project for later sessions.",
+    input: noteInput,
+    where: "session",
+    concurrent: false,
+    facts: () => NO_FACTS,
+    run: ({ title: given, body, tags = [] }) => {
+      const title = given.replace(/\s+/g, " ").trim();
+      if (title === "") return Promise.resolve(UNTITLED);
+      notes.write({ title, body, tags: tags.slice(0, NOTE_BOUNDS.tags) });
+      return Promise.resolve({ kind: "ok", text: `noted: ${title}` });
+    },
+  });
+}
 
 const MAX_NOTES = 10;
 const MAX_CHARACTERS = 8000;
 
-const input = forgiving(z.strictObject({ query: z.string().optional() }));
-type Input = z.infer<typeof input>;
+const notesInput = forgiving(z.strictObject({ query: z.string().optional() }));
+type NotesInput = z.infer<typeof notesInput>;
 
 /** The notes about the workspace, newest first. */
 export function notesTool({ notes }: Pick<ToolContext, "notes">): AnyTool {
-  return anyTool<Input>({
+  return anyTool<NotesInput>({
     name: "notes",
     description: "Read saved notes, newest first; query: a word in them.",
-    input,
+    input: notesInput,
     where: "session",
     concurrent: true,
     facts: () => NO_FACTS,

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { MAX_PLAN, type Plan, planCounts, PLAN_MARKS, type PlanStep } from "../core/work-plan.ts";
 import { type AnyTool, anyTool, NO_FACTS } from "../core/tool.ts";
 import { visibleWhole } from "../core/text/visible.ts";
-import { forgiving } from "./forgiving-input.ts";
+import { forgiving } from "./tool-context.ts";
 
 type Status = PlanStep["status"];
 

@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
-import type { ToolContext } from "./tool-context.ts";
-import { count, forgiving } from "./forgiving-input.ts";
+import { count, forgiving, type ToolContext } from "./tool-context.ts";
 
 const PAGE = 20_000;
 /** Bytes of UTF-8, including the line below the page: the limit for any result for the model. */

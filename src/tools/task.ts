@@ -1,8 +1,7 @@
 import * as z from "zod";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
 import { headWithin } from "../core/text/bytes.ts";
-import { count, flag, forgiving, isGiven } from "./forgiving-input.ts";
-import type { Subagents } from "./tool-context.ts";
+import { count, flag, forgiving, isGiven, type Subagents } from "./tool-context.ts";
 
 const TURNS = { usual: 10, most: 40 } as const;
 const MAX_WAIT_S = 600;

@@ -1,8 +1,11 @@
-import { asSeenFrom } from "../core/text/file-paths.ts";
+import * as z from "zod";
+import { asSeenFrom, lastName } from "../core/text/file-paths.ts";
 import type { Plan } from "../core/work-plan.ts";
-import { BOX_HOME, type Index } from "../core/ports.ts";
+import { type Box, BOX_HOME, type ExecResult, type FileResult, type Index } from "../core/ports.ts";
 import type { Notes, NoteText, Outputs } from "../core/session.ts";
 import type { ToolResult } from "../core/tool.ts";
+import type { Cause } from "../core/errors.ts";
+import { nearest } from "../core/text/spelling.ts";
 
 /** Contents of files that the model knows, by absolute path. Every change is stored with the session. */
 export interface SeenFiles {
@@ -99,4 +102,154 @@ export function shown(workspace: string, path: string): string {
 export const nameShown = (name: string): string =>
   /[\u0000-\u001F\u007F]/.test(name) ? JSON.stringify(name.toWellFormed()) : name.toWellFormed();
 
-export const folderOf = (path: string): string => path.slice(0, Math.max(1, path.lastIndexOf("/")));
+const folderOf = (path: string): string => path.slice(0, Math.max(1, path.lastIndexOf("/")));
+
+export type FileRefusal = Exclude<FileResult<never>, { readonly kind: "ok" }>;
+
+export const ok = (text: string): ToolResult => ({ kind: "ok", text });
+
+export const failed = (text: string, cause: Cause = "program"): ToolResult => ({
+  kind: "failed",
+  cause,
+  text,
+});
+
+const WORDS: Readonly<Record<string, string>> = {
+  ENOENT: "no such file or folder",
+  EISDIR: "is a folder; list_dir shows what is in it",
+  ENOTDIR: "a part of this path is a file, not a folder",
+  EACCES: "permission denied",
+  EINVAL: "not a regular file: a FIFO, socket or device, or a name that no file can have",
+  ELOOP: "a link that leads nowhere",
+  ENAMETOOLONG: "the name is too long",
+  EFBIG: "larger than the 64 MiB that can be written at once",
+  ENOSPC: "the disk is full; nothing was written",
+  EDQUOT: "the disk quota is used up; nothing was written",
+};
+
+const DISK: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
+
+/** The message to the model for a file operation that the box refused. */
+export function refusal({ workspace }: Pick<ToolContext, "workspace">, refused: FileRefusal): ToolResult {
+  const { kind, code, path } = refused;
+  const name = shown(workspace, path);
+  if (kind === "blocked")
+    return {
+      kind,
+      cause: "filesystem",
+      text: `${name}: blocked by the sandbox (${code}): this path is protected, and other ways to reach it are blocked too. Continue without it, or say that the task needs it.`,
+    };
+  const text = `${name}: ${WORDS[code] ?? code}`;
+  return failed(text, DISK.has(code) ? "disk" : "filesystem");
+}
+
+/** The same, with similar names as suggestions. */
+export async function missing(context: ToolContext, box: Box, refused: FileRefusal): Promise<ToolResult> {
+  const told = refusal(context, refused);
+  return refused.code === "ENOENT"
+    ? { ...told, text: told.text + (await hint(context, box, refused.path)) }
+    : told;
+}
+
+const NAMES = 12;
+
+async function hint(context: ToolContext, box: Box, path: string): Promise<string> {
+  const folder = folderOf(path);
+  const listed = await box.list(folder);
+  if (listed.kind !== "ok") return path === "/" ? "" : hint(context, box, folder);
+  const names = listed.value.map(({ name, kind }) => (kind === "folder" ? `${name}/` : name)).toSorted();
+  const wanted = lastName(path);
+  if (names.includes(wanted)) return ": it is a link that leads out of the box, or nowhere";
+  const like = nearest(wanted, names) ?? names.find((name) => name.toLowerCase() === wanted.toLowerCase());
+  if (like !== undefined) return `. Did you mean ${nameShown(like)}?`;
+  const some = names.slice(0, NAMES).map(nameShown).join(" ");
+  const more = names.length > NAMES ? ` and ${names.length - NAMES} more` : "";
+  return `. In ${shown(context.workspace, folder)}: ${some === "" ? "nothing" : some}${more}`;
+}
+
+/** The result of a program that the box ended; undefined when it exited by itself. */
+export function cutShort({ cause, reason }: ExecResult, doing: string): ToolResult | undefined {
+  if (cause === "timeout") return { kind: "timed_out", cause, text: `${doing}: ${reason}` };
+  if (cause === "user") return { kind: "cancelled", cause, text: `${doing}: cancelled` };
+  return cause === null || cause === "program" ? undefined : failed(`${doing}: ${reason}`, cause);
+}
+
+/** Parameter names of other tools that models know → names of our tools. */
+const ALIASES: Readonly<Record<string, string>> = {
+  file_path: "path",
+  filename: "path",
+  old_string: "old",
+  new_string: "new",
+  old_text: "old",
+  new_text: "new",
+  replace_all: "all",
+  case_insensitive: "ignore_case",
+  run_in_background: "background",
+  cmd: "command",
+};
+
+/** Remarks about a call that many models add. Dropping them does not change the call. */
+const COMMENTARY: ReadonlySet<string> = new Set([
+  "comment",
+  "description",
+  "explanation",
+  "justification",
+  "purpose",
+  "rationale",
+  "reason",
+  "reasoning",
+  "thought",
+  "thoughts",
+]);
+
+/**
+ * Accepts an input as small models send it: null for an omitted field, names of other tools, a list written as text,
+ * remarks. Any other name is an error: dropping it would silently ignore what the model meant.
+ */
+export function forgiving<S extends z.ZodObject<z.ZodRawShape, z.core.$strict>>(
+  schema: S,
+): z.ZodPreprocess<S> {
+  const known: ReadonlySet<string> = new Set(Object.keys(schema.shape));
+  return z.preprocess((value) => tidied(value, known), schema);
+}
+
+function tidied(value: unknown, known: ReadonlySet<string>): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  const given = Object.entries(value).filter(([name, one]) => one !== null && !isComment(name, one, known));
+  const names = new Set(given.map(([name]) => name));
+  return Object.fromEntries(
+    given.map(([name, one]) => {
+      const own = ALIASES[name];
+      return own !== undefined && known.has(own) && !names.has(own) ? [own, one] : [name, one];
+    }),
+  );
+}
+
+const isComment = (name: string, value: unknown, known: ReadonlySet<string>): boolean =>
+  value === undefined || (typeof value === "string" && COMMENTARY.has(name) && !known.has(name));
+
+/** Some models send an empty text for an omitted field. Blanks are not a valid command, task or name either. */
+export const isGiven = (value: string | true | undefined): value is string | true =>
+  value === true || (value !== undefined && value.trim() !== "");
+
+export const flag = z.preprocess(
+  (value) => (value === "true" ? true : value === "false" ? false : value),
+  z.boolean(),
+);
+
+/** A whole number; some models send it as text. */
+export const count = z.preprocess(
+  (value) => (typeof value === "string" && /^\d+$/.test(value) ? Number(value) : value),
+  z.number().min(0),
+);
+
+export const listOf = <S extends z.ZodType>(item: S): z.ZodPreprocess<z.ZodArray<S>> =>
+  z.preprocess((value) => (typeof value === "string" ? parsed(value) : value), z.array(item));
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Guard, type GuardVerdict, Malformed, type ToolAndArgs } from "../../src/agent/repetition-guard.ts";
+import { Guard, type GuardVerdict, Malformed, type ToolAndArgs } from "../../src/agent/limits.ts";
 
 const call = (name: string, args: Readonly<Record<string, unknown>> = {}): ToolAndArgs => ({ name, args });
 const [A, B, C] = [call("read_file", { path: "a" }), call("bash", { command: "make" }), call("glob")];

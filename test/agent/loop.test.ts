@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import * as z from "zod";
 import { EndRules } from "../../src/agent/ending/earned-end.ts";
-import { FittedAnswer } from "../../src/agent/ending/final-answer.ts";
+import { FittedAnswer } from "../../src/agent/ending/outcome.ts";
 import { Limits } from "../../src/agent/limits.ts";
 import { runLoop } from "../../src/agent/loop.ts";
 import { BoxLost, CanaryTouched, EXIT, HarnessError, Interrupted } from "../../src/core/errors.ts";

@@ -3,7 +3,7 @@ import test from "node:test";
 import { runRequest } from "../../src/agent/agent-run.ts";
 import { EndRules } from "../../src/agent/ending/earned-end.ts";
 import { NO_CHANGES } from "../../src/agent/ending/run-changes.ts";
-import { namedIn, preflight, type Preflight } from "../../src/agent/preflight.ts";
+import { namedIn, preflight, type Preflight } from "../../src/agent/small-models.ts";
 import type { Facts } from "../../src/core/tool.ts";
 import { toolsFor } from "../../src/tools/index.ts";
 import { type FakeAgent, fakeAgent } from "../fakes/agent.ts";

@@ -5,7 +5,7 @@ import { EndRules } from "../../src/agent/ending/earned-end.ts";
 import { Verification } from "../../src/agent/ending/verification.ts";
 import { Limits } from "../../src/agent/limits.ts";
 import { runLoop } from "../../src/agent/loop.ts";
-import { rewriteRequest } from "../../src/agent/rewriting.ts";
+import { rewriteRequest } from "../../src/agent/small-models.ts";
 import type { AssistantMessage, Stop } from "../../src/core/model-provider.ts";
 import { anyTool, NO_FACTS, type ToolResult } from "../../src/core/tool.ts";
 import { fakeAgent, type Line } from "../fakes/agent.ts";

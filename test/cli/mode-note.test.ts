@@ -9,7 +9,7 @@ import {
   undoNote,
   withoutMode,
 } from "../../src/app/run/mode-note.ts";
-import { networkOf, systemPrompt } from "../../src/agent/context/system-prompt.ts";
+import { networkOf, systemPrompt } from "../../src/agent/prompt.ts";
 import type { Message } from "../../src/core/messages.ts";
 
 const user = (text: string): Message => ({ role: "user", text });

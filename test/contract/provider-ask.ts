@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Capabilities, ModelRequest, ProviderEvent, ToolOffer } from "../../src/core/model-provider.ts";
-import type { Limits } from "../../src/models/timeouts.ts";
+import type { Limits } from "../../src/models/model-api.ts";
 import { makeProvider } from "../../src/models/provider.ts";
 import { HISTORY, KEY, type Opened, type Scenario, type ServerFixture } from "./provider-server.ts";
 

@@ -7,7 +7,7 @@ import { replyCases } from "./provider-replies.ts";
 import { refusalCases } from "./provider-refusals.ts";
 import { talk, type Talk } from "./provider-ask.ts";
 import type { Ability, Scenario, ServerFixture } from "./provider-server.ts";
-import type { Limits } from "../../src/models/timeouts.ts";
+import type { Limits } from "../../src/models/model-api.ts";
 
 interface Case {
   readonly scenario: Scenario;

@@ -7,11 +7,11 @@ import { textOf } from "./docs-lines.ts";
 const COMMANDS = "src/extensions/skills/command-files.ts";
 const FOLDERS = "src/extensions/skills/skill-folders.ts";
 const BROUGHT = "src/extensions/brought.ts";
-const LISTED = "src/agent/context/skill-list.ts";
+const LISTED = "src/agent/prompt.ts";
 const FORM = "src/core/hook-form.ts";
 const ANSWERS = "src/extensions/hook-answers.ts";
 const VALUES = "src/extensions/kept-values.ts";
-const REWRITING = "src/agent/rewriting.ts";
+const REWRITING = "src/agent/small-models.ts";
 const NEXT = "src/agent/next-reply.ts";
 const MCP = "src/extensions/mcp";
 const WEB = "src/extensions/web";
@@ -58,7 +58,7 @@ const HELD: Readonly<Record<string, readonly Held[]>> = {
     ["a text of `PostToolUse`", "src/agent/call-result.ts", "MAX_BYTES"],
     ["a reason", ANSWERS, "MAX_REASON"],
     ["stderr", "src/extensions/hook-programs.ts", "MAX_STDERR"],
-    ["arguments that a hook replaced", "src/agent/call-hooks.ts", "MAX_TOLD"],
+    ["arguments that a hook replaced", "src/agent/call-result.ts", "MAX_TOLD"],
     ["a request that `Stop`", "src/extensions/hook-chain.ts", "MAX_CONTINUED"],
     ["names of values", VALUES, /NAME = .*\{1,(\d+)\}/],
     ["values that are kept", VALUES, "MAX_VALUES"],
@@ -67,13 +67,13 @@ const HELD: Readonly<Record<string, readonly Held[]>> = {
     ["a project's `hooks.json`", BROUGHT, "MAX_BYTES"],
   ],
   "docs/small-models.md": [
-    ["window of a model", "src/models/model-size.ts", "SMALL_WINDOW"],
+    ["window of a model", "src/models/model-kinds.ts", "SMALL_WINDOW"],
     ["one reply", "src/agent/model-request.ts", "SMALL_REPLY"],
     ["files parsed", "src/agent/ending/broken-syntax.ts", "MOST_FILES"],
     ["files parsed", "src/agent/ending/broken-syntax.ts", "MOST_BYTES"],
-    ["request whose names", "src/agent/ending/named-files.ts", "MOST_CHARACTERS"],
-    ["request whose names", "src/agent/ending/named-things.ts", "MOST_CHARACTERS"],
-    ["changed files", "src/agent/ending/named-things.ts", "MOST_FILES"],
+    ["request whose names", "src/agent/ending/named-in-request.ts", "MOST_CHARACTERS"],
+    ["request whose names", "src/agent/ending/named-in-request.ts", "MOST_CHARACTERS"],
+    ["changed files", "src/agent/ending/named-in-request.ts", "MOST_FILES"],
     ["requests for whole files", "src/agent/ending/earned-end.ts", "MOST_MENDS"],
     ["file that is requested whole", NEXT, "MAX_WRITTEN_WHOLE"],
     ["file whose lines", NEXT, "MAX_SHOWN"],

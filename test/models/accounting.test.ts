@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import {
-  promptBytes,
-  TokenEstimator,
   costOf,
   dayOf,
-  priceOf,
   NO_USAGE,
+  priceOf,
+  promptBytes,
   REFUSED_USAGE,
   sumUsage,
+  TokenEstimator,
   usageOf,
-} from "../../src/models/usage.ts";
+} from "../../src/models/model-api.ts";
 const ROWS = [
   { model: "gpt", input: 1, output: 2 },
   { model: "gpt-5-mini", input: 3, output: 4 },

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
-import { isLoopback, ollamaAddress } from "../../src/models/providers/ollama-address.ts";
+import { isLoopback, ollamaAddress } from "../../src/models/providers/ollama-client.ts";
 
 const FORMS: Readonly<Record<string, string>> = {
   "": "http://127.0.0.1:11434",

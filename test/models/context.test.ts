@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { type ContextRequest, contextInForce } from "../../src/models/providers/ollama-session.ts";
+import { contextInForce, type ContextRequest } from "../../src/models/providers/ollama-server.ts";
 
 const GiB = 2 ** 30;
 const NOTHING: ContextRequest = { trained: null, maxContext: null, memory: null, modelSize: null };

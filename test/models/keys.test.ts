@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { chmod, mkdir } from "node:fs/promises";
 import test from "node:test";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
-import { readKey, redact } from "../../src/models/api-keys.ts";
+import { readKey, redact } from "../../src/models/provider-servers.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
 const KEYS = JSON.stringify({ openai: "sk-from-the-file" });

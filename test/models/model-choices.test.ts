@@ -8,7 +8,7 @@ import {
   type ModelMachine,
   secondsToFirstWord,
   tokensPerSecond,
-} from "../../src/models/model-choices.ts";
+} from "../../src/models/model-kinds.ts";
 import { rowOf } from "../../src/models/capabilities.ts";
 import { textOf } from "../house/docs-lines.ts";
 

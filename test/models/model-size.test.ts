@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { capabilitiesOf, NOT_REPORTED, parametersFromUser } from "../../src/models/capabilities.ts";
-import { billions, hasFewParameters, isSmallWindow } from "../../src/models/model-size.ts";
+import { billions, hasFewParameters, isSmallWindow } from "../../src/models/model-kinds.ts";
 
 test("a model has few parameters by the size in its name", () => {
   for (const model of [

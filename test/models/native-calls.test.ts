@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { fc } from "../fixtures/property.ts";
-import { readArguments, NativeCalls } from "../../src/models/reply.ts";
-import { CallIds } from "../../src/models/reply-message.ts";
-import { JsonEnds, surveyJson } from "../../src/models/json-text.ts";
+import { CallIds, JsonEnds, NativeCalls, readArguments, surveyJson } from "../../src/models/reply.ts";
 import { OfferedTools } from "../../src/models/text-calls/settle.ts";
 import { HISTORY } from "../contract/provider-server.ts";
 import { TOOLS } from "../contract/provider-ask.ts";

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { failureOf } from "../../src/models/providers/ollama-failures.ts";
+import { failureOf, OllamaWire } from "../../src/models/providers/ollama-api.ts";
 import { startFakeOllama } from "../fakes/ollama-server.ts";
-import { OllamaWire } from "../../src/models/providers/ollama-api.ts";
 import { WireFailure } from "../../src/models/model-api.ts";
 
 const ASKED = { baseUrl: "http://127.0.0.1:11434", model: "qwen3:8b" };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import test from "node:test";
-import type { SessionOptions } from "../../src/models/providers/ollama-session.ts";
+import type { SessionOptions } from "../../src/models/providers/ollama-server.ts";
 import { OllamaWire } from "../../src/models/providers/ollama-api.ts";
 import { WireFailure, type WireEvent, type WireRequest } from "../../src/models/model-api.ts";
 import { chatLine, doneLine, errorLine } from "../fakes/ollama-chat.ts";

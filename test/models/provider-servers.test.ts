@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PROVIDERS } from "../../src/config/setting-words.ts";
-import { readKey } from "../../src/models/api-keys.ts";
+import { type KeyedProvider, PROVIDER_SERVERS, readKey } from "../../src/models/provider-servers.ts";
 import { keyedServer, requireKey } from "../../src/models/model-server.ts";
-import { type KeyedProvider, PROVIDER_SERVERS } from "../../src/models/provider-servers.ts";
 
 const NAMES = Object.keys(PROVIDER_SERVERS) as KeyedProvider[];
 

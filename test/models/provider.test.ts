@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { ProviderEvent } from "../../src/core/model-provider.ts";
-import { RememberedFallbacks } from "../../src/models/text-protocol.ts";
+import { RememberedFallbacks } from "../../src/models/text-calls/text-protocol.ts";
 import { type Wire, WireFailure } from "../../src/models/model-api.ts";
 import { calls, failed, finished, REQUEST } from "../contract/provider-ask.ts";
 import { asked, type Played, playing, providerOver, text } from "./ask.ts";

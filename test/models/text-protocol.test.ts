@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Message } from "../../src/core/messages.ts";
-import { inText } from "../../src/models/text-protocol.ts";
+import { inText } from "../../src/models/text-calls/text-protocol.ts";
 import { REQUEST } from "../contract/provider-ask.ts";
 
 const [system, user, assistant, result] = REQUEST.messages as [Message, Message, Message, Message];

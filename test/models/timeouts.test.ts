@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { type Clock, LIMITS, Watched } from "../../src/models/timeouts.ts";
+import { type Clock, LIMITS, Watched } from "../../src/models/model-api.ts";
 
 /** A clock that stands until it is moved. */
 class HandClock implements Clock {

@@ -1,4 +1,4 @@
-import { ollamaAddress } from "../../src/models/providers/ollama-address.ts";
+import { ollamaAddress } from "../../src/models/providers/ollama-client.ts";
 import { ollamaListing } from "../../src/models/providers/ollama-server.ts";
 
 /** The variable that names the model. */

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { noteTool } from "../../src/tools/note.ts";
-import { notesTool } from "../../src/tools/notes.ts";
+import { notesTool, noteTool } from "../../src/tools/notes.ts";
 import { memoryNotes } from "../fakes/tool-context.ts";
 import { called } from "../fixtures/call.ts";
 

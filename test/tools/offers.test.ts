@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { systemPrompt } from "../../src/agent/context/system-prompt.ts";
+import { systemPrompt } from "../../src/agent/prompt.ts";
 import { toolsFor } from "../../src/tools/index.ts";
 import { bashTool } from "../../src/tools/bash.ts";
-import { noteTool } from "../../src/tools/note.ts";
-import { notesTool } from "../../src/tools/notes.ts";
+import { notesTool, noteTool } from "../../src/tools/notes.ts";
 import { planTool } from "../../src/tools/plan.ts";
 import { showFullTool } from "../../src/tools/show-full.ts";
 import { taskTool } from "../../src/tools/task.ts";

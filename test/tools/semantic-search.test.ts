@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Index, IndexHit } from "../../src/core/ports.ts";
-import { semanticSearchTool } from "../../src/tools/semantic-search.ts";
+import { semanticSearchTool } from "../../src/tools/search-tools.ts";
 import { called } from "../fixtures/call.ts";
 
 const HIT: IndexHit = { path: "src/a.ts", start: 3, end: 9, symbol: "parse", score: 0.9, preview: "parse(" };

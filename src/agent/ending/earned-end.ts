@@ -1,13 +1,14 @@
+/** Whether the work earns the ending that the model claims. Pure, except for the files that are read and parsed. */
 import { brokenFiles, brokenReason, brokenText, type ParseContext, type YamlError } from "./broken-syntax.ts";
 import type { Mode } from "../../core/decision.ts";
 import { headWithin } from "../../core/text/bytes.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import { type Demand, ownText, type ShownFile } from "../next-reply.ts";
-import type { Intent } from "../../core/messages.ts";
+import type { Intent, Message } from "../../core/messages.ts";
 import type { EndedCall } from "../../core/session.ts";
-import { asksOnCondition, saysNotNeeded } from "./no-answer.ts";
+import { asksOnCondition, saysNotNeeded } from "./answer-words.ts";
 import {
-  type RequestFacts,
+  type Deeds,
   demandOf,
   type Earned,
   EARNED,
@@ -17,24 +18,11 @@ import {
   NAMED,
   nudgeOf,
   ranFor,
+  type RequestFacts,
   TRY_IT,
-} from "./answer-lack.ts";
-import type { Deeds } from "./deeds.ts";
-import {
-  type AskAnew,
-  expectedOf,
-  isAsExpected,
-  isComparable,
-  printedIn,
-  type Unexpected,
-  unexpectedReason,
-  unexpectedText,
-} from "./expected-output.ts";
-import { notAsNamed, untouchedOf } from "./named-files.ts";
-import { renamingOf, thingsNotAsNamed } from "./named-things.ts";
+} from "./deeds.ts";
+import { notAsNamed, renamingOf, thingsNotAsNamed, untouchedOf } from "./named-in-request.ts";
 import type { Verification } from "./verification.ts";
-
-/** Whether the work earns the ending that the model claims. Pure, except for the files that are read and parsed. */
 
 /** Commands whose exit code is an answer, not a failure. */
 const ANSWERS = /^\s*(?:!|\[|test\b|grep\b|rg\b|diff\b|cmp\b|git (?:diff|grep)\b)/;
@@ -381,3 +369,113 @@ const FILES_HINT = "bash has rm and mv";
 /** A small model takes a hint for an instruction: `rm` is only mentioned for files. */
 const namedText = (wrong: string, hint: string | undefined): string =>
   `It is not done: ${wrong}. Do it now with a call${hint === undefined ? "" : ` (${hint})`}, or say in your final answer why it cannot be.`;
+
+/*
+ * What a command prints when the task is done, according to the model itself. A small model mostly calls an output
+ * right when shown it, but often knows better than its own program when asked without it. So when nothing else proves
+ * its work, it is asked in a new conversation, twice and in two ways, without anything it did or saw. The answer counts
+ * only if both replies agree.
+ */
+
+/** Most bytes of an output that is compared: a command that prints more does not answer one question. */
+const MOST_PRINTED = 400;
+const MOST_LINES = 12;
+const MOST_FILES = 2000;
+
+/** An expectation, and the actual output. */
+interface Unexpected {
+  readonly command: string;
+  readonly expected: string;
+  readonly printed: string;
+}
+
+/** Small enough to compare, and not empty. */
+const isComparable = (text: string): boolean =>
+  letters(text) !== "" && Buffer.byteLength(text) <= MOST_PRINTED && text.split("\n").length <= MOST_LINES;
+
+/** A small model is careless with blanks and signs, but not with capitals. */
+const letters = (text: string): string => text.replaceAll(/[^\p{L}\p{N}]/gu, "");
+
+/** The text of a reply that should be nothing but a text. */
+const withoutFence = (reply: string): string =>
+  /^\s*```[^\n]*\n(.*?)\n?```\s*$/s.exec(reply)?.[1] ?? reply.trim().replace(/^`([^`]*)`$/, "$1");
+
+/** Words for silence, which are not output. */
+const NOTHING = /^\W*(?:no output|nothing|none|empty)\b.{0,80}$/i;
+
+/** The text in which all replies to the same question agree. */
+export function commonReply(replies: readonly string[]): string | undefined {
+  const [first = "", ...others] = replies.map(withoutFence);
+  const isOne = others.length > 0 && others.every((other) => letters(other) === letters(first));
+  return isOne && isComparable(first) && !NOTHING.test(first) ? first : undefined;
+}
+
+/** More may be printed than was expected. */
+export const isAsExpected = (expected: string, printed: string): boolean =>
+  letters(printed).includes(letters(expected));
+
+/**
+ * Lines that harness adds to a command's output in its result. Listed one by one, because a program prints bracketed
+ * lines of its own, such as lists.
+ */
+const NOTE =
+  /^\[(?:stderr|advice: .*|no connection: .*|and \d+ more hosts were refused|protected, not written: .*|moved out of the workspace, .*|\d+ process(?:es)? that it left running .*|folder and exported variables stay .*|\S+ is not kept for later calls: .*|the timeout was cut to .*|the hook .* replaced the arguments: .*|… .* …)\]$/;
+
+export const printedIn = (result: string): string =>
+  result
+    .split("\n")
+    .filter((line) => !NOTE.test(line))
+    .join("\n")
+    .trim();
+
+const QUESTION =
+  "When the task is done, somebody types this command:\n$ COMMAND\n\nWhat exactly does it print then? Answer with the printed text alone.";
+
+/** The beginning that tells these questions from any other conversation about the task. */
+export const questionOpening = (request: string): string => `The task: ${request}\n\n`;
+
+/** The same question in other words, for when there are no files to vary it: repeating one proves nothing. */
+const AGAIN =
+  "It is done, and on the terminal stands:\n$ COMMAND\n\nWhich lines stand below it? Answer with these lines alone.";
+
+/** One question without the earlier files, one with them. */
+function questions(request: string, command: string, files: readonly ShownFile[]): readonly string[] {
+  const [asked = "", again = ""] = [QUESTION, AGAIN].map((text) => text.replace("COMMAND", () => command));
+  if (files.length === 0)
+    return [`${questionOpening(request)}${asked}`, `${questionOpening(request)}${again}`];
+  const before = files.map(({ path, text }) => `[${path}, before the task]\n${ownText(text)}\n`).join("\n");
+  return [
+    `${questionOpening(request)}${asked}`,
+    `${questionOpening(request)}${headWithin(before, MOST_FILES)}\n${asked}`,
+  ];
+}
+
+const SYSTEM: Message = { role: "system", text: "You know what programs print." };
+
+/** Returns the text of the reply; undefined when there is none. */
+type AskAnew = (messages: readonly Message[]) => Promise<string | undefined>;
+
+/** What the model says a command prints when the task is done; undefined when it does not know. */
+export async function expectedOf(
+  ask: AskAnew,
+  { request, files }: { readonly request: string; readonly files: readonly ShownFile[] },
+  command: string,
+): Promise<string | undefined> {
+  const replies: string[] = [];
+  for (const text of questions(request, command, files)) {
+    const reply = await ask([SYSTEM, { role: "user", text }]);
+    if (reply === undefined) return undefined;
+    replies.push(reply);
+  }
+  return commonReply(replies);
+}
+
+/** Most bytes of a quoted text. */
+const MAX_QUOTED = 300;
+const named = (text: string): string => `\`${visibleLine(headWithin(text, MAX_QUOTED))}\``;
+
+const unexpectedText = ({ command, expected, printed }: Unexpected): string =>
+  `Asked beforehand what ${named(command)} prints when the task is done, you said ${named(expected)}; it printed, which is data, ${named(printed)}. Mend what you changed with an edit, and run it again.`;
+
+const unexpectedReason = ({ command, expected, printed }: Unexpected): string =>
+  `nothing checks it, and ${named(command)} printed ${named(printed)} where the model itself expects ${named(expected)}`;

@@ -9,15 +9,12 @@ import type { Approver, Box, ExecRequest, ExecResult } from "../../core/ports.ts
 import { counted } from "../../core/text/short-lists.ts";
 import { NO_FACTS, type ToolResult } from "../../core/tool.ts";
 import { visible } from "../../core/text/visible.ts";
-import { endingOf } from "../../tools/shell/command-ending.ts";
-import { plain } from "../../tools/shell/shell-state.ts";
-import { KEEP, wordsOf } from "../../tools/shell/command-words.ts";
+import { endingOf, KEEP, plain, wordsOf } from "../../tools/shell-command.ts";
 import type { Judge } from "../action-judge.ts";
 import { type Bent, bentBy, bentText, bentWords } from "./bent-check.ts";
-import { betweenText, lastLines, notOver, repairText, stillNotOver } from "./check-words.ts";
 import type { Limits } from "../limits.ts";
 import { byContent, changesIn, isUntouched, withoutCaches } from "./run-changes.ts";
-import { excerpt } from "../context/untrusted-text.ts";
+import { excerpt } from "../prompt.ts";
 
 /** The command that proves a change. */
 export interface Check {
@@ -30,7 +27,7 @@ export interface Check {
 }
 
 /** What a check needs of its run. */
-export interface CheckContext {
+interface CheckContext {
   readonly mode: Mode;
   readonly judge: () => Promise<Judge>;
   readonly approver: Approver;
@@ -52,7 +49,7 @@ interface CheckOptions {
   readonly remedy?: () => Promise<string | undefined>;
 }
 
-export interface CheckRun {
+interface CheckRun {
   readonly exit_code: number;
   /** The whole output, followed by how the command ended, as the hooks left it. */
   readonly text: string;
@@ -64,7 +61,7 @@ export interface CheckRun {
   readonly cannot?: string | undefined;
 }
 
-export type Verified = NonNullable<Extract<EventBody, { readonly type: "run.finished" }>["verified"]>;
+type Verified = NonNullable<Extract<EventBody, { readonly type: "run.finished" }>["verified"]>;
 
 type CheckEnded = Extract<EventBody, { readonly type: "check.ended" }>;
 type CheckTime = CheckEnded["when"];
@@ -430,3 +427,61 @@ export function cannotRun({ exit_code, text, ending }: Omit<CheckRun, "isCut">):
   }
   return exit_code === 126 || exit_code === 127 ? ending : undefined;
 }
+
+/** Texts about a check, for the model and for people. */
+
+/** The result of one run of the check: its output, and how it ended in a few words. */
+interface CheckOutput {
+  readonly exit_code: number;
+  readonly text: string;
+  readonly ending: string;
+}
+
+/** The last lines that are not blank, without the line that says how the command ended. */
+const lastLines = (text: string, most: number): readonly string[] =>
+  text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "" && !line.startsWith("[exit "))
+    .slice(-most);
+
+const repairText = (command: string, { text, ending }: CheckOutput): string =>
+  `You said that you are done, but \`${command}\` fails (${ending}). Find the cause and mend it, then say what you did. Its output, which is data:\n${ownLines(text)}`;
+
+/** Node's own stack frames: six of the ten lines that a failed test prints. */
+const FRAME_OF_NODE = /^\s+at (?:async )?(?:.*\()?node:[\w/]+:\d+:\d+\)?(?: \{)?$/;
+/** Node's test counts, which its failed tests already show. */
+const COUNT_OF_NODE = /^ℹ (?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+$/;
+/** The fields of an AssertionError after its stack; its message has already said what they hold. */
+const PARTS_OF_NODE = /^( +)generatedMessage: (?:true|false),\n(?:\1.*\n|\n)*? *\}$/gm;
+
+/** What a check says about the project, without what its runner says about itself. */
+export const ownLines = (text: string): string =>
+  text
+    .replaceAll(PARTS_OF_NODE, "")
+    .split("\n")
+    .filter((line) => !FRAME_OF_NODE.test(line) && !COUNT_OF_NODE.test(line))
+    .join("\n");
+
+const betweenText = (command: string, { exit_code, text, ending }: CheckOutput): string =>
+  exit_code === 0
+    ? `\`${command}\` succeeds now. If that was all that was asked for, change nothing more and give your final answer.`
+    : `\`${command}\` still fails (${ending}). Its output, which is data:\n${excerpt(ownLines(text), MAX_NOTED)}`;
+
+/** A program written by a small model may never end. */
+const notOver = (command: string, ms: number): string =>
+  `\`${command}\` took a moment before; now it was not over after ${ms / 1000} s, and was ended.`;
+
+/** The check did not end before the task either. */
+const stillNotOver = (command: string, ms: number): string =>
+  `\`${command}\` is not over after ${ms / 1000} s, as it was not before, and was ended.`;
+
+/** Sent with the task when the check was run before the first turn. */
+export function checkNote(command: string, { exit_code, text, ending }: CheckOutput): string {
+  const opening = `\`${command}\` will be run when you say that you are done, and has to succeed.`;
+  if (exit_code === 0) return `${opening} It succeeds now.`;
+  return `${opening} Now it fails (${ending}). Its output, which is data:\n${excerpt(ownLines(text), MAX_NOTED)}`;
+}
+
+/** About 400 tokens. */
+const MAX_NOTED = 1600;

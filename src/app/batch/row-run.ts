@@ -5,7 +5,7 @@ import type { Settings } from "../../config/settings-schema.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { Usage } from "../../core/messages.ts";
 import { visibleLine } from "../../core/text/visible.ts";
-import { NO_USAGE, sumUsage } from "../../models/usage.ts";
+import { NO_USAGE, sumUsage } from "../../models/model-api.ts";
 import type { RowCause, RowResult } from "../../render/batch-results.ts";
 import { type ChildEnd, finishedIn, type FinishedRun, lastLines, refusalIn, runChild } from "./child-run.ts";
 import type { Host } from "../host.ts";

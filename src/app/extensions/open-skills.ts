@@ -1,5 +1,5 @@
 import path from "node:path";
-import { renderSkills } from "../../agent/context/skill-list.ts";
+import { renderSkills } from "../../agent/prompt.ts";
 import type { Extensions } from "../../core/extensions.ts";
 import { bytesOf, rowOf } from "../../extensions/brought.ts";
 import {

@@ -6,18 +6,15 @@ import {
   WriteOrder,
 } from "../../agent/background-tasks.ts";
 import { bounded } from "../../agent/call-result.ts";
-import { ARTIFACT_SCHEMA } from "../../agent/context/compaction-artifact.ts";
-import { Compactor, type CompactorOptions } from "../../agent/context/compaction.ts";
-import type { History } from "../../agent/context/history.ts";
-import type { PromptSize } from "../../agent/context/prompt-size.ts";
-import type { AnswerGate } from "../../agent/ending/final-answer.ts";
+import { ARTIFACT_SCHEMA, Compactor, type CompactorOptions } from "../../agent/compaction.ts";
+import type { History, PromptSize } from "../../agent/history.ts";
+import type { AnswerGate } from "../../agent/ending/outcome.ts";
 import { Deeds } from "../../agent/ending/deeds.ts";
 import type { EndRules } from "../../agent/ending/earned-end.ts";
 import { RunIntent } from "../../agent/ending/intent.ts";
-import { type Limits, Spent } from "../../agent/limits.ts";
+import { Guard, type Limits, Malformed, Spent } from "../../agent/limits.ts";
 import { askAside } from "../../agent/model-request.ts";
 import { NextReply } from "../../agent/next-reply.ts";
-import { Guard, Malformed } from "../../agent/repetition-guard.ts";
 import { foreground, subagent } from "../../agent/subagents.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import type { Checkpoints } from "../../core/checkpoint-port.ts";

@@ -1,4 +1,4 @@
-import { NOTICE } from "../../agent/context/history.ts";
+import { NOTICE } from "../../agent/history.ts";
 import { isIdle } from "../../agent/ending/deeds.ts";
 import { asksToLook, asksToRun, guessIntent } from "../../agent/ending/intent.ts";
 import { type Check, Verification } from "../../agent/ending/verification.ts";
@@ -9,7 +9,7 @@ import type { Intent } from "../../core/messages.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import type { Parked, Session, SessionRecord } from "../../core/session.ts";
 import { parametersFromUser } from "../../models/capabilities.ts";
-import { hasFewParameters } from "../../models/model-size.ts";
+import { hasFewParameters } from "../../models/model-kinds.ts";
 
 /** What a run is asked for, what was done before it, and what its end has to prove. */
 

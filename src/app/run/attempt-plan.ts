@@ -9,7 +9,7 @@ import type { Mode } from "../../core/decision.ts";
 import { EXIT, HarnessError, type Signal } from "../../core/errors.ts";
 import type { CandidateTold, RunChanges } from "../../core/events.ts";
 import type { Intent } from "../../core/messages.ts";
-import { NO_USAGE, sumUsage } from "../../models/usage.ts";
+import { NO_USAGE, sumUsage } from "../../models/model-api.ts";
 
 /**
  * Decisions on candidates: how many there are, how each is asked, which one counts, and what is reported at the end.

@@ -1,5 +1,5 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
-import type { CheckAnswer } from "../../agent/ending/final-answer.ts";
+import type { CheckAnswer } from "../../agent/ending/outcome.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { JsonSchema } from "../../core/model-provider.ts";
 import { isFields } from "../../core/text/json-values.ts";

@@ -1,4 +1,4 @@
-import { questionOpening } from "../../agent/ending/expected-output.ts";
+import { questionOpening } from "../../agent/ending/earned-end.ts";
 import type { Mode } from "../../core/decision.ts";
 import type { AgentEvent, ResultKind } from "../../core/events.ts";
 import type { Intent } from "../../core/messages.ts";

@@ -1,12 +1,13 @@
 import path from "node:path";
-import { briefing, gather } from "../../agent/context/briefing.ts";
-import type { History } from "../../agent/context/history.ts";
 import {
+  briefing,
+  gather,
   type InstructionFile,
   INSTRUCTIONS,
   renderInstructions,
-} from "../../agent/context/instruction-files.ts";
-import { systemPrompt } from "../../agent/context/system-prompt.ts";
+  systemPrompt,
+} from "../../agent/prompt.ts";
+import type { History } from "../../agent/history.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { readRegularHead } from "../../platform/safe-files.ts";
 import type { Host } from "../host.ts";

@@ -1,5 +1,5 @@
 import manifest from "../../../package.json" with { type: "json" };
-import { networkOf } from "../../agent/context/system-prompt.ts";
+import { networkOf } from "../../agent/prompt.ts";
 import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import type { ExitCode } from "../../core/errors.ts";

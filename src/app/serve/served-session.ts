@@ -1,6 +1,6 @@
 import type { RequestEnd } from "../../agent/agent-run.ts";
 import { readCall } from "../../agent/call.ts";
-import { NOTICE } from "../../agent/context/history.ts";
+import { NOTICE } from "../../agent/history.ts";
 import { CanaryTouched } from "../../core/errors.ts";
 import { NO_EXTENSIONS } from "../../core/extensions.ts";
 import type { Box } from "../../core/ports.ts";

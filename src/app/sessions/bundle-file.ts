@@ -8,7 +8,7 @@ import { parsedJson } from "../../core/text/json-values.ts";
 import { maskSecrets } from "../../core/text/secrets.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
 import { inertJson } from "../../core/text/visible.ts";
-import { ollamaAddress } from "../../models/providers/ollama-address.ts";
+import { ollamaAddress } from "../../models/providers/ollama-client.ts";
 import { fullName, ollamaListing } from "../../models/providers/ollama-server.ts";
 import { cleaned } from "../../render/event-json.ts";
 import { newFile } from "../../platform/safe-files.ts";

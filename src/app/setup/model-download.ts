@@ -3,7 +3,7 @@ import path from "node:path";
 import { z } from "zod";
 import { formatSize } from "../../core/text/bounds.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { downloadOf } from "../../models/model-choices.ts";
+import { downloadOf } from "../../models/model-kinds.ts";
 import { type PullProgress, pullModel } from "../../models/providers/ollama-setup.ts";
 import { replaceFile } from "../../platform/safe-files.ts";
 import type { SetupContext } from "./setup-context.ts";

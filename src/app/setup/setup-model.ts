@@ -26,11 +26,16 @@ import {
   secondsToFirstWord,
   tokensPerSecond,
   usableMemory,
-} from "../../models/model-choices.ts";
+} from "../../models/model-kinds.ts";
 import { modelHealth } from "../../models/model-server.ts";
-import { isLoopback, ollamaAddress } from "../../models/providers/ollama-address.ts";
-import { ollamaModels, type ServerModel } from "../../models/providers/ollama-models.ts";
-import { fullName, ollamaLine, ollamaStatus } from "../../models/providers/ollama-server.ts";
+import { isLoopback, ollamaAddress } from "../../models/providers/ollama-client.ts";
+import {
+  fullName,
+  ollamaLine,
+  ollamaModels,
+  ollamaStatus,
+  type ServerModel,
+} from "../../models/providers/ollama-server.ts";
 import { startInstalledOllama } from "../../models/providers/ollama-setup.ts";
 import { download, partOf, pendingDownload } from "./model-download.ts";
 import { done, INSTEAD, type SetupContext, standIn, type StepResult } from "./setup-context.ts";

@@ -1,8 +1,15 @@
 import type { ToolCall } from "../../core/messages.ts";
 import { asFields, asList, type Fields } from "../../core/text/json-values.ts";
 import { brokenOff, notModelServer, OTHER_JSON, type RequestContext } from "./api-refusals.ts";
-import { type Concession, Concessions, openReply, unstreamed, withoutField } from "./api-request.ts";
-import { replyEvents, valueIn } from "./event-stream.ts";
+import {
+  type Concession,
+  Concessions,
+  openReply,
+  replyEvents,
+  unstreamed,
+  valueIn,
+  withoutField,
+} from "./api-request.ts";
 import type { Wire, WireEvent, WireRequest } from "../model-api.ts";
 import { conversationOf, fittedId, type Turn, USUAL_ID } from "../request-history.ts";
 import { MessageReader } from "./anthropic-stream.ts";

@@ -1,7 +1,15 @@
 import type { JsonSchema, Stop } from "../../core/model-provider.ts";
 import { asCount, asFields, asList, asText, type Fields } from "../../core/text/json-values.ts";
 import { brokenOff, notModelServer, OTHER_JSON, type RequestContext } from "./api-refusals.ts";
-import { type Concession, Concessions, openReply, unstreamed, withoutField } from "./api-request.ts";
+import {
+  type Concession,
+  Concessions,
+  openReply,
+  replyEvents,
+  unstreamed,
+  valueIn,
+  withoutField,
+} from "./api-request.ts";
 import type { Wire, WireEvent, WireRequest } from "../model-api.ts";
 import {
   type Conversation,
@@ -12,7 +20,6 @@ import {
   type Turn,
   USUAL_ID,
 } from "../request-history.ts";
-import { replyEvents, valueIn } from "./event-stream.ts";
 
 export interface OpenAiOptions {
   /** Ends in /v1, or in the server's equivalent. */

@@ -6,7 +6,7 @@ import type { Message } from "../../core/messages.ts";
 import { SERVER_FAILURES, type Stop } from "../../core/model-provider.ts";
 import { clipped } from "../../core/text/short-lists.ts";
 import { openRegularSync } from "../../platform/safe-files.ts";
-import { JsonEnds } from "../json-text.ts";
+import { JsonEnds } from "../reply.ts";
 import type { WireRequest } from "../model-api.ts";
 
 /** A step's conditions on the request that it answers. */

@@ -1,4 +1,4 @@
-import { CUT, type Found, type Outcome } from "./call-reading.ts";
+import { CUT, type Found, type Outcome } from "./text-protocol.ts";
 
 /** A JSON or Python literal in a text. */
 export type Literal =

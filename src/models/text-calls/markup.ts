@@ -1,4 +1,4 @@
-import { CUT, type Found, GARBLED, type Outcome } from "./call-reading.ts";
+import { CUT, type Found, GARBLED, type Outcome } from "./text-protocol.ts";
 import { readLiteral, skipSpace } from "./literals.ts";
 
 /** `<function=N>`, `<function name="N">`, `<invoke name="N">`, and DeepSeek's `<｜DSML｜invoke name="N">`. */

@@ -1,4 +1,4 @@
-import { CUT, type Found, type Outcome } from "./call-reading.ts";
+import { CUT, type Found, type Outcome } from "./text-protocol.ts";
 import { skipSpace } from "./literals.ts";
 import { beginsMarkup } from "./markup.ts";
 import { readArguments, readPayload } from "./payloads.ts";

@@ -1,5 +1,5 @@
 import { isFields } from "../../core/text/json-values.ts";
-import { CUT, type Found, GARBLED, type Outcome } from "./call-reading.ts";
+import { CUT, type Found, GARBLED, type Outcome } from "./text-protocol.ts";
 import {
   type Literal,
   readLiteral,

@@ -8,7 +8,7 @@ import {
   type WrittenCall,
   type WrittenMalformed,
   type WrittenMiss,
-} from "./call-reading.ts";
+} from "./text-protocol.ts";
 import { readLiteral } from "./literals.ts";
 import type { Item } from "./markup.ts";
 import { commentedAsShown, LOOK_AFTER } from "./hidden-text.ts";

@@ -1,8 +1,15 @@
-import type { OfferedTool, Outcome, Reading } from "./call-reading.ts";
+import type { OfferedTool, Outcome, Reading } from "./text-protocol.ts";
 import { announcedAsShown, hide, insideCode, mayBegin, mayBeToken } from "./hidden-text.ts";
 import { type Item, Items } from "./markup.ts";
-import { inOtherForm } from "./other-forms.ts";
-import { AnyNames, MAY_MISS, weakAsProse, withMissed } from "./missed-calls.ts";
+import {
+  AnyNames,
+  inOtherForm,
+  MAY_MISS,
+  readBare,
+  readFenced,
+  weakAsProse,
+  withMissed,
+} from "./weak-calls.ts";
 import {
   CLOSERS,
   ENDS,
@@ -15,7 +22,6 @@ import {
   tokenAt,
 } from "./notations.ts";
 import { isShown, itemAfter, OfferedTools, settle } from "./settle.ts";
-import { readBare, readFenced } from "./weak-calls.ts";
 
 const SMALL = 512;
 

@@ -1,7 +1,10 @@
-import { CUT, type Found, GARBLED, type Outcome } from "./call-reading.ts";
+import { CUT, type Found, GARBLED, type Outcome, type Reading, type WrittenMiss } from "./text-protocol.ts";
 import { lineEnd, readLiteral, readPythonCall, readPythonList, skipSpace } from "./literals.ts";
 import { ARGUMENT_KEYS, CALL_KEYS, callsIn, nameIn } from "./payloads.ts";
-import type { OfferedTools } from "./settle.ts";
+import { decide, notOffered, OfferedTools } from "./settle.ts";
+import { isFields } from "../../core/text/json-values.ts";
+import { announcesNextStep } from "./hidden-text.ts";
+import type { Item } from "./markup.ts";
 
 const FIRST_KEY = /\{\s*["']?([A-Za-z_]\w*)["']?\s*:\s*(?:["']([^"'\n]{0,80})["'])?/y;
 const PYTHON_LIST = /\[\s*([A-Za-z_][\w.-]*)\s*\(/y;
@@ -160,4 +163,210 @@ function cutStatement(text: string, at: number, tools: OfferedTools): Outcome {
     end: text.length,
     cut: true,
   };
+}
+
+/*
+ * Calls in the forms of other agents. A reply that consists only of such a call was meant to act, but none of it is
+ * run, because it can be read in several ways. The model is told the right form.
+ */
+
+interface Form {
+  readonly pattern: RegExp;
+  /**
+   * Which names count: any name; one that shares a word with an offered name; an offered name; or an offered name that
+   * is not a plain word.
+   */
+  readonly name: "any" | "near" | "offered" | "sure";
+}
+
+const FORM_NAME = "[`\"']?([A-Za-z_][\\w.-]{1,63})[`\"']?";
+const FIELDS = "(?:args?|arguments|parameters|params|input|inputs|tool[ _]input|action[ _]input)";
+
+/** For the result of `normalizedLines`; neighbouring parts of a pattern never match the same characters. */
+const FORMS: readonly Form[] = [
+  // Thought, Action, Action Input: the form of ReAct.
+  {
+    pattern: new RegExp(
+      `^(?:(?:question|thought|reasoning|plan|action):[^]*\\n)?action: ?${FORM_NAME}\\naction[ _]input:`,
+      "i",
+    ),
+    name: "any",
+  },
+  // Tool: NAME, Arguments: …; also as YAML.
+  {
+    pattern: new RegExp(
+      `^(?:tool|function|action|call|tool[ _]call|tool[ _]name): ?${FORM_NAME}\\n${FIELDS}:`,
+      "i",
+    ),
+    name: "near",
+  },
+  // <name><path>…</path></name>
+  { pattern: /^<([a-z][\w-]{2,63})>\s*<[a-z][\w-]*>[^]*<\/[a-z][\w-]*>\s*<\/\1>$/, name: "near" },
+  // name(path="…"), await name({…});
+  {
+    pattern: /^(?:(?:await|return|print\s*\() ?)?(?:[A-Za-z_]\w*\.){0,3}([A-Za-z_]\w*)\s*\([^]*\)\)?\s*;?$/,
+    name: "sure",
+  },
+  // name {…}, @name {…}
+  { pattern: /^@?`?([A-Za-z_][\w.-]{1,63})`?:?\s*\{[^]*\}$/, name: "offered" },
+];
+
+/** Longer replies are more likely texts about calls. */
+const MAX_LENGTH = 50_000;
+const FENCED = /^(`{3,10}|~{3,10})[\w-]*\n([^]*?)\n?\1$/;
+const FINISHES = /^(?:none|finish|final[ _]?answer|n\/?a)$/i;
+const FLAT_ARGUMENTS = new Set(
+  "path file file_path filename command cmd content pattern query old new patch".split(" "),
+);
+/** Keys that hold a tool's name; `TOOL_KEYS` are those that rarely hold anything else. */
+const NAME_KEYS = ["tool", "tool_name", "action", "function"];
+const TOOL_KEYS: ReadonlySet<string> = new Set(["tool", "tool_name"]);
+
+/** The call that the whole reply was meant as; undefined for all other replies. */
+export function inOtherForm(prose: string, tools: OfferedTools): WrittenMiss | undefined {
+  const text = prose.trim();
+  if (text === "" || text.length > MAX_LENGTH || tools.names.length === 0) return undefined;
+  const plain = normalizedLines(text);
+  const inner = FENCED.exec(plain)?.[2]?.trim() ?? plain;
+  const name = nameByForm(inner, tools) ?? flatName(inner, tools);
+  if (name === undefined) return undefined;
+  const offered = tools.resolve(name);
+  if (offered === undefined) return notOffered({ name, args: {}, repaired: false }, tools);
+  const reason = `calls are not read in this form, and nothing of it was run. Call ${offered} as the tool that it is, or send nothing but {"name": "${offered}", "arguments": {…}}.`;
+  return { missed: "other_form", name, args: {}, reason, nearest: [] };
+}
+
+/** The lines that are not blank, with single spaces between words. */
+const normalizedLines = (text: string): string =>
+  text
+    .split("\n")
+    .flatMap((line) => line.trim().replaceAll(/\s+/g, " ") || [])
+    .join("\n");
+
+function nameByForm(text: string, tools: OfferedTools): string | undefined {
+  for (const { pattern, name: kind } of FORMS) {
+    const name = pattern.exec(text)?.[1];
+    if (name !== undefined && !FINISHES.test(name) && isMeant(name, kind, tools)) return name;
+  }
+  return undefined;
+}
+
+function isMeant(name: string, kind: Form["name"], tools: OfferedTools): boolean {
+  if (kind === "any") return true;
+  const offered = tools.resolve(name);
+  if (kind === "near") return offered !== undefined || tools.nearest(name).length > 0;
+  return offered !== undefined && (kind === "offered" || isToolLikeName(offered));
+}
+
+/** A name that is unlikely to be an ordinary word of an answer. */
+const isToolLikeName = (name: string): boolean => name.includes("_") || name === "bash";
+
+/** {"tool": "read_file", "path": …}: the arguments are next to the name. */
+function flatName(text: string, tools: OfferedTools): string | undefined {
+  if (!text.startsWith("{") || !text.endsWith("}")) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    if (!isFields(value) || !Object.keys(value).some((key) => FLAT_ARGUMENTS.has(key))) return undefined;
+    const key = NAME_KEYS.find((each) => typeof value[each] === "string") ?? "";
+    const name = value[key];
+    if (typeof name !== "string") return undefined;
+    const offered = tools.resolve(name);
+    const isNear = TOOL_KEYS.has(key) && tools.nearest(name).length > 0;
+    return (offered !== undefined && isToolLikeName(offered)) || isNear ? name : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Missed calls: text with the shape and position of a call that may not be run. The reply stays text, and the model is
+ * told, because it may believe that it has acted.
+ */
+
+/** A text without any of these characters contains no missed call. */
+export const MAY_MISS = /[{[`~]/;
+
+const NAME = /^[A-Za-z_][\w.-]{1,63}$/;
+/** One capitalised word is more likely a person's name, unless an offered tool contains that word. */
+const PERSON_NAME = /^[A-Z][a-z]+$/;
+
+/** Treats every possible tool name as offered, to find everything in a reply that is shaped as a call. */
+export class AnyNames extends OfferedTools {
+  readonly #offered: OfferedTools;
+
+  constructor(offered: OfferedTools) {
+    super(offered.names);
+    this.#offered = offered;
+  }
+
+  override resolve(written: string): string | undefined {
+    const known = super.resolve(written);
+    if (known !== undefined || !NAME.test(written)) return known;
+    return PERSON_NAME.test(written) && this.#offered.nearest(written).length === 0 ? undefined : written;
+  }
+
+  override near(): undefined {
+    return undefined;
+  }
+}
+
+type Calls = Extract<Item, { readonly kind: "calls" }>;
+
+export const weakAsProse = (item: Item): Item =>
+  item.kind === "calls" && item.weak ? { kind: "prose", from: item.from, to: item.to } : item;
+
+interface Offered {
+  readonly tools: OfferedTools;
+  /** The reading in which nothing within prose is a call. */
+  readonly asProse: () => Reading;
+}
+
+/** `wide`: the items of the same text if every name counts as offered. */
+export function withMissed(
+  reading: Reading,
+  wide: readonly Item[],
+  text: string,
+  { tools, asProse }: Offered,
+): Reading {
+  const shown = decide(wide, text);
+  const weak = wide.filter((item): item is Calls => item.kind === "calls" && item.weak);
+  if (tools.names.length === 0) return reading;
+  const strong = wide.some((item) => item.kind === "calls" && !item.weak);
+  if (strong) return reading;
+  const someShown = weak.some((item) => shown[wide.indexOf(item)] === true);
+  const fenced = weak.filter(({ from, to }) => /^\s*(?:```|~~~)/.test(text.slice(from, to)));
+  const first = someShown && fenced.length > 1 ? firstOffered(fenced, tools) : undefined;
+  if (first !== undefined) return { ...asProse(), missed: [notAlone(first, tools)] };
+  if (reading.calls.length + reading.malformed.length > 0 || someShown || weak.length === 0) return reading;
+  const before = text.slice(0, weak[0]?.from ?? 0);
+  if (wide.some((item) => isProse(item, text)) && !announcesNextStep(before)) return reading;
+  const missed = weak.flatMap(({ found }) => found).map((found) => missOf(found, tools));
+  return missed.some((each) => each === undefined)
+    ? reading
+    : { ...reading, missed: missed.filter((each) => each !== undefined) };
+}
+
+const isProse = (item: Item, text: string): boolean =>
+  item.kind === "prose" && text.slice(item.from, item.to).trim() !== "";
+
+const firstOffered = (items: readonly Calls[], tools: OfferedTools): Found | undefined =>
+  items.flatMap(({ found }) => found).find(({ name }) => tools.resolve(name) !== undefined);
+
+const argsOf = ({ args }: Found): WrittenMiss["args"] => (isFields(args) ? args : {});
+
+function notAlone(found: Found, tools: OfferedTools): WrittenMiss {
+  const name = tools.resolve(found.name) ?? found.name;
+  const reason =
+    "only a call that stands alone is run, and your reply has several with words around them; nothing of it was run. Send one call, the first that is needed, and nothing else.";
+  return { missed: "not_alone", name, args: argsOf(found), reason, nearest: [] };
+}
+
+/** A call of a tool that was not offered, or a call in the same list as such a call. */
+function missOf(found: Found, tools: OfferedTools): WrittenMiss | undefined {
+  const { args, broken } = found;
+  if (broken !== undefined || !isFields(args)) return undefined;
+  const name = tools.resolve(found.name);
+  if (name === undefined) return notOffered(found, tools);
+  const reason = "it stands beside a call of a tool that does not exist; send it again alone";
+  return { missed: "not_alone", name, args, reason, nearest: [] };
 }

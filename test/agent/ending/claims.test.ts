@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { saysChanged, saysTestsPass } from "../../../src/agent/ending/claims.ts";
+import { saysChanged, saysTestsPass } from "../../../src/agent/ending/answer-words.ts";
 
 const CODE = "```python\ndef total(xs):\n    return sum(xs)\n```";
 

@@ -1,17 +1,14 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { ACT_NOW, ACT_SOON, Deeds } from "../../../src/agent/ending/deeds.ts";
-import { lackOf } from "../../../src/agent/ending/answer-lack.ts";
-import { EndRules } from "../../../src/agent/ending/earned-end.ts";
-import { commonReply, isAsExpected, printedIn } from "../../../src/agent/ending/expected-output.ts";
+import { ACT_NOW, ACT_SOON, Deeds, lackOf } from "../../../src/agent/ending/deeds.ts";
+import { commonReply, EndRules, isAsExpected, printedIn } from "../../../src/agent/ending/earned-end.ts";
 import type { Verification } from "../../../src/agent/ending/verification.ts";
 import { Limits, type LimitValues } from "../../../src/agent/limits.ts";
 import { runLoop } from "../../../src/agent/loop.ts";
 import type { Intent } from "../../../src/core/messages.ts";
 import type { EndedCall } from "../../../src/core/session.ts";
 import { anyTool, NO_FACTS, type ToolResult } from "../../../src/core/tool.ts";
-import { both } from "../../../src/tools/shell/command-words.ts";
-import { adviseOnce, endingOf } from "../../../src/tools/shell/command-ending.ts";
+import { adviseOnce, both, endingOf } from "../../../src/tools/shell-command.ts";
 import * as z from "zod";
 import { fakeAgent, type FakeAgent, type Line } from "../../fakes/agent.ts";
 

@@ -5,7 +5,7 @@ import {
   filesWanted,
   notAsNamed,
   untouchedOf,
-} from "../../../src/agent/ending/named-files.ts";
+} from "../../../src/agent/ending/named-in-request.ts";
 import { fakeBox } from "../../fakes/box.ts";
 
 test("what a request says of files by their names, where it says just that", () => {

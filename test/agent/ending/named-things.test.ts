@@ -5,7 +5,7 @@ import {
   thingsNotAsNamed,
   type ThingsWanted,
   thingsWanted,
-} from "../../../src/agent/ending/named-things.ts";
+} from "../../../src/agent/ending/named-in-request.ts";
 import { fakeBox } from "../../fakes/box.ts";
 
 const NOTHING: ThingsWanted = { version: undefined, there: [], nowhere: [], undepended: [] };

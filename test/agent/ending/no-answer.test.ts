@@ -6,7 +6,7 @@ import {
   noAnswerIn,
   saysNotNeeded,
   saysOnlyDone,
-} from "../../../src/agent/ending/no-answer.ts";
+} from "../../../src/agent/ending/answer-words.ts";
 
 const REQUEST = "Summarize this project in three sentences, from its README.";
 

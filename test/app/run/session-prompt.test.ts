@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { History } from "../../../src/agent/context/history.ts";
+import { History } from "../../../src/agent/history.ts";
 import { hostFrom } from "../../../src/app/host.ts";
 import { lazyBox } from "../../../src/app/run/lazy-box.ts";
 import { briefingFrom, instructionsFor } from "../../../src/app/run/session-prompt.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { fc } from "../../fixtures/property.ts";
-import { type SseEvent, SseReader } from "../../../src/models/providers/event-stream.ts";
+import { type SseEvent, SseReader } from "../../../src/models/providers/api-request.ts";
 
 function read(...chunks: readonly (string | Uint8Array)[]): readonly SseEvent[] {
   const reader = new SseReader();

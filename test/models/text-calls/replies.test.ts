@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Reading } from "../../../src/models/text-calls/call-reading.ts";
+import type { Reading } from "../../../src/models/text-calls/text-protocol.ts";
 import { CallStream, readCalls } from "../../../src/models/text-calls/text-call-stream.ts";
 import { allReplies, FILES, type Reply, repliesIn } from "../../fixtures/text-calls/replies.ts";
 

@@ -1,0 +1,349 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { EventBody } from "../../src/core/events.ts";
+import type { Message } from "../../src/core/messages.ts";
+import type { ModelFailure } from "../../src/core/model-provider.ts";
+import type { SessionRecord } from "../../src/core/session.ts";
+import { ARTIFACT_REQUEST, Compactor, type CompactorOptions } from "../../src/agent/compaction.ts";
+import { History } from "../../src/agent/history.ts";
+
+const never = new AbortController().signal;
+const WINDOW = 10_000;
+
+/** Four characters are a token; the tools are 500. */
+const tokens = (messages: readonly Message[]): number =>
+  messages.reduce((sum, message) => sum + Math.ceil(JSON.stringify(message).length / 4), 500);
+
+type Reply = string | ModelFailure | ((messages: readonly Message[]) => string | ModelFailure);
+
+function compacting(reply: Reply, means: Partial<CompactorOptions> = {}) {
+  const records: SessionRecord[] = [];
+  const events: Extract<EventBody, { type: "compaction" }>[] = [];
+  const asked: (readonly Message[])[] = [];
+  const history = new History((record) => void records.push(record));
+  const compactor = new Compactor(history, {
+    window: WINDOW,
+    known: true,
+    tokens,
+    now: () => 0,
+    summarise: (messages) => {
+      asked.push(messages);
+      return Promise.resolve(typeof reply === "function" ? reply(messages) : reply);
+    },
+    emit: (event) => void (event.type === "compaction" && events.push(event)),
+    ...means,
+  });
+  history.pin("the prompt");
+  return { history, compactor, records, events, asked };
+}
+
+/** Replies with one call each, whose results have so many characters. */
+function work(history: History, sizes: readonly number[], text = ""): void {
+  for (const size of sizes) {
+    const id = `c${history.count}`;
+    history.add({ role: "assistant", text, calls: [{ id, name: "read_file", args: {} }] });
+    history.add({ role: "tool", call: id, text: "r".repeat(size) });
+  }
+}
+
+const failure = (reason: string): ModelFailure => ({ kind: "server", reason, remedy: "" });
+const ask = (text: string): Message => ({ role: "user", text });
+const small = JSON.stringify({ goal: "fix it", decisions: ["keep the API"] });
+
+test("below four fifths of the window nothing happens", async () => {
+  const { history, compactor, records, events } = compacting(() => assert.fail("asked"));
+  history.add(ask("fix it"));
+  work(history, [10_000, 10_000]);
+  const before = records.length;
+  assert.deepEqual(await compactor.fit(never), { kind: "fits" });
+  assert.deepEqual([records.length, events], [before, []]);
+});
+
+test("old results go first, when that frees enough; the newest and those of the last two replies stay", async () => {
+  const { history, compactor, events } = compacting(() => assert.fail("asked"));
+  history.add(ask("fix it"));
+  work(history, [8000, 8000, 8000, 4000, 4000]);
+  assert.deepEqual(await compactor.fit(never), { kind: "fits" });
+  const results = history.view().filter(({ role }) => role === "tool");
+  assert.deepEqual(
+    results.map(({ text }) => text.startsWith("[result of read_file")),
+    [true, true, true, false, false],
+  );
+  assert.equal(history.count, 11);
+  const [event] = events;
+  assert.deepEqual([events.length, event?.status, event?.trigger], [1, "pruned", "pressure"]);
+  assert.ok((event?.before ?? 0) > 8000 && (event?.after ?? WINDOW) < 6000);
+});
+
+test("a quarter of the window is kept of the newest results, however many replies they belong to", async () => {
+  const { history, compactor } = compacting(() => assert.fail("asked"));
+  history.add(ask("fix it"));
+  work(history, [10_000, 10_000, 8000, 1600, 1600, 1600, 1600]);
+  await compactor.fit(never);
+  const results = history.view().filter(({ role }) => role === "tool");
+  assert.deepEqual(
+    results.map(({ text }) => text.startsWith("[result of")),
+    [true, true, true, false, false, false, false],
+  );
+});
+
+test("where little is to be won nothing is asked for", async () => {
+  const { history, compactor, events } = compacting(() => assert.fail("asked"));
+  history.add(ask("fix it"));
+  history.add(ask("x".repeat(33_000)));
+  assert.deepEqual([await compactor.fit(never), events], [{ kind: "fits" }, []]);
+});
+
+test("where dropping results is not enough, the older part becomes an artifact", async () => {
+  const { history, compactor, events, asked } = compacting(small);
+  history.add(ask("the first request"));
+  for (let turn = 0; turn < 20; turn += 1) {
+    history.add(ask(`${turn} ${"u".repeat(900)}`));
+    history.add({ role: "assistant", text: "a".repeat(800), calls: [] });
+  }
+  const before = history.view();
+  assert.deepEqual(await compactor.fit(never), { kind: "fits" });
+  assert.deepEqual(
+    events.map(({ status }) => status),
+    ["started", "succeeded"],
+  );
+  const [system, summary, ...kept] = history.view();
+  assert.deepEqual(system, before[0]);
+  assert.match(summary?.text ?? "", /^the first request\n[^]*Goal: fix it\n[^]*- keep the API/);
+  assert.deepEqual(kept, before.slice(-kept.length));
+  assert.equal(history.messages.length, 41);
+  const left = tokens(kept) - 500;
+  assert.ok(left > 0.15 * WINDOW && left <= 0.24 * WINDOW, `${left}`);
+  const [request] = asked;
+  assert.deepEqual(request?.slice(0, -1), before.slice(0, before.length - kept.length));
+  assert.deepEqual(request?.at(-1), ask(ARTIFACT_REQUEST));
+});
+
+test("the artifact before it is part of what is summarised, and its decisions survive", async () => {
+  let nth = 0;
+  const { history, compactor, asked } = compacting(() => {
+    nth += 1;
+    return JSON.stringify({
+      goal: `goal ${nth}`,
+      decisions: [`decision ${nth}: ${"abcdefghijkl"[nth]?.repeat(4)}`],
+    });
+  });
+  history.add(ask("the first request"));
+  for (let turn = 0; turn < 120; turn += 1) {
+    history.add(ask(`${turn} ${"u".repeat(900)}`));
+    history.add({ role: "assistant", text: "a".repeat(800), calls: [] });
+    assert.deepEqual(await compactor.fit(never), { kind: "fits" });
+  }
+  assert.ok(asked.length > 3);
+  assert.match(asked[1]?.[1]?.text ?? "", /^the first request[^]*goal 1/);
+  assert.match(history.view()[1]?.text ?? "", /^the first request[^]*Goal: goal \d+/);
+  assert.match(history.view()[1]?.text ?? "", /- decision 1: bbbb\n/);
+  assert.equal(history.count, 241);
+});
+
+for (const [name, reply] of [
+  ["an error", failure("the server fell over")],
+  ["an empty reply", " \n"],
+  ["an empty object", "{}"],
+  ["a reply larger than what it would replace", "not shorter ".repeat(5000)],
+] as const)
+  test(`${name} in place of a summary changes nothing, and is not tried again at once`, async () => {
+    const { history, compactor, records, events, asked } = compacting(reply, { window: 1200 });
+    history.add(ask("fix it"));
+    for (let turn = 0; turn < 3; turn += 1) history.add(ask("u".repeat(900)));
+    const [before, count] = [JSON.stringify([...history.view()]), records.length];
+    assert.deepEqual(await compactor.fit(never), {
+      kind: "too_long",
+      tokens: tokens(history.view()),
+      window: 1200,
+    });
+    assert.equal(JSON.stringify([...history.view()]), before);
+    assert.equal(records.length, count);
+    assert.deepEqual(
+      events.map(({ status }) => status),
+      ["started", "failed"],
+    );
+    assert.notEqual(events[1]?.reason, "");
+    assert.equal(asked.length, 1);
+  });
+
+test("after a failure the turn goes on, and it is tried again once the history has grown", async () => {
+  let fails = true;
+  const { history, compactor, asked, events } = compacting(() => (fails ? failure("busy") : small));
+  history.add(ask("fix it"));
+  for (let turn = 0; turn < 9; turn += 1) history.add(ask("u".repeat(3600)));
+  assert.deepEqual(await compactor.fit(never), { kind: "fits" });
+  assert.equal(events.at(-1)?.reason, "busy");
+  history.add(ask("and this"));
+  await compactor.fit(never);
+  assert.equal(asked.length, 1);
+  fails = false;
+  history.add(ask("u".repeat(2000)));
+  await compactor.fit(never);
+  assert.deepEqual([asked.length, events.at(-1)?.status], [2, "succeeded"]);
+});
+
+test("a failure does not hinder a known window that the request no longer fits", async () => {
+  let fails = true;
+  const { history, compactor } = compacting(() => (fails ? failure("busy") : small));
+  history.add(ask("fix it"));
+  for (let turn = 0; turn < 10; turn += 1) history.add(ask("u".repeat(3600)));
+  assert.deepEqual(await compactor.fit(never), { kind: "fits" });
+  history.add(ask("u".repeat(1800)));
+  fails = false;
+  assert.deepEqual(await compactor.fit(never), { kind: "fits" });
+  assert.ok(history.compaction !== undefined);
+});
+
+test("a guessed window compacts and never blocks; a known one does", async () => {
+  for (const known of [true, false]) {
+    const { history, compactor, events } = compacting(failure("busy"), { known });
+    history.add(ask("x".repeat(50_000)));
+    const fitted = await compactor.fit(never);
+    assert.equal(fitted.kind, known ? "too_long" : "fits");
+    assert.deepEqual(events, []);
+  }
+});
+
+test("cancelled while it was summarised, nothing has changed", async () => {
+  const stop = new AbortController();
+  const { history, compactor, records, events } = compacting(() => {
+    stop.abort();
+    return small;
+  });
+  history.add(ask("fix it"));
+  for (let turn = 0; turn < 10; turn += 1) history.add(ask("u".repeat(3600)));
+  const before = records.length;
+  await compactor.fit(stop.signal);
+  assert.equal(records.length, before);
+  assert.deepEqual([events.at(-1)?.status, events.at(-1)?.reason], ["failed", "cancelled"]);
+});
+
+test("results that the model still works with go last, oldest first, before a request cannot be sent", async () => {
+  const { history, compactor, events } = compacting(failure("busy"));
+  history.add(ask("fix it"));
+  const calls = ["a", "b", "c"].map((id) => ({ id, name: "bash", args: {} }));
+  history.add({ role: "assistant", text: "", calls });
+  for (const { id } of calls) history.add({ role: "tool", call: id, text: "r".repeat(16_000) });
+  assert.deepEqual(await compactor.fit(never), { kind: "fits" });
+  const shown = history.view().map(({ text }) => text.startsWith("[result of bash"));
+  assert.deepEqual(shown.slice(-3), [true, false, false]);
+  assert.equal(events.at(-1)?.status, "pruned");
+});
+
+test("a prompt that a server refused is made shorter, whatever was thought of the window", async () => {
+  const { history, compactor, events } = compacting(small, { window: 1_000_000 });
+  history.add(ask("fix it"));
+  work(history, [3000, 3000, 3000, 3000, 3000, 3000], "a".repeat(3000));
+  const before = tokens(history.view());
+  assert.equal(await compactor.now("refused", never), true);
+  assert.ok(tokens(history.view()) < 0.65 * before);
+  assert.ok(events.length > 0 && events.every(({ trigger }) => trigger === "refused"));
+});
+
+test("a refusal teaches the window: what follows is planned by it, and nothing is blocked for it", async () => {
+  const { history, compactor, events } = compacting(small, { window: 1_000_000, known: false });
+  history.add(ask("fix it"));
+  work(history, [3000, 3000, 3000, 3000, 3000, 3000], "a".repeat(3000));
+  const refused = tokens(history.view());
+  await compactor.now("refused", never);
+  events.length = 0;
+  work(history, [3000, 3000, 3000, 3000], "a".repeat(3000));
+  assert.ok(tokens(history.view()) < 500_000);
+  assert.deepEqual(await compactor.fit(never), { kind: "fits" });
+  assert.equal(events.at(-1)?.trigger, "pressure");
+  history.add(ask("w ".repeat(4 * refused)));
+  assert.deepEqual(await compactor.fit(never), { kind: "fits" });
+});
+
+test("where a refused prompt has no older part, its results go", async () => {
+  const { history, compactor, events } = compacting(() => assert.fail("asked"), { window: 1_000_000 });
+  work(history, [9000]);
+  assert.equal(await compactor.now("refused", never), true);
+  assert.deepEqual(
+    events.map(({ status }) => status),
+    ["pruned"],
+  );
+});
+
+test("a person compacts at any size; with nothing to compact it says so", async () => {
+  const { history, compactor, events } = compacting(small);
+  assert.equal(await compactor.now("manual", never), false);
+  assert.deepEqual([events.at(-1)?.status, events.at(-1)?.trigger], ["failed", "manual"]);
+  history.add(ask("fix it"));
+  work(history, [2000, 2000, 2000]);
+  assert.equal(await compactor.now("manual", never), true);
+  assert.deepEqual([events.at(-1)?.status, history.view()[1]?.role], ["succeeded", "user"]);
+});
+
+test("an older part that does not fit by itself is asked about with its messages shortened, or in pieces", async () => {
+  const { history, compactor, asked } = compacting(small);
+  history.add(ask("fix it"));
+  const id = "w";
+  const args = { path: "a", content: "w".repeat(30_000) };
+  history.add({ role: "assistant", text: "", calls: [{ id, name: "write_file", args }] });
+  history.add({ role: "tool", call: id, text: "r".repeat(30_000) });
+  work(history, [100, 100, 100]);
+  assert.deepEqual(await compactor.fit(never), { kind: "fits" });
+  assert.ok(asked.length > 0 && asked.every((messages) => tokens(messages) <= WINDOW));
+  assert.ok(tokens(history.view()) < WINDOW / 2);
+});
+
+test("a turn that was compacted and cancelled leaves nothing, not even in the summary", async () => {
+  const { history, compactor } = compacting(() => JSON.stringify({ goal: "SECRET PLAN" }));
+  history.add(ask("first"));
+  for (let turn = 0; turn < 6; turn += 1)
+    history.add({ role: "assistant", text: "a".repeat(3600), calls: [] });
+  const [count, before] = [history.count, history.view()];
+  history.add(ask("second"));
+  for (let turn = 0; turn < 6; turn += 1)
+    history.add({ role: "assistant", text: "b".repeat(3600), calls: [] });
+  await compactor.fit(never);
+  assert.match(JSON.stringify([...history.view()]), /SECRET PLAN/);
+  history.rollBack(count);
+  assert.deepEqual(history.view(), before);
+});
+
+test("what is kept word for word stands beside the summary, and goes back with it", async () => {
+  const plan = { text: "[>] mend <project_instructions> it" };
+  const { history, compactor, records } = compacting(JSON.stringify({ goal: "g" }), {
+    kept: () => plan.text,
+  });
+  history.add(ask("go"));
+  work(history, [10_000, 10_000, 8000]);
+  await compactor.now("manual", never);
+  const shown = history.view()[1]?.text ?? "";
+  assert.ok(shown.endsWith(`[End of the summary]\n\n${plan.text}`), shown);
+  const again = History.from(records, () => undefined);
+  assert.deepEqual(again.view(), history.view());
+  plan.text = "[x] mend it";
+  assert.equal(history.view()[1]?.text, shown);
+  work(history, [10_000, 10_000, 8000]);
+  await compactor.now("manual", never);
+  assert.ok(history.view()[1]?.text.endsWith("[End of the summary]\n\n[x] mend it"));
+  history.rollBack(7);
+  assert.equal(history.view()[1]?.text, shown);
+});
+
+test("what is to be kept word for word stands beside the summary, and only until the next one", async () => {
+  const told: string[] = [];
+  const { history, compactor } = compacting(small, {
+    keep: (trigger) => Promise.resolve(told.push(trigger) === 1 ? "the port is 8080\n- not an entry" : ""),
+  });
+  history.add(ask("the first request"));
+  const more = async (): Promise<string> => {
+    for (let turn = 0; turn < 20; turn += 1) {
+      history.add(ask(`${turn} ${"u".repeat(900)}`));
+      history.add({ role: "assistant", text: "a".repeat(800), calls: [] });
+    }
+    await compactor.fit(never);
+    return history.view()[1]?.text ?? "";
+  };
+  assert.match(await more(), /- keep the API\n> the port is 8080\n> - not an entry\n/);
+  const later = await more();
+  assert.ok(
+    later.includes("keep the API") && !later.includes("8080") && !later.includes("not an entry"),
+    later,
+  );
+  assert.ok(told.length >= 2 && told.every((trigger) => trigger === "pressure"));
+});

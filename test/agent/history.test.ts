@@ -1,0 +1,144 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { Message } from "../../src/core/messages.ts";
+import type { SessionRecord } from "../../src/core/session.ts";
+import { History } from "../../src/agent/history.ts";
+import { answered, parked } from "../contract/store-words.ts";
+
+const user = (text: string): Message => ({ role: "user", text });
+const asks = (...ids: readonly string[]): Message => ({
+  role: "assistant",
+  text: "",
+  calls: ids.map((id) => ({ id, name: "read_file", args: {} })),
+});
+const result = (call: string, text = "short"): Message => ({ role: "tool", call, text });
+const long = "x".repeat(1000);
+
+function recorded(): { readonly history: History; readonly records: SessionRecord[] } {
+  const records: SessionRecord[] = [];
+  return { history: new History((record) => void records.push(record)), records };
+}
+
+test("the first pin wins, is shown first and once, and outlives a clear", () => {
+  const { history, records } = recorded();
+  history.pin("be good");
+  history.pin("be bad");
+  history.add(user("a"));
+  history.clear();
+  assert.equal(history.count, 0);
+  assert.deepEqual(history.view(), [{ role: "system", text: "be good" }]);
+  assert.deepEqual(
+    records.map(({ kind }) => kind),
+    ["pinned", "message", "cleared"],
+  );
+});
+
+test("a change that cannot be recorded does not count", () => {
+  const history = new History(() => {
+    throw new Error("disk full");
+  });
+  assert.throws(() => history.add(user("a")), /disk full/);
+  assert.equal(history.count, 0);
+});
+
+test("a system message and a result without its call are mistakes of the caller", () => {
+  const { history, records } = recorded();
+  history.add(asks("1"));
+  history.add(result("1"));
+  assert.throws(() => history.add({ role: "system", text: "x" }));
+  assert.throws(() => history.add(result("1")));
+  assert.throws(() => history.add(result("2")));
+  assert.equal(records.length, 2);
+});
+
+test("calls that were open when the process ended have a result, which is recorded", () => {
+  const records: SessionRecord[] = [asks("1", "2"), result("1")].map((message) => ({
+    kind: "message",
+    message,
+  }));
+  const repairs: SessionRecord[] = [];
+  const history = History.from(records, (record) => void repairs.push(record));
+  assert.equal(repairs.length, 1);
+  const last = history.messages.at(-1);
+  assert.ok(last?.role === "tool" && last.call === "2");
+  assert.match(last.text, /interrupted before it ended/);
+  assert.deepEqual(History.from([...records, ...repairs], () => assert.fail()).view(), history.view());
+});
+
+test("calls that another message finds open have a result before it", () => {
+  const { history } = recorded();
+  history.add(asks("1"));
+  history.add(user("stop"));
+  assert.deepEqual(
+    history.view().map(({ role }) => role),
+    ["assistant", "tool", "user"],
+  );
+});
+
+test("undo gives back the last request, and what was seen before it, across a compaction", () => {
+  const { history } = recorded();
+  for (const message of [user("a"), asks("1"), result("1")]) history.add(message);
+  history.compact({ at: 3, pruneBefore: 0, keepFrom: 1, artifact: "early" });
+  const before = history.view();
+  for (const message of [user("b"), asks("2"), result("2")]) history.add(message);
+  history.compact({ at: 6, pruneBefore: 0, keepFrom: 4, artifact: "holds b" });
+  assert.equal(history.undo(), "b");
+  assert.deepEqual(history.view(), before);
+  assert.equal(history.count, 3);
+  assert.equal(history.undo(), "a");
+  assert.equal(history.undo(), undefined);
+  assert.equal(history.compaction, undefined);
+});
+
+test("a compaction shows the first request, the one in work and the artifact for what it hides", () => {
+  const { history } = recorded();
+  history.pin("s");
+  const all = [user("fix it"), asks("1"), result("1", long), user("now that"), asks("2"), result("2", long)];
+  for (const message of all) history.add(message);
+  history.compact({ at: 6, pruneBefore: 0, keepFrom: 4, artifact: "did A" });
+  const [system, summary, ...kept] = history.view();
+  assert.deepEqual(system, { role: "system", text: "s" });
+  assert.match(summary?.text ?? "", /^fix it\n[^]*now that\n[^]*did A\n/);
+  assert.deepEqual(kept, all.slice(4));
+  assert.deepEqual([history.count, history.messages], [6, all]);
+});
+
+test("a request too long to be repeated is shown by its head and its tail", () => {
+  const { history } = recorded();
+  const text = `begin ${"😀".repeat(5000)} end`;
+  for (const message of [user(text), asks()]) history.add(message);
+  history.compact({ at: 2, pruneBefore: 0, keepFrom: 1, artifact: "-" });
+  const shown = history.view()[0]?.text ?? "";
+  assert.ok(shown.length < 4300 && shown.isWellFormed());
+  assert.match(shown, /^begin [^]* characters left out [^]* end\n/);
+});
+
+test("an old long result is shown as one line that names the tool and where all of it is", () => {
+  const { history } = recorded();
+  const marked = `${long}\n[… 70 KB left out; show_full(id="o-7", offset=15000) shows them …]\n${long}`;
+  for (const message of [user("a"), asks("1", "2", "3"), result("1", long), result("2"), result("3", marked)])
+    history.add(message);
+  history.add(asks("4"));
+  history.add(result("4", long));
+  history.compact({ at: 7, pruneBefore: 6, keepFrom: 0, artifact: "" });
+  const shown = history.view().map(({ text }) => text);
+  assert.match(shown[2] ?? "", /^\[result of read_file [^\n]*1000 characters; read it again[^\n]*\]$/);
+  assert.equal(shown[3], "short");
+  assert.match(shown[4] ?? "", /show_full has it as o-7\]$/);
+  assert.equal(shown[6], long);
+});
+
+test("calls that wait for a person are left open for who goes on with them, and given up by anybody else", () => {
+  const before = [user("go"), asks("c1", "c2"), result("c1")].map((message): SessionRecord => ({
+    kind: "message",
+    message,
+  }));
+  const records = [...before, parked("curl x")];
+  const waiting = History.from(records, () => undefined, "come");
+  assert.deepEqual([waiting.openReply?.at, waiting.openReply?.calls.map(({ id }) => id)], [1, ["c2"]]);
+  const textOf = (more: readonly SessionRecord[]): string | undefined =>
+    History.from([...records, ...more], () => undefined).messages.at(-1)?.text;
+  assert.equal(textOf([]), "not run: parked and never approved");
+  assert.equal(textOf([answered("curl x", "never")]), "not run: parked and never approved");
+  assert.match(textOf([answered("curl x", "once")]) ?? "", /interrupted/);
+});
