@@ -82,7 +82,8 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
   {
     name: "asked",
     of: [
-      /\/src\/(?:app\/search\/(?:search-request|search-access|search-vectors)|search\/(?:embedded\/|rank\/|index\/(?:index-answer|look-for-changes|open-index|opened-store)|chunk\/chunk-limits|read\/sieve|open-store|index-failure|index-words|embed-outcome|unit-vectors|qdrant\/plain-address|vector-worth))/,
+      /\/src\/app\/search\/(?:search-request|search-access|search-vectors)\.ts$/,
+      /\/src\/search\/(?:[\w-]+\/)?(?:catalog-file|catalog-workspace|catalog|code-sets|embedded-rows|embedded-store|embedded-vectors|lexical-search|open-embedded|segment-layout|segment-merge|segment|name-lookup|path-role|rank-hits|ranked-query|stem|tokens|weights|index-answer|look-for-changes|open-index|opened-store|sieve|open-store|index-failure|index-words|index-vectors|unit-vectors|plain-address)\.ts$/,
     ],
   },
   {

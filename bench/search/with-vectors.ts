@@ -1,6 +1,5 @@
 import { embedAll } from "../../src/search/embed-all.ts";
-import { type EmbeddingModel, queryText } from "../../src/search/embed-model.ts";
-import { probedDimension } from "../../src/search/embed-outcome.ts";
+import { type EmbeddingModel, probedDimension, queryText } from "../../src/search/embed-model.ts";
 import { openVectorCache } from "../../src/search/embedding-cache.ts";
 import { openEmbeddedStore } from "../../src/search/embedded/open-embedded.ts";
 import { rank } from "../../src/search/rank/rank-hits.ts";

@@ -2,7 +2,6 @@ import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { isBusy } from "../core/server-wait.ts";
 import { visibleLine } from "../core/text/visible.ts";
 import type { BucketAccess } from "./bucket-access.ts";
-import type { ServerError } from "./xml-answer.ts";
 
 /** What was asked of which object or bucket: enough to say what to do after a refusal. */
 export interface BucketRequest {
@@ -86,6 +85,12 @@ export function unreachable(thrown: unknown, asked: BucketRequest): BucketTroubl
     "check AWS_ENDPOINT_URL, AWS_REGION and the network, then try again",
     { passing: true, cause: thrown },
   );
+}
+
+export interface ServerError {
+  readonly code: string;
+  readonly message: string;
+  readonly region: string;
 }
 
 export interface Refusal extends ServerError {

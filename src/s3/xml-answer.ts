@@ -1,4 +1,5 @@
 import { Parser } from "htmlparser2";
+import type { ServerError } from "./bucket-trouble.ts";
 
 /** Reads an S3 answer, a flat tree of XML: reports each element at its end with its path and text. */
 function eachElement(xml: string, onElement: (path: string, text: string) => void): void {
@@ -73,12 +74,6 @@ function decoded(text: string): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-export interface ServerError {
-  readonly code: string;
-  readonly message: string;
-  readonly region: string;
 }
 
 /** Empty texts if the answer is no error. */

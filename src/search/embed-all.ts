@@ -1,6 +1,6 @@
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import { documentText, type EmbeddingModel } from "./embed-model.ts";
-import { checkedVectors, type EmbedOutcome, type EmbedProgress, probedDimension } from "./embed-outcome.ts";
+import { checkedVectors, documentText, type EmbeddingModel, probedDimension } from "./embed-model.ts";
+import type { EmbedOutcome, EmbedProgress } from "./index-vectors.ts";
 import type { VectorCache } from "./embedding-cache.ts";
 import { inTime } from "./index-failure.ts";
 import type { Chunk } from "./index-words.ts";

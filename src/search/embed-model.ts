@@ -1,4 +1,7 @@
+import { EXIT, HarnessError } from "../core/errors.ts";
 import type { Embedder } from "../core/ports.ts";
+import type { VectorCache } from "./embedding-cache.ts";
+import { inTime } from "./index-failure.ts";
 import type { Chunk } from "./index-words.ts";
 
 export interface EmbeddingModel {
@@ -69,4 +72,59 @@ const FAMILIES: readonly (readonly [RegExp, Tasks])[] = [
 export function tasksOf(model: string): Tasks {
   const name = model.toLowerCase();
   return FAMILIES.find(([form]) => form.test(name))?.[1] ?? NONE;
+}
+
+const REMEDY = "check that embed_model is a model for embeddings";
+
+/**
+ * Requires one vector per text, each with `dimension` numbers and a direction; anything else is a failure of the
+ * embedder.
+ */
+export function checkedVectors(
+  vectors: readonly Float32Array[],
+  texts: number,
+  dimension: number,
+): readonly Float32Array[] {
+  if (vectors.length !== texts)
+    throw wrong(`the model returned ${vectors.length} vectors for ${texts} texts`);
+  for (const vector of vectors) {
+    if (vector.length !== dimension)
+      throw wrong(`a vector has ${vector.length} dimensions, but this model's vectors have ${dimension}`);
+    if (!vector.every(Number.isFinite)) throw wrong("a vector contains a value that is not a finite number");
+    if (vector.every((number) => number === 0)) throw wrong("a vector is all zeros");
+  }
+  return vectors;
+}
+
+const wrong = (reason: string): HarnessError => new HarnessError(EXIT.model, `embeddings: ${reason}`, REMEDY);
+
+/** Indexing waits this long for the model, which may have to be loaded. */
+const PROBE_MS = 60_000;
+const PROBE = "search";
+
+/** The length of the model's vectors: known to the cache, or else asked of the model. */
+export async function dimensionOf(
+  model: EmbeddingModel,
+  cache: VectorCache,
+  signal: AbortSignal,
+  timeoutMs = PROBE_MS,
+): Promise<number> {
+  const known = cache.dimension(model.id);
+  if (known !== undefined) return known;
+  const dimension = await probedDimension(model, signal, timeoutMs);
+  cache.learn(model.id, dimension);
+  return dimension;
+}
+
+/** The length of the model's vectors, always asked of the model. */
+export async function probedDimension(
+  model: EmbeddingModel,
+  signal: AbortSignal,
+  timeoutMs = PROBE_MS,
+): Promise<number> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  const vectors = await inTime(() => model.embedder.embed([PROBE], limit), limit);
+  const dimension = vectors[0]?.length ?? 0;
+  checkedVectors(vectors, 1, dimension);
+  return dimension;
 }

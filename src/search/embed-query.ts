@@ -1,6 +1,5 @@
 import { HarnessError, reasonOf } from "../core/errors.ts";
-import { type EmbeddingModel, queryText } from "./embed-model.ts";
-import { checkedVectors } from "./embed-outcome.ts";
+import { checkedVectors, type EmbeddingModel, queryText } from "./embed-model.ts";
 import { inTime } from "./index-failure.ts";
 
 /** A model that is not in memory is loaded first; a search waits no longer than this. */

@@ -35,6 +35,9 @@ export interface Chunk extends Piece {
   readonly trust: Trust;
 }
 
+/** A file with more bytes than this is skipped as huge; readers need not read it. */
+export const HUGE = 1 << 20;
+
 /** Why a file has no chunks. */
 export type Skip = "binary" | "minified" | "generated" | "lock" | "huge" | "secret" | "unreadable";
 

@@ -4,7 +4,7 @@ import { rank } from "./rank/rank-hits.ts";
 import { STOP_WORDS } from "./rank/stem.ts";
 import { WEIGHTS } from "./rank/weights.ts";
 import type { SearchStore } from "./search-store.ts";
-import { type VectorWorth, WAY } from "./vector-worth.ts";
+import { type VectorWorth, WAY } from "./index-vectors.ts";
 
 /** Weights tried on the same questions, the milder first. The next one counts only if it finds more. */
 const TRIED = [WEIGHTS.dense, 0.3] as const;

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { Catalog, type CatalogFacts } from "../../src/search/embedded/catalog.ts";
 import { openEmbeddedStore } from "../../src/search/embedded/open-embedded.ts";
-import type { VectorShare } from "../../src/search/embed-outcome.ts";
+import type { VectorShare } from "../../src/search/index-vectors.ts";
 import type { SearchHit } from "../../src/search/rank/rank-hits.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { aheadOfStore, onlyInStore } from "../kills/search-lives.ts";

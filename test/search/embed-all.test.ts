@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
 import { BatchSize, embedAll } from "../../src/search/embed-all.ts";
-import { type EmbedProgress, vectorsLine } from "../../src/search/embed-outcome.ts";
+import { type EmbedProgress, vectorsLine } from "../../src/search/index-vectors.ts";
 import { FakeEmbedder, hashVector, modelOf } from "../fakes/embedder.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { vector } from "../fixtures/vectors.ts";

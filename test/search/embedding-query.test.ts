@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
-import { dimensionOf } from "../../src/search/embed-outcome.ts";
+import { dimensionOf } from "../../src/search/embed-model.ts";
 import { queryVector } from "../../src/search/embed-query.ts";
 import { FakeEmbedder, hashVector, modelOf } from "../fakes/embedder.ts";
 import { scratch } from "../fixtures/scratch.ts";

@@ -6,7 +6,7 @@ import { rank } from "../../src/search/rank/rank-hits.ts";
 import { WEIGHTS } from "../../src/search/rank/weights.ts";
 import type { SearchStore } from "../../src/search/search-store.ts";
 import { measuredWorth, type CommitQuestion, weightBy } from "../../src/search/measure-worth.ts";
-import { isDue, type VectorWorth, WAY, weightIn, worthIn } from "../../src/search/vector-worth.ts";
+import { isDue, type VectorWorth, WAY, weightIn, worthIn } from "../../src/search/index-vectors.ts";
 import { wordFor } from "../contract/search-store-words.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { file, NEVER } from "./embedded/words.ts";

@@ -12,7 +12,7 @@ import type { RuleForm, UserRule, UserRules } from "../../policy/rule.ts";
 import { hintFor, stepFor } from "../../policy/ruling.ts";
 import { networkStep } from "../../policy/wanted-grants.ts";
 import { shellText } from "../../policy/shell/quote.ts";
-import type { ChangedVerdict } from "../../render/lists/policy-lines.ts";
+import type { ChangedVerdict } from "../../render/lists/replay-lines.ts";
 import type { Counts, PastJudgement } from "../../sessions/audit-decisions.ts";
 import type { Host } from "../host.ts";
 import { type Reach, workspacePolicy } from "./policy-context.ts";

@@ -15,7 +15,7 @@ import { visible } from "../../core/text/visible.ts";
 import { CommandPolicy } from "../../policy/decide.ts";
 import { reportOf } from "../../render/build-report.ts";
 import { callsOf } from "../../render/report-form.ts";
-import type { ChangedVerdict } from "../../render/lists/policy-lines.ts";
+import type { ChangedVerdict } from "../../render/lists/replay-lines.ts";
 import { bashTool } from "../../tools/bash.ts";
 import type { ToolContext } from "../../tools/tool-context.ts";
 import type { Host } from "../host.ts";

@@ -5,7 +5,14 @@ import type { Settings } from "../../config/settings-schema.ts";
 import { HarnessError } from "../../core/errors.ts";
 import { stderr } from "../../render/tty/output.ts";
 import { ProgressLine } from "../../render/tty/progress-line.ts";
-import { type EmbedOutcome, vectorShare, type VectorShare } from "../../search/embed-outcome.ts";
+import {
+  type EmbedOutcome,
+  isDue,
+  vectorShare,
+  type VectorShare,
+  type VectorWorth,
+  worthIn,
+} from "../../search/index-vectors.ts";
 import type { CatalogFacts } from "../../search/embedded/catalog.ts";
 import { claimIndex, findIndex } from "../../search/embedded/catalog-workspace.ts";
 import type { Skip } from "../../search/index-words.ts";
@@ -14,7 +21,6 @@ import { OpenedIndex } from "../../search/index/open-index.ts";
 import { withRepair } from "../../search/index/opened-store.ts";
 import type { Updated } from "../../search/index/update-index.ts";
 import type { CommitQuestion } from "../../search/measure-worth.ts";
-import { isDue, type VectorWorth, worthIn } from "../../search/vector-worth.ts";
 import type { Host } from "../host.ts";
 import type { Patience } from "./embedder-access.ts";
 import { indexAccess, indexRoot } from "./search-access.ts";

@@ -8,7 +8,7 @@ import { claimLayer, type Layer } from "../../search/index/index-layer.ts";
 import type { IndexOptions, Stamps } from "../../search/index/index-means.ts";
 import { OpenedIndex } from "../../search/index/open-index.ts";
 import { isDamaged, withRepair } from "../../search/index/opened-store.ts";
-import { weightIn } from "../../search/vector-worth.ts";
+import { weightIn } from "../../search/index-vectors.ts";
 import type { Host } from "../host.ts";
 import type { RunIndex, RunIndexParts } from "./run-index.ts";
 import { embeddedOnly, indexAccess, indexRoot } from "./search-access.ts";

@@ -1,7 +1,6 @@
 import type { Settings } from "../../config/settings-schema.ts";
-import type { EmbedOutcome, EmbedProgress } from "../../search/embed-outcome.ts";
+import { type EmbedOutcome, type EmbedProgress, weightIn } from "../../search/index-vectors.ts";
 import type { OpenedIndex } from "../../search/index/open-index.ts";
-import { weightIn } from "../../search/vector-worth.ts";
 import type { Host } from "../host.ts";
 import type { FoundEmbedder, Patience } from "./embedder-access.ts";
 

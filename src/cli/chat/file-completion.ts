@@ -1,4 +1,5 @@
-import type { Completion } from "../terminal-input.ts";
+/** Candidates, and the part of the line that they would replace. */
+export type Completion = readonly [hits: readonly string[], of: string];
 
 const OPEN = /(?<!\S)@(?:"([^"]*)|([^\s"]*))$/;
 
@@ -29,9 +30,8 @@ const mention = (file: string): string => (/\s/.test(file) ? `@"${file}"` : `@${
 const fitting = (hits: readonly string[], of: string): readonly string[] =>
   hits.length > 1 && hits.some((hit) => !hit.startsWith(of)) ? [of, ...hits] : hits;
 
-/** The characters with which all candidates begin. */
-export function commonStart([first = "", ...rest]: readonly string[]): string {
+export function commonStart(one: string, other: string): string {
   let length = 0;
-  while (length < first.length && rest.every((hit) => hit[length] === first[length])) length += 1;
-  return first.slice(0, length);
+  while (length < one.length && one[length] === other[length]) length += 1;
+  return one.slice(0, length);
 }

@@ -32,9 +32,8 @@ import {
   type QuestionStep,
 } from "../approval-question.ts";
 import { answerIn, inTurn, questionText } from "../asked-person.ts";
-import type { Completion, Line } from "../terminal-input.ts";
-import type { ChatScreen, ScreenParts } from "./chat-screen.ts";
-import { commonStart } from "./file-completion.ts";
+import type { ChatScreen, Line, ScreenParts } from "./chat-screen.ts";
+import { commonStart, type Completion } from "./file-completion.ts";
 import { TuiKeys } from "./tui-keys.ts";
 import { ChoicePanel, LinePanel, OpenPanel, type Panel, type Settled } from "./tui-panel.ts";
 
@@ -390,7 +389,8 @@ export class TuiScreen implements ChatScreen {
     const { cursor } = this.#editor;
     const [first] = hits;
     if (first === undefined) return;
-    const fill = hits.length === 1 ? `${first} ` : commonStart(hits);
+    const common = hits.reduce((start, hit) => commonStart(start, hit), first);
+    const fill = hits.length === 1 ? `${first} ` : common;
     if (fill.length > of.length) this.#editor = filled(this.#editor, cursor - of.length, fill);
     this.#hints = hits.length === 1 ? [] : this.#hintsOf(hits);
   }

@@ -4,10 +4,11 @@ import { counted } from "../../core/text/short-lists.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import { targetOf } from "../tty/call-lines.ts";
 import { fitted, widthOfStream, wrapped } from "../tty/columns.ts";
-import { LiveStatus, type Status, seconds } from "../tty/live-status.ts";
+import { LiveStatus, type Status } from "../tty/live-status.ts";
 import { mark } from "../tty/line-marks.ts";
 import { type Output, styleText } from "../tty/output.ts";
 import type { Clock } from "../tty/paced-writer.ts";
+import { seconds } from "../tty/run-activity.ts";
 import { startedWords } from "../tty/run-lines.ts";
 
 type Ended = Pick<

@@ -1,7 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { lastName } from "../../core/text/file-paths.ts";
-import type { CutFile, Piece, Skip } from "../index-words.ts";
-import { HUGE } from "./chunk-limits.ts";
+import { type CutFile, HUGE, type Piece, type Skip } from "../index-words.ts";
 import type { Mark } from "./marks.ts";
 import { pack } from "./pack-chunks.ts";
 import { Syntax } from "./parse-syntax.ts";

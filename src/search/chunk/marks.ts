@@ -1,5 +1,8 @@
 import type { ChunkKind } from "../index-words.ts";
 
+/** Maximum length of a piece in UTF-16 units. A declaration of up to this length stays whole. */
+export const MAX_COUNT = 2500;
+
 /** The beginning of a part of a text; the part ends at the next mark. Marks ascend. */
 export interface Mark {
   readonly at: number;

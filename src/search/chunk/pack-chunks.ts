@@ -1,6 +1,14 @@
 import type { Piece } from "../index-words.ts";
-import { MAX_COUNT, SMALL, TARGET, TINY } from "./chunk-limits.ts";
-import { jointKind, jointNames, type Mark, type Part, partsOf } from "./marks.ts";
+import { jointKind, jointNames, type Mark, type Part, partsOf, MAX_COUNT } from "./marks.ts";
+
+/** Parts are joined up to this length, about 500 tokens. */
+const TARGET = 1800;
+
+/** A shorter declaration is joined with its neighbours. */
+const SMALL = 500;
+
+/** A shorter part gets no chunk of its own: a closing bracket, an empty statement. */
+const TINY = 40;
 
 /** The pieces of a text: small parts joined with their neighbours, big parts split. An empty text has no pieces. */
 export function pack(text: string, marks: readonly Mark[]): readonly Piece[] {

@@ -1,8 +1,13 @@
 import type { Node, Tree, TreeCursor } from "web-tree-sitter";
 import type { ChunkKind } from "../index-words.ts";
-import { DEPTH, MAX_COUNT, VISITS } from "./chunk-limits.ts";
 import { type Rule, ruleAt, type Rules } from "./chunk-rule.ts";
-import { isSeparated, jointKind, jointNames, type Mark, opensLine } from "./marks.ts";
+import { isSeparated, jointKind, jointNames, type Mark, MAX_COUNT, opensLine } from "./marks.ts";
+
+/** Levels of the syntax tree that are visited; deeper code is cut by lines. */
+const DEPTH = 64;
+
+/** Nodes of one syntax tree that are visited; the rest of the file is cut by lines. */
+const VISITS = 50_000;
 
 const SEMICOLON = 59;
 const LICENCE = /copyright|licen[sc]e|spdx-/i;

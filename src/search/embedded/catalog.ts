@@ -1,12 +1,19 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import type { DatabaseSync } from "node:sqlite";
-import { Connection } from "../../platform/sqlite-connection.ts";
-import { DamagedIndex, indexFailure, openedToRead, setAside, troubleOf } from "../index-failure.ts";
+import { DatabaseSync } from "node:sqlite";
+import { Connection, privateFile } from "../../platform/sqlite-connection.ts";
+import {
+  DamagedIndex,
+  indexFailure,
+  openedToRead,
+  PATIENCE_MS,
+  setAside,
+  troubleOf,
+} from "../index-failure.ts";
 import type { Role, Skip } from "../index-words.ts";
-import type { VectorWorth } from "../vector-worth.ts";
+import type { VectorWorth } from "../index-vectors.ts";
 import type { RuleFile, Stamp } from "../read/found-file.ts";
-import { CATALOG, FORM, openCatalogFile, versionOf } from "./catalog-file.ts";
+import { CATALOG } from "./catalog-file.ts";
 
 /** Records facts about one index and its files. */
 export class Catalog implements Disposable {
@@ -163,6 +170,38 @@ export class Catalog implements Disposable {
     }
   }
 }
+
+/** A new format gets a new file; the index is rebuilt from the sources. */
+const FORM = 1;
+const SCHEMA = `
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS files (
+  path TEXT PRIMARY KEY, size REAL NOT NULL, mtime REAL NOT NULL, ctime REAL NOT NULL, ino REAL NOT NULL,
+  settled INTEGER NOT NULL, hash TEXT, version TEXT NOT NULL, language TEXT, role TEXT, chunks INTEGER NOT NULL, skip TEXT
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS rules (
+  path TEXT PRIMARY KEY, size REAL NOT NULL, mtime REAL NOT NULL, ctime REAL NOT NULL, ino REAL NOT NULL, text TEXT NOT NULL
+) STRICT, WITHOUT ROWID;`;
+
+/** Opens a catalog for writing; creates it if there is none. */
+function openCatalogFile(file: string): DatabaseSync {
+  const sqlite = new DatabaseSync(privateFile(file), { timeout: PATIENCE_MS });
+  try {
+    sqlite.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
+    const version = versionOf(sqlite);
+    if (version !== 0 && version !== FORM)
+      sqlite.exec("DROP TABLE IF EXISTS meta; DROP TABLE IF EXISTS files; DROP TABLE IF EXISTS rules");
+    if (version !== FORM) sqlite.exec(`${SCHEMA} PRAGMA user_version = ${FORM}`);
+    sqlite.prepare("SELECT count(*) FROM files").get();
+    return sqlite;
+  } catch (thrown) {
+    sqlite.close();
+    throw thrown;
+  }
+}
+
+const versionOf = (sqlite: DatabaseSync): number =>
+  Number(sqlite.prepare("PRAGMA user_version").get()?.["user_version"]);
 
 /** Undefined if the file has another format. */
 function readable(file: string): DatabaseSync | undefined {

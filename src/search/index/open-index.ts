@@ -2,7 +2,7 @@ import type { Box } from "../../core/ports.ts";
 import { takeWriter } from "../embedded/catalog-file.ts";
 import type { IndexPlace } from "../embedded/catalog-workspace.ts";
 import { Catalog, type CatalogFacts } from "../embedded/catalog.ts";
-import { HUGE } from "../chunk/chunk-limits.ts";
+import { HUGE } from "../index-words.ts";
 import { OWN_IGNORE } from "../read/sieve.ts";
 import type { SearchStore, StoreIdentity } from "../search-store.ts";
 import type { Cutting } from "./cutting.ts";

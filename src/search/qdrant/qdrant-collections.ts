@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { StoreIdentity } from "../search-store.ts";
-import { type QdrantApi, QdrantFailure, resultOf, type Trouble, completedWrite } from "./qdrant-api.ts";
+import { type QdrantApi, resultOf, completedWrite } from "./qdrant-api.ts";
+import { QdrantFailure, type Trouble } from "./qdrant-failure.ts";
 import { collectionName, DENSE, type CollectionKind } from "./qdrant-points.ts";
 
 const KEYWORD = { type: "keyword" } as const;

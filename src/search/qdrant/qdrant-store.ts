@@ -5,10 +5,10 @@ import {
   type QdrantTime,
   type Patience,
   QdrantApi,
-  QdrantFailure,
   resultOf,
   completedWrite,
 } from "./qdrant-api.ts";
+import { QdrantFailure } from "./qdrant-failure.ts";
 import { clearIndex, tidyIndex } from "./qdrant-clear.ts";
 import { Collections, orWithout } from "./qdrant-collections.ts";
 import { type QdrantServer, shapeOf } from "./qdrant-nodes.ts";

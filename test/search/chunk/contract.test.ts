@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import { Cutter, LANGUAGES, languageOf, decoded } from "../../../src/search/chunk/cut-file.ts";
-import { HUGE, MAX_COUNT } from "../../../src/search/chunk/chunk-limits.ts";
+import { MAX_COUNT } from "../../../src/search/chunk/marks.ts";
+import { HUGE } from "../../../src/search/index-words.ts";
 import { assertCostly, fc } from "../../fixtures/property.ts";
 import { SOURCES } from "./sources.ts";
 

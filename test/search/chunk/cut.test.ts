@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Cutter } from "../../../src/search/chunk/cut-file.ts";
-import { HUGE } from "../../../src/search/chunk/chunk-limits.ts";
+import { HUGE } from "../../../src/search/index-words.ts";
 import { SOURCES } from "./sources.ts";
 
 async function shown(path: string, text: string | Uint8Array): Promise<readonly string[]> {

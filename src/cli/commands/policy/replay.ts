@@ -3,7 +3,7 @@ import { judgedAgain, type PastVerdicts } from "../../../app/project/policy-comm
 import { DURATION_FORM, parseDuration } from "../../../core/text/bounds.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { stdout } from "../../../render/tty/output.ts";
-import { changedVerdict } from "../../../render/lists/policy-lines.ts";
+import { changedVerdict } from "../../../render/lists/replay-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { judgingFor } from "../../settings.ts";
 
