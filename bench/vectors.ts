@@ -3,9 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { Greatest, VectorTable } from "../src/search/embedded/embedded-vectors.ts";
+import { dot, Greatest, unit, VectorTable } from "../src/search/stores/embedded-vectors.ts";
 import { Connection } from "../src/platform/sqlite-connection.ts";
-import { dot, unit } from "../src/search/unit-vectors.ts";
 import { vectorWorld } from "../test/fixtures/vectors.ts";
 import { counted, EMPTY, emptyPeak, type Figure, inTurn, type Measured, paired } from "./figure.ts";
 
@@ -95,7 +94,7 @@ const ASK = `
 import { readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { Connection } from "${new URL("../src/platform/sqlite-connection.ts", import.meta.url).href}";
-import { VectorTable } from "${new URL("../src/search/embedded/embedded-vectors.ts", import.meta.url).href}";
+import { VectorTable } from "${new URL("../src/search/stores/embedded-vectors.ts", import.meta.url).href}";
 const start = performance.now();
 const database = new Connection(new DatabaseSync(process.argv[1]));
 const query = Float32Array.from({ length: ${DIMENSION} }, (_, at) => Math.sin(at * at));

@@ -47,7 +47,7 @@ function entries(): Record<string, string> {
   const commands = globSync("commands/**/*.ts", { cwd: commandRoot }).toSorted();
   const named = commands.map((file) => [file.replace(/\.ts$/, ""), path.join(commandRoot, file)] as const);
   const threads = [
-    ["cut-worker", path.join(root, "src/search/index/cut-worker.ts")],
+    ["cut-worker", path.join(root, "src/search/files/cut-worker.ts")],
     ["page-worker", path.join(root, "src/extensions/web/page-worker.ts")],
   ] as const;
   return Object.fromEntries([["program", path.join(commandRoot, "program.ts")], ...threads, ...named]);

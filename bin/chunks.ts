@@ -68,22 +68,20 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
     name: "run",
     of: [
       /\/src\/app\/(?:run\/|(?:harness-requests|model-access|model-terms|search\/run-index|extensions\/(?:mcp-plans|mcp-words|web-tools|open-extensions))\.ts$)/,
-      /\/src\/sessions\/checkpoints\/(?:checkpoint-quota|folder-names|packs|checkpoint-store|recorder)\.ts$/,
+      /\/src\/sessions\/checkpoints\/(?:recorder|checkpoint-store|packs)\.ts$/,
     ],
   },
   { name: "database", of: [/\/src\/platform\/(?:lock|sqlite-connection)\.ts$/] },
   {
     name: "sessions",
-    of: [
-      /\/src\/(?:sessions\/(?!audit\/audit-decisions)|app\/sessions\/session-access\.ts)|\/node_modules\/diff\//,
-    ],
+    of: [/\/src\/(?:sessions\/|app\/sessions\/session-access\.ts)|\/node_modules\/diff\//],
   },
   // A question to a fresh index: it reads no files and asks no models.
   {
     name: "asked",
     of: [
       /\/src\/app\/search\/(?:search-request|search-access|search-vectors)\.ts$/,
-      /\/src\/search\/(?:[\w-]+\/)?(?:catalog-file|catalog-workspace|catalog|code-sets|embedded-rows|embedded-store|embedded-vectors|lexical-search|open-embedded|segment-layout|segment-merge|segment|name-lookup|path-role|rank-hits|ranked-query|stem|tokens|weights|index-answer|look-for-changes|open-index|opened-store|sieve|open-store|index-failure|index-words|index-vectors|unit-vectors|plain-address)\.ts$/,
+      /\/src\/search\/(?:[\w-]+\/)?(?:index-folders|catalog|embedded-vectors|embedded-store|lexical-search|open-store|segments|ranked-query|rank-hits|tokens|weights|look-for-changes|open-index|search-store|index-vectors)\.ts$/,
     ],
   },
   {

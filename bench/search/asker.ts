@@ -3,7 +3,7 @@
  * peak memory in MiB after many questions.
  */
 import { ownPeak } from "../figure.ts";
-import { openEmbeddedStore } from "../../src/search/embedded/open-embedded.ts";
+import { openEmbeddedStore } from "../../src/search/stores/open-store.ts";
 import { ask, IDENTITY } from "./figures.ts";
 import { generatedQueries } from "./generated.ts";
 

@@ -1,5 +1,5 @@
-import type { Role } from "../../src/search/index-words.ts";
-import { STOP_WORDS } from "../../src/search/rank/stem.ts";
+import type { Role } from "../../src/search/search-store.ts";
+import { STOP_WORDS } from "../../src/search/tokens.ts";
 
 /** Answers queries with whole files: paths, best first. */
 export interface Contestant {

@@ -1,6 +1,6 @@
-import { openEmbeddedStore } from "../../src/search/embedded/open-embedded.ts";
-import { rank } from "../../src/search/rank/rank-hits.ts";
-import { roleOf } from "../../src/search/rank/path-role.ts";
+import { openEmbeddedStore } from "../../src/search/stores/open-store.ts";
+import { rank } from "../../src/search/rank-hits.ts";
+import { roleOf } from "../../src/search/ranked-query.ts";
 import type { StoredFile } from "../../src/search/search-store.ts";
 import { byBm25, byGrep, type Contestant } from "./baselines.ts";
 import { IDENTITY } from "./figures.ts";

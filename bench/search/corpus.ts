@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
-import { Cutter } from "../../src/search/chunk/cut-file.ts";
-import { roleOf } from "../../src/search/rank/path-role.ts";
-import type { StoredFile } from "../../src/search/search-store.ts";
-import type { Chunk } from "../../src/search/index-words.ts";
+import { Cutter } from "../../src/search/files/cut-file.ts";
+import { roleOf } from "../../src/search/ranked-query.ts";
+import type { Chunk, StoredFile } from "../../src/search/search-store.ts";
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 

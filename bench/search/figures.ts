@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { statSync } from "node:fs";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { openEmbeddedStore } from "../../src/search/embedded/open-embedded.ts";
-import { rank } from "../../src/search/rank/rank-hits.ts";
+import { openEmbeddedStore } from "../../src/search/stores/open-store.ts";
+import { rank } from "../../src/search/rank-hits.ts";
 import type { SearchStore, StoredFile } from "../../src/search/search-store.ts";
 import { scratch } from "../../test/fixtures/scratch.ts";
 import {

@@ -1,5 +1,4 @@
-import type { StoredFile } from "../../src/search/search-store.ts";
-import type { Chunk } from "../../src/search/index-words.ts";
+import type { Chunk, StoredFile } from "../../src/search/search-store.ts";
 
 const SYLLABLES =
   "ka re to mi lo da ser pat con ver ti ex ra bu len for sta qu in or ma ne pli gra sho".split(" ");

@@ -1,6 +1,6 @@
 import path from "node:path";
-import { roleOf } from "../../src/search/rank/path-role.ts";
-import { STOP_WORDS } from "../../src/search/rank/stem.ts";
+import { roleOf } from "../../src/search/ranked-query.ts";
+import { STOP_WORDS } from "../../src/search/tokens.ts";
 import type { Commit } from "./git.ts";
 
 /** A question with the files that answer it, both taken from a commit. */

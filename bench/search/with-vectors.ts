@@ -1,9 +1,13 @@
 import { embedAll } from "../../src/search/embed-all.ts";
-import { type EmbeddingModel, probedDimension, queryText } from "../../src/search/embed-model.ts";
-import { openVectorCache } from "../../src/search/embedding-cache.ts";
-import { openEmbeddedStore } from "../../src/search/embedded/open-embedded.ts";
-import { rank } from "../../src/search/rank/rank-hits.ts";
-import { WEIGHTS } from "../../src/search/rank/weights.ts";
+import {
+  type EmbeddingModel,
+  openVectorCache,
+  probedDimension,
+  queryText,
+} from "../../src/search/embed-model.ts";
+import { openEmbeddedStore } from "../../src/search/stores/open-store.ts";
+import { rank } from "../../src/search/rank-hits.ts";
+import { WEIGHTS } from "../../src/search/weights.ts";
 import type { StoredFile } from "../../src/search/search-store.ts";
 import { measuredWorth } from "../../src/search/measure-worth.ts";
 import type { Asker } from "./contestants.ts";

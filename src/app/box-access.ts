@@ -165,7 +165,10 @@ interface LayerStart {
 /** Records the state of the workspace when a box starts to work on a layer over it, or on a copy of it. */
 async function noteLayerBase({ stateDir, workspace, session, isolation, warn }: LayerStart): Promise<void> {
   try {
-    const [open, { noteBase }] = await Promise.all([checkpointStores(), import("../sessions/layer-base.ts")]);
+    const [open, { noteBase }] = await Promise.all([
+      checkpointStores(),
+      import("../sessions/apply-layer.ts"),
+    ]);
     using store = open({ stateDir, workspace: await realpath(workspace) });
     const upper = path.join(layersIn(stateDir), session, "upper");
     await noteBase(store, session, isolation === "overlay" ? upper : undefined);

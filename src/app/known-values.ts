@@ -3,7 +3,7 @@ import { parseConfigDocument } from "../config/config-document.ts";
 import { readConfigText } from "../config/load-config.ts";
 import { DEFAULTS } from "../config/settings-schema.ts";
 import { type Candidate, word } from "../core/candidate.ts";
-import { knownNotes, knownSessions, type KnownSession } from "../sessions/known-sessions.ts";
+import { knownNotes, type KnownSession, knownSessions } from "../sessions/sessions-db.ts";
 import type { Host } from "./host.ts";
 
 const MOST_SESSIONS = 100;

@@ -1,10 +1,14 @@
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import { checkedVectors, documentText, type EmbeddingModel, probedDimension } from "./embed-model.ts";
+import {
+  checkedVectors,
+  documentText,
+  type EmbeddingModel,
+  probedDimension,
+  type VectorCache,
+} from "./embed-model.ts";
 import type { EmbedOutcome, EmbedProgress } from "./index-vectors.ts";
-import type { VectorCache } from "./embedding-cache.ts";
-import { inTime } from "./index-failure.ts";
-import type { Chunk } from "./index-words.ts";
-import type { SearchStore } from "./search-store.ts";
+import { inTime } from "./index-folders.ts";
+import type { Chunk, SearchStore } from "./search-store.ts";
 
 export interface EmbedOptions {
   readonly dimension: number;

@@ -1,4 +1,4 @@
-import { WEIGHTS } from "./rank/weights.ts";
+import { WEIGHTS } from "./weights.ts";
 
 /** How many chunks of an index have vectors so far. */
 export interface EmbedProgress {

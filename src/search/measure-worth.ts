@@ -1,8 +1,8 @@
 import type { Box } from "../core/ports.ts";
-import { roleOf } from "./rank/path-role.ts";
-import { rank } from "./rank/rank-hits.ts";
-import { STOP_WORDS } from "./rank/stem.ts";
-import { WEIGHTS } from "./rank/weights.ts";
+import { roleOf } from "./ranked-query.ts";
+import { rank } from "./rank-hits.ts";
+import { STOP_WORDS } from "./tokens.ts";
+import { WEIGHTS } from "./weights.ts";
 import type { SearchStore } from "./search-store.ts";
 import { type VectorWorth, WAY } from "./index-vectors.ts";
 

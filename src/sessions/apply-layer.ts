@@ -1,16 +1,32 @@
 import { randomUUID } from "node:crypto";
+import { readdirSync } from "node:fs";
 import type { Steps } from "../core/checkpoint-port.ts";
-import { EXIT, HarnessError } from "../core/errors.ts";
+import { errorCode, EXIT, HarnessError } from "../core/errors.ts";
 import type { LayerChanges } from "../core/layer-port.ts";
 import type { CheckpointStore } from "./checkpoints/checkpoint-store.ts";
-import { type Entry, isBelow, sameEntry, type Tree } from "./checkpoints/entry.ts";
-import { ContentReader } from "./checkpoints/file-content.ts";
-import { mustGoFirst } from "./checkpoints/restore.ts";
+import {
+  ContentReader,
+  type Entry,
+  isBelow,
+  putText,
+  sameEntry,
+  textOf,
+  type Tree,
+} from "./checkpoints/entry.ts";
+import {
+  carryOut,
+  dropJournal,
+  lookAtWorkspace,
+  mustGoFirst,
+  writeJournal,
+} from "./checkpoints/undo-changes.ts";
 import { isSkipped, presentEntry, withSkipped } from "./checkpoints/sight.ts";
-import { filtered, overlaid } from "./checkpoints/tree-merge.ts";
-import { carryOut, dropJournal, lookAtWorkspace, writeJournal } from "./checkpoints/undo-changes.ts";
+import { filtered, merged, overlaid } from "./checkpoints/file-tree.ts";
 import { type Op, type Plan, planOf } from "./checkpoints/undo-plan.ts";
-import { baseOf, saveBase } from "./layer-base.ts";
+import { type Change, type FileDiff, groupChanges, splitLines } from "../core/text/line-diff.ts";
+import { filesOf, lineChanges } from "./checkpoints/checkpoint-diff.ts";
+import type { Packs } from "./checkpoints/packs.ts";
+import { textOfBytes } from "../core/text/bytes.ts";
 
 /** What applying would do to the present workspace. */
 export interface Prepared extends Plan {
@@ -150,5 +166,144 @@ function layerChanges(
     return now === undefined || now.changed < layer.since - COARSE_MS
       ? { base: now?.entry, unsure: false }
       : { base: undefined, unsure: true };
+  }
+}
+
+/** A path that would be moved, in parts that can be chosen individually. */
+interface Parts {
+  /** What each part does, in order. A single part if there are no lines to choose from. */
+  readonly shown: readonly FileDiff[];
+  /** The operation with only these parts, contents stored; undefined if none is chosen. */
+  readonly only: (wanted: readonly boolean[]) => Op | undefined;
+}
+
+/** Changes with fewer lines between them form one part. */
+const APART = 3;
+
+export function partsOf(op: Op, packs: Packs): Parts {
+  const { path, from, to } = op;
+  const [before, after] = [from, to].map((each) => (each?.kind === "file" ? textOf(packs, each) : undefined));
+  const groups = before === undefined || after === undefined ? [] : groupsOf(before, after);
+  if (
+    from?.kind !== "file" ||
+    to?.kind !== "file" ||
+    before === undefined ||
+    after === undefined ||
+    groups.length < 2
+  )
+    return { shown: diffOf(op, packs), only: ([wanted]) => (wanted === true ? op : undefined) };
+  const made = (wanted: readonly boolean[]): Op => {
+    const text = textWith(before, after, groups.filter((_, at) => wanted[at] === true).flat());
+    // The new mode comes with whichever part is moved first.
+    return { path, from, to: { ...to, ...putText(packs, text) } };
+  };
+  const shown = groups.flatMap((_, at) => {
+    const one = made(groups.map((__, other) => other === at));
+    packs.flush();
+    return diffOf(one, packs);
+  });
+  return {
+    shown,
+    only: (wanted) => {
+      if (!wanted.includes(true)) return undefined;
+      return wanted.includes(false) ? made(wanted) : op;
+    },
+  };
+}
+
+const diffOf = ({ path, from, to }: Op, packs: Packs): readonly FileDiff[] =>
+  filesOf([{ path, from: from ?? undefined, to: to ?? undefined }], packs);
+
+/** Texts that differ in more lines form one part. */
+const MAX_CHANGED_LINES = 400;
+
+const groupsOf = (before: string, after: string): readonly (readonly Change[])[] =>
+  groupChanges(lineChanges(splitLines(before), splitLines(after), MAX_CHANGED_LINES), APART);
+
+function textWith(before: string, after: string, changes: readonly Change[]): string {
+  const [old, now] = [splitLines(before), splitLines(after)];
+  const out: string[] = [];
+  let at = 0;
+  for (const { from, to, newFrom, newTo } of changes) {
+    out.push(...old.slice(at, from), ...now.slice(newFrom, newTo));
+    at = to;
+  }
+  return [...out, ...old.slice(at)].join("");
+}
+
+/**
+ * Makes a choice of operations consistent: new folders come with the chosen paths in them, and a folder is not replaced
+ * while something stays in it.
+ */
+export function standing(chosen: readonly Op[], all: readonly Op[]): readonly Op[] {
+  const wanted = new Set(chosen.map(({ path }) => path));
+  const left = all.filter(({ path }) => !wanted.has(path));
+  const possible = chosen.filter(
+    ({ path, from, to }) =>
+      !(from?.kind === "folder" && to !== null && to.kind !== "folder") ||
+      !left.some((op) => isBelow(op.path, path)),
+  );
+  const parents = left.filter(
+    ({ path, to }) =>
+      to?.kind === "folder" && possible.some((op) => op.to !== null && isBelow(op.path, path)),
+  );
+  return [...possible, ...parents].toSorted((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+/** Trees of this name are not steps of a session: they live as long as its layer. */
+const nameOf = (session: string): string => `layer-${session}`;
+
+export function baseOf({ trees }: CheckpointStore, session: string): Tree | undefined {
+  const name = `${nameOf(session)}.`;
+  const numbers = trees
+    .ids()
+    .filter((id) => id.startsWith(name))
+    .map((id) => Number(id.slice(name.length)));
+  return numbers.length === 0 ? undefined : trees.load(`${name}${Math.max(...numbers)}`);
+}
+
+export const saveBase = (store: CheckpointStore, session: string, base: Tree): void =>
+  void store.save(nameOf(session), base);
+
+export const forgetBase = ({ trees }: CheckpointStore, session: string): void =>
+  trees.forget(nameOf(session));
+
+/**
+ * Called before a box continues over a layer. The box starts from the present workspace, except where the layer already
+ * holds something. `upper` is that layer; undefined for a copy, which does not see later changes.
+ */
+export async function noteBase(
+  store: CheckpointStore,
+  session: string,
+  upper: string | undefined,
+): Promise<void> {
+  const earlier = baseOf(store, session);
+  const held = upper === undefined ? undefined : namesIn(upper);
+  if (earlier !== undefined && held === undefined) return;
+  const now = await store.look();
+  store.remember();
+  saveBase(
+    store,
+    session,
+    earlier === undefined || held === undefined ? now : combinedBase(earlier, now, held),
+  );
+}
+
+/** A folder in the layer may hide what is below it, so everything in such a folder keeps its first known state. */
+function combinedBase(earlier: Tree, now: Tree, held: ReadonlySet<string>): Tree {
+  const isOld = (path: string): boolean => path === "" || held.has(path.split("/", 1)[0] ?? "");
+  return merged(
+    filtered(earlier, isOld),
+    filtered(now, (path) => !isOld(path)),
+  );
+}
+
+/** Names at the top level of the layer. */
+function namesIn(upper: string): ReadonlySet<string> {
+  try {
+    return new Set(readdirSync(upper, { encoding: "buffer" }).map(textOfBytes));
+  } catch (thrown) {
+    if (errorCode(thrown) === "ENOENT") return new Set();
+    throw thrown;
   }
 }

@@ -4,8 +4,7 @@ import { MODES } from "../core/decision.ts";
 import { EXIT, HarnessError, STATUSES } from "../core/errors.ts";
 import type { SessionInfo } from "../core/session.ts";
 import { parsedJson } from "../core/text/json-values.ts";
-import { hashIn, type Head, linesOf, NONE, sha256 } from "./audit-chain.ts";
-import { verified } from "./audit-verify.ts";
+import { hashIn, type Head, linesOf, NONE, sha256, verified } from "./audit-file.ts";
 
 /**
  * A session as one file: a tar of plain parts in a fixed order, first the manifest with the hash of each part, last its

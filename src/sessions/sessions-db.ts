@@ -1,13 +1,20 @@
 import { createHash } from "node:crypto";
-import { renameSync, rmSync, statSync } from "node:fs";
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import path from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { diskTroubleOf } from "../core/disk-trouble.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import { privateFile } from "../platform/sqlite-connection.ts";
-import { Database, suspicionOf } from "./database.ts";
-import { type LockLevel, suffices } from "../platform/lock.ts";
-import { DatabaseLock, PATIENCE_MS, storeFailure } from "./db-lock.ts";
+import { Connection, privateFile } from "../platform/sqlite-connection.ts";
+import { FileLock, type LockLevel, suffices } from "../platform/lock.ts";
 import { STEPS } from "./schema.ts";
 import { makeFolder } from "../platform/folders.ts";
 
@@ -226,3 +233,202 @@ const newerVersionError = (file: string, how: string): HarnessError =>
     `sessions in ${file} were written by a newer harness: ${how}; nothing was changed`,
     "use that version, or another XDG_STATE_HOME",
   );
+
+/** An open database with its statements. Every failure becomes a HarnessError. */
+export class Database implements Disposable {
+  readonly file: string;
+  readonly #connection: Connection;
+  /** Held while the database is open. */
+  readonly #lock: Disposable;
+
+  constructor(sqlite: DatabaseSync, file: string, lock: Disposable) {
+    this.#connection = new Connection(sqlite);
+    this.file = file;
+    this.#lock = lock;
+  }
+
+  /** The statement determines what a row contains; the caller names its type. */
+  all(sql: string, ...values: readonly SQLInputValue[]): readonly unknown[] {
+    return this.#reportingFailure(() => this.#connection.all(sql, ...values));
+  }
+
+  get(sql: string, ...values: readonly SQLInputValue[]): unknown {
+    return this.#reportingFailure(() => this.#connection.get(sql, ...values));
+  }
+
+  /** Returns the number of changed rows. */
+  run(sql: string, ...values: readonly SQLInputValue[]): number {
+    return this.#reportingFailure(() => this.#connection.run(sql, ...values).changes);
+  }
+
+  /** Returns the number of inserted rows: 0 if "OR IGNORE" applies to a row that violates uniqueness. */
+  insert(table: string, row: Readonly<Record<string, SQLInputValue>>, or: "" | "OR IGNORE" = ""): number {
+    const columns = Object.keys(row);
+    const marks = columns.map(() => "?").join(", ");
+    return this.run(
+      `INSERT ${or} INTO ${table} (${columns.join(", ")}) VALUES (${marks})`,
+      ...Object.values(row),
+    );
+  }
+
+  /** Runs all of `work` or nothing; no other process writes meanwhile. */
+  atomically<T>(work: () => T): T {
+    return this.#reportingFailure(() => this.#connection.atomically(work));
+  }
+
+  [Symbol.dispose](): void {
+    this.#connection[Symbol.dispose]();
+    this.#lock[Symbol.dispose]();
+  }
+
+  #reportingFailure<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (thrown) {
+      if (diskTroubleOf(thrown) === "damaged") suspect(this.file);
+      throw storeFailure(thrown, this.file);
+    }
+  }
+}
+
+/** If this file exists, the next process that opens the database checks all of it. */
+const suspicionOf = (file: string): string => `${file}.suspect`;
+
+function suspect(file: string): void {
+  try {
+    closeSync(openSync(suspicionOf(file), "a", 0o600));
+  } catch {
+    // The original failure is reported anyway.
+  }
+}
+
+/**
+ * The lock of a database. Only its exclusive holder may move the file, because SQLite finds the companion files by
+ * name.
+ */
+export class DatabaseLock extends FileLock {
+  readonly #file: string;
+
+  constructor(file: string, patienceMs: number) {
+    super(file, patienceMs);
+    this.#file = file;
+  }
+
+  override take(level: LockLevel): void {
+    try {
+      super.take(level);
+    } catch (thrown) {
+      throw this.#refusal(thrown, level);
+    }
+  }
+
+  #refusal(thrown: unknown, level: LockLevel): unknown {
+    const trouble = diskTroubleOf(thrown);
+    if (trouble === "damaged")
+      return new HarnessError(
+        EXIT.failed,
+        `${this.#file} should be empty, but is not`,
+        `mv ${this.#file} ${this.#file}.old`,
+      );
+    if (trouble !== "busy" || level !== "exclusive") return thrown;
+    const why = "the session database is damaged, and cannot be set aside while another harness has it open";
+    return new HarnessError(EXIT.failed, why, "end the other runs, then run the same command again", thrown);
+  }
+}
+
+/** The failure in words for a person; a HarnessError stays unchanged. */
+function storeFailure(thrown: unknown, file: string): HarnessError {
+  if (thrown instanceof HarnessError) return thrown;
+  const folder = nearest(path.dirname(file));
+  const trouble = diskTroubleOf(thrown);
+  const [why, remedy] = {
+    full: ["no space is left on the disk", `df -h ${folder}`],
+    "read-only": ["it is not writable", `ls -ld ${folder}`],
+    damaged: [
+      "it is damaged",
+      "run the same command again: the file is set aside, not deleted, and a new one is created",
+    ],
+    busy: [`another harness has kept it locked for ${PATIENCE_MS / 1000} s`, "try again when it is done"],
+    taken: ["something that is not a file has its name", `ls -ld ${file}; move it away`],
+    unreachable: ["it cannot be reached", `ls -ld ${folder}; df -h ${folder}`],
+    other: ["it failed", "HARNESS_DEBUG=1 shows where"],
+  }[trouble === "unreachable" && !mayWrite(folder) ? "read-only" : trouble] as [string, string];
+  return new HarnessError(EXIT.failed, `sessions in ${file}: ${why} (${reasonOf(thrown)})`, remedy, thrown);
+}
+
+/** SQLite opens nothing in a folder where it cannot create files, and does not give that as the reason. */
+function mayWrite(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The folder, or its nearest existing parent. */
+function nearest(folder: string): string {
+  const above = path.dirname(folder);
+  return existsSync(folder) || above === folder ? folder : nearest(above);
+}
+
+/**
+ * How long one process waits for others. A transaction takes well under a millisecond, storing an output somewhat
+ * longer.
+ */
+const PATIENCE_MS = 10_000;
+
+export interface KnownSession {
+  readonly id: string;
+  readonly title: string;
+  readonly model: string;
+}
+
+interface KnownNote {
+  readonly number: number;
+  readonly title: string;
+}
+
+const GLANCE_MS = 100;
+
+/**
+ * Sessions for command completion: those of the folder first, then the others, each newest first. Only reads: creates,
+ * repairs, migrates and waits for nothing, and returns no sessions if there is no immediate answer.
+ */
+export function knownSessions(stateDir: string, workspace: string, limit: number): readonly KnownSession[] {
+  const sql =
+    "SELECT id, title, model FROM sessions ORDER BY workspace = ? DESC, changed DESC, id DESC LIMIT ?";
+  return known(stateDir, sql, workspace, limit).map(({ id, title, model }) => ({
+    id: String(id),
+    title: String(title),
+    model: String(model),
+  }));
+}
+
+/** The folder's notes, under the same terms, newest first. */
+export function knownNotes(stateDir: string, workspace: string, limit: number): readonly KnownNote[] {
+  const sql = "SELECT number, title FROM notes WHERE workspace = ? ORDER BY number DESC LIMIT ?";
+  return known(stateDir, sql, workspace, limit).map(({ number, title }) => ({
+    number: Number(number),
+    title: String(title),
+  }));
+}
+
+function known(
+  stateDir: string,
+  sql: string,
+  workspace: string,
+  limit: number,
+): readonly Readonly<Record<string, unknown>>[] {
+  const file = path.join(stateDir, "sessions.db");
+  if (!existsSync(file)) return [];
+  let sqlite: DatabaseSync | undefined;
+  try {
+    sqlite = new DatabaseSync(file, { readOnly: true, timeout: GLANCE_MS });
+    return sqlite.prepare(sql).all(workspace, limit);
+  } catch {
+    return [];
+  } finally {
+    sqlite?.close();
+  }
+}

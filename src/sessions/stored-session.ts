@@ -4,7 +4,7 @@ import { EXIT, HarnessError } from "../core/errors.ts";
 import type { AgentEvent, RunStatus } from "../core/events.ts";
 import type { Message } from "../core/messages.ts";
 import type { Outputs, Session, SessionInfo, SessionRecord } from "../core/session.ts";
-import type { Database } from "./database.ts";
+import type { Database } from "./sessions-db.ts";
 
 /** All of its state is in the database: two processes may have the same session open. */
 export class StoredSession implements Session {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { openEmbeddedStore } from "../../src/search/embedded/open-embedded.ts";
-import { answersIn } from "../../src/search/index/index-answer.ts";
+import { openEmbeddedStore } from "../../src/search/stores/open-store.ts";
+import { answersIn } from "../../src/search/rank-hits.ts";
 import type { SearchStore, StoredFile } from "../../src/search/search-store.ts";
 import { hashVector } from "../fakes/embedder.ts";
 import { scratch } from "../fixtures/scratch.ts";

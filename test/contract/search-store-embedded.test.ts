@@ -1,4 +1,4 @@
-import { openEmbeddedStore } from "../../src/search/embedded/open-embedded.ts";
+import { openEmbeddedStore } from "../../src/search/stores/open-store.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { searchStoreSuite } from "./search-store-suite.ts";
 import { sha256 } from "./search-store-words.ts";

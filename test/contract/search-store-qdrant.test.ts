@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { HostRanked } from "../../src/search/host-ranked.ts";
-import type { QdrantServer } from "../../src/search/qdrant/qdrant-nodes.ts";
-import { openQdrantStore } from "../../src/search/qdrant/qdrant-store.ts";
+import { HostRanked, openQdrantStore } from "../../src/search/stores/qdrant-store.ts";
+import type { QdrantServer } from "../../src/search/stores/qdrant-api.ts";
 import type { SearchStore, StoreIdentity } from "../../src/search/search-store.ts";
 import { startQdrant } from "../fakes/qdrant-server.ts";
 import { type Scratch, scratch } from "../fixtures/scratch.ts";

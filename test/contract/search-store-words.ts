@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import type {
   Candidate,
+  Chunk,
   SearchStore,
   ServerStore,
   StoredFile,
   StoreIdentity,
 } from "../../src/search/search-store.ts";
-import type { Chunk } from "../../src/search/index-words.ts";
 
 export const MODELLED: StoreIdentity = { index: "a1b2c3", vectors: { model: "toy:latest", dimension: 4 } };
 export const LEXICAL: StoreIdentity = { index: "a1b2c3", vectors: null };

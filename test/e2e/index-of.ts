@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { Catalog, type CatalogFacts } from "../../src/search/embedded/catalog.ts";
-import { openEmbeddedStore } from "../../src/search/embedded/open-embedded.ts";
+import { Catalog, type CatalogFacts } from "../../src/search/catalog.ts";
+import { openEmbeddedStore } from "../../src/search/stores/open-store.ts";
 import type { VectorShare } from "../../src/search/index-vectors.ts";
-import type { SearchHit } from "../../src/search/rank/rank-hits.ts";
+import type { SearchHit } from "../../src/search/rank-hits.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { aheadOfStore, onlyInStore } from "../kills/search-lives.ts";
 import { harness, type Ran, type RunStart } from "./run-command.ts";

@@ -1,15 +1,15 @@
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
-import { parseQuery } from "../../src/search/rank/ranked-query.ts";
-import { Tokenizer } from "../../src/search/rank/tokens.ts";
-import { WEIGHTS } from "../../src/search/rank/weights.ts";
+import { parseQuery } from "../../src/search/ranked-query.ts";
+import { Tokenizer } from "../../src/search/tokens.ts";
+import { WEIGHTS } from "../../src/search/weights.ts";
 import type {
   Candidate,
+  Chunk,
   SearchStore,
   StoredFile,
   StoreIdentity,
   StoreQuery,
 } from "../../src/search/search-store.ts";
-import type { Chunk } from "../../src/search/index-words.ts";
 import { dot } from "../fixtures/vectors.ts";
 
 const WORDS = new Tokenizer();

@@ -16,8 +16,7 @@ import type {
 import { memoryNotes } from "./tool-context.ts";
 import { memorySteps } from "./steps.ts";
 import { Clock, statusAfter } from "../../src/sessions/stored-session.ts";
-import { newId, onlyId } from "../../src/sessions/session-store.ts";
-import { pageOf } from "../../src/sessions/outputs.ts";
+import { newId, onlyId, pageOf } from "../../src/sessions/session-store.ts";
 
 /** A store without a disk. Values are copied on the way in, so that values handed out never change. */
 export function memoryStore(now: () => number = Date.now): SessionStore {

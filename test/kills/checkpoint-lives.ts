@@ -15,14 +15,12 @@ import {
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
-import { contentOf } from "../../src/sessions/checkpoints/file-content.ts";
+import { contentOf, type Tree } from "../../src/sessions/checkpoints/entry.ts";
 import type { Session } from "../../src/core/session.ts";
-import type { Tree } from "../../src/sessions/checkpoints/entry.ts";
 import { hasJournal, finishUndo, undo } from "../../src/sessions/checkpoints/undo-changes.ts";
 import { RunCheckpoints } from "../../src/sessions/checkpoints/recorder.ts";
 import { CheckpointStore } from "../../src/sessions/checkpoints/checkpoint-store.ts";
-import { move, prepareApply } from "../../src/sessions/apply-layer.ts";
-import { noteBase } from "../../src/sessions/layer-base.ts";
+import { move, noteBase, prepareApply } from "../../src/sessions/apply-layer.ts";
 import { openStore } from "../../src/sessions/session-store.ts";
 import { ABOUT } from "../contract/store-words.ts";
 import { layerOf } from "../fixtures/layer-of.ts";

@@ -11,9 +11,9 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Catalog, type CatalogFacts, type CatalogFile } from "../../src/search/embedded/catalog.ts";
-import { readEmbeddedStore } from "../../src/search/embedded/open-embedded.ts";
-import { isSameStamp } from "../../src/search/read/found-file.ts";
+import { Catalog, type CatalogFacts, type CatalogFile } from "../../src/search/catalog.ts";
+import { readEmbeddedStore } from "../../src/search/stores/open-store.ts";
+import { isSameStamp } from "../../src/search/files/box-files.ts";
 import { meansInFile, never, placeOf, updated } from "../fixtures/index.ts";
 import { type Scratch, scratch } from "../fixtures/scratch.ts";
 import { countSeen, type Dice, killed, type Moment, type Tally } from "./killed.ts";

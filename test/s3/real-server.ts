@@ -9,7 +9,7 @@ import path from "node:path";
 import { text as textOf } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort, listensAt } from "../fixtures/loopback-port.ts";
-import { signedHeaders } from "../../src/s3/signature.ts";
+import { signedHeaders } from "../../src/s3/bucket-access.ts";
 import { makeCertificates } from "../fixtures/https-stub.ts";
 import { scratch } from "../fixtures/scratch.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { signedHeaders, type UnsignedRequest, uriEncoded } from "../../src/s3/signature.ts";
+import { signedHeaders, type UnsignedRequest, uriEncoded } from "../../src/s3/bucket-access.ts";
 import { KEY_ID, SECRET_KEY } from "../fakes/bucket-server.ts";
 
 const HOST = "https://examplebucket.s3.amazonaws.com";

@@ -6,7 +6,7 @@ import { type EmbedProgress, vectorsLine } from "../../src/search/index-vectors.
 import { FakeEmbedder, hashVector, modelOf } from "../fakes/embedder.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { vector } from "../fixtures/vectors.ts";
-import { file, NEVER } from "./embedded/words.ts";
+import { file, NEVER } from "./stores/words.ts";
 import { cacheIn, DIMENSION, fill, openIndex, OPTIONS } from "./index-of.ts";
 
 test("every chunk gets its vector, once, and is found by it", async () => {

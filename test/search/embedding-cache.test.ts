@@ -4,9 +4,9 @@ import { stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import { openVectorCache } from "../../src/search/embedding-cache.ts";
+import { openVectorCache } from "../../src/search/embed-model.ts";
 import { vector } from "../fixtures/vectors.ts";
-import { cosine } from "./embedded/nearest.ts";
+import { cosine } from "./stores/nearest.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
 const NAME = "vectors-1.db";

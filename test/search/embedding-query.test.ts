@@ -2,11 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
-import { dimensionOf } from "../../src/search/embed-model.ts";
-import { queryVector } from "../../src/search/embed-query.ts";
+import { dimensionOf, queryVector } from "../../src/search/embed-model.ts";
 import { FakeEmbedder, hashVector, modelOf } from "../fakes/embedder.ts";
 import { scratch } from "../fixtures/scratch.ts";
-import { NEVER } from "./embedded/words.ts";
+import { NEVER } from "./stores/words.ts";
 import { cacheIn, DIMENSION } from "./index-of.ts";
 
 const ASKING = { dimension: DIMENSION, signal: NEVER };

@@ -11,7 +11,7 @@ import { modelOf } from "../fakes/embedder.ts";
 import { EMBED_MODEL, startEmbeddingOllama } from "../fakes/embedding-ollama.ts";
 import { sendJson } from "../fakes/ollama-server.ts";
 import { scratch } from "../fixtures/scratch.ts";
-import { NEVER } from "./embedded/words.ts";
+import { NEVER } from "./stores/words.ts";
 import { cacheIn, fill, OPTIONS, openIndex } from "./index-of.ts";
 
 const WRITER = path.join(import.meta.dirname, "..", "fixtures", "vectors-writer.ts");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { inTime } from "../../src/search/index-failure.ts";
+import { inTime } from "../../src/search/index-folders.ts";
 
 test("for who has given up no work is begun", async () => {
   const reason = new Error("given up");

@@ -1,8 +1,8 @@
 import type { EmbedOptions } from "../../src/search/embed-all.ts";
-import { openVectorCache, type VectorCache } from "../../src/search/embedding-cache.ts";
-import { openEmbeddedStore } from "../../src/search/embedded/open-embedded.ts";
+import { openVectorCache, type VectorCache } from "../../src/search/embed-model.ts";
+import { openEmbeddedStore } from "../../src/search/stores/open-store.ts";
 import type { SearchStore } from "../../src/search/search-store.ts";
-import { file, NEVER } from "./embedded/words.ts";
+import { file, NEVER } from "./stores/words.ts";
 
 export const DIMENSION = 64;
 export const OPTIONS: EmbedOptions = { dimension: DIMENSION, signal: NEVER };

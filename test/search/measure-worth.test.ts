@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { NO_FACTS } from "../../src/search/embedded/catalog.ts";
-import { openEmbeddedStore } from "../../src/search/embedded/open-embedded.ts";
-import { rank } from "../../src/search/rank/rank-hits.ts";
-import { WEIGHTS } from "../../src/search/rank/weights.ts";
+import { NO_FACTS } from "../../src/search/catalog.ts";
+import { openEmbeddedStore } from "../../src/search/stores/open-store.ts";
+import { rank } from "../../src/search/rank-hits.ts";
+import { WEIGHTS } from "../../src/search/weights.ts";
 import type { SearchStore } from "../../src/search/search-store.ts";
 import { measuredWorth, type CommitQuestion, weightBy } from "../../src/search/measure-worth.ts";
 import { isDue, type VectorWorth, WAY, weightIn, worthIn } from "../../src/search/index-vectors.ts";
 import { wordFor } from "../contract/search-store-words.ts";
 import { scratch } from "../fixtures/scratch.ts";
-import { file, NEVER } from "./embedded/words.ts";
+import { file, NEVER } from "./stores/words.ts";
 
 const MODEL = "fake/plain";
 const DIMENSION = 64;

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { historyIn, commitQuestions } from "../../src/search/measure-worth.ts";
 import { hostBox } from "../fakes/host-box.ts";
 import { scratch } from "../fixtures/scratch.ts";
-import { NEVER } from "./embedded/words.ts";
+import { NEVER } from "./stores/words.ts";
 
 const FILES = new Set(["src/a.ts", "src/b.ts", "src/c.ts"]);
 const commit = (subject: string, ...paths: readonly string[]): string =>

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Histograms, INSTRUMENTS, type SentSpan, spansJson } from "../../src/telemetry/otlp-json.ts";
+import { Histograms, INSTRUMENTS, type SentSpan, spansJson } from "../../src/telemetry/otlp-export.ts";
 import { metricsIn, said, spansIn } from "../fixtures/otlp.ts";
 import { anyText, fc } from "../fixtures/property.ts";
 

@@ -17,7 +17,7 @@ const AROUND = 3;
 
 /** The difference between the existing file and its replacement. */
 export async function factsDiff(before: string, after: string): Promise<FileDiff> {
-  const { lineChanges } = await import("../../sessions/checkpoints/merge-lines.ts");
+  const { lineChanges } = await import("../../sessions/checkpoints/checkpoint-diff.ts");
   const sides = { before: splitLines(before), after: splitLines(after) };
   const changes = lineChanges(sides.before, sides.after, MAX_CHANGED);
   return {

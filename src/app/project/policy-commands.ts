@@ -13,7 +13,7 @@ import { hintFor, stepFor } from "../../policy/ruling.ts";
 import { networkStep } from "../../policy/wanted-grants.ts";
 import { shellText } from "../../policy/shell/quote.ts";
 import type { ChangedVerdict } from "../../render/lists/replay-lines.ts";
-import type { Counts, PastJudgement } from "../../sessions/audit-decisions.ts";
+import type { Counts, PastJudgement } from "../../sessions/audit-trail.ts";
 import type { Host } from "../host.ts";
 import { type Reach, workspacePolicy } from "./policy-context.ts";
 
@@ -377,7 +377,7 @@ export async function judgedAgain(
   since: number,
   context: CommandContext,
 ): Promise<PastVerdicts> {
-  const { pastJudgements, noCounts } = await import("../../sessions/audit-decisions.ts");
+  const { pastJudgements, noCounts } = await import("../../sessions/audit-trail.ts");
   const counts = noCounts();
   const policy = new CommandPolicy();
   const total = { judged: 0 };

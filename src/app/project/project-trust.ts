@@ -151,7 +151,7 @@ const linesIn = (files: Item["before"], name: string): readonly string[] =>
   files.filter((file) => file.path === name).flatMap(linesOf);
 
 async function diffOf(before: Item["before"], after: Item["before"]): Promise<readonly string[]> {
-  const { lineChanges } = await import("../../sessions/checkpoints/merge-lines.ts");
+  const { lineChanges } = await import("../../sessions/checkpoints/checkpoint-diff.ts");
   const paths = [...new Set([...before, ...after].map((file) => file.path))];
   return paths.flatMap((name) => {
     const sides = { before: linesIn(before, name), after: linesIn(after, name) };

@@ -8,8 +8,12 @@ import { askServer, keyedServer } from "../../models/model-server.ts";
 import { isLoopback, ollamaAddress } from "../../models/providers/ollama-client.ts";
 import { ollamaEmbedder, openAiEmbedder } from "../../models/embeddings.ts";
 import { fullName, MIN_OLLAMA, ollamaLine, ollamaListing } from "../../models/providers/ollama-server.ts";
-import { dimensionOf, type EmbeddingModel } from "../../search/embed-model.ts";
-import { openVectorCache, type VectorCache } from "../../search/embedding-cache.ts";
+import {
+  dimensionOf,
+  type EmbeddingModel,
+  openVectorCache,
+  type VectorCache,
+} from "../../search/embed-model.ts";
 import type { Host } from "../host.ts";
 import { isLocalModel } from "../model-terms.ts";
 

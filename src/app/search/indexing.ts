@@ -13,13 +13,11 @@ import {
   type VectorWorth,
   worthIn,
 } from "../../search/index-vectors.ts";
-import type { CatalogFacts } from "../../search/embedded/catalog.ts";
-import { claimIndex, findIndex } from "../../search/embedded/catalog-workspace.ts";
-import type { Skip } from "../../search/index-words.ts";
-import type { Progress } from "../../search/index/index-plan.ts";
-import { OpenedIndex } from "../../search/index/open-index.ts";
-import { withRepair } from "../../search/index/opened-store.ts";
-import type { Updated } from "../../search/index/update-index.ts";
+import type { CatalogFacts } from "../../search/catalog.ts";
+import { claimIndex, findIndex } from "../../search/index-folders.ts";
+import type { Skip } from "../../search/search-store.ts";
+import type { Progress, Updated } from "../../search/update-index.ts";
+import { OpenedIndex, withRepair } from "../../search/open-index.ts";
 import type { CommitQuestion } from "../../search/measure-worth.ts";
 import type { Host } from "../host.ts";
 import type { Patience } from "./embedder-access.ts";
@@ -162,7 +160,7 @@ async function measureWorth(
   if (vectors.kind === "none" || told.length === 0) return;
   const [{ measuredWorth }, { queryVector }] = await Promise.all([
     import("../../search/measure-worth.ts"),
-    import("../../search/embed-query.ts"),
+    import("../../search/embed-model.ts"),
   ]);
   const { model, dimension } = vectors;
   let silent = false;
@@ -306,7 +304,7 @@ export async function indexStatus(
   await using index = found;
   index.warnOfHidden();
   const { whole, updated, model, awaited, store } = index.facts;
-  const { summaryOf } = await import("../../search/embedded/catalog.ts");
+  const { summaryOf } = await import("../../search/catalog.ts");
   const { embedded, chunks } = await index.store.counts(signal);
   const { share, next } = vectorShare(embedded, chunks);
   return {

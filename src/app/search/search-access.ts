@@ -5,12 +5,16 @@ import type { Settings } from "../../config/settings-schema.ts";
 import { foldPath, protectedName } from "../../core/protected-names.ts";
 import { MAX_RULES_LENGTH, NestedIgnore } from "../../policy/paths/ignore-rules.ts";
 import { secretAt } from "../../policy/paths/secret-paths.ts";
-import { openEmbeddedStore, readEmbeddedStore } from "../../search/embedded/open-embedded.ts";
-import type { IndexOptions } from "../../search/index/index-means.ts";
-import type { Pruned } from "../../search/index/prune-indexes.ts";
-import { openServerOf, openStoreFor } from "../../search/open-store.ts";
-import type { QdrantServer } from "../../search/qdrant/qdrant-nodes.ts";
-import type { PathRules } from "../../search/read/found-file.ts";
+import {
+  openEmbeddedStore,
+  openServerOf,
+  openStoreFor,
+  readEmbeddedStore,
+} from "../../search/stores/open-store.ts";
+import type { IndexOptions } from "../../search/open-index.ts";
+import type { Pruned } from "../../search/prune-indexes.ts";
+import type { QdrantServer } from "../../search/stores/qdrant-api.ts";
+import type { PathRules } from "../../search/files/box-files.ts";
 import { type Host, packageRoot } from "../host.ts";
 
 /** Constructs the code search. */
@@ -69,7 +73,7 @@ export const embeddedOnly = (given: IndexOptions): IndexOptions => ({
 /** The worker is a file of its own in the bundle; from sources, Node runs the source file. */
 function threadProgram(): URL {
   const bundled = path.join(packageRoot, "dist/cut-worker.cjs");
-  const source = path.join(packageRoot, "src/search/index/cut-worker.ts");
+  const source = path.join(packageRoot, "src/search/files/cut-worker.ts");
   return pathToFileURL(import.meta.url.endsWith(".ts") && existsSync(source) ? source : bundled);
 }
 
@@ -80,6 +84,6 @@ export async function pruneIndexes(
   note: (text: string) => void,
   signal: AbortSignal,
 ): Promise<Pruned> {
-  const { prune } = await import("../../search/index/prune-indexes.ts");
+  const { prune } = await import("../../search/prune-indexes.ts");
   return prune(indexRoot(host), indexAccess(host, settings, note), signal);
 }

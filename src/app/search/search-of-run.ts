@@ -1,13 +1,17 @@
 import type { Settings } from "../../config/settings-schema.ts";
 import { HarnessError, reasonOf } from "../../core/errors.ts";
 import type { Box, IndexAnswer, OwnedBox } from "../../core/ports.ts";
-import { claimIndex, type IndexPlace } from "../../search/embedded/catalog-workspace.ts";
-import { type Cutting, CuttingHere } from "../../search/index/cutting.ts";
-import { answersIn } from "../../search/index/index-answer.ts";
-import { claimLayer, type Layer } from "../../search/index/index-layer.ts";
-import type { IndexOptions, Stamps } from "../../search/index/index-means.ts";
-import { OpenedIndex } from "../../search/index/open-index.ts";
-import { isDamaged, withRepair } from "../../search/index/opened-store.ts";
+import { claimIndex, type IndexPlace } from "../../search/index-folders.ts";
+import { type Cutting, CuttingHere } from "../../search/files/cutting.ts";
+import { answersIn } from "../../search/rank-hits.ts";
+import { claimLayer, type Layer } from "../../search/prune-indexes.ts";
+import {
+  type IndexOptions,
+  isDamaged,
+  OpenedIndex,
+  type Stamps,
+  withRepair,
+} from "../../search/open-index.ts";
 import { weightIn } from "../../search/index-vectors.ts";
 import type { Host } from "../host.ts";
 import type { RunIndex, RunIndexParts } from "./run-index.ts";

@@ -1,6 +1,6 @@
 import type { Settings } from "../../config/settings-schema.ts";
 import { type EmbedOutcome, type EmbedProgress, weightIn } from "../../search/index-vectors.ts";
-import type { OpenedIndex } from "../../search/index/open-index.ts";
+import type { OpenedIndex } from "../../search/open-index.ts";
 import type { Host } from "../host.ts";
 import type { FoundEmbedder, Patience } from "./embedder-access.ts";
 
@@ -49,7 +49,7 @@ export class SearchVectors implements Disposable {
     if (found.kind === "none") return this.#wordsAlone(found.reason);
     if (found.model.id !== id)
       return this.#wordsAlone(`the stored vectors are from ${id}; harness index creates new ones`);
-    const { queryVector } = await import("../../search/embed-query.ts");
+    const { queryVector } = await import("../../search/embed-model.ts");
     const question = await queryVector(found.model, text, { dimension, signal });
     if (question.kind === "vector") return question.vector;
     this.#fail(question.reason);

@@ -13,7 +13,7 @@ import { fullName, ollamaListing } from "../../models/providers/ollama-server.ts
 import { cleaned } from "../../render/event-json.ts";
 import { newFile } from "../../platform/safe-files.ts";
 import { pipedPatch } from "../../render/tty/file-diffs.ts";
-import { sha256 } from "../../sessions/audit-chain.ts";
+import { sha256 } from "../../sessions/audit-file.ts";
 import { bundleOf, type Parts } from "../../sessions/session-bundle.ts";
 import { diffOfSession } from "./checkpoint-access.ts";
 import type { Host } from "../host.ts";

@@ -5,10 +5,9 @@ import { type Checkpoints, NO_CHECKPOINTS } from "../../core/checkpoint-port.ts"
 import { textOfBytes } from "../../core/text/bytes.ts";
 import type { Emit } from "../../core/events.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
-import type { SessionDiff } from "../../sessions/checkpoints/checkpoint-diff.ts";
+import type { SessionDiff, WholeStep } from "../../sessions/checkpoints/checkpoint-diff.ts";
 import type { CheckpointStore } from "../../sessions/checkpoints/checkpoint-store.ts";
 import { storeFolder } from "../../sessions/checkpoints/store-place.ts";
-import type { WholeStep } from "../../sessions/checkpoints/spans.ts";
 import type { Host } from "../host.ts";
 import { namedCluster } from "../named-engine.ts";
 import type { UndoneStep } from "../run/mode-note.ts";
@@ -58,7 +57,7 @@ export async function checkpointsFor(parts: CheckpointParts): Promise<RunCheckpo
     const [{ RunCheckpoints }, stores, { keepWithin }] = await Promise.all([
       import("../../sessions/checkpoints/recorder.ts"),
       checkpointStores(),
-      import("../../sessions/checkpoints/checkpoint-quota.ts"),
+      import("../../sessions/checkpoints/recorder.ts"),
     ]);
     const open = () => stores({ stateDir: state, workspace });
     const makeRoom = (own: CheckpointStore): void => keepWithin(own, session.id, state);
@@ -127,7 +126,7 @@ export async function takenBack({ places }: Host, session: Session): Promise<rea
 async function changedBetween(place: CheckpointPlace): Promise<(step: WholeStep) => readonly string[]> {
   const [open, { spansOf }] = await Promise.all([
     checkpointStores(),
-    import("../../sessions/checkpoints/spans.ts"),
+    import("../../sessions/checkpoints/checkpoint-diff.ts"),
   ]);
   return (step) => {
     try {

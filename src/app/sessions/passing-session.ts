@@ -5,7 +5,7 @@ import { isAlive, thisProcess } from "../../boxes/life/owner.ts";
 import type { Owner } from "../../boxes/box-labels.ts";
 import { errorCode } from "../../core/errors.ts";
 import type { Session, SessionAbout, SessionStore } from "../../core/session.ts";
-import { forgetBase } from "../../sessions/layer-base.ts";
+import { forgetBase } from "../../sessions/apply-layer.ts";
 import { openStore } from "../../sessions/session-store.ts";
 import type { Host } from "../host.ts";
 import { passingFolder } from "./session-access.ts";
@@ -82,7 +82,7 @@ async function clearLeftover(stateDir: string, { folder, session }: Leftover): P
   const workspace = workspaceOf(folder, session);
   await giveUpLayer(stateDir, session);
   if (workspace !== undefined) {
-    const { forgetSession } = await import("../../sessions/checkpoints/checkpoint-quota.ts");
+    const { forgetSession } = await import("../../sessions/checkpoints/recorder.ts");
     {
       using store = (await checkpointStores())({ stateDir, workspace });
       forgetBase(store, session);

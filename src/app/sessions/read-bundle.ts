@@ -13,7 +13,7 @@ import { type Links, readRegular, TooLargeError } from "../../platform/safe-file
 import { reportOf, type Timed } from "../../render/build-report.ts";
 import { cleaned } from "../../render/event-json.ts";
 import type { FromBundle, Report } from "../../render/report-form.ts";
-import { sha256 } from "../../sessions/audit-chain.ts";
+import { sha256 } from "../../sessions/audit-file.ts";
 import {
   type BundleManifest,
   MAX_BUNDLE_BYTES,

@@ -10,12 +10,11 @@ import { foldPieces } from "../../boxes/layers/layer-pieces.ts";
 import { clearReturned, giveUpLayer, type Layer, layerOf } from "../../boxes/layers/layer-record.ts";
 import { frozenVolume } from "../../docker/box/parked-boxes.ts";
 import { lockWorkspace } from "../../boxes/life/workspace-lock.ts";
-import { prepareApply } from "../../sessions/apply-layer.ts";
+import { forgetBase, prepareApply } from "../../sessions/apply-layer.ts";
 import { filesOf, type SessionDiff } from "../../sessions/checkpoints/checkpoint-diff.ts";
 import type { CheckpointStore } from "../../sessions/checkpoints/checkpoint-store.ts";
 import { checkpointsIn } from "../../sessions/checkpoints/store-place.ts";
 import { finishUndo, undo, type Undone, type UndoRequest } from "../../sessions/checkpoints/undo-changes.ts";
-import { forgetBase } from "../../sessions/layer-base.ts";
 import { dropFrozen, hasFrozen, lookForEngine, requireEngine } from "../box-access.ts";
 import { checkpointStores, endBoxes, endDeadBoxes } from "./checkpoint-access.ts";
 import type { Host } from "../host.ts";
@@ -204,7 +203,7 @@ export async function removeSession(host: Host, sessions: SessionStore, id: stri
   const session = sessions.open(id);
   const { workspace } = session.info();
   await removeLayer(host, session);
-  const { forgetSession } = await import("../../sessions/checkpoints/checkpoint-quota.ts");
+  const { forgetSession } = await import("../../sessions/checkpoints/recorder.ts");
   const { removeProposal } = await import("../project/policy-proposal.ts");
   await removeProposal(host, id);
   // The session itself is removed last: after a kill, the same command can be typed again.

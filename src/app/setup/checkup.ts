@@ -9,7 +9,7 @@ import { type Engine, isEngine } from "../../docker/engine.ts";
 import { readSystem } from "../../platform/host-programs.ts";
 import { listBoxes } from "../../docker/box/box-list.ts";
 import { modelHealth } from "../../models/model-server.ts";
-import { storeHealth } from "../../search/search-health.ts";
+import { storeHealth } from "../../search/stores/search-health.ts";
 import { type Host, packageRoot } from "../host.ts";
 import { trustHealth } from "../project/project-trust.ts";
 import { lookForEngine, noEngine } from "../box-access.ts";

@@ -1,5 +1,9 @@
-import type { Steps } from "../../core/checkpoint-port.ts";
+import { diffArrays } from "diff";
+import type { Step, Steps } from "../../core/checkpoint-port.ts";
 import {
+  type Change,
+  changesOf,
+  differing,
   type FileDiff,
   type FileSide,
   hunksOf,
@@ -8,12 +12,9 @@ import {
   splitLines,
 } from "../../core/text/line-diff.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
-import { type Entry, type FileEntry, sameContent, sameEntry } from "./entry.ts";
-import { textOf } from "./file-content.ts";
-import { lineChanges } from "./merge-lines.ts";
+import { type Entry, type FileEntry, sameContent, sameEntry, textOf } from "./entry.ts";
 import type { Packs } from "./packs.ts";
-import { spansOf, standingOf, wholeSteps } from "./spans.ts";
-import type { EntryChange } from "./tree-merge.ts";
+import { type EntryChange, type TreeFiles, TreeWalk } from "./file-tree.ts";
 
 export interface SessionDiff {
   readonly files: readonly FileDiff[];
@@ -102,4 +103,153 @@ function diffOf(from: string, to: string): LineDiff {
   const [before, after] = [splitLines(from), splitLines(to)];
   const changes = lineChanges(before, after, MAX_CHANGED_LINES);
   return { ...lineCounts(changes), hunks: hunksOf(changes, { before, after }, AROUND) };
+}
+
+/** What runs changed at a path without an intervening change by somebody else. */
+export interface Span {
+  readonly from: Entry | undefined;
+  readonly to: Entry | undefined;
+}
+
+/** First to last. A path has several spans if somebody else changed it between two steps. */
+export type Spans = ReadonlyMap<string, readonly Span[]>;
+
+/** A step with a tree at both ends. */
+export interface WholeStep {
+  readonly step: number;
+  readonly before: string;
+  readonly after: string;
+}
+
+/**
+ * Sorted by their ends: of steps that ran side by side, each holds what changed since the previous end. Killed steps
+ * come last, and the last of them ends now.
+ */
+export function wholeSteps(
+  steps: readonly Step[],
+  now: string,
+): { readonly whole: readonly WholeStep[]; readonly cut: boolean } {
+  const order = steps
+    .filter(({ before }) => before !== null)
+    .toSorted((a, b) => (a.ended ?? Infinity) - (b.ended ?? Infinity) || a.step - b.step);
+  const whole: WholeStep[] = [];
+  let lastEnd = -Infinity;
+  for (const [at, { step, before, after, ended, at: begun }] of order.entries()) {
+    const isParallel = ended === null && begun <= lastEnd;
+    const from = (isParallel ? whole.at(-1)?.after : before) ?? now;
+    whole.push({ step, before: from, after: after ?? (at === order.length - 1 ? now : from) });
+    lastEnd = ended ?? lastEnd;
+  }
+  return { whole, cut: order.at(-1)?.after === null };
+}
+
+export function spansOf(steps: readonly WholeStep[], files: TreeFiles): Spans {
+  const walk = new TreeWalk(files);
+  const spans = new Map<string, Span[]>();
+  for (const { before, after } of steps) {
+    // Changes that somebody else made between two steps do not count as work of the steps.
+    for (const _ of walk.moveTo(before));
+    for (const { path, from, to } of walk.moveTo(after)) {
+      const known = spans.get(path) ?? [];
+      spans.set(path, known);
+      const last = known.at(-1);
+      if (last !== undefined && sameEntry(last.to, from)) known[known.length - 1] = { from: last.from, to };
+      else known.push({ from, to });
+    }
+  }
+  for (const [path, known] of spans) {
+    const left = known.filter(({ from, to }) => !sameEntry(from, to));
+    if (left.length === 0) spans.delete(path);
+    else spans.set(path, left);
+  }
+  return spans;
+}
+
+export interface Standing {
+  /** The steps of runs whose work still stands. */
+  readonly live: readonly Step[];
+  /** The steps that the last undo took back, and that undo, if no step followed it. */
+  readonly undone: { readonly steps: readonly Step[]; readonly by: Step } | undefined;
+  /** From this step on nothing could be stored. */
+  readonly lost: Step | undefined;
+}
+
+/** What remains of everything that was done and undone. An unfinished undo has no effect. */
+export function standingOf(steps: readonly Step[]): Standing {
+  let live: readonly Step[] = [];
+  let undone: Standing["undone"];
+  let lost: Step | undefined;
+  for (const step of steps) {
+    if (step.kind === "lost") lost = step;
+    else if (step.kind === "call") {
+      live = [...live, step];
+      undone = undefined;
+    } else if (step.after !== null && step.kind === "undo") {
+      const { target } = step;
+      undone = { steps: live.filter(({ step: each }) => each > (target ?? 0)), by: step };
+      live = live.filter(({ step: each }) => each <= (target ?? 0));
+    } else if (step.after !== null && undone !== undefined) {
+      live = [...live, ...undone.steps];
+      undone = undefined;
+    }
+  }
+  return { live, undone, lost };
+}
+
+/**
+ * The changes that turn one list of lines into the other. If they add and remove more than `maxChanged` lines, they
+ * become one change: the cost of a diff grows with the square of that number, and the texts are untrusted.
+ */
+export function lineChanges(
+  before: readonly string[],
+  after: readonly string[],
+  maxChanged: number,
+): readonly Change[] {
+  const middle = differing(before, after);
+  const runs =
+    middle.least > maxChanged
+      ? undefined
+      : diffArrays(middle.before, middle.after, { maxEditLength: maxChanged });
+  return changesOf(runs, middle);
+}
+
+/**
+ * Merges two texts that were made from the same one; undefined if both change the same lines differently. A line
+ * includes its line end. Changes of adjacent lines do not conflict.
+ */
+export function mergeLines(base: string, ours: string, theirs: string): string | undefined {
+  const [from, a, b] = [splitLines(base), splitLines(ours), splitLines(theirs)];
+  const left = [...lineChanges(from, a, MAX_CHANGED_LINES)];
+  const right = [...lineChanges(from, b, MAX_CHANGED_LINES)];
+  const out: string[] = [];
+  let at = 0;
+  for (let [mine, other] = [left[0], right[0]]; mine !== undefined || other !== undefined;) {
+    if (mine !== undefined && other !== undefined && conflict(mine, other)) {
+      if (!isSameChange(mine, other, a, b)) return undefined;
+      right.shift();
+    }
+    const ahead = mine !== undefined && (other === undefined || comesFirst(mine, other));
+    const [change, lines] = ahead ? [left.shift(), a] : [right.shift(), b];
+    if (change === undefined) break;
+    out.push(...from.slice(at, change.from), ...lines.slice(change.newFrom, change.newTo));
+    at = change.to;
+    [mine, other] = [left[0], right[0]];
+  }
+  return [...out, ...from.slice(at)].join("");
+}
+
+/** Two insertions at the same place conflict too: nobody knows which comes first. */
+const conflict = (a: Change, b: Change): boolean =>
+  (a.from < b.to && b.from < a.to) || (a.from === b.from && a.from === a.to && b.from === b.to);
+
+const comesFirst = (a: Change, b: Change): boolean => a.from < b.from || (a.from === b.from && a.to <= b.to);
+
+function isSameChange(a: Change, b: Change, ours: readonly string[], theirs: readonly string[]): boolean {
+  const mine = ours.slice(a.newFrom, a.newTo);
+  return (
+    a.from === b.from &&
+    a.to === b.to &&
+    mine.length === b.newTo - b.newFrom &&
+    mine.every((line, at) => line === theirs[b.newFrom + at])
+  );
 }

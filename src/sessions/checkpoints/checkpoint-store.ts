@@ -1,13 +1,29 @@
-import { closeSync, existsSync, lstatSync, openSync, type Stats, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  lstatSync,
+  opendirSync,
+  openSync,
+  readdirSync,
+  type Stats,
+  writeFileSync,
+} from "node:fs";
 import path from "node:path";
 import { setImmediate as breath } from "node:timers/promises";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
-import { DatabaseLock } from "../db-lock.ts";
-import { type Entry, hostPath, isReallyAt, isSkippedName, keyOf, tooLong, type Tree } from "./entry.ts";
+import { DatabaseLock } from "../sessions-db.ts";
+import {
+  ContentReader,
+  type Entry,
+  hostPath,
+  isReallyAt,
+  isSkippedName,
+  keyOf,
+  tooLong,
+  type Tree,
+} from "./entry.ts";
 import { type EntryCursor, type EntryList, EntryWriter, type SeenEntry } from "./entry-list.ts";
-import { ContentReader } from "./file-content.ts";
 import { type SavedTree, TreeFiles } from "./file-tree.ts";
-import { type Names, NO_NAMES, sortedNames } from "./folder-names.ts";
 import { Packs } from "./packs.ts";
 import {
   entryAt,
@@ -22,6 +38,7 @@ import {
 } from "./sight.ts";
 import { QUOTA_BYTES, storeFolder, type StorePlace } from "./store-place.ts";
 import { makeFolder } from "../../platform/folders.ts";
+import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
 
 /**
  * The states of one workspace. While open, the store is shared: any number of processes may read, and each writes its
@@ -274,4 +291,70 @@ function refuseIndirectPath(root: string): void {
   }
   const why = `${root} is not the real path of the folder: it leads through a link, or is spelled differently`;
   throw new HarnessError(EXIT.usage, why, `realpath ${root}`);
+}
+
+/** The names in a folder as byte texts, in byte order. */
+interface Names {
+  readonly next: () => string | undefined;
+}
+
+const NO_NAMES: Names = { next: () => undefined };
+
+/** The reported size of a folder is only a hint: a wrong one costs memory or time, nothing else. */
+const LARGE = 256 * 1024;
+
+/** Throws the system's errors. */
+const sortedNames = (folder: string | Buffer, size: number): Names =>
+  size < LARGE ? fromTexts(namesIn(folder)) : fromBytes(folder);
+
+function namesIn(folder: string | Buffer): readonly string[] {
+  const names = readdirSync(folder);
+  // U+FFFD may stand for a byte that is not valid text.
+  if (!names.some((name) => name.includes("\uFFFD"))) return names;
+  return readdirSync(folder, { encoding: "buffer" }).map(textOfBytes);
+}
+
+function fromTexts(names: readonly string[]): Names {
+  if (names.length === 0) return NO_NAMES;
+  // Only these code units make the order of UTF-16 units differ from that of bytes.
+  const sorted = names.some((name) => /[\uD800-\uFFFF]/.test(name))
+    ? names.toSorted((a, b) => Buffer.compare(bytesOfText(a), bytesOfText(b)))
+    : names.toSorted();
+  let at = 0;
+  return { next: () => sorted[at++] };
+}
+
+const CHUNK = 2 ** 20;
+const MAX_NAME = 1024;
+
+/**
+ * Holds all names of a large folder in a few buffers: as strings they would take several times the memory, for longer.
+ */
+function fromBytes(folder: string | Buffer): Names {
+  const chunks: Buffer[] = [];
+  const starts: number[] = [];
+  let end = 0;
+  using open = opendirSync(folder, { encoding: "latin1", bufferSize: 256 });
+  for (let entry = open.readSync(); entry !== null; entry = open.readSync()) {
+    if (end + MAX_NAME > chunks.length * CHUNK)
+      end = (chunks.push(Buffer.allocUnsafeSlow(CHUNK)) - 1) * CHUNK;
+    starts.push(end);
+    const chunk = chunks[chunks.length - 1] as Buffer;
+    chunk.write(entry.name, (end % CHUNK) + 2, "latin1");
+    chunk.writeUInt16LE(entry.name.length, end % CHUNK);
+    end += 2 + entry.name.length;
+  }
+  const nameAt = (start: number): Buffer => {
+    const chunk = chunks[Math.floor(start / CHUNK)] as Buffer;
+    const from = start % CHUNK;
+    return chunk.subarray(from + 2, from + 2 + chunk.readUInt16LE(from));
+  };
+  const sorted = Float64Array.from(starts).toSorted((a, b) => Buffer.compare(nameAt(a), nameAt(b)));
+  let at = 0;
+  return {
+    next: () => {
+      const start = sorted[at++];
+      return start === undefined ? undefined : textOfBytes(nameAt(start));
+    },
+  };
 }

@@ -3,18 +3,19 @@ import { zstdDecompressSync } from "node:zlib";
 import { textOfBytes } from "../../core/text/bytes.ts";
 import { replaceFileSync } from "../../platform/safe-files.ts";
 import {
+  type ContentReader,
   type Entry,
   hostPath,
   isSkippedName,
   keyOf,
+  MAX_BYTES,
   parentOf,
+  sameTimes,
   type Tree,
   type UnkeptEntry,
 } from "./entry.ts";
 import { EntryList, EntryWriter, type SeenEntry } from "./entry-list.ts";
-import { type ContentReader, MAX_BYTES, sameTimes } from "./file-content.ts";
-import { readList, writeList } from "./file-tree.ts";
-import { overlaid } from "./tree-merge.ts";
+import { overlaid, readList, writeList } from "./file-tree.ts";
 
 /** The kernel's clock for file times is coarse; file systems with whole seconds are coarser. */
 const COARSE_MS = 100;

@@ -5,14 +5,14 @@ import {
   type FolderEntry,
   isBelow,
   parentOf,
+  putText,
   sameContent,
   sameEntry,
+  textOf,
   type Tree,
 } from "./entry.ts";
-import { putText, textOf } from "./file-content.ts";
-import { mergeLines } from "./merge-lines.ts";
+import { mergeLines, type Span, type Spans } from "./checkpoint-diff.ts";
 import type { Packs } from "./packs.ts";
-import type { Span, Spans } from "./spans.ts";
 
 /** One path, with its present and its target entry; null: nothing. */
 export interface Op {

@@ -6,7 +6,7 @@ import {
   type FoundEmbedder,
 } from "../../../src/app/search/embedder-access.ts";
 import { hostFrom } from "../../../src/app/host.ts";
-import { openVectorCache } from "../../../src/search/embedding-cache.ts";
+import { openVectorCache } from "../../../src/search/embed-model.ts";
 import { DEFAULTS, type Settings } from "../../../src/config/settings-schema.ts";
 import { startEmbeddingOllama } from "../../fakes/embedding-ollama.ts";
 import { startLoopback } from "../../fakes/loopback.ts";

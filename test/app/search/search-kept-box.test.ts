@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { KeptBox } from "../../../src/app/search/search-of-run.ts";
 import { fakeBox } from "../../fakes/box.ts";
-import { NEVER } from "../../search/embedded/words.ts";
+import { NEVER } from "../../search/stores/words.ts";
 
 test("one box serves all, another is started where it was lost, and the last goes with the searches", async () => {
   const lost = Promise.withResolvers<never>();

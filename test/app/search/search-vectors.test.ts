@@ -4,13 +4,13 @@ import { RunVectors } from "../../../src/app/search/search-of-run.ts";
 import { SearchVectors } from "../../../src/app/search/search-vectors.ts";
 import { hostFrom } from "../../../src/app/host.ts";
 import { DEFAULTS } from "../../../src/config/settings-schema.ts";
-import { NO_FACTS } from "../../../src/search/embedded/catalog.ts";
-import { openVectorCache } from "../../../src/search/embedding-cache.ts";
+import { NO_FACTS } from "../../../src/search/catalog.ts";
+import { openVectorCache } from "../../../src/search/embed-model.ts";
 import { EMBED_MODEL, type EmbeddingOllama, startEmbeddingOllama } from "../../fakes/embedding-ollama.ts";
 import { sendJson } from "../../fakes/ollama-server.ts";
 import { memorySearchStore } from "../../fakes/search-store.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
-import { file, NEVER } from "../../search/embedded/words.ts";
+import { file, NEVER } from "../../search/stores/words.ts";
 
 /** As indexes call it. */
 async function modelOf({ server }: EmbeddingOllama): Promise<string> {

@@ -10,14 +10,14 @@ import { textOfBytes } from "../../../src/core/text/bytes.ts";
 import { CheckpointStore } from "../../../src/sessions/checkpoints/checkpoint-store.ts";
 import type { Entry } from "../../../src/sessions/checkpoints/entry.ts";
 import { EntryWriter } from "../../../src/sessions/checkpoints/entry-list.ts";
-import { TreeFiles } from "../../../src/sessions/checkpoints/file-tree.ts";
 import {
   changesBetween,
   filtered,
   listOf,
   merged,
   overlaid,
-} from "../../../src/sessions/checkpoints/tree-merge.ts";
+  TreeFiles,
+} from "../../../src/sessions/checkpoints/file-tree.ts";
 import { fc } from "../../fixtures/property.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 

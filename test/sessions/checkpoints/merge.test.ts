@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { mergeLines } from "../../../src/sessions/checkpoints/merge-lines.ts";
+import { mergeLines } from "../../../src/sessions/checkpoints/checkpoint-diff.ts";
 import { fc } from "../../fixtures/property.ts";
 
 const text = fc

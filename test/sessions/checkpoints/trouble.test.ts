@@ -16,11 +16,10 @@ import {
 } from "node:fs";
 import path from "node:path";
 import test from "node:test";
-import { MAX_BYTES } from "../../../src/sessions/checkpoints/file-content.ts";
+import { MAX_BYTES } from "../../../src/sessions/checkpoints/entry.ts";
 import { writeJournal } from "../../../src/sessions/checkpoints/undo-changes.ts";
-import { forgetSession, keepWithin } from "../../../src/sessions/checkpoints/checkpoint-quota.ts";
+import { forgetSession, keepWithin, RunCheckpoints } from "../../../src/sessions/checkpoints/recorder.ts";
 import { CheckpointStore } from "../../../src/sessions/checkpoints/checkpoint-store.ts";
-import { RunCheckpoints } from "../../../src/sessions/checkpoints/recorder.ts";
 import { keptRun } from "../../fixtures/kept-run.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { pictureOf } from "../../fixtures/tree-picture.ts";

@@ -1,0 +1,392 @@
+import path from "node:path";
+import { z } from "zod";
+import type {
+  Candidate,
+  SearchStore,
+  ServerStore,
+  StoreCounts,
+  StoredFile,
+  StoreIdentity,
+  StoreQuery,
+} from "../search-store.ts";
+import {
+  checkedVersion,
+  completedWrite,
+  PATIENCE,
+  type Patience,
+  QdrantApi,
+  type QdrantServer,
+  type QdrantTime,
+  resultOf,
+  shapeOf,
+} from "./qdrant-api.ts";
+import { QdrantFailure } from "./qdrant-failure.ts";
+import {
+  batches,
+  clearIndex,
+  putFiles,
+  removeFiles,
+  removeWhere,
+  sideBySide,
+  tidyIndex,
+} from "./qdrant-write.ts";
+import {
+  COLLECTION_KINDS,
+  type CollectionKind,
+  Collections,
+  DENSE,
+  fileRecord,
+  FORM,
+  numbersOf,
+  orWithout,
+  type QdrantContext,
+} from "./qdrant-collections.ts";
+import {
+  chunksOf,
+  countAll,
+  countFiles,
+  factsFor,
+  filesOf,
+  ofVersions,
+  scrollAll,
+  unembeddedChunks,
+} from "./qdrant-read.ts";
+import type { EmbeddedStore } from "./embedded-store.ts";
+import { openEmbeddedStore, readEmbeddedStore, type StoreChoice } from "./open-store.ts";
+
+export interface QdrantOptions {
+  readonly signal?: AbortSignal;
+  readonly patience?: Patience;
+  readonly time?: QdrantTime;
+  /** The time, in milliseconds since 1970. */
+  readonly now?: () => number;
+  /** `write`: missing field indexes are created. */
+  readonly access?: "read" | "write";
+}
+
+/**
+ * Rejects if there is no server, if it is too old, or if one of our collections has the wrong settings. Collections are
+ * created only when something is stored. Closing leaves connections to the client, which drops idle ones.
+ */
+export async function openQdrantStore(
+  server: QdrantServer,
+  identity: StoreIdentity,
+  options: QdrantOptions = {},
+): Promise<ServerStore> {
+  const { signal = new AbortController().signal, patience = PATIENCE, now = Date.now, access } = options;
+  const api = new QdrantApi(server, patience, options.time);
+  const collections = new Collections(api, identity, shapeOf(server));
+  // Sent in parallel. A wrong version, or a server that is no Qdrant, is reported first: such a server may answer the
+  // other requests in any way.
+  const asked = COLLECTION_KINDS.map((shelf) => collections.look(shelf, signal));
+  for (const each of asked) each.catch(() => undefined);
+  await checkedVersion(api, signal);
+  const found = await Promise.all(asked);
+  if (access === "write")
+    for (const [at, shelf] of COLLECTION_KINDS.entries())
+      await collections.mend(shelf, found[at] ?? null, signal);
+  return storeOn({ api, collections, identity, now });
+}
+
+function storeOn(context: QdrantContext): ServerStore {
+  return {
+    name: "qdrant",
+    put: (files, signal) => ifNotAborted(signal, () => putFiles(context, files, signal)),
+    remove: (paths, signal) => ifNotAborted(signal, () => removeFiles(context, paths, signal)),
+    // Each change waits until the server has it in its own journal.
+    flush: (signal) => ifNotAborted(signal, () => Promise.resolve()),
+    held: (signal) => ifNotAborted(signal, () => indexedFiles(context, signal)),
+    unembedded: (limit, signal) => ifNotAborted(signal, () => unembeddedChunks(context, limit, signal)),
+    embed: (vectors, signal) => ifNotAborted(signal, () => embedChunks(context, vectors, signal)),
+    facts: (query, nearest, signal) => ifNotAborted(signal, () => factsFor(context, query, nearest, signal)),
+    counts: (signal) => ifNotAborted(signal, () => countAll(context, signal)),
+    fileCount: (signal) => ifNotAborted(signal, () => countFiles(context, signal)),
+    clear: (signal) => ifNotAborted(signal, () => clearIndex(context, signal)),
+    tidy: (signal) => ifNotAborted(signal, () => tidyIndex(context, signal)),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}
+
+/** An aborted signal fails at once, even when no request is needed. */
+async function ifNotAborted<T>(signal: AbortSignal, act: () => Promise<T>): Promise<T> {
+  signal.throwIfAborted();
+  return act();
+}
+
+/** Longer than any request: a version without a file for this long was left by a killed process. */
+const ABANDONED_MS = 15 * 60_000;
+const MAX_VERSIONS = 500;
+/** Versions that may exist beside those of files. Any more are counted at another time. */
+const SPARE = 1000;
+
+const facets = resultOf(z.object({ hits: z.array(z.object({ value: z.string(), count: z.int() })) }));
+
+/**
+ * Files whose chunks are complete by the server's count. Old points of other versions are removed: if their file is
+ * gone, no later update would remove them by path.
+ */
+async function indexedFiles(
+  context: QdrantContext,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, string>> {
+  const held = new Map<string, string>();
+  const debris: string[] = [];
+  for (const shelf of COLLECTION_KINDS) {
+    if (!(await context.collections.whole(shelf, signal))) continue;
+    const found = await versionsOn(context, shelf, signal);
+    for (const [path, hash] of found.held) held.set(path, hash);
+    debris.push(...found.others);
+  }
+  const before = context.now() - ABANDONED_MS;
+  for (let at = 0; at < debris.length; at += MAX_VERSIONS) {
+    const versions = debris.slice(at, at + MAX_VERSIONS);
+    await removeWhere(context, ofVersions(context.identity.index, versions, before), signal);
+  }
+  return held;
+}
+
+interface Versions {
+  readonly held: ReadonlyMap<string, string>;
+  /** Versions with some chunks or a file's point, but not all. */
+  readonly others: readonly string[];
+}
+
+async function versionsOn(
+  context: QdrantContext,
+  shelf: CollectionKind,
+  signal: AbortSignal,
+): Promise<Versions> {
+  const { index } = context.identity;
+  const files = await scrollAll(
+    context,
+    {
+      shelf,
+      filter: filesOf(index),
+      form: fileRecord,
+      fields: ["form", "path", "file_hash", "version", "chunks"],
+      limit: Number.POSITIVE_INFINITY,
+    },
+    signal,
+  );
+  const counts = await countedVersions(context, shelf, { limit: files.length + SPARE, signal });
+  const whole = files.filter(
+    ({ form, version, chunks }) => form === FORM && (counts.get(version) ?? 0) === chunks,
+  );
+  const versions = new Set(whole.map(({ version }) => version));
+  const all = new Set([...counts.keys(), ...files.map(({ version }) => version)]);
+  return {
+    held: new Map(whole.map(({ path, file_hash }) => [path, file_hash])),
+    others: [...all].filter((version) => !versions.has(version)),
+  };
+}
+
+async function countedVersions(
+  { api, collections, identity }: QdrantContext,
+  shelf: CollectionKind,
+  { limit, signal }: { readonly limit: number; readonly signal: AbortSignal },
+): Promise<ReadonlyMap<string, number>> {
+  const body = {
+    collection_name: collections.name(shelf),
+    key: "version",
+    filter: chunksOf(identity.index),
+    limit,
+    exact: true,
+  };
+  const answer = api.ask((calls, init) => calls.facet(body, init), {
+    what: "count the chunks of files",
+    form: facets,
+    signal,
+  });
+  const { hits } = await orWithout(answer, { hits: [] });
+  return new Map(hits.map(({ value, count }) => [value, count]));
+}
+
+interface Vector {
+  readonly id: string;
+  readonly dense: number[];
+}
+
+const BYTES_OF_NUMBER = 22;
+/** A chunk that is removed between check and write makes the whole write fail. */
+const MAX_TRIES = 4;
+
+const owners = resultOf(
+  z.array(z.object({ id: z.string(), payload: z.object({ index: z.string(), what: z.string() }) })),
+);
+
+/** All vectors are checked before the first is sent. */
+async function embedChunks(
+  context: QdrantContext,
+  vectors: ReadonlyMap<string, Float32Array>,
+  signal: AbortSignal,
+): Promise<void> {
+  const all = Array.from(vectors, ([id, vector]) => ({ id, dense: numbersOf(vector, context.identity) }));
+  const parts = batches(all, ({ dense }) => dense.length * BYTES_OF_NUMBER + 80);
+  await sideBySide(
+    parts.flatMap((part) => COLLECTION_KINDS.map((shelf) => ({ shelf, part }))),
+    ({ shelf, part }) => embedPart(context, shelf, part, signal),
+  );
+}
+
+async function embedPart(
+  context: QdrantContext,
+  shelf: CollectionKind,
+  part: readonly Vector[],
+  signal: AbortSignal,
+): Promise<void> {
+  for (let tried = 1; ; tried += 1) {
+    const there = await ownIds(context, shelf, part, signal);
+    const points = part
+      .filter(({ id }) => there.has(id))
+      .map(({ id, dense }) => ({ id, vector: { [DENSE]: dense } }));
+    if (points.length === 0) return;
+    const body = { collection_name: context.collections.name(shelf), wait: true, points };
+    try {
+      await context.api.ask((calls, init) => calls.updateVectors(body, init), {
+        what: `store ${points.length} vectors`,
+        form: completedWrite,
+        signal,
+        write: true,
+      });
+      return;
+    } catch (thrown) {
+      const gone = thrown instanceof QdrantFailure && thrown.trouble.startsWith("no-");
+      if (!gone || tried === MAX_TRIES) throw thrown;
+    }
+  }
+}
+
+/** The ids of chunks of this index: the server would refuse a missing one. */
+async function ownIds(
+  { api, collections, identity }: QdrantContext,
+  shelf: CollectionKind,
+  part: readonly Vector[],
+  signal: AbortSignal,
+): Promise<ReadonlySet<string>> {
+  const body = {
+    collection_name: collections.name(shelf),
+    ids: part.map(({ id }) => id),
+    with_payload: ["index", "what"],
+    with_vector: false,
+  };
+  const found = api.ask((calls, init) => calls.getPoints(body, init), {
+    what: "look up chunks",
+    form: owners,
+    signal,
+  });
+  const own = (await orWithout(found, [])).filter(
+    ({ payload }) => payload.index === identity.index && payload.what === "chunk",
+  );
+  return new Set(own.map(({ id }) => id));
+}
+
+/** Lies beside the files that an embedded store keeps in the same folder. */
+const WORDS = "words";
+/** The file count when the two sides disagree: no index has this number of files. */
+const UNLIKE = -1;
+
+/**
+ * The server holds the chunks and their vectors; the word counts of the files lie in a folder of this machine, in the
+ * format of an embedded store, so that both kinds of store answer a question alike. A file is held if both sides have
+ * it.
+ */
+export class HostRanked implements SearchStore {
+  readonly #server: ServerStore;
+  readonly #words: EmbeddedStore;
+
+  private constructor(server: ServerStore, words: EmbeddedStore) {
+    this.#server = server;
+    this.#words = words;
+  }
+
+  /** The server's store is closed with the result, and also if opening fails. */
+  static async open(
+    server: ServerStore,
+    { folder, identity, access }: Pick<StoreChoice, "folder" | "identity" | "access">,
+  ): Promise<HostRanked> {
+    await using stack = new AsyncDisposableStack();
+    stack.use(server);
+    const [place, own] = [path.join(folder, WORDS), { index: identity.index, vectors: null }];
+    const words =
+      access === "read" ? readEmbeddedStore(place, own) : openEmbeddedStore(place, own, { texts: false });
+    stack.move();
+    return new HostRanked(server, words);
+  }
+
+  get name(): SearchStore["name"] {
+    return this.#server.name;
+  }
+
+  async put(files: readonly StoredFile[], signal: AbortSignal): Promise<void> {
+    await this.#server.put(files, signal);
+    await this.#words.put(files, signal);
+  }
+
+  async remove(paths: readonly string[], signal: AbortSignal): Promise<void> {
+    await this.#words.remove(paths, signal);
+    await this.#server.remove(paths, signal);
+  }
+
+  async flush(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#server.flush(signal), this.#words.flush(signal)]);
+  }
+
+  /** Files that only one side has are removed from it: nothing would look for them there again. */
+  async held(signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
+    const [there, here] = await Promise.all([this.#server.held(signal), this.#words.held(signal)]);
+    const strays = [...there.keys()].filter((file) => !here.has(file));
+    if (strays.length > 0) await this.#server.remove(strays, signal);
+    const lost = [...here.keys()].filter((file) => !there.has(file));
+    if (lost.length > 0) await this.#words.remove(lost, signal);
+    return new Map([...there].filter(([file, hash]) => here.get(file) === hash));
+  }
+
+  unembedded(limit: number, signal: AbortSignal): ReturnType<SearchStore["unembedded"]> {
+    return this.#server.unembedded(limit, signal);
+  }
+
+  embed(vectors: ReadonlyMap<string, Float32Array>, signal: AbortSignal): Promise<void> {
+    return this.#server.embed(vectors, signal);
+  }
+
+  async candidates(
+    { text, vector }: StoreQuery,
+    limit: number,
+    signal: AbortSignal,
+  ): Promise<readonly Candidate[]> {
+    const ranked = new Map<string, number>();
+    // Identical parts of one long line have the same id: the better one counts.
+    for (const { id, lexical } of await this.#words.ranked(text, limit, signal))
+      if (!ranked.has(id)) ranked.set(id, lexical);
+    const { chunks, dense } = await this.#server.facts({ ids: [...ranked.keys()], vector }, limit, signal);
+    const near = [...dense].toSorted(([, one], [, other]) => other - one).map(([id]) => id);
+    return [...new Set([...ranked.keys(), ...near])].flatMap((id) => {
+      const chunk = chunks.get(id);
+      if (chunk === undefined) return [];
+      return [{ chunk, lexical: ranked.get(id) ?? null, dense: dense.get(id) ?? null }];
+    });
+  }
+
+  counts(signal: AbortSignal): Promise<StoreCounts> {
+    return this.#server.counts(signal);
+  }
+
+  async fileCount(signal: AbortSignal): Promise<number> {
+    const [there, here] = await Promise.all([this.#server.fileCount(signal), this.#words.fileCount(signal)]);
+    return there === here ? there : UNLIKE;
+  }
+
+  async clear(signal: AbortSignal): Promise<void> {
+    await this.#words.clear(signal);
+    await this.#server.clear(signal);
+  }
+
+  tidy(signal: AbortSignal): Promise<void> {
+    return this.#server.tidy(signal);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#words[Symbol.asyncDispose]();
+    await this.#server[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,327 @@
+import { z } from "zod";
+import { formatSize } from "../../core/text/bounds.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { StoredFile } from "../search-store.ts";
+import { completedWrite, type QdrantApi, resultOf } from "./qdrant-api.ts";
+import { QdrantFailure } from "./qdrant-failure.ts";
+import {
+  chunkPoints,
+  COLLECTION_KINDS,
+  type CollectionKind,
+  collectionOf,
+  DENSE,
+  filePoint,
+  isOurs,
+  orWithout,
+  type Point,
+  type QdrantContext,
+  type Stamp,
+  withoutCollection,
+} from "./qdrant-collections.ts";
+import { type Filter, ofIndex, ofPaths } from "./qdrant-read.ts";
+
+/** What a server accepts in one request, minus room for the rest of the request. */
+const MAX_BYTES = 30 * 2 ** 20;
+const MAX_PATHS = 500;
+
+const withVectors = resultOf(
+  z.array(
+    z.object({ id: z.string(), vector: z.object({ [DENSE]: z.array(z.number()).optional() }).nullish() }),
+  ),
+);
+
+/**
+ * Writes new chunks first, then removes all other points of these paths, including the file's own point, and writes
+ * that point last. If this is interrupted between two requests, the file does not count as held until it is put again.
+ */
+export async function putFiles(
+  context: QdrantContext,
+  files: readonly StoredFile[],
+  signal: AbortSignal,
+): Promise<void> {
+  const last = [...new Map(files.map((file) => [file.path, file])).values()];
+  if (last.length === 0) return;
+  for (const shelf of COLLECTION_KINDS) await context.collections.ready(shelf, signal);
+  const groups = COLLECTION_KINDS.flatMap((shelf) =>
+    groupsOf(last.filter((file) => collectionOf(file) === shelf)).map((group) => ({ shelf, group })),
+  );
+  await sideBySide(groups, ({ shelf, group }) => putGroup(context, shelf, group, signal));
+}
+
+/** Groups files by their number of chunks; a file is never in two groups. */
+const groupsOf = (files: readonly StoredFile[]): readonly (readonly StoredFile[])[] => {
+  const all: StoredFile[][] = [];
+  let points = Number.POSITIVE_INFINITY;
+  for (const file of files) {
+    const size = file.chunks.length + 1;
+    if (points + size > MAX_POINTS) {
+      all.push([]);
+      points = 0;
+    }
+    all.at(-1)?.push(file);
+    points += size;
+  }
+  return all;
+};
+
+async function putGroup(
+  context: QdrantContext,
+  shelf: CollectionKind,
+  files: readonly StoredFile[],
+  signal: AbortSignal,
+): Promise<void> {
+  const stamp: Stamp = { index: context.identity.index, written: context.now() };
+  const all = files.flatMap((file) => chunkPoints(file, stamp));
+  const points = [...new Map(all.map((point) => [point.id, point])).values()];
+  for (const batch of batches(points, (point) => sizeOf(point, context)))
+    await upsert(context, shelf, await withKept(context, shelf, batch, signal), signal);
+  const paths = files.map(({ path }) => path);
+  const ids = points.map(({ id }) => id);
+  for (const other of COLLECTION_KINDS)
+    await removeBy(context, other, ofPaths(stamp.index, paths, other === shelf ? ids : []), signal);
+  await upsert(
+    context,
+    shelf,
+    files.map((file) => filePoint(file, stamp)),
+    signal,
+  );
+}
+
+/** The size including the future vector. A clear error here comes before the server's refusal. */
+function sizeOf(point: Point, { identity }: QdrantContext): number {
+  const bytes = jsonBytes(point) + 22 * (identity.vectors?.dimension ?? 0);
+  if (bytes <= MAX_BYTES) return bytes;
+  const { path, start } = point.payload as { path: string; start: number };
+  throw new HarnessError(
+    EXIT.failed,
+    `the chunk at ${path}:${start} is ${formatSize(bytes)}, more than Qdrant accepts in one request`,
+    "Leave the file out with a line in .gitignore   (or: harness config set search.store embedded)",
+  );
+}
+
+/** An upsert replaces a point as a whole, so points of existing chunks get their present vector. */
+async function withKept(
+  { api, collections, identity }: QdrantContext,
+  shelf: CollectionKind,
+  points: readonly Point[],
+  signal: AbortSignal,
+): Promise<readonly Point[]> {
+  if (identity.vectors === null) return points;
+  const ids = points.map(({ id }) => id);
+  const there = await api.ask(
+    (calls, init) =>
+      calls.getPoints(
+        { collection_name: collections.name(shelf), ids, with_payload: false, with_vector: [DENSE] },
+        init,
+      ),
+    { what: "look up vectors to keep", form: withVectors, signal },
+  );
+  const kept = new Map(there.map(({ id, vector }) => [id, vector?.[DENSE]]));
+  return points.map((point) => {
+    const dense = kept.get(point.id);
+    return dense === undefined ? point : { ...point, vector: { ...point.vector, [DENSE]: dense } };
+  });
+}
+
+/** Splits a request that is too large: a server or a proxy may accept less than usual. */
+async function upsert(
+  context: QdrantContext,
+  shelf: CollectionKind,
+  points: readonly Point[],
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await upsertAtOnce(context, shelf, points, signal);
+  } catch (thrown) {
+    const isTooLarge = thrown instanceof QdrantFailure && thrown.trouble === "too-large";
+    if (!isTooLarge || points.length < 2) throw thrown;
+    const middle = Math.ceil(points.length / 2);
+    for (const half of [points.slice(0, middle), points.slice(middle)])
+      await upsert(context, shelf, half, signal);
+  }
+}
+
+async function upsertAtOnce(
+  { api, collections }: QdrantContext,
+  shelf: CollectionKind,
+  points: readonly Point[],
+  signal: AbortSignal,
+): Promise<void> {
+  const body = { collection_name: collections.name(shelf), wait: true, points: [...points] };
+  await api.ask((calls, init) => calls.upsertPoints(body, init), {
+    what: `store ${points.length} points`,
+    form: completedWrite,
+    signal,
+    write: true,
+  });
+}
+
+async function removeBy(
+  context: QdrantContext,
+  shelf: CollectionKind,
+  filter: Filter,
+  signal: AbortSignal,
+): Promise<void> {
+  await removePoints(context.api, context.collections.name(shelf), filter, signal);
+}
+
+export async function removeFiles(
+  context: QdrantContext,
+  paths: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  const all = [...new Set(paths)];
+  const parts = Array.from({ length: Math.ceil(all.length / MAX_PATHS) }, (_, part) =>
+    all.slice(part * MAX_PATHS, (part + 1) * MAX_PATHS),
+  );
+  for (const part of parts) await removeWhere(context, ofPaths(context.identity.index, part), signal);
+}
+
+/** Removes points from both collections, if they exist. */
+export async function removeWhere(
+  context: QdrantContext,
+  filter: Filter,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const shelf of COLLECTION_KINDS) await orWithout(removeBy(context, shelf, filter, signal), undefined);
+}
+
+/** Qdrant accepts 32 MB per request by default, and keeps the whole request in memory. */
+const MAX_POINTS = 256;
+const MAX_REQUEST_BYTES = 8 * 2 ** 20;
+/** Requests of one call in flight at a time. */
+const SIDE_BY_SIDE = 2;
+
+/** Splits items in order into batches within the limits; a larger item is a batch of its own. */
+export function batches<T>(items: readonly T[], bytesOf: (item: T) => number): readonly (readonly T[])[] {
+  const all: T[][] = [];
+  let batch: T[] = [];
+  let bytes = 0;
+  for (const item of items) {
+    const size = bytesOf(item);
+    if (batch.length > 0 && (batch.length >= MAX_POINTS || bytes + size > MAX_REQUEST_BYTES)) {
+      all.push(batch);
+      [batch, bytes] = [[], 0];
+    }
+    batch.push(item);
+    bytes += size;
+  }
+  return batch.length > 0 ? [...all, batch] : all;
+}
+
+const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
+
+/** After a failure no further item begins; rejects with the first failure once everything that began has ended. */
+export async function sideBySide<T>(
+  items: readonly T[],
+  act: (item: T) => Promise<void>,
+  most = SIDE_BY_SIDE,
+): Promise<void> {
+  const failures: unknown[] = [];
+  const rest = items.values();
+  const work = async (): Promise<void> => {
+    for (const item of rest) {
+      if (failures.length > 0) return;
+      await act(item).catch((thrown: unknown) => void failures.push(thrown));
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(most, items.length) }, work));
+  if (failures.length > 0) throw failures[0];
+}
+
+const collectionList = resultOf(z.object({ collections: z.array(z.object({ name: z.string() })) }));
+
+/**
+ * Removes the index from all our collections, including those of models that it had before. An empty pair of
+ * collections is deleted; another index that is just beginning makes it again.
+ */
+export async function clearIndex(
+  { api, identity, collections }: QdrantContext,
+  signal: AbortSignal,
+): Promise<void> {
+  collections.forget();
+  for (const pair of pairsOf(await ownCollections(api, signal)))
+    await removeFromPair(api, { pair, index: identity.index }, signal);
+}
+
+/**
+ * Removes outdated points from collections of other models. Collections without points of this index are not touched,
+ * not even empty ones.
+ */
+export async function tidyIndex(
+  { api, identity, collections }: QdrantContext,
+  signal: AbortSignal,
+): Promise<void> {
+  const { index } = identity;
+  const own = new Set(COLLECTION_KINDS.map((shelf) => collections.name(shelf)));
+  for (const pair of pairsOf(await ownCollections(api, signal))) {
+    if (pair.some((name) => own.has(name))) continue;
+    const counts = await Promise.all(
+      pair.map((name) => pointsIn(api, { name, filter: ofIndex(index) }, signal)),
+    );
+    if (counts.some((count) => (count ?? 0) > 0)) await removeFromPair(api, { pair, index }, signal);
+  }
+}
+
+/** Pairs of collections for code and documentation of the same model. */
+const pairsOf = (names: readonly string[]): readonly (readonly string[])[] => [
+  ...Map.groupBy(names, withoutCollection).values(),
+];
+
+async function ownCollections(api: QdrantApi, signal: AbortSignal): Promise<readonly string[]> {
+  const { collections } = await api.ask((calls, init) => calls.getCollections({}, init), {
+    what: "list its collections",
+    form: collectionList,
+    signal,
+  });
+  return collections.map(({ name }) => name).filter(isOurs);
+}
+
+/** Never deletes one collection of a pair alone: an index with points in the other would consider its data lost. */
+async function removeFromPair(
+  api: QdrantApi,
+  { pair, index }: { readonly pair: readonly string[]; readonly index: string },
+  signal: AbortSignal,
+): Promise<void> {
+  for (const name of pair) await orWithout(removePoints(api, name, ofIndex(index), signal), undefined);
+  for (const name of pair) if (((await pointsIn(api, { name }, signal)) ?? 0) > 0) return;
+  for (const name of pair) await dropCollection(api, name, signal);
+}
+
+/** Null if there is no such collection. */
+async function pointsIn(
+  api: QdrantApi,
+  { name, filter }: { readonly name: string; readonly filter?: Filter },
+  signal: AbortSignal,
+): Promise<number | null> {
+  const body = { collection_name: name, exact: true, ...(filter === undefined ? {} : { filter }) };
+  const answer = api.ask((calls, init) => calls.countPoints(body, init), {
+    what: "count what is left",
+    form: resultOf(z.object({ count: z.int() })),
+    signal,
+  });
+  return (await orWithout(answer, null))?.count ?? null;
+}
+
+async function removePoints(
+  api: QdrantApi,
+  collection: string,
+  filter: Filter,
+  signal: AbortSignal,
+): Promise<void> {
+  const body = { collection_name: collection, wait: true, filter };
+  await api.ask((calls, init) => calls.deletePoints(body, init), {
+    what: "remove stale entries",
+    form: completedWrite,
+    signal,
+    write: true,
+  });
+}
+
+const dropCollection = (api: QdrantApi, name: string, signal: AbortSignal): Promise<boolean> =>
+  api.ask((calls, init) => calls.deleteCollection({ collection_name: name }, init), {
+    what: `remove ${name}`,
+    form: resultOf(z.boolean()),
+    signal,
+    write: true,
+  });

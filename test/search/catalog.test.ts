@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { cp, mkdir, rename, rm, writeFile } from "node:fs/promises";
+import test from "node:test";
+import { Catalog, type CatalogFile } from "../../src/search/catalog.ts";
+import {
+  claimIndex,
+  findIndex,
+  indexesIn,
+  isOrphan,
+  takeWriter,
+  tryWriter,
+} from "../../src/search/index-folders.ts";
+import { never } from "../fixtures/index.ts";
+import { scratch } from "../fixtures/scratch.ts";
+
+const FILE: CatalogFile = {
+  stamp: { size: 3, mtimeMs: 1_700_000_000_123.25, ctimeMs: 1_700_000_000_123.5, ino: 2 ** 53 },
+  settled: true,
+  hash: "h",
+  version: "1",
+  language: "go",
+  role: "source",
+  chunks: 2,
+  skip: null,
+};
+
+test("what is recorded comes back to the last bit, and stays when it is opened again", async () => {
+  await using place = await scratch();
+  const skipped: CatalogFile = { ...FILE, hash: null, language: null, role: null, chunks: 0, skip: "secret" };
+  const rules = [{ path: ".gitignore", stamp: FILE.stamp, text: "*.log\n" }];
+  {
+    using catalog = Catalog.open(place.path, assert.fail);
+    assert.equal(catalog.facts().whole, false);
+    catalog.record(
+      new Map([
+        ["a\nb.go", FILE],
+        ["c.env", skipped],
+        ["gone.go", FILE],
+      ]),
+    );
+    catalog.record(new Map(), ["gone.go"]);
+    catalog.setRules(rules);
+    catalog.note({ whole: true, store: "embedded", updated: 7 });
+  }
+  using catalog = Catalog.read(place.path) ?? assert.fail();
+  assert.deepEqual(
+    [...catalog.files()],
+    [
+      ["a\nb.go", FILE],
+      ["c.env", skipped],
+    ],
+  );
+  assert.deepEqual(catalog.rules(), rules);
+  const { whole, store, updated, model } = catalog.facts();
+  assert.deepEqual([whole, store, updated, model], [true, "embedded", 7, null]);
+  assert.throws(() => catalog.note({ whole: false }), /is not writable/);
+});
+
+test("one that is damaged is set aside and told, and a new one begun", async () => {
+  await using place = await scratch({ "catalog.db": "no database ".repeat(1000) });
+  assert.equal(Catalog.read(place.path), undefined);
+  const aside: string[] = [];
+  using catalog = Catalog.open(place.path, (file) => void aside.push(file));
+  assert.deepEqual(aside, [place.at("catalog.db.damaged")]);
+  assert.equal(catalog.files().size, 0);
+  assert.match(await place.read("catalog.db.damaged"), /^no database/);
+});
+
+test("one writer at a time; a kill frees it", async (t) => {
+  await using place = await scratch();
+  const program = `
+    const { tryWriter } = await import(${JSON.stringify(import.meta.resolve("../../src/search/index-folders.ts"))});
+    const lock = tryWriter(process.argv[1]);
+    console.log(lock === undefined ? "none" : "taken");
+    // What nobody refers to is collected, and with it the lock.
+    setInterval(() => lock, 1000);`;
+  const other = spawn(process.execPath, ["--input-type=module", "-e", program, place.path], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  t.after(() => other.kill("SIGKILL"));
+  const [said] = (await once(other.stdout, "data")) as [Buffer];
+  assert.equal(said.toString().trim(), "taken");
+  assert.equal(tryWriter(place.path), undefined);
+  const waiting = takeWriter(place.path, { patienceMs: 100, signal: never });
+  await assert.rejects(waiting, new RegExp(`process ${other.pid}, since `));
+  other.kill("SIGKILL");
+  using lock = await takeWriter(place.path, { patienceMs: 5000, signal: never });
+  assert.ok(lock);
+});
+
+test("an index belongs to its folder wherever that goes, and to no copy of it", async () => {
+  await using place = await scratch({ "work/a.ts": "a" });
+  const [root, work] = [place.at("state"), place.at("work")];
+  assert.equal(findIndex(root, work), undefined);
+  const first = claimIndex(root, work);
+  assert.match(first.id, /^[0-9a-f]{24}$/);
+  assert.equal(claimIndex(root, work).id, first.id);
+  await cp(work, place.at("copy"), { recursive: true });
+  assert.equal(findIndex(root, place.at("copy")), undefined);
+  const copy = claimIndex(root, place.at("copy"));
+  assert.notEqual(copy.id, first.id);
+  await rename(work, place.at("moved"));
+  const moved = claimIndex(root, place.at("moved"));
+  assert.deepEqual([moved.id, moved.movedFrom], [first.id, work]);
+  assert.equal(claimIndex(root, place.at("moved")).movedFrom, null);
+  // Another folder in an indexed one's place goes on with its index: what it holds is compared.
+  await rm(place.at("copy"), { recursive: true });
+  await mkdir(place.at("copy"));
+  assert.equal(claimIndex(root, place.at("copy")).id, copy.id);
+  await rm(place.at("copy"), { recursive: true });
+  assert.deepEqual(
+    indexesIn(root)
+      .filter(isOrphan)
+      .map(({ id }) => id),
+    [copy.id],
+  );
+});
+
+test("what is no record is no index", async () => {
+  await using place = await scratch({ "state/x/workspace.json": "{", "state/y/z": "", "work/a": "" });
+  await writeFile(place.at("state/file"), "");
+  assert.deepEqual(indexesIn(place.at("state")), []);
+  assert.equal(findIndex(place.at("state"), place.at("work")), undefined);
+  assert.deepEqual(indexesIn(place.at("nowhere")), []);
+});
+
+test("a lock that is no lock has its own cause", async () => {
+  await using place = await scratch({ "broken/writer.lock": "no database".repeat(100), "gone/x": "" });
+  assert.throws(() => tryWriter(place.at("broken")), {
+    name: "HarnessError",
+    message: /^search index in .*broken: it is damaged/,
+  });
+  assert.throws(() => tryWriter(place.at("nowhere")), { name: "HarnessError", message: /cannot be reached/ });
+  await mkdir(place.at("gone/writer.json"));
+  assert.throws(() => tryWriter(place.at("gone")), { name: "HarnessError" });
+  await rm(place.at("gone/writer.json"), { recursive: true });
+  using lock = tryWriter(place.at("gone"));
+  assert.ok(lock, "the one that failed does not hold it");
+});
+
+test("a folder in the place of a database file is told, and nothing of it is lost", async () => {
+  await using place = await scratch({ "catalog.db/theirs": "kept", "locked/writer.lock/theirs": "kept" });
+  assert.equal(Catalog.read(place.path), undefined);
+  const told = {
+    name: "HarnessError",
+    message: /something that is not a file has the name of one of its files .*catalog\.db is not a file/,
+  };
+  assert.throws(() => Catalog.open(place.path, assert.fail), told);
+  assert.equal(await place.read("catalog.db/theirs"), "kept");
+  assert.throws(() => tryWriter(place.at("locked")), { message: /writer\.lock is not a file/ });
+  assert.equal(await place.read("locked/writer.lock/theirs"), "kept");
+});
+
+test("a list of indexes that stays locked is a failure with a next step", async () => {
+  await using place = await scratch({ "work/a": "" });
+  claimIndex(place.at("state"), place.at("work"));
+  using lock = tryWriter(place.at("state"));
+  assert.ok(lock);
+  assert.throws(() => claimIndex(place.at("state"), place.at("work")), {
+    message: /another harness is writing this index/,
+    remedy: /try again when it is done/,
+  });
+});

@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { rank } from "../../src/search/rank-hits.ts";
+import { WEIGHTS } from "../../src/search/weights.ts";
+import type { Candidate } from "../../src/search/search-store.ts";
+import { chunk } from "./stores/words.ts";
+
+const pathOf = (at: number): string => `src/f${String(at).padStart(3, "0")}.ts`;
+
+/** A hundred that words have found, the best first, each as near as it is said. */
+const found = (dense: (at: number) => number | null): readonly Candidate[] =>
+  Array.from({ length: 100 }, (_, at) => ({
+    chunk: chunk(pathOf(at), `zebra ${at}`),
+    lexical: 100 - at,
+    dense: dense(at),
+  }));
+
+const paths = (candidates: readonly Candidate[], dense = WEIGHTS.dense): readonly string[] =>
+  rank(candidates, "zebra", 100, { ...WEIGHTS, dense }).map(({ path }) => path);
+const words = paths(found(() => null));
+
+test("of the files that words find best the nearest comes first, and the others keep their order", () => {
+  const near = paths(found((at) => (at === 4 ? 0.9 : 0.1)));
+  assert.deepEqual(near, [pathOf(4), ...words.filter((path) => path !== pathOf(4))]);
+});
+
+test("what words find further back is not looked at, however near it is", () => {
+  assert.deepEqual(paths(found((at) => (at === 15 ? 1 : 0.1))), words);
+});
+
+test("what is the same for all tells nothing, nor what few have, nor a weight of nought", () => {
+  assert.deepEqual(paths(found(() => 0.5)), words);
+  assert.deepEqual(paths(found((at) => (at < 2 ? at : null))), words);
+  assert.deepEqual(
+    paths(
+      found((at) => at / 100),
+      0,
+    ),
+    words,
+  );
+});
+
+test("what is nearer by less than stores are alike tells nothing", () => {
+  assert.deepEqual(paths(found((at) => 0.5 + (at % 10) / 10_000)), words);
+  // Means of equal numbers are not always that number.
+  assert.deepEqual(paths(found((at) => (at === 1 ? null : 0.1))), words);
+});
+
+test("what vectors alone have found is behind all that words have, and first where words find nothing", () => {
+  const alone = { chunk: chunk("src/alone.ts", "horse"), lexical: null, dense: 1 };
+  assert.deepEqual(
+    paths([...found(() => 0.1), alone]),
+    [...words.slice(0, 99), pathOf(99), "src/alone.ts"].slice(0, 100),
+  );
+  const other = { chunk: chunk("src/other.ts", "horse"), lexical: null, dense: 0.4 };
+  assert.deepEqual(paths([other, alone]), ["src/alone.ts", "src/other.ts"]);
+});
+
+test("a file without a vector yet is worth what its words are", () => {
+  const some = paths(found((at) => (at === 0 ? null : at === 1 ? 0.2 : 0.1)));
+  assert.deepEqual(new Set(some.slice(0, 2)), new Set([pathOf(0), pathOf(1)]));
+});

@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { preview, rank, why } from "../../src/search/rank-hits.ts";
+import { bestRegions, parseQuery } from "../../src/search/ranked-query.ts";
+import { Tokenizer } from "../../src/search/tokens.ts";
+import { WEIGHTS } from "../../src/search/weights.ts";
+import type { Candidate, Chunk } from "../../src/search/search-store.ts";
+import { chunk } from "./stores/words.ts";
+
+const tokenizer = new Tokenizer();
+const asked = (text: string) => parseQuery(text, tokenizer, WEIGHTS);
+const shown = (text: string, query: string): readonly string[] =>
+  preview(text, asked(query), tokenizer).split("\n");
+const found = (lexical: number, more: Partial<Chunk>, text: string): Candidate => ({
+  chunk: chunk("a.ts", text, more),
+  lexical,
+  dense: null,
+});
+const places = (...candidates: readonly Candidate[]): readonly number[] =>
+  rank(candidates, "put", 10).map(({ start }) => start);
+
+test("a preview reaches the last line, and is the earliest of equal ones", () => {
+  const lines = Array.from({ length: 40 }, (_, at) => `row ${at}`);
+  assert.equal(shown(lines.with(39, "the cookie").join("\n"), "cookie").at(-1), "the cookie");
+  const twice = lines.with(12, "first cookie").with(32, "second cookie");
+  assert.deepEqual(shown(twice.join("\n"), "cookie"), twice.slice(10, 20));
+});
+
+test("a line of a preview is cut where it is long, and that is shown", () => {
+  assert.deepEqual(shown(`${"x".repeat(240)}\n${"y".repeat(241)}\n`, "x"), [
+    "x".repeat(240),
+    `${"y".repeat(240)}…`,
+  ]);
+});
+
+test("of many words that a text has, the first are named and the others counted", () => {
+  const words = "alpha bravo charlie delta echo foxtrot golf hotel india juliett".split(" ");
+  const told = (count: number): string => {
+    const text = words.slice(0, count).join(" ");
+    return why(chunk("a.ts", text), asked(text), tokenizer);
+  };
+  assert.equal(told(8), `text: ${words.slice(0, 8).join(", ")}`);
+  assert.equal(told(10), `text: ${words.slice(0, 8).join(", ")} and 2 more`);
+});
+
+test("parts of one definition are one result, whichever of them is the better one", () => {
+  const [one, two] = [
+    { symbol: "Store.put", start: 1 },
+    { symbol: "Store.put", start: 3 },
+  ];
+  assert.deepEqual(places(found(9, two, "three\nfour"), found(8, one, "one\ntwo")), [3]);
+  assert.deepEqual(
+    places(found(9, two, "three\nfour"), found(8, { ...one, symbol: null }, "one\ntwo")),
+    [3, 1],
+  );
+});
+
+test("neighbours without a name are results of their own", () => {
+  assert.deepEqual(places(found(9, { start: 1 }, "one\ntwo"), found(8, { start: 3 }, "three\nfour")), [1, 3]);
+});
+
+test("a word that only begins a sentence calls no definition", () => {
+  const [better, named] = [
+    chunk("a.ts", "x", { start: 1 }),
+    chunk("a.ts", "y", { start: 9, symbol: "Cache" }),
+  ];
+  const first = (text: string, symbol: string): number | undefined => {
+    const other = { ...named, symbol };
+    return bestRegions(
+      [
+        { chunk: better, score: 2 },
+        { chunk: other, score: 1 },
+      ],
+      text,
+    )[0]?.chunk.start;
+  };
+  assert.equal(first("Cache of files is lost", "Cache"), 1);
+  assert.equal(first("FileCache of files is lost", "FileCache"), 9);
+});
+
+test("what a vector is against is no answer", () => {
+  const against = { chunk: chunk("b.ts", "y"), lexical: null, dense: -0.9 };
+  const near = { chunk: chunk("a.ts", "x"), lexical: null, dense: 0.1 };
+  assert.deepEqual(
+    rank([against, near], "put", 10).map(({ path }) => path),
+    ["a.ts"],
+  );
+});

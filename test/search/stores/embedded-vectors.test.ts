@@ -1,0 +1,235 @@
+import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
+import { test } from "node:test";
+import { HarnessError } from "../../../src/core/errors.ts";
+import { Connection } from "../../../src/platform/sqlite-connection.ts";
+import { DamagedIndex } from "../../../src/search/index-folders.ts";
+import { VectorTable } from "../../../src/search/stores/embedded-vectors.ts";
+import { fc } from "../../fixtures/property.ts";
+import { randomFrom, vector, vectorWorld } from "../../fixtures/vectors.ts";
+import { cosine, nearestOf } from "./nearest.ts";
+
+interface Bed extends Disposable {
+  readonly database: Connection;
+  readonly table: (dimension: number, model?: string) => VectorTable;
+}
+
+/** A database with as many chunks, and nothing else of an index. */
+function bed(chunks = 0): Bed {
+  const database = new Connection(new DatabaseSync(":memory:"));
+  database.run("CREATE TABLE chunks (number INTEGER PRIMARY KEY)");
+  for (let number = 1; number <= chunks; number += 1) database.run("INSERT INTO chunks VALUES (?)", number);
+  return {
+    database,
+    table: (dimension, model = "m") => new VectorTable(database, { model, dimension }),
+    [Symbol.dispose]: () => database[Symbol.dispose](),
+  };
+}
+
+test("the nearest come first, whatever their length, with their cosine", () => {
+  using place = bed();
+  const table = place.table(2);
+  table.put(
+    new Map([
+      [1, vector(0, 5)],
+      [2, vector(1e-20, 0)],
+      [3, vector(1e30, 1e30)],
+      [4, vector(-3, 0)],
+    ]),
+  );
+  const found = table.nearest(vector(0.1, 0), 10);
+  assert.deepEqual(
+    found.map(({ chunk }) => chunk),
+    [2, 3, 1, 4],
+  );
+  for (const [at, wanted] of [1, Math.SQRT1_2, 0, -1].entries())
+    assert.ok(Math.abs((found[at]?.cosine ?? 9) - wanted) < 0.001, String(found[at]?.cosine));
+  assert.equal(table.count, 4);
+});
+
+test("what is put again is replaced, what is removed is forgotten, and so is all of it", () => {
+  using place = bed();
+  const table = place.table(2);
+  table.put(
+    new Map([
+      [7, vector(1, 0)],
+      [8, vector(0, 1)],
+    ]),
+  );
+  table.put(new Map([[7, vector(0, 1)]]));
+  assert.equal(table.count, 2);
+  assert.ok((table.nearest(vector(1, 0), 2)[0]?.cosine ?? 1) < 0.001);
+  table.remove([8, 99]);
+  assert.deepEqual(
+    table.nearest(vector(0, 1), 5).map(({ chunk }) => chunk),
+    [7],
+  );
+  table.clear();
+  assert.deepEqual([table.count, table.nearest(vector(0, 1), 5)], [0, []]);
+});
+
+test("vectors of another model are neither found nor counted, and go when the first of this one comes", () => {
+  using place = bed(3);
+  const old = place.table(2, "old");
+  old.put(
+    new Map([
+      [1, vector(1, 0)],
+      [2, vector(0, 1)],
+    ]),
+  );
+  const table = place.table(3, "new");
+  assert.deepEqual([table.count, table.nearest(vector(1, 0, 0), 5)], [0, []]);
+  assert.deepEqual(table.missing(10), [1, 2, 3]);
+  // Only looking has taken nothing away.
+  assert.deepEqual([old.count, old.missing(10)], [2, [3]]);
+  table.remove([1]);
+  assert.equal(old.count, 1);
+  table.put(new Map([[3, vector(1, 1, 1)]]));
+  assert.deepEqual([table.count, old.count, old.nearest(vector(1, 0), 5)], [1, 0, []]);
+  assert.deepEqual(table.missing(10), [1, 2]);
+  // Another length of the same model is another model.
+  assert.deepEqual(place.table(4, "new").missing(10), [1, 2, 3]);
+});
+
+test("a table without a model forgets what is removed, finds nothing and keeps the rest", () => {
+  using place = bed(2);
+  const table = place.table(2);
+  table.put(
+    new Map([
+      [1, vector(1, 0)],
+      [2, vector(0, 1)],
+    ]),
+  );
+  const none = new VectorTable(place.database, null);
+  none.remove([1]);
+  assert.deepEqual([none.count, none.missing(5), none.nearest(vector(1, 0), 5)], [1, [], []]);
+  assert.throws(() => none.put(new Map([[1, vector(1, 0)]])), HarnessError);
+  assert.deepEqual(
+    table.nearest(vector(1, 0), 5).map(({ chunk }) => chunk),
+    [2],
+  );
+});
+
+test("a vector that is none is refused, with all that came with it", () => {
+  using place = bed();
+  const table = place.table(2);
+  const good = vector(1, 1);
+  for (const [bad, why] of [
+    [vector(1, 2, 3), /given a vector with 3 dimensions; vectors of m have 2 dimensions/],
+    [vector(0, 0), /an all-zero vector/],
+    [vector(Number.NaN, 1), /an all-zero vector/],
+    [vector(Number.POSITIVE_INFINITY, 1), /an all-zero vector/],
+  ] as const)
+    assert.throws(
+      () =>
+        table.put(
+          new Map([
+            [1, good],
+            [2, bad],
+          ]),
+        ),
+      why,
+    );
+  assert.equal(table.count, 0);
+  table.put(new Map([[1, good]]));
+  for (const query of [vector(0, 0), vector(1, 2, 3), vector(Number.NaN, 1)])
+    assert.deepEqual(table.nearest(query, 5), []);
+});
+
+test("missing goes on where it was, and comes back to none that has got its vector", () => {
+  using place = bed(50);
+  const table = place.table(1);
+  const seen: number[] = [];
+  for (;;) {
+    const numbers = table.missing(7);
+    if (numbers.length === 0) break;
+    seen.push(...numbers);
+    table.put(new Map(numbers.map((number) => [number, vector(1)])));
+  }
+  assert.deepEqual(
+    seen,
+    Array.from({ length: 50 }, (_, at) => at + 1),
+  );
+  assert.equal(table.count, 50);
+});
+
+test("codes that do not fit their chunks are damage, not an answer", () => {
+  using place = bed();
+  const table = place.table(8);
+  table.put(new Map([[1, new Float32Array(8).fill(1)]]));
+  place.database.run("UPDATE vector_codes SET codes = x'0102'");
+  assert.throws(() => table.nearest(new Float32Array(8).fill(1), 1), DamagedIndex);
+});
+
+test("whatever is put, replaced and removed in whatever order, the nearest are those of a plain search", () => {
+  const step = fc.oneof(
+    fc.record({
+      kind: fc.constant("put" as const),
+      from: fc.nat(1500),
+      many: fc.integer({ min: 1, max: 700 }),
+    }),
+    fc.record({
+      kind: fc.constant("remove" as const),
+      from: fc.nat(1500),
+      many: fc.integer({ min: 1, max: 900 }),
+    }),
+  );
+  fc.assert(
+    fc.property(
+      fc.array(step, { minLength: 1, maxLength: 9 }),
+      fc.integer(),
+      fc.integer({ min: 1, max: 40 }),
+      (steps, seed, dimension) => {
+        using place = bed();
+        const table = place.table(dimension);
+        const random = randomFrom(seed);
+        const plain = new Map<number, Float32Array>();
+        for (const { kind, from, many } of steps) {
+          const numbers = Array.from({ length: many }, (_, at) => from + at);
+          if (kind === "remove") {
+            table.remove(numbers);
+            for (const number of numbers) plain.delete(number);
+            continue;
+          }
+          const made = new Map(numbers.map((number) => [number, randomVector(dimension, random)]));
+          table.put(made);
+          for (const [number, put] of made) plain.set(number, put);
+        }
+        assert.equal(table.count, plain.size);
+        const query = randomVector(dimension, random);
+        const found = table.nearest(query, plain.size + 1);
+        assert.deepEqual(new Set(found.map(({ chunk }) => chunk)), new Set(plain.keys()));
+        let before = 2;
+        for (const { chunk, cosine: said } of found) {
+          assert.ok(Math.abs(said - cosine(plain.get(chunk) ?? query, query)) < 0.002);
+          assert.ok(said <= before);
+          before = said;
+        }
+      },
+    ),
+    { numRuns: 25 },
+  );
+});
+
+test("of many thousand vectors as models give them, 98 of a hundred of the ten nearest are found", () => {
+  using place = bed();
+  const dimension = 256;
+  const table = place.table(dimension);
+  const world = vectorWorld(dimension, 11);
+  const vectors = Array.from({ length: 12_000 }, () => world.next());
+  for (let from = 0; from < vectors.length; from += 1000)
+    table.put(new Map(vectors.slice(from, from + 1000).map((each, at) => [from + at, each])));
+  let hits = 0;
+  const questions = Array.from({ length: 40 }, (_, at) => world.question(vectors[at * 290] ?? vector()));
+  for (const question of questions) {
+    const wanted = new Set(nearestOf(vectors, question, 10));
+    hits += table.nearest(question, 10).filter(({ chunk }) => wanted.has(chunk)).length;
+  }
+  const recall = hits / (questions.length * 10);
+  assert.ok(recall >= 0.98, `recall ${recall}`);
+});
+
+function randomVector(dimension: number, random: () => number): Float32Array {
+  // Never all zeros.
+  return Float32Array.from({ length: dimension }, () => random() + (random() < 0.5 ? 0.01 : -1.01));
+}

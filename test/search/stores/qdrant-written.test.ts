@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { openQdrantStore } from "../../../src/search/stores/qdrant-store.ts";
+import { file, MODELLED } from "../../contract/search-store-words.ts";
+import { startQdrant } from "../../fakes/qdrant-server.ts";
+
+const { signal } = new AbortController();
+
+test("what is written: collections, indexes, and payloads as they are documented", async () => {
+  await using server = await startQdrant();
+  await using store = await openQdrantStore({ url: server.url }, MODELLED);
+  const [whole] = [file("docs/a.md", ["alpha"], { role: "docs", kind: "section", symbol: "A > B" })];
+  assert.ok(whole?.chunks[0]);
+  await store.put([whole, file("b.ts", ["beta"])], signal);
+  assert.deepEqual([...server.collections.keys()].toSorted(), [
+    "harness-code-toy-latest-1bec1f-4",
+    "harness-docs-toy-latest-1bec1f-4",
+  ]);
+  const docs = server.collections.get("harness-docs-toy-latest-1bec1f-4");
+  assert.deepEqual(docs?.shape, {
+    vectors: { dense: { size: 4, distance: "Cosine" } },
+    sparse_vectors: { words: { modifier: "idf" } },
+    hnsw_config: { m: 0, payload_m: 16 },
+    on_disk_payload: true,
+  });
+  assert.deepEqual(docs.indexes.get("index"), { type: "keyword", is_tenant: true });
+  const [point] = docs.byIds([whole.chunks[0].id]);
+  const { version, written, ...payload } = point?.payload ?? {};
+  assert.match(String(version), /^[0-9a-f]{32}$/);
+  assert.ok(Number.isSafeInteger(written));
+  const { id: _id, text, ...about } = whole.chunks[0];
+  assert.deepEqual(payload, {
+    ...about,
+    what: "chunk",
+    index: MODELLED.index,
+    content: text,
+    file_hash: whole.hash,
+  });
+});
+
+test("requests stay within their bounds, and each change waits until it can be found", async () => {
+  await using server = await startQdrant();
+  await using store = await openQdrantStore({ url: server.url }, MODELLED);
+  const long = "word ".repeat(200_000);
+  await store.put(
+    [
+      file(
+        "big.txt",
+        Array.from({ length: 40 }, (_, line) => `${line} ${long}`),
+      ),
+    ],
+    signal,
+  );
+  await store.put(
+    [
+      file(
+        "long.ts",
+        Array.from({ length: 1000 }, (_, line) => `line ${line}`),
+      ),
+    ],
+    signal,
+  );
+  const upserts = server.calls.filter(({ operation }) => operation === "upsert_points");
+  assert.ok(upserts.length >= 9, `${upserts.length}`);
+  for (const { bytes, body } of upserts) {
+    assert.ok(bytes < 9 * 2 ** 20, `${bytes}`);
+    assert.ok((body as { points: unknown[] }).points.length <= 256);
+  }
+  const huge = file("huge.txt", ["x".repeat(31 * 2 ** 20)]);
+  await assert.rejects(store.put([huge], signal), /the chunk at huge\.txt:1 is 31 MiB/);
+});

@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Tokenizer } from "../../src/search/tokens.ts";
+import { anyText, fc } from "../fixtures/property.ts";
+
+const of = (text: string): readonly string[] => [...new Tokenizer().count(text).keys()];
+
+const CASES: Readonly<Record<string, readonly string[]>> = {
+  HTTPServer: ["http", "server", "httpserver"],
+  parseJSONBody: ["pars", "json", "bodi", "parsejsonbody"],
+  MAX_RETRY_COUNT: ["max", "retri", "count", "maxretrycount"],
+  sha256: ["sha256", "sha"],
+  utf8Decoder: ["utf8", "utf", "decod", "utf8decoder"],
+  "src/bearer-auth/index.ts": ["src", "bearer", "auth", "index", "ts"],
+  $scope: ["scope"],
+  "a b c": [],
+  getÜberschrift: ["get", "überschrift", "getüberschrift"],
+  検索する: ["検索する"],
+};
+
+test("identifiers are found by their parts and whole", () => {
+  for (const [text, words] of Object.entries(CASES)) assert.deepEqual(of(text), words, text);
+});
+
+test("a query's spelling of an identifier meets the code's", () => {
+  for (const [asked, written] of [
+    ["http server", "class HTTPServer {"],
+    ["max_retry_count", "maxRetryCount"],
+    ["validating tokens", "function validateToken()"],
+  ] as const) {
+    const there = new Set(of(written));
+    for (const word of of(asked)) assert.ok(there.has(word), `${asked}: ${word}`);
+  }
+});
+
+test("words are short, in lower case, without what SQLite orders otherwise; whatever the text", () => {
+  const tokenizer = new Tokenizer(10);
+  fc.assert(
+    fc.property(anyText({ maxLength: 200 }), (text) => {
+      for (const [word, often] of tokenizer.count(text)) {
+        assert.ok(often > 0 && word.length >= 2 && word.length <= 200, word);
+        assert.doesNotMatch(word, /[\ud800-\udfff\s]/);
+        assert.equal(word, word.toLowerCase());
+      }
+    }),
+  );
+});
+
+test("what is too long to be a word is none", () => {
+  assert.deepEqual(of("x".repeat(65)), []);
+  assert.deepEqual(of("x".repeat(64)), ["x".repeat(64)]);
+});
