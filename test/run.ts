@@ -1,6 +1,6 @@
 /**
- * Runs tests: `node test/run.ts [unit] [e2e] [engine] [FILE…] [--changed [--all]]`; everything without arguments. Files
- * that change nothing in their process share one with others, so that modules load once and not 800 times; every other
+ * Runs tests: `node test/run.ts [unit] [e2e] [engine] [slow] [FILE…] [--changed [--all]]`; without arguments, all that
+ * are not slow. Files that change nothing in their process share one with others, so that modules load once and not 800 times; every other
  * file has a separate process. No test run, a failure, or a skip without a reason makes the result red.
  */
 import {
@@ -20,6 +20,7 @@ import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { changedFiles, selected } from "./house/changed.ts";
 import {
+  called,
   dealt,
   expected,
   longestFirst,
@@ -152,20 +153,24 @@ const { values, positionals } = parseArgs({
 function chosenFiles(): readonly TestFile[] {
   const every = testFiles(ROOT);
   if (values.changed) return touched(every);
-  if (positionals.length === 0) return every;
-  return every.filter(({ file, suite }) => positionals.includes(suite) || positionals.includes(file));
+  const files = called(every, positionals);
+  if (positionals.length === 0) {
+    const left = every.filter(({ slow }) => slow).map(({ file }) => `  ${file}\n`);
+    console.log(`left out, being slow: ${left.length} files (npm run test:slow)\n${left.join("")}`);
+  }
+  return files;
 }
 
 function touched(every: readonly TestFile[]): readonly TestFile[] {
   const changed = changedFiles(ROOT);
-  const { chosen, left } = selected(ROOT, every, changed, values.all);
-  console.log(`${changed.length} files changed, which touch ${chosen.length} of ${every.length} test files`);
+  const { chosen: taken, left } = selected(ROOT, every, changed, values.all);
+  console.log(`${changed.length} files changed, which touch ${taken.length} of ${every.length} test files`);
   if (left.length > 0)
     console.log(
       `left out, being slow: ${left.length} that need an engine or start the CLI (with --all they run):\n` +
         left.map(({ file }) => `  ${file}\n`).join(""),
     );
-  return chosen;
+  return taken;
 }
 
 // Tests check file modes, so they must not depend on the caller's umask.

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import test from "node:test";
 import { scratch } from "../fixtures/scratch.ts";
 import { changedFiles, selected } from "./changed.ts";
-import { dealt, described, longestFirst, testFiles } from "./suites.ts";
+import { called, dealt, described, longestFirst, testFiles } from "./suites.ts";
 
 const TREE = {
   "src/core/a.ts": "export const a = 1;\n",
@@ -126,4 +126,18 @@ test("the longest is started first", () => {
     longestFirst(["a", "b", "c"], times, (file) => [file]),
     ["b", "c", "a"],
   );
+});
+
+test("what says that it is slow runs when it is named, and nothing else is left out", () => {
+  const files = [
+    described("test/core/a.test.ts", ""),
+    described("test/e2e/b.engine.test.ts", "// slow: kills one after the other\n"),
+    described("test/e2e/c.engine.test.ts", 'const text = "// slow: no line of its own";\n'),
+  ];
+  const names = (words: readonly string[]): readonly string[] =>
+    called(files, words).map(({ file }) => file.split("/").at(-1)?.slice(0, 1) ?? "");
+  assert.deepEqual(names([]), ["a", "c"]);
+  assert.deepEqual(names(["unit", "engine"]), ["a", "c"]);
+  assert.deepEqual(names(["slow"]), ["b"]);
+  assert.deepEqual(names(["test/e2e/b.engine.test.ts", "unit"]), ["a", "b"]);
 });

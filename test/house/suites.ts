@@ -14,6 +14,11 @@ export interface TestFile {
   readonly suite: Suite;
   /** No other test runs at the same time: the file says `// alone: <why>`, or kills programs by the clock. */
   readonly alone: boolean;
+  /**
+   * Left out of a plain `npm test`, which has twelve minutes: the file says `// slow: <why>`. It shows rare crashes one
+   * after the other, or the last of many tools that all take the same way; `npm run test:slow` runs it.
+   */
+  readonly slow: boolean;
   /** The file changes something that a process has only once, so it needs a separate process. */
   readonly ownProcess: boolean;
   /** A guess of its duration in milliseconds, while it has never run here: long files have many tests. */
@@ -51,6 +56,7 @@ export function described(file: string, text: string): TestFile {
     file,
     suite,
     alone: /^\/\/ alone: \S/m.test(text),
+    slow: /^\/\/ slow: \S/m.test(text),
     ownProcess: ONCE.some((pattern) => pattern.test(text)),
     guessMs: text.length * MS_PER_CHARACTER[suite],
   };
@@ -68,6 +74,14 @@ export function testFiles(root: string): readonly TestFile[] {
       .filter((file) => !file.endsWith(".cluster.test.ts"))
       .toSorted()
       .map((file) => described(file, readFileSync(path.join(root, file), "utf8")))
+  );
+}
+
+/** The files that these words choose: suites (`slow` is one), or paths. Without a word, all that are not slow. */
+export function called(every: readonly TestFile[], words: readonly string[]): readonly TestFile[] {
+  if (words.length === 0) return every.filter(({ slow }) => !slow);
+  return every.filter(
+    ({ file, suite, slow }) => words.includes(file) || words.includes(slow ? "slow" : suite),
   );
 }
 
