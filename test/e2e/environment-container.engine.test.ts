@@ -1,3 +1,4 @@
+// slow: it builds an image for each thing that a build may try
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";

@@ -1,3 +1,4 @@
+// slow: it builds an environment with toolchains of the distribution
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { once } from "node:events";

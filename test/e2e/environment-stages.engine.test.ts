@@ -1,3 +1,4 @@
+// slow: it builds an image for each way that stages depend on each other
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";

@@ -1,3 +1,4 @@
+// slow: it kills at many moments, each with an index
 import assert from "node:assert/strict";
 import { appendFile, readdir, rm } from "node:fs/promises";
 import path from "node:path";

@@ -1,3 +1,4 @@
+// slow: it vets a package of every kind; vet.engine.test.ts has the verdicts
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { VetReport } from "../../src/core/behaviour.ts";

@@ -1,3 +1,4 @@
+// slow: it kills at many moments, each with a box
 import { randomInt } from "node:crypto";
 import test from "node:test";
 import { skip } from "../fixtures/engine.ts";

@@ -1,3 +1,4 @@
+// slow: it kills a batch at every request
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

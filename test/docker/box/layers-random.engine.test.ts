@@ -1,3 +1,4 @@
+// slow: it compares many random layers; overlay.engine.test.ts has each kind once
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { lstatSync } from "node:fs";

@@ -1,3 +1,4 @@
+// slow: it fetches package managers, and starts Java for some
 import assert from "node:assert/strict";
 import { cp } from "node:fs/promises";
 import type { RequestListener } from "node:http";
