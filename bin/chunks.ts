@@ -9,7 +9,7 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
   {
     name: "first",
     of: [
-      /\/src\/(?:core\/text\/visible|render\/tty\/output|config\/places|platform\/folders)\.ts$/,
+      /\/src\/(?:core\/visible|render\/tty\/output|config\/places|platform\/folders)\.ts$/,
       /^(?!.*\/node_modules\/).*\/package\.json$/,
     ],
   },
@@ -18,15 +18,15 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
   { name: "events", of: [/\/src\/core\/events\.ts$/] },
   {
     name: "told",
-    of: [/\/src\/core\/(?:box-log|installed|work-plan|handoff|hook-form|custom-tools|tool)\.ts$/],
+    of: [/\/src\/core\/(?:run-record|added-programs|tool)\.ts$/],
   },
   // The basis of every command: command classes, settings, and core types.
   {
     name: "start",
     of: [
-      /\/src\/core\/(?!text\/visible\.ts)|\/node_modules\/jsonc-parser\//,
+      /\/src\/core\/(?!visible\.ts)|\/node_modules\/jsonc-parser\//,
       /\/src\/(?:app\/(?:host|stderr-messages|interruption|named-engine|project\/project-trust)|cli\/(?:command|command-line|settings|terminal)|extensions\/(?:brought|trust)|platform\/safe-files|render\/tty\/columns)\.ts$/,
-      /\/src\/config\/(?:config-document|load-config|settings-schema|setting-words|tightening)\.ts$/,
+      /\/src\/config\/(?:load-config|settings-schema|setting-words)\.ts$/,
     ],
   },
   // With everything it needs for help and errors; the engine uses its debug package too.
@@ -40,12 +40,12 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
   },
   {
     name: "settings",
-    of: [/\/src\/config\/(?:config-layers|mcp-settings|setting-rules|kubernetes-settings)\.ts$/],
+    of: [/\/src\/config\/(?:config-layers|mcp-settings|setting-rules)\.ts$/],
   },
   { name: "models", of: [/\/src\/models\//] },
   { name: "agent", of: [/\/src\/(?:agent|tools)\/|\/src\/policy\/decide-tool\.ts$/] },
   { name: "paths", of: [/\/src\/policy\/(?:paths\/|path-pattern\.ts)/] },
-  { name: "policy-context", of: [/\/src\/(?:app\/project\/policy-context|config\/policy-file)\.ts$/] },
+  { name: "policy-context", of: [/\/src\/app\/project\/policy-context\.ts$/] },
   { name: "policy", of: [/\/src\/policy\/|\/node_modules\/unbash\//] },
   // Checks of a workspace before there is a box, or without one.
   {

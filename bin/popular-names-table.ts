@@ -3,7 +3,7 @@ import { z } from "zod";
 import { casesOf, examples, table, words } from "./table-form.ts";
 
 export const POPULAR_NAMES = table(
-  "src/vet/locks/popular-names.yaml",
+  "src/vet/popular-names.yaml",
   z.strictObject({ npm: words, pip: words, cargo: words, composer: words, gem: words, go: words, examples }),
   ({ examples: given, ...form }, file) => ({
     exports: { POPULAR: ["Readonly<Record<string, readonly string[]>>", form] },

@@ -12,7 +12,7 @@ import { findPrefix, prefixTable } from "../src/policy/paths/system-paths.ts";
 import { isHarmless } from "../src/policy/programs/git-settings.ts";
 import type { Arg } from "../src/policy/programs/program-model.ts";
 import { parse } from "shell-quote";
-import { nearName } from "../src/vet/locks/near-names.ts";
+import { nearName } from "../src/vet/known-names.ts";
 import { uncarried } from "../src/policy/wanted-grants.ts";
 import type { TableExample } from "./table-form.ts";
 

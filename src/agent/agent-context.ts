@@ -1,13 +1,10 @@
-import type { Checkpoints } from "../core/checkpoint-port.ts";
+import type { Checkpoints, EndedCall, Outputs } from "../core/session.ts";
 import type { Mode } from "../core/decision.ts";
 import type { Emit } from "../core/events.ts";
-import type { Hooks } from "../core/hooks.ts";
-import type { BoxRecovery } from "../core/box-recovery.ts";
+import type { AnyTool, Hooks } from "../core/tool.ts";
+import type { Approver, Box, BoxRecovery } from "../core/ports.ts";
 import type { Provider } from "../core/model-provider.ts";
 import type { GrantSaid } from "../core/network.ts";
-import type { Approver, Box } from "../core/ports.ts";
-import type { EndedCall, Outputs } from "../core/session.ts";
-import type { AnyTool } from "../core/tool.ts";
 import type { Judge } from "./action-judge.ts";
 import type { BackgroundTasks, WriteOrder } from "./background-tasks.ts";
 import type { Compactor } from "./compaction.ts";

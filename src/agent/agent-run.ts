@@ -1,7 +1,7 @@
-import { type BoxLog, EMPTY_LOG } from "../core/box-log.ts";
+import { type BoxLog, EMPTY_LOG } from "../core/run-record.ts";
 import { EXIT, HarnessError, signalOf } from "../core/errors.ts";
 import type { EventBody, RunChanges } from "../core/events.ts";
-import type { Intent } from "../core/messages.ts";
+import type { Intent } from "../core/model-provider.ts";
 import { type Parked, PARKED_FORM, type RunGiven, type SessionRecord } from "../core/session.ts";
 import type { AgentContext } from "./agent-context.ts";
 import type { EndRules } from "./ending/earned-end.ts";

@@ -1,5 +1,5 @@
-import { headWithin } from "../core/text/bytes.ts";
-import { formatDuration } from "../core/text/bounds.ts";
+import { headWithin } from "../core/raw-data.ts";
+import { formatDuration } from "../core/wording.ts";
 import { reasonOf } from "../core/errors.ts";
 import type { ParkedChild } from "../core/session.ts";
 import type { ToolResult } from "../core/tool.ts";

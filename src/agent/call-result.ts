@@ -1,15 +1,13 @@
-import type { BeforeCall } from "../core/hooks.ts";
-import { clipped } from "../core/text/short-lists.ts";
-import { inertJson, visible, visibleLine } from "../core/text/visible.ts";
-import type { ToolCall } from "../core/messages.ts";
-import type { InvalidCall, PreparedCall, ToolResult } from "../core/tool.ts";
+import type { BeforeCall, InvalidCall, PreparedCall, ToolResult } from "../core/tool.ts";
+import { clipped, formatCount } from "../core/wording.ts";
+import { inertJson, visible, visibleLine } from "../core/visible.ts";
+import type { ToolCall } from "../core/model-provider.ts";
 import type { Judged } from "./action-judge.ts";
 import type { AgentContext } from "./agent-context.ts";
-import { fits, headWithin, tailWithin } from "../core/text/bytes.ts";
+import { fits, headWithin, tailWithin } from "../core/raw-data.ts";
 import type { EndedCall, Outputs } from "../core/session.ts";
 import type { NextReply } from "./next-reply.ts";
 import { isIdle } from "./ending/deeds.ts";
-import { formatCount } from "../core/text/bounds.ts";
 
 /** A call after the hooks and before the policy. */
 export interface HookedCall {

@@ -1,9 +1,9 @@
 import type { Decision } from "../core/decision.ts";
 import { cutOffBy, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { EventBody } from "../core/events.ts";
-import type { ToolCall } from "../core/messages.ts";
+import type { ToolCall } from "../core/model-provider.ts";
 import type { Answer, Question } from "../core/ports.ts";
-import { nearest } from "../core/text/spelling.ts";
+import { nearest } from "../core/wording.ts";
 import type { Facts, InvalidCall, PreparedCall, ToolResult } from "../core/tool.ts";
 import { stepFor } from "../policy/ruling.ts";
 import type { Judged } from "./action-judge.ts";

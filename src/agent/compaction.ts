@@ -1,11 +1,10 @@
 import * as z from "zod";
 import type { Emit, EventBody } from "../core/events.ts";
-import type { Message } from "../core/messages.ts";
-import type { JsonSchema, ModelFailure } from "../core/model-provider.ts";
+import type { JsonSchema, Message, ModelFailure } from "../core/model-provider.ts";
 import type { Compaction } from "../core/session.ts";
 import { type History, isLong, viewOf } from "./history.ts";
 import { clipped, excerpt, untagged } from "./prompt.ts";
-import { parsedJson } from "../core/text/json-values.ts";
+import { parsedJson } from "../core/raw-data.ts";
 
 /** Shares of the window: when to compact, and how small to make it. */
 const TRIGGER = 0.8;

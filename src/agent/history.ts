@@ -1,7 +1,6 @@
-import type { Message, PromptParts, ToolCall } from "../core/messages.ts";
+import type { Message, PromptParts, ToolCall, ToolOffer } from "../core/model-provider.ts";
 import type { Compaction, SessionRecord } from "../core/session.ts";
 import { excerpt, standingPart } from "./prompt.ts";
-import type { ToolOffer } from "../core/model-provider.ts";
 import { promptBytes, TokenEstimator } from "../models/model-api.ts";
 
 /** Begins messages of harness itself, which have the role of the user. */

@@ -1,7 +1,6 @@
-import { formatDuration } from "../core/text/bounds.ts";
-import type { Message, Price, ToolCall, Usage } from "../core/messages.ts";
+import { counted, formatDuration } from "../core/wording.ts";
+import type { Message, Price, ToolCall, Usage } from "../core/model-provider.ts";
 import type { SpentBefore } from "../core/session.ts";
-import { counted } from "../core/text/short-lists.ts";
 import { costOf, NO_USAGE, sumUsage } from "../models/model-api.ts";
 import { NOTICE } from "./history.ts";
 

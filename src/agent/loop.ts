@@ -1,12 +1,11 @@
 import { CanaryTouched, EXIT, HarnessError } from "../core/errors.ts";
-import type { Message, ToolCall } from "../core/messages.ts";
+import { circleIn, type Message, type ToolCall, withoutCircle } from "../core/model-provider.ts";
 import type { ToolResult } from "../core/tool.ts";
 import type { AgentContext } from "./agent-context.ts";
 import type { Earned } from "./ending/deeds.ts";
 import { type EndRules, REPAIR_NOW } from "./ending/earned-end.ts";
 import type { Demand } from "./next-reply.ts";
 import { endLeft, readCall, runCall, waves } from "./call.ts";
-import { circleIn, withoutCircle } from "../core/text/circle.ts";
 import { NOTICE } from "./history.ts";
 import { ask, askAside, type Reply } from "./model-request.ts";
 import type { Proof } from "./ending/verification.ts";

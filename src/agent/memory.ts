@@ -1,4 +1,4 @@
-import type { Plan } from "../core/work-plan.ts";
+import type { Plan } from "../core/run-record.ts";
 import type { OpenTask, ParkedChild, SessionRecord } from "../core/session.ts";
 import type { SeenFiles, ShellState } from "../tools/tool-context.ts";
 import { History } from "./history.ts";

@@ -1,14 +1,15 @@
 import type { EventBody } from "../core/events.ts";
-import type { PromptParts, Usage } from "../core/messages.ts";
 import type {
   AssistantMessage,
   JsonSchema,
   MalformedCall,
   ModelFailure,
   ModelRequest,
+  PromptParts,
   ProviderEvent,
   Stop,
   ToolOffer,
+  Usage,
 } from "../core/model-provider.ts";
 import { pause, realClock } from "../models/model-api.ts";
 import type { AgentContext } from "./agent-context.ts";

@@ -1,6 +1,5 @@
-import type { ToolCall } from "../core/messages.ts";
-import type { Hold } from "../core/model-provider.ts";
-import { holdsMask } from "../core/text/secrets.ts";
+import type { Hold, ToolCall } from "../core/model-provider.ts";
+import { holdsMask } from "../core/secrets.ts";
 import type { ToolResult } from "../core/tool.ts";
 import { oneLine } from "./prompt.ts";
 

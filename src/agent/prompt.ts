@@ -1,8 +1,8 @@
 import type { Mode } from "../core/decision.ts";
-import { isPreset } from "../core/grant.ts";
+import { isPreset } from "../core/network.ts";
 import type { Box } from "../core/ports.ts";
-import { folderBefore } from "../core/text/file-paths.ts";
-import { firstOf } from "../core/text/short-lists.ts";
+import { folderBefore } from "../core/file-names.ts";
+import { firstOf } from "../core/wording.ts";
 
 /** Facts that stay the same for a whole session: no clock, no counters. */
 interface PromptFacts {

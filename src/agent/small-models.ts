@@ -2,14 +2,13 @@
  * Shows a small model the file names and the files that the task names together with the task, so that its first reply
  * can already act. Everything is marked as data and stays below 1,000 tokens in all. Files shown here count as read.
  */
-import { lastName } from "../core/text/file-paths.ts";
+import { lastName } from "../core/file-names.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { mendable } from "./ending/bent-check.ts";
 import { blocksOf, MAX_WRITTEN_WHOLE, type ShownFile } from "./next-reply.ts";
 import { clipped, excerpt, firstBytes, oneLine } from "./prompt.ts";
-import type { Message } from "../core/messages.ts";
-import type { AssistantMessage, Stop } from "../core/model-provider.ts";
-import { holdsMask } from "../core/text/secrets.ts";
+import type { AssistantMessage, Message, Stop } from "../core/model-provider.ts";
+import { holdsMask } from "../core/secrets.ts";
 import type { FailingCheck } from "./ending/earned-end.ts";
 import { ownLines } from "./ending/verification.ts";
 import { ask, type ReplacementRequest, type Reply } from "./model-request.ts";

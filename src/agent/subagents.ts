@@ -1,7 +1,6 @@
 import type { EventBody } from "../core/events.ts";
-import { NO_HOOKS } from "../core/hooks.ts";
+import { type AnyTool, NO_HOOKS, type ToolResult } from "../core/tool.ts";
 import type { ParkedChild } from "../core/session.ts";
-import type { AnyTool, ToolResult } from "../core/tool.ts";
 import type { Part, Subagents } from "../tools/tool-context.ts";
 import { type LoopEnd, NEW_BOX, PlainAnswer, Stopped } from "./ending/outcome.ts";
 import type { Compactor } from "./compaction.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { ExecResult, Job, OwnedBox } from "../core/ports.ts";
-import { visible } from "../core/text/visible.ts";
+import { visible } from "../core/visible.ts";
 import type { BoxEnvironment } from "../docker/environments/environment-mounts.ts";
 
 type Service = BoxEnvironment["services"][number];

@@ -3,7 +3,7 @@ import manifest from "../../package.json" with { type: "json" };
 import type { Config } from "../config/load-config.ts";
 import type { Settings } from "../config/settings-schema.ts";
 import { EXIT } from "../core/errors.ts";
-import { visible } from "../core/text/visible.ts";
+import { visible } from "../core/visible.ts";
 import { stderr } from "../render/tty/output.ts";
 import { DiagnosticsLog, entryText, isLevel, LEVELS } from "../telemetry/diagnostics-log.ts";
 import { type Diagnosed, failureOf } from "../telemetry/run-diagnostics.ts";

@@ -1,6 +1,5 @@
 import type { Settings } from "../config/settings-schema.ts";
-import { isPreset, parseGrant, type Preset } from "../core/grant.ts";
-import type { Connection, Grant } from "../core/network.ts";
+import { type Connection, type Grant, isPreset, parseGrant, type Preset } from "../core/network.ts";
 import type { PresetGrants } from "../docker/egress/registries.ts";
 import type { NetworkRequest } from "../docker/egress/box-network.ts";
 import type { Host } from "./host.ts";

@@ -1,8 +1,7 @@
 import { realpathSync } from "node:fs";
-import { parseConfigDocument } from "../config/config-document.ts";
-import { readConfigText } from "../config/load-config.ts";
+import { parseConfigDocument, readConfigText } from "../config/load-config.ts";
 import { DEFAULTS } from "../config/settings-schema.ts";
-import { type Candidate, word } from "../core/candidate.ts";
+import { type Candidate, word } from "../core/wording.ts";
 import { knownNotes, type KnownSession, knownSessions } from "../sessions/sessions-db.ts";
 import type { Host } from "./host.ts";
 

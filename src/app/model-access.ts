@@ -1,5 +1,5 @@
 import type { Settings } from "../config/settings-schema.ts";
-import { formatDuration } from "../core/text/bounds.ts";
+import { formatDuration } from "../core/wording.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { CallForm, Capabilities, Provider } from "../core/model-provider.ts";
 import { AnthropicWire } from "../models/providers/anthropic-api.ts";

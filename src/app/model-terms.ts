@@ -1,6 +1,6 @@
 import type { Settings } from "../config/settings-schema.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
-import type { Price } from "../core/messages.ts";
+import type { Price } from "../core/model-provider.ts";
 import { isLoopback, ollamaAddress } from "../models/providers/ollama-client.ts";
 import { dayOf, priceOf } from "../models/model-api.ts";
 import type { Host } from "./host.ts";

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { type Config, loadConfig } from "../config/load-config.ts";
-import { type EngineAddress, readEngineAddress } from "../core/engine-address.ts";
+import { type EngineAddress, readEngineAddress } from "../core/addresses.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { NamedEngine } from "../docker/engine-endpoint.ts";
 import type { Host } from "./host.ts";

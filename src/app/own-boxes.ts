@@ -1,4 +1,4 @@
-import type { BoxLog } from "../core/box-log.ts";
+import type { BoxLog } from "../core/run-record.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { type ExecResult, isUnstarted, type ListedBox, type OwnedBox } from "../core/ports.ts";
 import { listBoxes, memoryOf, pickBoxes, removeBox, SHORT_ID } from "../docker/box/box-list.ts";

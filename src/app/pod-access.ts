@@ -5,10 +5,9 @@ import path from "node:path";
 import { thisProcess } from "../boxes/life/owner.ts";
 import { maskedBox } from "../boxes/masked-box.ts";
 import type { Settings } from "../config/settings-schema.ts";
-import { engineText } from "../core/engine-address.ts";
-import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import { ailing, broken, type Health, healthy } from "../core/health.ts";
-import { formatDuration } from "../core/text/bounds.ts";
+import { engineText } from "../core/addresses.ts";
+import { ailing, broken, EXIT, HarnessError, type Health, healthy, reasonOf } from "../core/errors.ts";
+import { formatDuration } from "../core/wording.ts";
 import type { ListedBox, OwnedBox } from "../core/ports.ts";
 import { folderForMounts } from "../docker/box/account.ts";
 import {

@@ -1,9 +1,8 @@
 import { createHash } from "node:crypto";
 import type { Settings } from "../config/settings-schema.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
-import { coversHost, isPreset } from "../core/grant.ts";
-import type { Grant, SecretBinding } from "../core/network.ts";
-import { MIN_SECRET_LENGTH } from "../core/text/secret-values.ts";
+import { coversHost, type Grant, isPreset, type SecretBinding } from "../core/network.ts";
+import { MIN_SECRET_LENGTH } from "../core/secrets.ts";
 import type { Host } from "./host.ts";
 
 /**

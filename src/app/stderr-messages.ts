@@ -1,9 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { diskTroubleOf } from "../core/disk-trouble.ts";
-import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import { nearest } from "../core/text/spelling.ts";
-import { inertJson, visible, visibleWhole } from "../core/text/visible.ts";
+import { diskTroubleOf, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { nearest } from "../core/wording.ts";
+import { inertJson, visible, visibleWhole } from "../core/visible.ts";
 import { hanging } from "../render/tty/columns.ts";
 import { type Output, stderr, stdout, styleText } from "../render/tty/output.ts";
 import { packageRoot } from "./host.ts";

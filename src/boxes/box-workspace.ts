@@ -2,7 +2,7 @@ import { lstat, readdir, readFile, realpath, statfs } from "node:fs/promises";
 import path from "node:path";
 import { quote } from "shell-quote";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import { isInside } from "../core/text/file-paths.ts";
+import { isInside } from "../core/file-names.ts";
 import { type Enclosing, enclosingOf } from "./protect/enclosing.ts";
 
 export interface WorkspaceRequest {

@@ -1,12 +1,10 @@
 import { randomBytes } from "node:crypto";
 import path from "node:path";
 import * as z from "zod";
-import { type LogKeeper, notesOf } from "../core/box-log.ts";
-import { textOfBytes } from "../core/text/bytes.ts";
-import type { Change } from "../core/changes.ts";
-import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import type { BlockedConnection } from "../core/network.ts";
+import { type LogKeeper, notesOf } from "../core/run-record.ts";
+import { textOfBytes } from "../core/raw-data.ts";
 import type {
+  Change,
   ExecRequest,
   ExecResult,
   FileResult,
@@ -17,7 +15,9 @@ import type {
   SearchRequest,
   SearchResult,
 } from "../core/ports.ts";
-import { asSeenFrom, isInside } from "../core/text/file-paths.ts";
+import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import type { BlockedConnection } from "../core/network.ts";
+import { asSeenFrom, isInside } from "../core/file-names.ts";
 import type { Place } from "./layers/place.ts";
 import { findAllPlanted, findPlanted } from "./protect/planted.ts";
 import { outermost } from "./protect/protected-mounts.ts";

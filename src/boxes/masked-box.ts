@@ -9,7 +9,7 @@ import type {
   OwnedBox,
   SearchResult,
 } from "../core/ports.ts";
-import { type SecretMasks, secretMasks } from "../core/text/secret-values.ts";
+import { type SecretMasks, secretMasks } from "../core/secrets.ts";
 
 /**
  * The box, with the values of secrets masked in all its output: an answer from a server may contain them, although no

@@ -1,6 +1,6 @@
 import type { RulesShown, Reply } from "../app/prompter.ts";
 import type { Question } from "../core/ports.ts";
-import { visible } from "../core/text/visible.ts";
+import { visible } from "../core/visible.ts";
 import {
   answersText,
   answersTo,

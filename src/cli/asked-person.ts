@@ -1,4 +1,4 @@
-import { visible } from "../core/text/visible.ts";
+import { visible } from "../core/visible.ts";
 import { fitted, widthOfStream, wrapped } from "../render/tty/columns.ts";
 import { type Output, styleText } from "../render/tty/output.ts";
 import type { AskPerson } from "../tools/tool-context.ts";

@@ -1,11 +1,11 @@
 import type { Finished } from "../agent/agent-run.ts";
 import { isTyped, withoutMode } from "../app/run/mode-note.ts";
 import type { AgentEvent } from "../core/events.ts";
-import type { Handoff } from "../core/handoff.ts";
-import type { Message } from "../core/messages.ts";
-import { isPlainEnding } from "../core/plain-ending.ts";
-import { ReplacedAnswer } from "../core/replaced-answer.ts";
-import { visibleLine } from "../core/text/visible.ts";
+import type { Handoff } from "../core/run-record.ts";
+import type { Message } from "../core/model-provider.ts";
+import { isPlainEnding } from "../core/errors.ts";
+import { ReplacedAnswer } from "../core/tool.ts";
+import { visibleLine } from "../core/visible.ts";
 import { type AnswerStream, answerStream } from "../render/tty/answer-text.ts";
 import { fitted, widthOfStream, wrapped } from "../render/tty/columns.ts";
 import { systemClock } from "../render/tty/paced-writer.ts";

@@ -2,7 +2,7 @@ import { Command, Flags, type Interfaces } from "@oclif/core";
 import { type Host, hostFrom } from "../app/host.ts";
 import type { Verdict } from "../core/decision.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
-import { inertJson, visibleLine } from "../core/text/visible.ts";
+import { inertJson, visibleLine } from "../core/visible.ts";
 import { becomePlain, isPlainWanted, stderr, stdout } from "../render/tty/output.ts";
 
 type Parsed = Readonly<Record<string, unknown>>;

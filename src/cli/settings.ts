@@ -6,10 +6,10 @@ import { projectText } from "../app/project/project-trust.ts";
 import { type Config, type ConfigRequest, loadConfig } from "../config/load-config.ts";
 import { type SettingKey } from "../config/settings-schema.ts";
 import { ISOLATIONS, ON_ASK, PROVIDERS, STORES } from "../config/setting-words.ts";
-import { DURATION_FORM, parseDuration } from "../core/text/bounds.ts";
+import { DURATION_FORM, parseDuration } from "../core/wording.ts";
 import { MODES, type OnAsk } from "../core/decision.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
-import { INTENTS } from "../core/messages.ts";
+import { INTENTS } from "../core/model-provider.ts";
 import type { CommandContext } from "../policy/decide.ts";
 import { becomePlain } from "../render/tty/output.ts";
 

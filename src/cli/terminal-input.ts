@@ -1,7 +1,7 @@
 import { createInterface, type Interface } from "node:readline";
 import { Readable } from "node:stream";
 import { EXIT, HarnessError } from "../core/errors.ts";
-import { visible } from "../core/text/visible.ts";
+import { visible } from "../core/visible.ts";
 import { move, type Output, stdout } from "../render/tty/output.ts";
 import type { Line } from "./chat/chat-screen.ts";
 import type { Completion } from "./chat/file-completion.ts";

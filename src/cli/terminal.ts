@@ -1,7 +1,7 @@
 import type { Interface } from "node:readline/promises";
 import type { PartAnswer, Prompter } from "../app/prompter.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
-import { visible } from "../core/text/visible.ts";
+import { visible } from "../core/visible.ts";
 import { stderr } from "../render/tty/output.ts";
 
 /** Whether a person can be asked: questions are shown on stderr, and answered on stdin. */

@@ -4,9 +4,8 @@ import { applyEdits, modify, type Node, parseTree } from "jsonc-parser";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { makeFolder } from "../platform/folders.ts";
 import { replaceFile as replaceWhole } from "../platform/safe-files.ts";
-import { nested, parseConfigDocument, valueFromText } from "./config-document.ts";
+import { nested, parseConfigDocument, readConfigText, valueFromText } from "./load-config.ts";
 import { hintFor, readLayer } from "./config-layers.ts";
-import { readConfigText } from "./load-config.ts";
 import { ALIASES, SEARCH_PATHS, type SearchPath, SETTING_KEYS, type SettingKey } from "./settings-schema.ts";
 
 /** The dotted path of a setting that a person named, with aliases resolved. */

@@ -1,7 +1,6 @@
 import type { ZodError } from "zod";
-import { clipped } from "../core/text/short-lists.ts";
-import { nearest } from "../core/text/spelling.ts";
-import { configError } from "./config-document.ts";
+import { clipped, nearest } from "../core/wording.ts";
+import { configError } from "./load-config.ts";
 import { type Layer, layerSchema, ROW_KEYS } from "./setting-rules.ts";
 import { ALIASES, SETTING_KEYS } from "./settings-schema.ts";
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { DURATION_FORM, parseDuration } from "../core/text/bounds.ts";
-import { isFields } from "../core/text/json-values.ts";
+import { DURATION_FORM, parseDuration } from "../core/wording.ts";
+import { isFields } from "../core/raw-data.ts";
 
 /** MCP servers as people write them: in the settings (`mcp`), and in a project's file. */
 

@@ -1,13 +1,18 @@
 import { EXIT, HarnessError } from "../core/errors.ts";
-import { visibleLine } from "../core/text/visible.ts";
+import { visibleLine } from "../core/visible.ts";
 import { CommandPolicy } from "../policy/decide.ts";
 import { failedExamples } from "../policy/rule-examples.ts";
 import { type Origin, readRules } from "../policy/rule-reader.ts";
 import { type Examples, type RuleForm, ruleForm, type UserRules, withRules } from "../policy/rule.ts";
-import { type ConfigDocument, parseConfigDocument } from "./config-document.ts";
+import {
+  type ConfigDocument,
+  parseConfigDocument,
+  type PolicyText,
+  presentFile,
+  userPolicyFiles,
+} from "./load-config.ts";
 import { replaceFile, withItem } from "./config-edit.ts";
 import { type Env, placesFrom } from "./places.ts";
-import { type PolicyText, presentFile, userPolicyFiles } from "./policy-file.ts";
 
 /** The rules of one text. Throws with file and line if they cannot be used. */
 export async function rulesOf(

@@ -1,5 +1,5 @@
 import { parse, TomlError } from "smol-toml";
-import { type ConfigDocument, configError } from "./config-document.ts";
+import { type ConfigDocument, configError } from "./load-config.ts";
 
 /** A TOML file of `[[table]]` entries as a value, with the line of each key. */
 export function parseTomlDocument(file: string, text: string, table: string): ConfigDocument {

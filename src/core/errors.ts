@@ -132,3 +132,89 @@ export function cutOffBy({ reason }: AbortSignal): {
 /** The signal that ended the run. An abort without a reason counts as Ctrl-C. */
 export const signalOf = ({ reason }: AbortSignal): Signal =>
   reason instanceof Interrupted ? reason.signal : "SIGINT";
+
+/** Begins the reason of a run that ended with 0 and lacked nothing; what was verified, or not, follows. */
+export const PLAIN_ENDING = "The model gave its answer";
+
+/** The same for a run that looked and changed nothing: many a question reads like a request for a change. */
+export const ONLY_LOOKED = "The model changed nothing. It looked at ";
+
+/** Whether the reason of a successful run holds nothing that a person who wants few words would need to know. */
+export function isPlainEnding(reason: string): boolean {
+  if (reason === "" || reason === `${PLAIN_ENDING}.`) return true;
+  const begins = reason.startsWith(`${PLAIN_ENDING}; verified by \``) || reason.startsWith(ONLY_LOOKED);
+  return begins && !reason.includes("; it says that tests pass");
+}
+
+/** Failures of SQLite and the file system that a person can repair. */
+export type DiskTrouble =
+  | "full"
+  | "read-only"
+  | "damaged"
+  | "busy"
+  /** A folder or device is in the place of the file. */
+  | "taken"
+  | "unreachable"
+  | "other";
+
+/** Primary result codes of SQLite; extended codes contain them in their lowest byte. */
+const OF_SQLITE: Readonly<Record<number, DiskTrouble>> = {
+  5: "busy",
+  6: "busy",
+  8: "read-only",
+  10: "unreachable",
+  11: "damaged",
+  13: "full",
+  14: "unreachable",
+  26: "damaged",
+};
+
+const OF_SYSTEM: Readonly<Record<string, DiskTrouble>> = {
+  ENOSPC: "full",
+  EDQUOT: "full",
+  EROFS: "read-only",
+  EACCES: "read-only",
+  EPERM: "read-only",
+  EISDIR: "taken",
+  ENOTDIR: "unreachable",
+  EEXIST: "unreachable",
+  ENOENT: "unreachable",
+  ELOOP: "unreachable",
+  EIO: "unreachable",
+};
+
+export function diskTroubleOf(thrown: unknown): DiskTrouble {
+  const sqlite = sqliteCodeOf(thrown);
+  return (sqlite === undefined ? OF_SYSTEM[errorCode(thrown) ?? ""] : OF_SQLITE[sqlite]) ?? "other";
+}
+
+/** The primary result code of an SQLite error; undefined for any other error. */
+export function sqliteCodeOf(thrown: unknown): number | undefined {
+  if (errorCode(thrown) !== "ERR_SQLITE_ERROR") return undefined;
+  const { errcode } = thrown as { readonly errcode?: unknown };
+  return typeof errcode === "number" ? errcode & 0xff : 0;
+}
+
+/** The state of one thing `run` depends on, as `doctor` and the set-up report it. */
+export interface Health {
+  /** Stable key for scripts, e.g. `engine` or `model.context`. */
+  readonly id: string;
+  readonly state: "ok" | "warn" | "fail";
+  readonly detail: string;
+  /** The command that repairs it; empty when nothing needs repair. */
+  readonly remedy: string;
+}
+
+export const healthy = (id: string, detail: string): Health => ({ id, state: "ok", detail, remedy: "" });
+export const ailing = (id: string, detail: string, remedy = ""): Health => ({
+  id,
+  state: "warn",
+  detail,
+  remedy,
+});
+export const broken = (id: string, detail: string, remedy: string): Health => ({
+  id,
+  state: "fail",
+  detail,
+  remedy,
+});

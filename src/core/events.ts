@@ -1,14 +1,17 @@
-import { INTENTS } from "./messages.ts";
+import { INTENTS, priceForm, promptForm, usageForm } from "./model-provider.ts";
 import * as z from "zod";
-import { commitForm, peakForm, quarantinedForm } from "./box-log.ts";
+import {
+  commitForm,
+  handoffForm,
+  installedForm,
+  peakForm,
+  planStepForm,
+  quarantinedForm,
+} from "./run-record.ts";
 import { MODES, PROGRAM_PLACES, VERDICTS } from "./decision.ts";
-import { handoffForm } from "./handoff.ts";
-import { hookFields } from "./hook-form.ts";
+import { hookFields } from "./added-programs.ts";
 import { CAUSES, STATUSES } from "./errors.ts";
-import { installedForm } from "./installed.ts";
-import { priceForm, promptForm, usageForm } from "./messages.ts";
 import { GRANT_TERMS } from "./network.ts";
-import { planStepForm } from "./work-plan.ts";
 
 /**
  * Everything observable of a run. Screen, JSON lines, session log and tests only subscribe. The schemas are the

@@ -1,4 +1,80 @@
-import type { Message, Usage } from "./messages.ts";
+/** The messages of a conversation. Provider formats are translated at the edge of models/. */
+import * as z from "zod";
+
+/** What a task wants: an answer, a look at the repository, a change to it, or something from the web. */
+export const INTENTS = ["direct", "repo", "change", "web"] as const;
+export type Intent = (typeof INTENTS)[number];
+
+export interface ToolCall {
+  readonly id: string;
+  readonly name: string;
+  readonly args: Readonly<Record<string, unknown>>;
+}
+
+export type Message =
+  /** `standing`: length of the part that is the same in every session; what a provider adds goes after it. */
+  | { readonly role: "system"; readonly text: string; readonly standing?: number }
+  | { readonly role: "user"; readonly text: string }
+  | {
+      readonly role: "assistant";
+      readonly text: string;
+      readonly thinking?: string;
+      readonly calls: readonly ToolCall[];
+    }
+  | { readonly role: "tool"; readonly call: string; readonly text: string };
+
+/** null means that the server did not say, which is not the same as zero. */
+export interface Usage {
+  readonly requests: number;
+  readonly prompt_tokens: number | null;
+  readonly completion_tokens: number | null;
+  readonly cached_tokens: number | null;
+  readonly cost: number | null;
+}
+
+/**
+ * Prices per million tokens, for models whose name begins with `model`. Without `cached`, cached tokens cost as much.
+ */
+export interface Price {
+  readonly model: string;
+  readonly input: number;
+  readonly output: number;
+  readonly cached?: number;
+  /** The first day on which the price applies, such as 2026-03-01 in UTC; left out, it always applied. */
+  readonly from?: string;
+}
+
+const count = z.int().min(0).nullable();
+
+export const usageForm = z.strictObject({
+  requests: z.int().min(0),
+  prompt_tokens: count,
+  completion_tokens: count,
+  cached_tokens: count,
+  cost: z.number().nullable(),
+});
+
+export const priceForm = z.strictObject({
+  model: z.string(),
+  input: z.number(),
+  output: z.number(),
+  cached: z.number().exactOptional(),
+  from: z.string().exactOptional(),
+});
+
+const tokens = z.int().min(0);
+
+/** Each count is a share of the whole request; their sum is its number of tokens. */
+export const promptForm = z.strictObject({
+  system: tokens,
+  instructions: tokens.describe("Instructions of the user and the project in the system prompt."),
+  tools: tokens.describe("Descriptions and schemas of the tools."),
+  summary: tokens.describe("The summary of messages that are no longer sent."),
+  requests: tokens.describe("What the user wrote, and what harness told the model in that role."),
+  replies: tokens.describe("Earlier replies, with the arguments of their calls."),
+  results: tokens.describe("Results of calls."),
+});
+export type PromptParts = z.infer<typeof promptForm>;
 
 /** The port through which a model is asked. Its contract suite runs on every adapter. */
 
@@ -173,4 +249,70 @@ export interface Provider {
    */
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ProviderEvent>;
   capabilities(model: string, signal: AbortSignal): Promise<Capabilities>;
+}
+
+/*
+ * A small model that has lost its thread repeats itself until it is stopped: a word, a paragraph, or a list of twenty
+ * files. Only exact repetitions count.
+ */
+
+/** Least characters at the end of a text that have to repeat; there must be three rounds. */
+const MIN_REPEATED = 1500;
+const ROUNDS = 3;
+/** Characters that are examined; the longest round is a third of them. */
+const EXAMINED = 6000;
+
+interface Circle {
+  /** Where the first round begins. */
+  readonly from: number;
+  /** Characters of one round. */
+  readonly period: number;
+}
+
+/** The repetition that a text ends in. */
+export function circleIn(text: string): Circle | undefined {
+  const period = periodOf(text.slice(-EXAMINED));
+  if (period === undefined) return undefined;
+  let from = text.length - period;
+  while (from > 0 && text[from - 1] === text[from - 1 + period]) from -= 1;
+  return { from, period };
+}
+
+/** The text without all rounds but the first. */
+export function withoutCircle(text: string): string {
+  const circle = circleIn(text);
+  return circle === undefined ? text : `${text.slice(0, circle.from + circle.period)}…`.toWellFormed();
+}
+
+/** The shortest period, by comparing the end with the text one period before it (the Z function, from the end). */
+function periodOf(end: string): number | undefined {
+  const { length } = end;
+  const at = (place: number): string | undefined => end[length - 1 - place];
+  const same = new Uint16Array(length);
+  let [left, right] = [0, 0];
+  for (let period = 1; period * ROUNDS <= length; period += 1) {
+    let count = period < right ? Math.min(right - period, same[period - left] ?? 0) : 0;
+    while (period + count < length && at(count) === at(period + count)) count += 1;
+    same[period] = count;
+    if (period + count > right) [left, right] = [period, period + count];
+    if (period + count >= Math.max(MIN_REPEATED, ROUNDS * period)) return period;
+  }
+  return undefined;
+}
+
+/** Characters after which the text is examined again. */
+const LOOK_AFTER = 500;
+
+/** Finds repetitions in a text that comes in pieces. */
+export class Circles {
+  #end = "";
+  #unseen = 0;
+
+  push(text: string): boolean {
+    this.#end = (this.#end + text).slice(-EXAMINED);
+    this.#unseen += text.length;
+    if (this.#unseen < LOOK_AFTER || this.#end.length < MIN_REPEATED) return false;
+    this.#unseen = 0;
+    return periodOf(this.#end) !== undefined;
+  }
 }

@@ -1,11 +1,10 @@
+/** What the outside must offer. Each port has one contract suite in test/contract. */
 import type { Canary, Observed } from "./behaviour.ts";
-import type { BoxLog, MovedAway } from "./box-log.ts";
-import type { Change } from "./changes.ts";
+import type { BoxLog, MovedAway } from "./run-record.ts";
 import type { Decision, MatchedRule, Mode } from "./decision.ts";
 import type { Cause } from "./errors.ts";
 import type { BlockedConnection, Connection, Grant, GrantSaid } from "./network.ts";
-
-/** What the outside must offer. Each port has one contract suite in test/contract. */
+import type { RunChanges } from "./events.ts";
 
 /** The home folder in every box: it ends with the box, and holds nothing of the user's. */
 export const BOX_HOME = "/home/box";
@@ -321,4 +320,104 @@ export interface ListedBox {
   readonly state: string;
   /** Frozen until this time (ISO 8601), for a session that waits for an approval; null: not frozen. */
   readonly parked: { readonly session: string; readonly until: string } | null;
+}
+
+/** One changed path below the workspace. */
+export interface Change {
+  readonly what: "added" | "modified" | "deleted";
+  readonly kind: "file" | "folder" | "link" | "odd";
+  /** The lower twelve mode bits; for a deleted path, the former ones. */
+  readonly mode: number;
+  readonly path: string;
+}
+
+/** Adds later changes, so that the map describes all changes since the beginning. */
+export function addChanges(all: Map<string, Change>, next: Iterable<Change>): void {
+  for (const change of next) {
+    const before = all.get(change.path)?.what;
+    if (before === "added" && change.what === "deleted") all.delete(change.path);
+    else all.set(change.path, { ...change, what: together(before, change.what) });
+  }
+}
+
+function together(before: Change["what"] | undefined, now: Change["what"]): Change["what"] {
+  if (before === "added") return "added";
+  return before === "deleted" && now === "added" ? "modified" : now;
+}
+
+/** Earlier and later changes together, in the order of their paths. */
+export function allChanges(before: ReadonlyMap<string, Change>, since: Iterable<Change>): Iterable<Change> {
+  if (before.size === 0) return since;
+  const all = new Map(before);
+  addChanges(all, since);
+  return [...all.values()].toSorted((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+/** Most bytes of JSON in a list; a limit on the number of paths would not limit their size. */
+const LIST_BYTES = 2 ** 20;
+
+export type ListedChanges = Pick<RunChanges, "added" | "modified" | "deleted" | "left_out">;
+
+/** The first paths that fit, and a count of the others. `hides` selects paths to leave out and not count. */
+export function listed(all: Iterable<Change>, hides: (path: string) => boolean = () => false): ListedChanges {
+  const lists = { added: [] as string[], modified: [] as string[], deleted: [] as string[] };
+  const left = { added: 0, modified: 0, deleted: 0 };
+  let room = LIST_BYTES;
+  for (const { what, path } of all) {
+    if (hides(path)) continue;
+    room -= jsonBytes(path) + 1;
+    if (room < 0) left[what] += 1;
+    else lists[what].push(path);
+  }
+  return room < 0 ? { ...lists, left_out: left } : lists;
+}
+
+const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
+
+/** Includes the paths that are not listed. */
+export function countsOf({ added, modified, deleted, left_out: left }: ListedChanges): {
+  readonly added: number;
+  readonly modified: number;
+  readonly deleted: number;
+} {
+  return {
+    added: added.length + (left?.added ?? 0),
+    modified: modified.length + (left?.modified ?? 0),
+    deleted: deleted.length + (left?.deleted ?? 0),
+  };
+}
+
+/** Shown beside a list that may be incomplete. */
+export const UNSEEN = "and perhaps more: not all of the folder could be seen";
+
+/** How a layer over a workspace, or a copy of it, differs from the workspace. */
+export interface LayerChange {
+  /** Relative to the workspace, a byte text (`textOfBytes`). */
+  readonly path: string;
+  readonly what: "added" | "modified" | "deleted";
+  /** Its kind now; for a deleted path, its former kind. */
+  readonly kind: "file" | "folder" | "link" | "odd";
+  /** The lower twelve bits. */
+  readonly mode: number;
+}
+
+export interface LayerChanges {
+  /** Sorted by path. Includes folders, and everything in a deleted folder. */
+  readonly changes: readonly LayerChange[];
+  /** The folder that holds the added and modified files under the same paths. It is never written to. */
+  readonly content: string;
+  /** A part could not be read. */
+  readonly incomplete: boolean;
+  /** From when on others may have changed the workspace: milliseconds since 1970. */
+  readonly since: number;
+}
+
+/** Replaces the box of a run when it is lost, and keeps what its calls had changed. */
+export interface BoxRecovery {
+  /** Call after each call that may have written: copies its changes out of the box. Rejects if the box is lost. */
+  readonly bringHome: () => Promise<void>;
+  /** Why the box was lost, if `thrown` is that loss and another box replaced it. Rejects if none could. */
+  readonly replacedAfter: (thrown: unknown) => Promise<string | undefined>;
+  /** Why the box was lost between calls; each loss is told once. */
+  readonly untoldLoss: () => string | undefined;
 }

@@ -1,10 +1,11 @@
-import type { ProgramPlace } from "./decision.ts";
-import { type Cause } from "./errors.ts";
 import * as z from "zod";
+import type { ProgramPlace } from "./decision.ts";
+import type { Cause } from "./errors.ts";
 import type { Box, ExecResult } from "./ports.ts";
-import type { JsonSchema } from "./model-provider.ts";
-import { clipped } from "./text/short-lists.ts";
-import { nearest } from "./text/spelling.ts";
+import type { JsonSchema, ToolCall } from "./model-provider.ts";
+import { clipped, nearest } from "./wording.ts";
+import type { AgentEvent, Emit } from "./events.ts";
+import type { HookOwner } from "./added-programs.ts";
 
 interface ResultFields {
   /** The tool's whole text; the caller limits what goes to the model. */
@@ -86,7 +87,7 @@ export type Tool<I> = ToolFields<I> &
   );
 
 /** What a call touches at this moment, and its work in just that state. */
-export interface StatedCall<B> {
+interface StatedCall<B> {
   readonly facts: Facts;
   readonly run: (box: B, signal: AbortSignal) => Promise<ToolResult>;
   /** For a person who is asked: everything that it writes, as lines of a diff. */
@@ -239,4 +240,106 @@ function frozen<T>(value: T): T {
     Object.freeze(value);
   }
   return value;
+}
+
+/**
+ * What users add to a run, as its loop sees it. Everything that acts is a tool that is judged like any other, or a
+ * command that runs in the box: nothing gets around the policy.
+ */
+export interface Extensions extends AsyncDisposable {
+  /**
+   * Added tools, listed after the built-in ones. Servers come, change and go; the returned list is the same object as
+   * long as nothing changed, because another list makes model servers read the whole prompt again. No tool has the name
+   * of a built-in one.
+   */
+  readonly tools: () => readonly AnyTool[];
+  /** Added at the end of a new session's system prompt; empty when there is nothing. */
+  readonly prompt: string;
+  /** Call before a run's first request, and before each of a person: waits, within limits, for slow tools. */
+  readonly ready?: () => Promise<void>;
+  /** Ends what the extensions keep running in the box before it is parked. Only disposing follows. */
+  readonly rest?: () => Promise<void>;
+  /** Asked at fixed places of a run; left out when there are no hooks. */
+  readonly hooks?: Hooks;
+}
+
+export const NO_EXTENSIONS: Extensions = {
+  tools: () => NO_TOOLS,
+  prompt: "",
+  [Symbol.asyncDispose]: () => Promise.resolve(),
+};
+const NO_TOOLS: readonly AnyTool[] = [];
+
+/** What a hook call needs from the run. */
+export interface HookAsker {
+  /** Emits events of the agent that the hook runs for. */
+  readonly emit: Emit;
+  readonly signal: AbortSignal;
+}
+
+/** What becomes of a call before the policy judges it. */
+export type BeforeCall =
+  | {
+      readonly kind: "goes_on";
+      /** The same object if nothing was changed. */
+      readonly args: ToolCall["args"];
+      /** The hook that changed the arguments last; left out if none did. */
+      readonly by?: string;
+    }
+  /** The call is not run. */
+  | { readonly kind: "vetoed"; readonly by: string; readonly owner: HookOwner; readonly reason: string };
+
+export type AtStop =
+  | { readonly kind: "answers"; readonly text: string }
+  /** The answer is not the end; this text goes to the model. */
+  | { readonly kind: "continues"; readonly text: string };
+
+/**
+ * The answers of a run's hooks, as the loop sees them. Whatever hooks say is judged, guarded and recorded like the
+ * model's words: they cannot approve anything. Rejects only when the box is lost.
+ */
+export interface Hooks {
+  readonly before: (call: ToolCall, asker: HookAsker) => Promise<BeforeCall>;
+  /** What the model is told of a result; undefined if no hook ran. A hook may also have changed files. */
+  readonly after: (call: ToolCall, result: ToolResult, asker: HookAsker) => Promise<string | undefined>;
+  /** After a number of continuations it is no longer asked, so that every request ends. */
+  readonly stop: (answer: string, asker: HookAsker) => Promise<AtStop>;
+  /** Call when a request of the user begins; the text follows the request to the model. Empty when there is none. */
+  readonly begin: (asker: HookAsker) => Promise<string>;
+  /** Text to keep word for word beside the summary of older messages; empty when there is none. */
+  readonly compacting: (trigger: string, asker: HookAsker) => Promise<string>;
+}
+
+export const NO_HOOKS: Hooks = {
+  before: ({ args }) => Promise.resolve({ kind: "goes_on", args }),
+  after: () => Promise.resolve(undefined),
+  stop: (text) => Promise.resolve({ kind: "answers", text }),
+  begin: () => Promise.resolve(""),
+  compacting: () => Promise.resolve(""),
+};
+
+/**
+ * The answer of a request if a hook replaced the model's text. A reader that shows replies as they stream has to show
+ * it at the end: no other event contains it.
+ */
+export class ReplacedAnswer {
+  #replaced = false;
+
+  /** The answer, on the event that ends the request; undefined if the model's own text is the answer. */
+  take(event: AgentEvent): string | undefined {
+    if (event.agent !== undefined) return undefined;
+    switch (event.type) {
+      case "run.started":
+      case "turn.started":
+        this.#replaced = false;
+        return undefined;
+      case "hook":
+        this.#replaced ||= event.event === "Stop" && event.did === "replaced";
+        return undefined;
+      case "run.finished":
+        return this.#replaced && event.status === "done" ? (event.answer ?? undefined) : undefined;
+      default:
+        return undefined;
+    }
+  }
 }

@@ -4,7 +4,7 @@ import { BOX_HOME } from "../core/ports.ts";
 import type { Mode } from "../core/decision.ts";
 import { BOX_LABEL, LEASED } from "../boxes/box-labels.ts";
 import { NETWORK_FOLDER } from "../boxes/network-relay.ts";
-import { isInside } from "../core/text/file-paths.ts";
+import { isInside } from "../core/file-names.ts";
 
 /** What varies between containers; everything else is fixed in this file. */
 export interface BoxPlan {

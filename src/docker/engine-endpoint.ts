@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile, stat } from "node:fs/promises";
 import path from "node:path";
-import { type EngineAddress, engineText, isLoopback } from "../core/engine-address.ts";
+import { type EngineAddress, engineText, isLoopback } from "../core/addresses.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 
 /** An address where an engine may answer, and who named it. */

@@ -1,8 +1,8 @@
 import { statfs } from "node:fs/promises";
 import path from "node:path";
 import { PassThrough } from "node:stream";
-import { formatDuration, formatSize } from "../core/text/bounds.ts";
-import { ailing, broken, type Health, healthy } from "../core/health.ts";
+import { formatDuration, formatSize } from "../core/wording.ts";
+import { ailing, broken, EXIT, HarnessError, type Health, healthy, reasonOf } from "../core/errors.ts";
 import {
   answered,
   askInfo,
@@ -14,7 +14,6 @@ import {
   readSeccomp,
 } from "./engine.ts";
 import { boxImage, imageExists, RUNNER, wantedImage } from "./box-image.ts";
-import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { ownerLabels } from "../boxes/box-labels.ts";
 import { thisProcess } from "../boxes/life/owner.ts";
 import { startCommand } from "../boxes/box-command.ts";

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import Docker from "dockerode";
 import * as z from "zod";
-import { readEngineAddress } from "../core/engine-address.ts";
+import { readEngineAddress } from "../core/addresses.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { HostFacts } from "./container-spec.ts";
 import { type Endpoint, endpointsFrom, type NamedEngine, refusePlain } from "./engine-endpoint.ts";

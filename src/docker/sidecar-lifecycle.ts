@@ -9,7 +9,7 @@ import type {
   VolumeCreateOptions,
 } from "dockerode";
 import { reasonOf } from "../core/errors.ts";
-import { clipped } from "../core/text/short-lists.ts";
+import { clipped } from "../core/wording.ts";
 import { hasStatus, isBeingRemoved, isMissing } from "./engine.ts";
 import { lackOfImage } from "./image-progress.ts";
 import { type Sidecar, SIDECAR_LABEL as LABEL, type SidecarPlan } from "./sidecars.ts";

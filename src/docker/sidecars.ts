@@ -8,7 +8,7 @@ import type {
   NetworkCreateOptions,
   VolumeCreateOptions,
 } from "dockerode";
-import { ailing, type Health, healthy } from "../core/health.ts";
+import { ailing, type Health, healthy } from "../core/errors.ts";
 
 /** A container beside the boxes, published on 127.0.0.1 only. */
 export interface SidecarService {

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { Agent } from "node:http";
 import path from "node:path";
 import { Duplex, type Readable, type Writable } from "node:stream";
-import type { EngineAddress } from "../core/engine-address.ts";
+import type { EngineAddress } from "../core/addresses.ts";
 import { openHostPipe } from "../platform/host-programs.ts";
 
 type SshPlace = Extract<EngineAddress, { readonly kind: "ssh" }>;

@@ -3,9 +3,9 @@ import { lstat, readdir, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { parse } from "jsonc-parser";
 import { errorCode, reasonOf } from "../core/errors.ts";
-import { formatSize } from "../core/text/bounds.ts";
-import { splitLines } from "../core/text/line-diff.ts";
-import { skeletonOf } from "../core/text/look-alikes.ts";
+import { formatSize } from "../core/wording.ts";
+import { splitLines } from "../core/line-diff.ts";
+import { skeletonOf } from "../core/file-names.ts";
 import { NotRegularError, readRegular, TooLargeError } from "../platform/safe-files.ts";
 
 /** The things in a repository that would take effect once it is trusted, read in a way that cannot harm the reader. */

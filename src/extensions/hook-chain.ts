@@ -1,8 +1,7 @@
-import type { ToolCall } from "../core/messages.ts";
-import type { ToolResult } from "../core/tool.ts";
-import { type HookAnswer, type HookRan, readAnswer } from "./hook-answers.ts";
-import type { HookRun } from "./hook-programs.ts";
-import type { KeptValues } from "./kept-values.ts";
+import type { ToolCall } from "../core/model-provider.ts";
+import type { AtStop, BeforeCall, HookAsker, Hooks, ToolResult } from "../core/tool.ts";
+import { type HookAnswer, type HookRan, type HookRun, readAnswer } from "./hook-programs.ts";
+import type { KeptValues } from "./program-files.ts";
 import {
   type HookDeed,
   type HookEvent,
@@ -11,8 +10,7 @@ import {
   type HookOwner,
   isForTool,
   patienceOf,
-} from "../core/hook-form.ts";
-import { type AtStop, type BeforeCall, type HookAsker, type Hooks } from "../core/hooks.ts";
+} from "../core/added-programs.ts";
 
 /** A hook, and how to run it. */
 export interface Hook {

@@ -1,7 +1,6 @@
 import { closeSync, lstatSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { diskTroubleOf } from "../core/disk-trouble.ts";
-import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { diskTroubleOf, errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { NotRegularError, openRegularSync, replaceFileSync, TooLargeError } from "../platform/safe-files.ts";
 import {
   type Brought,

@@ -1,5 +1,4 @@
-import { reasonOf } from "../core/errors.ts";
-import { ailing, broken, type Health, healthy } from "../core/health.ts";
+import { ailing, broken, type Health, healthy, reasonOf } from "../core/errors.ts";
 import { ApiFailure, type Cluster } from "./cluster.ts";
 import { boxRules } from "./loop-role.ts";
 import type { OwnBox } from "./pod-spec.ts";

@@ -6,9 +6,9 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { KubeConfig } from "@kubernetes/client-node";
 import * as z from "zod";
-import { engineText } from "../core/engine-address.ts";
+import { engineText } from "../core/addresses.ts";
 import { EXIT, errorCode, HarnessError, reasonOf } from "../core/errors.ts";
-import { formatDuration } from "../core/text/bounds.ts";
+import { formatDuration } from "../core/wording.ts";
 import {
   askedToWait,
   delayAfter,

@@ -4,7 +4,7 @@ import { RunnerClient } from "../boxes/runner/runner-client.ts";
 import { KEY_BYTES } from "../boxes/runner/runner-frames.ts";
 import { askReport } from "../boxes/runner/runner-report.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import { visibleLine } from "../core/text/visible.ts";
+import { visibleLine } from "../core/visible.ts";
 import { unlessAborted } from "../platform/cancelled.ts";
 import type { Cluster } from "./cluster.ts";
 import { type Sight, startProbe, targetsOn } from "./network-probe.ts";

@@ -2,10 +2,10 @@ import { dropFromPiece, foldersAbove, isPath, keepPiece } from "../boxes/layers/
 import { type Layer, noteApart } from "../boxes/layers/layer-record.ts";
 import type { RunnerClient } from "../boxes/runner/runner-client.ts";
 import { newChangesIn } from "../boxes/runner/runner-files.ts";
-import { addChanges, type Change } from "../core/changes.ts";
+import { addChanges, type Change } from "../core/ports.ts";
 import { reasonOf } from "../core/errors.ts";
-import { formatSize } from "../core/text/bounds.ts";
-import { bytesOfText } from "../core/text/bytes.ts";
+import { formatSize } from "../core/wording.ts";
+import { bytesOfText } from "../core/raw-data.ts";
 import { apartIn, bringBack, type TreePlan, unpackedFrom } from "./pod-tree.ts";
 
 /** Limits per call: larger changes wait for the end of the box. */

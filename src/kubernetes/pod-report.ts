@@ -6,7 +6,7 @@ import {
   limitLines,
   processLines,
 } from "../boxes/runner/runner-report.ts";
-import { isInside } from "../core/text/file-paths.ts";
+import { isInside } from "../core/file-names.ts";
 import { placesBeside, type PodPlan, scratchOf } from "./pod-spec.ts";
 
 /** Compares the box's own report with the plan, one line per deviation. The network is proven elsewhere. */

@@ -10,7 +10,7 @@ import { archiveOf } from "../boxes/layers/workspace-archive.ts";
 import { removeTree } from "../boxes/life/workspace-folders.ts";
 import type { RunnerClient } from "../boxes/runner/runner-client.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
-import { isInside } from "../core/text/file-paths.ts";
+import { isInside } from "../core/file-names.ts";
 import type { PodPlan } from "./pod-spec.ts";
 
 /** How the tree gets into a pod, and how its changes come back. */

@@ -1,5 +1,5 @@
 import { HarnessError } from "../core/errors.ts";
-import { formatDuration } from "../core/text/bounds.ts";
+import { formatDuration } from "../core/wording.ts";
 import { ApiFailure, type Cluster, isLost, isThere } from "./cluster.ts";
 import { failureError, isRunning, podFailure, type PodState, refusalOf } from "./pod-failure.ts";
 import { amountOf } from "./pod-readback.ts";

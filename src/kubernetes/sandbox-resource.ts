@@ -1,5 +1,5 @@
 import { EXIT, HarnessError } from "../core/errors.ts";
-import { formatDuration } from "../core/text/bounds.ts";
+import { formatDuration } from "../core/wording.ts";
 import { ApiFailure, type Cluster } from "./cluster.ts";
 import { field } from "./pod-readback.ts";
 import { SANDBOX_RULE } from "./loop-role.ts";

@@ -1,5 +1,5 @@
 import type { CallForm, Capabilities, Provider } from "../core/model-provider.ts";
-import { lastName } from "../core/text/file-paths.ts";
+import { lastName } from "../core/file-names.ts";
 import type { Wire } from "./model-api.ts";
 import { billions } from "./model-kinds.ts";
 import { FAMILIES } from "./model-families.generated.ts";

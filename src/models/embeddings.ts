@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { formatDuration } from "../core/text/bounds.ts";
+import { formatDuration } from "../core/wording.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { FailureKind } from "../core/model-provider.ts";
 import type { Embedder } from "../core/ports.ts";
 import { delayAfter, RETRIES, type RetryRules } from "../core/server-wait.ts";
-import { asCount, asFields, asList, parsedJson } from "../core/text/json-values.ts";
+import { asCount, asFields, asList, parsedJson } from "../core/raw-data.ts";
 import { WireFailure } from "./model-api.ts";
 import { jsonResponse, ollamaClient } from "./providers/ollama-client.ts";
 import { ollamaLine } from "./providers/ollama-server.ts";

@@ -1,5 +1,5 @@
 import type { CallForm, Hold, JsonSchema, ModelRequest, ToolOffer } from "../core/model-provider.ts";
-import { isFields } from "../core/text/json-values.ts";
+import { isFields } from "../core/raw-data.ts";
 import { readArguments } from "./reply.ts";
 import { notOffered, OfferedTools, withSchemaTypes } from "./text-calls/settle.ts";
 import type { WrittenCalls } from "./text-calls/text-protocol.ts";

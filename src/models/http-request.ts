@@ -1,6 +1,6 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { errorCode, reasonOf } from "../core/errors.ts";
-import { parsedJson } from "../core/text/json-values.ts";
+import { parsedJson } from "../core/raw-data.ts";
 import { endless } from "./model-api.ts";
 
 /**

@@ -1,7 +1,14 @@
-import { formatDuration } from "../core/text/bounds.ts";
+import { formatDuration } from "../core/wording.ts";
 import { reasonOf } from "../core/errors.ts";
-import type { FailureKind, JsonSchema, ModelFailure, ModelRequest, Stop } from "../core/model-provider.ts";
-import type { Price, Usage } from "../core/messages.ts";
+import type {
+  FailureKind,
+  JsonSchema,
+  ModelFailure,
+  ModelRequest,
+  Price,
+  Stop,
+  Usage,
+} from "../core/model-provider.ts";
 
 /**
  * One API, without what all APIs share: `provider.ts` adds time limits, retries, calls written as prose, checks of

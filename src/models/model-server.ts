@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import { ailing, broken, type Health, healthy } from "../core/health.ts";
+import { ailing, broken, EXIT, HarnessError, type Health, healthy, reasonOf } from "../core/errors.ts";
 import { type KeyedProvider, PROVIDER_SERVERS, readKey } from "./provider-servers.ts";
 import { NOT_REPORTED, type Reported } from "./capabilities.ts";
 import { type Answer, askJson } from "./http-request.ts";
@@ -9,7 +8,7 @@ import { ollamaAddress } from "./providers/ollama-client.ts";
 import { ollamaHealth, SMALL_CONTEXT } from "./providers/ollama-setup.ts";
 import { quoted } from "./providers/ollama-server.ts";
 import { readScenario } from "./providers/scenario.ts";
-import { formatCount } from "../core/text/bounds.ts";
+import { formatCount } from "../core/wording.ts";
 
 export interface ModelHealthRequest {
   readonly provider: "ollama" | KeyedProvider | "scripted";

@@ -3,7 +3,7 @@ import { closeSync, readFileSync } from "node:fs";
 import * as z from "zod";
 import { quote } from "shell-quote";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import { parsedJson } from "../core/text/json-values.ts";
+import { parsedJson } from "../core/raw-data.ts";
 import { NotRegularError, openRegularSync } from "../platform/safe-files.ts";
 
 interface ProviderServer {

@@ -1,5 +1,11 @@
-import type { Price, Usage } from "../core/messages.ts";
-import type { Capabilities, ModelRequest, Provider, ProviderEvent } from "../core/model-provider.ts";
+import type {
+  Capabilities,
+  ModelRequest,
+  Price,
+  Provider,
+  ProviderEvent,
+  Usage,
+} from "../core/model-provider.ts";
 import {
   type BackPressure,
   delayAfter,

@@ -1,7 +1,13 @@
 import { reasonOf } from "../core/errors.ts";
-import { Circles } from "../core/text/circle.ts";
-import type { Message, ToolCall } from "../core/messages.ts";
-import type { AssistantMessage, MalformedCall, ProviderEvent, Stop } from "../core/model-provider.ts";
+import {
+  type AssistantMessage,
+  Circles,
+  type MalformedCall,
+  type Message,
+  type ProviderEvent,
+  type Stop,
+  type ToolCall,
+} from "../core/model-provider.ts";
 import type { Counted, Limits, WireEvent } from "./model-api.ts";
 import { type OfferedTools, withSchemaTypes } from "./text-calls/settle.ts";
 import type { ReadCall, ReadCalls, WrittenCalls } from "./text-calls/text-protocol.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Message, ToolCall } from "../core/messages.ts";
+import type { Message, ToolCall } from "../core/model-provider.ts";
 
 /** A transcript in a form that every server accepts. */
 export interface Conversation {

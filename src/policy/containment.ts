@@ -1,6 +1,5 @@
-import { coversHost } from "../core/grant.ts";
-import type { Grant } from "../core/network.ts";
-import { isInside } from "../core/text/file-paths.ts";
+import { coversHost, type Grant } from "../core/network.ts";
+import { isInside } from "../core/file-names.ts";
 import { namesSecret } from "./effects/environment.ts";
 import type { Called } from "./effects/walk.ts";
 import type { Effect } from "./effects/effect.ts";

@@ -5,8 +5,8 @@ import {
   strictest,
   type Verdict,
 } from "../core/decision.ts";
-import { coversHost, coversPort, grantText, readGrant, USUAL_PORTS } from "../core/grant.ts";
-import { fitsWildcard } from "../core/text/wildcard.ts";
+import { coversHost, coversPort, grantText, readGrant, USUAL_PORTS } from "../core/network.ts";
+import { fitsWildcard } from "../core/wording.ts";
 import { areGranted } from "./containment.ts";
 import type { CommandContext } from "./decide.ts";
 import { hostGrants } from "./judge-effects.ts";

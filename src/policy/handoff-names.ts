@@ -1,6 +1,6 @@
-import type { Tier } from "../core/handoff.ts";
-import { fold } from "../core/protected-names.ts";
-import { asFields, isFields, parsedJson } from "../core/text/json-values.ts";
+import type { Tier } from "../core/run-record.ts";
+import { fold } from "../core/file-names.ts";
+import { asFields, isFields, parsedJson } from "../core/raw-data.ts";
 import { DANGEROUS, LOOK } from "./handoff-names.generated.ts";
 
 interface Known {

@@ -1,7 +1,5 @@
-import type { GitEntry } from "../core/box-log.ts";
-import { type Handoff, type Tier, TIERS } from "../core/handoff.ts";
-import { fold, isDependencies, protectedName } from "../core/protected-names.ts";
-import { isInside, namesFrom } from "../core/text/file-paths.ts";
+import { type GitEntry, type Handoff, type Tier, TIERS } from "../core/run-record.ts";
+import { fold, isDependencies, isInside, namesFrom, protectedName } from "../core/file-names.ts";
 import { knownName, packageReason } from "./handoff-names.ts";
 
 /** One changed path and the known facts about it. */

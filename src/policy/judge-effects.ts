@@ -1,6 +1,5 @@
-import { isPreset, readGrant } from "../core/grant.ts";
-import type { Grant } from "../core/network.ts";
-import { isInside } from "../core/text/file-paths.ts";
+import { type Grant, isPreset, readGrant } from "../core/network.ts";
+import { isInside } from "../core/file-names.ts";
 import type { Doubt, Effect, Place } from "./effects/effect.ts";
 import type { IgnoreRules } from "./paths/ignore-rules.ts";
 import { isKept, type Op, type PlaceKind, placeOfResolved } from "./paths/path-place.ts";

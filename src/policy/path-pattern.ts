@@ -1,4 +1,4 @@
-import { isInside } from "../core/text/file-paths.ts";
+import { isInside } from "../core/file-names.ts";
 import { fits, type NamePattern, readPattern } from "./paths/path-glob.ts";
 
 /** A glob over whole paths: `*` stays inside one name, `**` stands for any number of names, zero included. */

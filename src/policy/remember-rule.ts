@@ -1,4 +1,4 @@
-import { below, isInside } from "../core/text/file-paths.ts";
+import { below, isInside } from "../core/file-names.ts";
 import type { CommandContext, CommandPolicy, TextEffects } from "./decide.ts";
 import { isAside } from "./effects/call-effects.ts";
 import type { Called } from "./effects/walk.ts";

@@ -1,4 +1,4 @@
-import { clipped } from "../core/text/short-lists.ts";
+import { clipped } from "../core/wording.ts";
 import type { CommandDecision, CommandPolicy } from "./decide.ts";
 import type { Examples, RuleProblem, UserRule } from "./rule.ts";
 

@@ -1,4 +1,4 @@
-import { fitsWildcard, type Wildcard } from "../core/text/wildcard.ts";
+import { fitsWildcard, type Wildcard } from "../core/wording.ts";
 import { programOf } from "./effects/call-effects.ts";
 import type { Called } from "./effects/walk.ts";
 import type { Effect } from "./effects/effect.ts";

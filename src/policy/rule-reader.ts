@@ -1,6 +1,5 @@
-import { lastName } from "../core/text/file-paths.ts";
-import { nearest } from "../core/text/spelling.ts";
-import { readWildcard, type Wildcard } from "../core/text/wildcard.ts";
+import { lastName } from "../core/file-names.ts";
+import { nearest, readWildcard, type Wildcard } from "../core/wording.ts";
 import { isBroad } from "./judge-effects.ts";
 import { RUNNING_OTHERS, RUNNING_WHAT_FOLLOWS } from "./programs/program-table.ts";
 import { fixedPart, type PathPattern, readPathPattern, takesAll } from "./path-pattern.ts";

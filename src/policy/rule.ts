@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type Verdict, VERDICTS } from "../core/decision.ts";
-import type { Wildcard } from "../core/text/wildcard.ts";
+import type { Wildcard } from "../core/wording.ts";
 import { CHANGE_KINDS, type Effect } from "./effects/effect.ts";
 import { DOUBTS } from "./judge-effects.ts";
 import type { PathPattern } from "./path-pattern.ts";

@@ -1,5 +1,4 @@
-import { coversHost, grantText, readGrant } from "../core/grant.ts";
-import type { Grant } from "../core/network.ts";
+import { coversHost, type Grant, grantText, readGrant } from "../core/network.ts";
 import { UNCARRIED } from "./carried-protocols.generated.ts";
 import { areGranted, isOwnHost } from "./containment.ts";
 import type { CommandContext, CommandDecision, CommandPolicy, Judgement } from "./decide.ts";

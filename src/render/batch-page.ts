@@ -1,4 +1,4 @@
-import { formatDuration } from "../core/text/bounds.ts";
+import { formatDuration } from "../core/wording.ts";
 import { type BatchEnd, batchTotals, CAUSES, type RowCause, type RowSummary } from "./batch-results.ts";
 import { type Html, markup } from "./html-escape.ts";
 import { PAGE_HEAD } from "./html-page.ts";

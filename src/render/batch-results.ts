@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { EXIT, STATUSES } from "../core/errors.ts";
 import type { RunChanges } from "../core/events.ts";
-import type { Usage } from "../core/messages.ts";
+import type { Usage } from "../core/model-provider.ts";
 
 /** Why a row did not end with 0. The first causes come from the row's run; the others arise before or after it. */
 export const CAUSES = [

@@ -1,11 +1,10 @@
 import { canaryWords } from "../core/behaviour.ts";
-import type { AuditVerdict } from "../core/audit.ts";
-import { formatDuration } from "../core/text/bounds.ts";
+import type { AuditVerdict, SessionInfo } from "../core/session.ts";
+import { formatDuration } from "../core/wording.ts";
 import type { AgentEvent, Denial } from "../core/events.ts";
-import { hookWords } from "../core/hook-form.ts";
-import type { Plan } from "../core/work-plan.ts";
-import type { SessionInfo } from "../core/session.ts";
-import { inertJson } from "../core/text/visible.ts";
+import { hookWords } from "../core/added-programs.ts";
+import type { Plan } from "../core/run-record.ts";
+import { inertJson } from "../core/visible.ts";
 import { type RequestReport, requestOf } from "./request-figures.ts";
 import { targetOf } from "./tty/call-lines.ts";
 import type {

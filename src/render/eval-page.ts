@@ -1,4 +1,4 @@
-import { formatDuration } from "../core/text/bounds.ts";
+import { formatDuration } from "../core/wording.ts";
 import { type EvalResult, type EvalTotals, grouped, totalsOf } from "./eval-results.ts";
 import { cutText, type Html, markup } from "./html-escape.ts";
 import { PAGE_HEAD } from "./html-page.ts";

@@ -1,5 +1,5 @@
 import type { AgentEvent } from "../core/events.ts";
-import { inertJson } from "../core/text/visible.ts";
+import { inertJson } from "../core/visible.ts";
 
 type Clean = (text: string) => string;
 

@@ -1,7 +1,13 @@
 import type { AgentEvent } from "../core/events.ts";
-import { listed, type ListedChanges } from "../core/changes.ts";
+import {
+  type Changes,
+  type ExecResult,
+  isUnstarted,
+  type KeptOutput,
+  listed,
+  type ListedChanges,
+} from "../core/ports.ts";
 import type { BlockedConnection } from "../core/network.ts";
-import { type Changes, type ExecResult, isUnstarted, type KeptOutput } from "../core/ports.ts";
 
 type Finished = Extract<AgentEvent, { readonly type: "run.finished" }>;
 

@@ -1,4 +1,4 @@
-import { visible } from "../core/text/visible.ts";
+import { visible } from "../core/visible.ts";
 
 /** Text that is already HTML. Only `markup` creates it, so text from elsewhere is never taken for HTML. */
 export class Html {

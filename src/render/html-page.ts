@@ -1,5 +1,4 @@
-import { formatDuration } from "../core/text/bounds.ts";
-import { counted } from "../core/text/short-lists.ts";
+import { counted, formatDuration } from "../core/wording.ts";
 import { cutText, type Html, markup } from "./html-escape.ts";
 import { pill, runCards } from "./html-run.ts";
 import { REQUEST_STYLE } from "./request-figures.ts";

@@ -1,7 +1,6 @@
-import { formatDuration } from "../core/text/bounds.ts";
-import { countsOf, UNSEEN } from "../core/changes.ts";
+import { counted, formatDuration } from "../core/wording.ts";
+import { countsOf, UNSEEN } from "../core/ports.ts";
 import type { RunChanges } from "../core/events.ts";
-import { counted } from "../core/text/short-lists.ts";
 import { targetOf } from "./tty/call-lines.ts";
 import { cutText, type Html, markup } from "./html-escape.ts";
 import { requestsCard } from "./request-figures.ts";

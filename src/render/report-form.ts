@@ -1,12 +1,9 @@
-import type { AuditVerdict } from "../core/audit.ts";
-import { formatCount, formatSize } from "../core/text/bounds.ts";
+import type { AuditVerdict, SessionInfo } from "../core/session.ts";
+import { counted, formatCount, formatSize } from "../core/wording.ts";
 import type { Mode } from "../core/decision.ts";
 import type { AgentEvent, Denial, Recorded, RunStatus } from "../core/events.ts";
-import { type Installed, installedWords } from "../core/installed.ts";
-import type { Price, Usage } from "../core/messages.ts";
-import { counted } from "../core/text/short-lists.ts";
-import { type Plan, planCounts, type PlanStep } from "../core/work-plan.ts";
-import type { SessionInfo } from "../core/session.ts";
+import { type Installed, installedWords, type Plan, planCounts, type PlanStep } from "../core/run-record.ts";
+import type { Price, Usage } from "../core/model-provider.ts";
 import type { RequestReport } from "./request-figures.ts";
 
 type Of<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }>;

@@ -1,6 +1,6 @@
-import { formatCount, formatDuration } from "../core/text/bounds.ts";
+import { formatCount, formatDuration } from "../core/wording.ts";
 import type { AgentEvent } from "../core/events.ts";
-import type { PromptParts, Usage } from "../core/messages.ts";
+import type { PromptParts, Usage } from "../core/model-provider.ts";
 import { type Html, markup } from "./html-escape.ts";
 
 /** The cost of each request to a model, and its parts. Values that were not reported are never shown as zero. */

@@ -1,6 +1,5 @@
 import type { Finding, VetComparison, VetReport, VetStep, Weight } from "../core/behaviour.ts";
-import { formatDuration, formatSize } from "../core/text/bounds.ts";
-import { counted } from "../core/text/short-lists.ts";
+import { counted, formatDuration, formatSize } from "../core/wording.ts";
 import { cutText, type Html, markup } from "./html-escape.ts";
 import { PAGE_HEAD } from "./html-page.ts";
 import { pill } from "./html-run.ts";

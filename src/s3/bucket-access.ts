@@ -1,6 +1,6 @@
 import { createHash, createHmac } from "node:crypto";
 import { EXIT, HarnessError } from "../core/errors.ts";
-import { visibleLine } from "../core/text/visible.ts";
+import { visibleLine } from "../core/visible.ts";
 
 /** Where buckets are, and the credentials, from the variables that other S3 programs also read. */
 export interface BucketAccess {

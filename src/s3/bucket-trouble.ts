@@ -1,6 +1,6 @@
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { isBusy } from "../core/server-wait.ts";
-import { visibleLine } from "../core/text/visible.ts";
+import { visibleLine } from "../core/visible.ts";
 import type { BucketAccess } from "./bucket-access.ts";
 
 /** What was asked of which object or bucket: enough to say what to do after a refusal. */

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Parser } from "htmlparser2";
-import { badKey, bucketAddress } from "../core/bucket-address.ts";
+import { badKey, bucketAddress } from "../core/addresses.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { askedToWait, delayAfter, momentOf, RETRIES, type RetryRules, SPREAD } from "../core/server-wait.ts";
-import { visibleLine } from "../core/text/visible.ts";
+import { visibleLine } from "../core/visible.ts";
 import { type BucketAccess, signedHeaders, uriEncoded } from "./bucket-access.ts";
 import {
   type BucketRequest,

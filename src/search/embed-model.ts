@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { diskTroubleOf, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { Embedder } from "../core/ports.ts";
 import { inTime, setAside } from "./index-folders.ts";
 import type { Chunk } from "./search-store.ts";
-import { diskTroubleOf } from "../core/disk-trouble.ts";
 import { Connection, privateFile } from "../platform/sqlite-connection.ts";
 import { packed, unit, unpacked } from "./stores/embedded-vectors.ts";
 import { makeFolder } from "../platform/folders.ts";

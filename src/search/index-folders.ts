@@ -5,10 +5,17 @@ import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { replaceFileSync } from "../platform/safe-files.ts";
 import { makeFolder } from "../platform/folders.ts";
-import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import {
+  type DiskTrouble,
+  diskTroubleOf,
+  errorCode,
+  EXIT,
+  HarnessError,
+  reasonOf,
+  sqliteCodeOf,
+} from "../core/errors.ts";
 import { FileLock } from "../platform/lock.ts";
 import { privateFile } from "../platform/sqlite-connection.ts";
-import { type DiskTrouble, diskTroubleOf, sqliteCodeOf } from "../core/disk-trouble.ts";
 
 /** Identifies a folder after it was moved: a copy has another inode, a replacement has another birth time. */
 interface RootIdentity {

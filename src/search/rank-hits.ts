@@ -1,4 +1,4 @@
-import { isInside } from "../core/text/file-paths.ts";
+import { isInside } from "../core/file-names.ts";
 import {
   bestRegions,
   foundByName,
@@ -14,7 +14,7 @@ import {
 import { WEIGHTS, type Weights } from "./weights.ts";
 import type { Candidate, Chunk, SearchStore } from "./search-store.ts";
 import type { IndexHit } from "../core/ports.ts";
-import { clipped, firstOf } from "../core/text/short-lists.ts";
+import { clipped, firstOf } from "../core/wording.ts";
 import { Tokenizer } from "./tokens.ts";
 
 /** Candidates per hit: several may come from the same file. */

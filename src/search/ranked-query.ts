@@ -1,7 +1,7 @@
 import type { Chunk, Role } from "./search-store.ts";
 import { stem, STOP_WORDS, type Tokenizer } from "./tokens.ts";
 import type { Weights } from "./weights.ts";
-import { lastName } from "../core/text/file-paths.ts";
+import { lastName } from "../core/file-names.ts";
 
 export interface QueryWord {
   /** The word as in the index. */

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { readdirSync } from "node:fs";
-import type { Steps } from "../core/checkpoint-port.ts";
+import type { Steps } from "../core/session.ts";
 import { errorCode, EXIT, HarnessError } from "../core/errors.ts";
-import type { LayerChanges } from "../core/layer-port.ts";
+import type { LayerChanges } from "../core/ports.ts";
 import type { CheckpointStore } from "./checkpoints/checkpoint-store.ts";
 import {
   ContentReader,
@@ -23,10 +23,10 @@ import {
 import { isSkipped, presentEntry, withSkipped } from "./checkpoints/sight.ts";
 import { filtered, merged, overlaid } from "./checkpoints/file-tree.ts";
 import { type Op, type Plan, planOf } from "./checkpoints/undo-plan.ts";
-import { type Change, type FileDiff, groupChanges, splitLines } from "../core/text/line-diff.ts";
+import { type Change, type FileDiff, groupChanges, splitLines } from "../core/line-diff.ts";
 import { filesOf, lineChanges } from "./checkpoints/checkpoint-diff.ts";
 import type { Packs } from "./checkpoints/packs.ts";
-import { textOfBytes } from "../core/text/bytes.ts";
+import { textOfBytes } from "../core/raw-data.ts";
 
 /** What applying would do to the present workspace. */
 export interface Prepared extends Plan {

@@ -2,12 +2,12 @@ import { closeSync, constants, fstatSync, openSync, readFileSync, rmSync, writeS
 import path from "node:path";
 import { hash } from "node:crypto";
 import * as z from "zod";
-import type { Audit, AuditEntry, AuditVerdict } from "../core/audit.ts";
+import type { Audit, AuditEntry, AuditVerdict } from "../core/session.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import { maskSecrets } from "../core/text/secrets.ts";
+import { maskSecrets } from "../core/secrets.ts";
 import type { Database } from "./sessions-db.ts";
 import { makeFolder } from "../platform/folders.ts";
-import { parsedJson } from "../core/text/json-values.ts";
+import { parsedJson } from "../core/raw-data.ts";
 
 export const auditFile = (stateDir: string, session: string): string =>
   path.join(stateDir, "audit", `${session}.jsonl`);

@@ -1,13 +1,13 @@
 import { open, readdir } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
-import type { Audit, AuditEntry } from "../core/audit.ts";
+import type { Audit, AuditEntry } from "../core/session.ts";
 import type { AgentEvent } from "../core/events.ts";
 import { sha256 } from "./audit-file.ts";
 import { MODES, VERDICTS } from "../core/decision.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import { parsedJson } from "../core/text/json-values.ts";
-import { linesIn } from "../core/text/line-diff.ts";
+import { parsedJson } from "../core/raw-data.ts";
+import { linesIn } from "../core/line-diff.ts";
 
 /** Facts about a run that no event contains: its settings with their origins, and the versions of the software. */
 export interface RunAbout {

@@ -1,9 +1,8 @@
 import * as z from "zod";
-import type { AuditVerdict } from "../core/audit.ts";
+import type { AuditVerdict, SessionInfo } from "../core/session.ts";
 import { MODES } from "../core/decision.ts";
 import { EXIT, HarnessError, STATUSES } from "../core/errors.ts";
-import type { SessionInfo } from "../core/session.ts";
-import { parsedJson } from "../core/text/json-values.ts";
+import { parsedJson } from "../core/raw-data.ts";
 import { hashIn, type Head, linesOf, NONE, sha256, verified } from "./audit-file.ts";
 
 /**

@@ -2,7 +2,7 @@ import { createHash, randomInt } from "node:crypto";
 import path from "node:path";
 import { readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { EXIT, HarnessError, UnknownSession } from "../core/errors.ts";
-import type { Message } from "../core/messages.ts";
+import type { Message } from "../core/model-provider.ts";
 import type {
   Note,
   Notes,

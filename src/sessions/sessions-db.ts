@@ -11,8 +11,7 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
-import { diskTroubleOf } from "../core/disk-trouble.ts";
-import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { diskTroubleOf, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { Connection, privateFile } from "../platform/sqlite-connection.ts";
 import { FileLock, type LockLevel, suffices } from "../platform/lock.ts";
 import { STEPS } from "./schema.ts";

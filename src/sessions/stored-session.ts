@@ -1,9 +1,7 @@
-import type { Audit } from "../core/audit.ts";
-import type { Step, Steps } from "../core/checkpoint-port.ts";
+import type { Audit, Outputs, Session, SessionInfo, SessionRecord, Step, Steps } from "../core/session.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { AgentEvent, RunStatus } from "../core/events.ts";
-import type { Message } from "../core/messages.ts";
-import type { Outputs, Session, SessionInfo, SessionRecord } from "../core/session.ts";
+import type { Message } from "../core/model-provider.ts";
 import type { Database } from "./sessions-db.ts";
 
 /** All of its state is in the database: two processes may have the same session open. */

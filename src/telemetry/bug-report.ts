@@ -1,6 +1,5 @@
-import { maskSecrets } from "../core/text/secrets.ts";
-import { secretMasks } from "../core/text/secret-values.ts";
-import { visible } from "../core/text/visible.ts";
+import { maskSecrets, secretMasks } from "../core/secrets.ts";
+import { visible } from "../core/visible.ts";
 import { entryText, type Fields, type KeptLog } from "./diagnostics-log.ts";
 
 /** The file for a bug report: what helps to find a bug, without private data. Pure. */

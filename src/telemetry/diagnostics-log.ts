@@ -1,7 +1,7 @@
 import { closeSync, constants, openSync, readdirSync, rmSync, writeSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import path from "node:path";
-import { maskSecrets } from "../core/text/secrets.ts";
+import { maskSecrets } from "../core/secrets.ts";
 import { readRegularHead } from "../platform/safe-files.ts";
 import { makeFolder } from "../platform/folders.ts";
 

@@ -1,6 +1,6 @@
 import type { AgentEvent, RunStatus } from "../core/events.ts";
-import type { Usage } from "../core/messages.ts";
-import { lastName } from "../core/text/file-paths.ts";
+import type { Usage } from "../core/model-provider.ts";
+import { lastName } from "../core/file-names.ts";
 
 /**
  * The events of one run as spans and measurements, by OpenTelemetry's conventions for generative AI. Pure: times come

@@ -1,6 +1,6 @@
 import { CanaryTouched, HarnessError, reasonOf } from "../core/errors.ts";
 import type { AgentEvent } from "../core/events.ts";
-import { clipped } from "../core/text/short-lists.ts";
+import { clipped } from "../core/wording.ts";
 import type { Fields, Level } from "./diagnostics-log.ts";
 
 /** What diagnostics record of a run: what happened, when and how it ended; no text of user, model or program. */

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { bytesOfText, textOfBytes } from "../core/text/bytes.ts";
+import { bytesOfText, textOfBytes } from "../core/raw-data.ts";
 import type { Box, ExecResult } from "../core/ports.ts";
 import { type AnyTool, anyTool, type Facts, NO_FACTS, type ToolResult } from "../core/tool.ts";
 import { type FilePatch, type Hunk, PatchMistake, readPatch } from "./patch-reader.ts";

@@ -16,7 +16,7 @@ import {
   wordsOf,
   wrapped,
 } from "./shell-command.ts";
-import { formatDuration } from "../core/text/bounds.ts";
+import { formatDuration } from "../core/wording.ts";
 
 const MAX_S_LENGTH = 600;
 

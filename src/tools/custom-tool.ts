@@ -1,8 +1,8 @@
 import * as z from "zod";
-import type { CustomToolGiven } from "../core/custom-tools.ts";
+import type { CustomToolGiven } from "../core/added-programs.ts";
 import type { Box, ExecResult } from "../core/ports.ts";
 import type { JsonSchema } from "../core/model-provider.ts";
-import { asFields } from "../core/text/json-values.ts";
+import { asFields } from "../core/raw-data.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
 import { adviseOnce, asResult, BASH_ADVICE, both, endingOf, KEEP, wordsOf } from "./shell-command.ts";
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { bytesOfText, textOfBytes } from "../core/text/bytes.ts";
+import { bytesOfText, textOfBytes } from "../core/raw-data.ts";
 import type { Box } from "../core/ports.ts";
-import { counted } from "../core/text/short-lists.ts";
+import { counted } from "../core/wording.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
 import {
   absolute,

@@ -1,4 +1,4 @@
-import { textOfBytes } from "../core/text/bytes.ts";
+import { textOfBytes } from "../core/raw-data.ts";
 
 type ReadPatch =
   | { readonly kind: "patch"; readonly files: readonly FilePatch[] }

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { MAX_PLAN, type Plan, planCounts, PLAN_MARKS, type PlanStep } from "../core/work-plan.ts";
+import { MAX_PLAN, type Plan, PLAN_MARKS, planCounts, type PlanStep } from "../core/run-record.ts";
 import { type AnyTool, anyTool, NO_FACTS } from "../core/tool.ts";
-import { visibleWhole } from "../core/text/visible.ts";
+import { visibleWhole } from "../core/visible.ts";
 import { forgiving } from "./tool-context.ts";
 
 type Status = PlanStep["status"];

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { formatSize } from "../core/text/bounds.ts";
+import { formatSize } from "../core/wording.ts";
 import type { Box, FileContent } from "../core/ports.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
 import {
@@ -14,7 +14,7 @@ import {
   shown,
   type ToolContext,
 } from "./tool-context.ts";
-import { textOfBytes } from "../core/text/bytes.ts";
+import { textOfBytes } from "../core/raw-data.ts";
 
 const LINES = 2000;
 const LINES_OF = "offset is the first line, limit how many lines";

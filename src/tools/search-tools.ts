@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { formatSize } from "../core/text/bounds.ts";
+import { formatSize } from "../core/wording.ts";
 import type { Box, Entry, Index, IndexHit } from "../core/ports.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
 import {
@@ -15,9 +15,9 @@ import {
   shown,
   type ToolContext,
 } from "./tool-context.ts";
-import { asSeenFrom } from "../core/text/file-paths.ts";
-import { textOfBytes } from "../core/text/bytes.ts";
-import { visibleLine } from "../core/text/visible.ts";
+import { asSeenFrom } from "../core/file-names.ts";
+import { textOfBytes } from "../core/raw-data.ts";
+import { visibleLine } from "../core/visible.ts";
 
 const MAX_ENTRIES = 500;
 /** Most entries of one folder that a box lists. */

@@ -1,9 +1,8 @@
 import { quote } from "shell-quote";
-import { formatDuration, formatSize } from "../core/text/bounds.ts";
+import { counted, firstOf, formatDuration, formatSize } from "../core/wording.ts";
 import type { Box, ExecRequest, ExecResult, KeptOutput } from "../core/ports.ts";
-import { lastStates } from "../core/text/visible.ts";
+import { lastStates } from "../core/visible.ts";
 import type { Cause } from "../core/errors.ts";
-import { counted, firstOf } from "../core/text/short-lists.ts";
 import type { ToolResult } from "../core/tool.ts";
 import type { Exported, ShellState, ToolContext } from "./tool-context.ts";
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
-import { headWithin } from "../core/text/bytes.ts";
+import { headWithin } from "../core/raw-data.ts";
 import { count, flag, forgiving, isGiven, type Subagents } from "./tool-context.ts";
 
 const TURNS = { usual: 10, most: 40 } as const;

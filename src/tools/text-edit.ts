@@ -1,5 +1,5 @@
 import { diffArrays } from "diff";
-import { changesOf, differing, hunksOf, lineCounts, splitLines } from "../core/text/line-diff.ts";
+import { changesOf, differing, hunksOf, lineCounts, splitLines } from "../core/line-diff.ts";
 import { numbered } from "./read-file.ts";
 
 export interface Edit {

@@ -1,5 +1,5 @@
 import type { VetStep } from "../core/behaviour.ts";
-import { fieldsIn, fieldsOf } from "../core/text/json-values.ts";
+import { fieldsIn, fieldsOf } from "../core/raw-data.ts";
 
 /** The commands that a person would run first in a repository, by its files. Pure: nothing is run here. */
 

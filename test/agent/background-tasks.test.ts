@@ -8,9 +8,15 @@ import { Limits } from "../../src/agent/limits.ts";
 import { runLoop } from "../../src/agent/loop.ts";
 import { Memory } from "../../src/agent/memory.ts";
 import { EXIT, HarnessError, Interrupted } from "../../src/core/errors.ts";
-import { type Hooks, NO_HOOKS } from "../../src/core/hooks.ts";
+import {
+  type AnyTool,
+  anyTool,
+  type Hooks,
+  NO_FACTS,
+  NO_HOOKS,
+  type ToolResult,
+} from "../../src/core/tool.ts";
 import type { Parked, SessionRecord } from "../../src/core/session.ts";
-import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../../src/core/tool.ts";
 import { toolsFor } from "../../src/tools/index.ts";
 import { withoutMode } from "../../src/app/run/mode-note.ts";
 import { type Line, resultsOf } from "../fakes/agent.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { bound, MAX_BYTES } from "../../src/agent/call-result.ts";
 import { showFullTool } from "../../src/tools/show-full.ts";
-import { visible } from "../../src/core/text/visible.ts";
+import { visible } from "../../src/core/visible.ts";
 import { memoryOutputs } from "../fakes/tool-context.ts";
 import { called } from "../fixtures/call.ts";
 import { fc } from "../fixtures/property.ts";

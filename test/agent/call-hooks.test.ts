@@ -5,9 +5,15 @@ import type { AgentContext } from "../../src/agent/agent-context.ts";
 import { remembering, unattended } from "../../src/agent/approvers.ts";
 import { denialsOf, FittedAnswer, outcomeOf, standingRefusal } from "../../src/agent/ending/outcome.ts";
 import { runLoop } from "../../src/agent/loop.ts";
-import { type BeforeCall, type Hooks, NO_HOOKS } from "../../src/core/hooks.ts";
+import {
+  anyTool,
+  type BeforeCall,
+  type Hooks,
+  NO_FACTS,
+  NO_HOOKS,
+  type ToolResult,
+} from "../../src/core/tool.ts";
 import type { Approver, Question } from "../../src/core/ports.ts";
-import { anyTool, NO_FACTS, type ToolResult } from "../../src/core/tool.ts";
 import { fakeAgent, type Line } from "../fakes/agent.ts";
 
 const signal = new AbortController().signal;

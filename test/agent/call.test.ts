@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { AgentContext } from "../../src/agent/agent-context.ts";
 import { unattended } from "../../src/agent/approvers.ts";
 import { runLoop } from "../../src/agent/loop.ts";
-import { type Checkpoints, NO_CHECKPOINTS } from "../../src/core/checkpoint-port.ts";
+import { type Checkpoints, NO_CHECKPOINTS } from "../../src/core/session.ts";
 import type { GrantSaid } from "../../src/core/network.ts";
 import type { Answer, Approver, Question } from "../../src/core/ports.ts";
 import { anyTool, NO_FACTS, type ToolResult } from "../../src/core/tool.ts";

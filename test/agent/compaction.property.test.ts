@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Message } from "../../src/core/messages.ts";
-import type { ModelFailure } from "../../src/core/model-provider.ts";
+import type { Message, ModelFailure } from "../../src/core/model-provider.ts";
 import type { SessionRecord } from "../../src/core/session.ts";
 import { Compactor } from "../../src/agent/compaction.ts";
 import { History } from "../../src/agent/history.ts";

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { EventBody } from "../../src/core/events.ts";
-import type { Message } from "../../src/core/messages.ts";
-import type { ModelFailure } from "../../src/core/model-provider.ts";
+import type { Message, ModelFailure } from "../../src/core/model-provider.ts";
 import type { SessionRecord } from "../../src/core/session.ts";
 import { ARTIFACT_REQUEST, Compactor, type CompactorOptions } from "../../src/agent/compaction.ts";
 import { History } from "../../src/agent/history.ts";

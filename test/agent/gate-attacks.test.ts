@@ -3,7 +3,7 @@ import test from "node:test";
 import * as z from "zod";
 import { runLoop } from "../../src/agent/loop.ts";
 import { anyTool, type AnyTool, type Facts, NO_FACTS, type ToolResult } from "../../src/core/tool.ts";
-import { readAnswer } from "../../src/extensions/hook-answers.ts";
+import { readAnswer } from "../../src/extensions/hook-programs.ts";
 import { toolsFor } from "../../src/tools/index.ts";
 import { fakeAgent } from "../fakes/agent.ts";
 import { fakeToolContext } from "../fakes/tool-context.ts";

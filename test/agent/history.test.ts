@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Message } from "../../src/core/messages.ts";
+import type { Message } from "../../src/core/model-provider.ts";
 import type { SessionRecord } from "../../src/core/session.ts";
 import { History } from "../../src/agent/history.ts";
 import { answered, parked } from "../contract/store-words.ts";

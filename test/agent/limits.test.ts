@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Limits } from "../../src/agent/limits.ts";
-import type { Usage } from "../../src/core/messages.ts";
+import type { Usage } from "../../src/core/model-provider.ts";
 
 const usage = (prompt: number | null, completion: number | null, cost: number | null = null): Usage => ({
   requests: 1,

@@ -6,7 +6,7 @@ import { FittedAnswer } from "../../src/agent/ending/outcome.ts";
 import { Limits } from "../../src/agent/limits.ts";
 import { runLoop } from "../../src/agent/loop.ts";
 import { BoxLost, CanaryTouched, EXIT, HarnessError, Interrupted } from "../../src/core/errors.ts";
-import { type Intent, INTENTS } from "../../src/core/messages.ts";
+import { type Intent, INTENTS } from "../../src/core/model-provider.ts";
 import { type AnyTool, anyTool, type Facts, NO_FACTS, type ToolResult } from "../../src/core/tool.ts";
 import { fakeAgent, type FakeAgent, type Line, resultsOf } from "../fakes/agent.ts";
 

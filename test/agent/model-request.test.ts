@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { askAside, ask } from "../../src/agent/model-request.ts";
-import type { Usage } from "../../src/core/messages.ts";
-import type { Provider, ProviderEvent } from "../../src/core/model-provider.ts";
+import type { Provider, ProviderEvent, Usage } from "../../src/core/model-provider.ts";
 import * as z from "zod";
 import { Limits } from "../../src/agent/limits.ts";
 import { anyTool, NO_FACTS } from "../../src/core/tool.ts";

@@ -4,8 +4,7 @@ import { EndRules } from "../../src/agent/ending/earned-end.ts";
 import { runLoop } from "../../src/agent/loop.ts";
 import { NextReply } from "../../src/agent/next-reply.ts";
 import * as z from "zod";
-import { type Hooks, NO_HOOKS } from "../../src/core/hooks.ts";
-import { anyTool, NO_FACTS } from "../../src/core/tool.ts";
+import { anyTool, type Hooks, NO_FACTS, NO_HOOKS } from "../../src/core/tool.ts";
 import { fakeAgent } from "../fakes/agent.ts";
 
 const TOOLS = ["read_file", "edit_file"];

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Message, PromptParts } from "../../src/core/messages.ts";
-import type { ToolOffer } from "../../src/core/model-provider.ts";
+import type { Message, PromptParts, ToolOffer } from "../../src/core/model-provider.ts";
 import { PromptSize, viewOf } from "../../src/agent/history.ts";
 
 const ask = (text: string): Message => ({ role: "user", text });

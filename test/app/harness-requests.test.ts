@@ -4,7 +4,7 @@ import { HarnessRequests } from "../../src/app/harness-requests.ts";
 import { hostFrom } from "../../src/app/host.ts";
 import { DEFAULTS } from "../../src/config/settings-schema.ts";
 import type { EventBody } from "../../src/core/events.ts";
-import { parseGrant } from "../../src/core/grant.ts";
+import { parseGrant } from "../../src/core/network.ts";
 import { type Loopback, startLoopback } from "../fakes/loopback.ts";
 
 const LIVE = new AbortController().signal;

@@ -7,7 +7,7 @@ import type { Mode } from "../../src/core/decision.ts";
 import { memoryStore } from "../fakes/store.ts";
 import { called, prepared } from "../fixtures/call.ts";
 import { skip } from "../fixtures/engine.ts";
-import { NO_EXTENSIONS } from "../../src/core/extensions.ts";
+import { NO_EXTENSIONS } from "../../src/core/tool.ts";
 import { realBox } from "../fixtures/real-box.ts";
 
 const NOTE = "[http_proxy is not kept for later calls: set it in the command that needs it]";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { secretBindings } from "../../src/app/secret-bindings.ts";
-import { parseGrant } from "../../src/core/grant.ts";
+import { parseGrant } from "../../src/core/network.ts";
 
 const env = { API_TOKEN: "a-value-of-some-length", SHORT: "abc", ODD: "two\nlines of text" };
 const bind = (

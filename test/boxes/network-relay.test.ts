@@ -15,7 +15,7 @@ import {
   textIn,
 } from "../../src/boxes/runner/runner-frames.ts";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
-import { parseGrant } from "../../src/core/grant.ts";
+import { parseGrant } from "../../src/core/network.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { KEY, scriptedRunner } from "./runner/scripted-runner.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { HandoffNotes } from "../../src/cli/chat-view.ts";
-import type { Handoff } from "../../src/core/handoff.ts";
+import type { Handoff } from "../../src/core/run-record.ts";
 import { fakeTerminal } from "../fakes/terminal.ts";
 
 test("each path that the host would obey is told once in a chat", () => {

@@ -10,7 +10,7 @@ import {
   withoutMode,
 } from "../../src/app/run/mode-note.ts";
 import { networkOf, systemPrompt } from "../../src/agent/prompt.ts";
-import type { Message } from "../../src/core/messages.ts";
+import type { Message } from "../../src/core/model-provider.ts";
 
 const user = (text: string): Message => ({ role: "user", text });
 

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { parseConfigDocument } from "../../src/config/config-document.ts";
+import { parseConfigDocument } from "../../src/config/load-config.ts";
 import { readLayer } from "../../src/config/config-layers.ts";
 import { layerSchema } from "../../src/config/setting-rules.ts";
 import { SETTING_KEYS } from "../../src/config/settings-schema.ts";
 import { refusalOf } from "../fixtures/refusal.ts";
-import { HOOK_KEYS } from "../../src/core/hook-form.ts";
+import { HOOK_KEYS } from "../../src/core/added-programs.ts";
 
 const read = (text: string): unknown => {
   const { value, at } = parseConfigDocument("c.json", text);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdir, readdir, readlink, stat, symlink } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
-import { parseConfigDocument } from "../../src/config/config-document.ts";
+import { parseConfigDocument } from "../../src/config/load-config.ts";
 import {
   addGrants,
   addServer,

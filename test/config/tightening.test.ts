@@ -1,7 +1,14 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { DEFAULTS, type SettingKey, SETTING_KEYS, type Settings } from "../../src/config/settings-schema.ts";
-import { type Change, changeOf, DIRECTIONS } from "../../src/config/tightening.ts";
+import {
+  type Change,
+  changeOf,
+  DEFAULTS,
+  DIRECTIONS,
+  SETTING_KEYS,
+  type SettingKey,
+  type Settings,
+} from "../../src/config/settings-schema.ts";
 
 const change = (key: SettingKey, from: unknown, to: unknown): Change =>
   changeOf(key, from as Settings[SettingKey], to as Settings[SettingKey]);

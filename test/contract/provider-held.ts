@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Message } from "../../src/core/messages.ts";
+import type { Message } from "../../src/core/model-provider.ts";
 import { calls, finished } from "./provider-ask.ts";
 import { HISTORY, type Reply } from "./provider-server.ts";
 import type { Add } from "./provider-suite.ts";

@@ -1,5 +1,4 @@
-import type { Message } from "../../src/core/messages.ts";
-import type { Stop } from "../../src/core/model-provider.ts";
+import type { Message, Stop } from "../../src/core/model-provider.ts";
 import type { Wire } from "../../src/models/model-api.ts";
 
 /**

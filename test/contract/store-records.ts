@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { runId } from "../../src/app/sessions/session-access.ts";
 import type { AgentEvent } from "../../src/core/events.ts";
-import type { Message } from "../../src/core/messages.ts";
+import type { Message } from "../../src/core/model-provider.ts";
 import { type SessionRecord, parkedIn } from "../../src/core/session.ts";
 import { ABOUT, answered, event, message, parked, RECORDS, turn } from "./store-words.ts";
 import type { Add } from "./store-suite.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { EMPTY_LOG, type GitEntry, LogKeeper, MAX_LOGGED, notesOf } from "../../src/core/box-log.ts";
+import { EMPTY_LOG, type GitEntry, LogKeeper, MAX_LOGGED, notesOf } from "../../src/core/run-record.ts";
 
 const entry = (path: string): GitEntry => ({ path, what: "added", kind: "file", mode: 0o644, oldMode: 0 });
 const moved = (from: string) => ({ from, to: "/q/item-0", takeBack: `mv -- /q/item-0 '${from}'` });

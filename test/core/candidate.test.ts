@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { anyText, fc } from "../fixtures/property.ts";
-import { candidateLine, word } from "../../src/core/candidate.ts";
+import { candidateLine, word } from "../../src/core/wording.ts";
 
 test("a word of plain letters is offered with one line about it", () => {
   assert.equal(candidateLine(word("1ng41dkw23pc", "fix the sum")), "1ng41dkw23pc\tfix the sum");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { projectToolsForm, toolsForm } from "../../src/core/custom-tools.ts";
+import { projectToolsForm, toolsForm } from "../../src/core/added-programs.ts";
 
 const tool = { description: "looks up", command: "lookup" };
 const deep = (levels: number): unknown => (levels === 0 ? {} : { properties: deep(levels - 1) });

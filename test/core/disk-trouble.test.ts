@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { diskTroubleOf, sqliteCodeOf } from "../../src/core/disk-trouble.ts";
+import { diskTroubleOf, sqliteCodeOf } from "../../src/core/errors.ts";
 
 const sqlite = (errcode: unknown): Error =>
   Object.assign(new Error("x"), { code: "ERR_SQLITE_ERROR", errcode });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { engineText, isLoopback, readEngineAddress } from "../../src/core/engine-address.ts";
+import { engineText, isLoopback, readEngineAddress } from "../../src/core/addresses.ts";
 
 const READ = {
   "unix:///var/run/docker.sock": { kind: "unix", path: "/var/run/docker.sock" },

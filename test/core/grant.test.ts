@@ -1,7 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { coversHost, grantText, parseGrant, PRESETS, readGrant, splitGrants } from "../../src/core/grant.ts";
-import { READING } from "../../src/core/network.ts";
+import {
+  coversHost,
+  grantText,
+  parseGrant,
+  PRESETS,
+  readGrant,
+  READING,
+  splitGrants,
+} from "../../src/core/network.ts";
 
 const READ = ["GET", "HEAD", "OPTIONS"];
 

@@ -7,7 +7,7 @@ import {
   hookWords,
   isForTool,
   patienceOf,
-} from "../../src/core/hook-form.ts";
+} from "../../src/core/added-programs.ts";
 
 const stop = { event: "Stop", command: "true" };
 

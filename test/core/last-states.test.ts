@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { lastStates } from "../../src/core/text/visible.ts";
+import { lastStates } from "../../src/core/visible.ts";
 
 const LEFT: Readonly<Record<string, string>> = {
   "10%\r50%\r100%\ndone": "100%\ndone",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { fold, foldPath, PROTECTED, protectedName } from "../../src/core/protected-names.ts";
+import { fold, foldPath, PROTECTED, protectedName } from "../../src/core/file-names.ts";
 
 for (const name of [
   ".git",

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { AgentEvent, EventBody } from "../../src/core/events.ts";
-import { ReplacedAnswer } from "../../src/core/replaced-answer.ts";
+import { ReplacedAnswer } from "../../src/core/tool.ts";
 
 const hook = (event: "Stop" | "PostToolUse", did: "replaced" | "continued" | "passed"): EventBody => ({
   type: "hook",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { isInside } from "../../src/core/text/file-paths.ts";
+import { isInside } from "../../src/core/file-names.ts";
 import { fc } from "../fixtures/property.ts";
 import { MODES } from "../../src/core/decision.ts";
 import { type BoxPlan, containerSpec } from "../../src/docker/container-spec.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { statfs } from "node:fs/promises";
 import test, { mock } from "node:test";
-import { broken, type Health, healthy } from "../../src/core/health.ts";
+import { broken, type Health, healthy } from "../../src/core/errors.ts";
 import { type Engine, findEngine, isEngine, Patience } from "../../src/docker/engine.ts";
 import { diskHealth, engineHealth, readCheck, readInfo } from "../../src/docker/engine-health.ts";
 import { imageExists } from "../../src/docker/box-image.ts";

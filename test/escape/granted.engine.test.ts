@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import test, { after, before, describe } from "node:test";
-import { parseGrant } from "../../src/core/grant.ts";
+import { parseGrant } from "../../src/core/network.ts";
 import type { OwnedBox } from "../../src/core/ports.ts";
 import { overNetwork } from "../fixtures/engine-over-network.ts";
 import { skip } from "../fixtures/engine.ts";

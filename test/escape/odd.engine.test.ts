@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdir, readdir, stat } from "node:fs/promises";
 import test from "node:test";
-import { bytesOfText } from "../../src/core/text/bytes.ts";
+import { bytesOfText } from "../../src/core/raw-data.ts";
 import { listsOf } from "../fixtures/changes.ts";
 import { skip } from "../fixtures/engine.ts";
 import { type Attack, attacks, isThere } from "../fixtures/escape-cases.ts";

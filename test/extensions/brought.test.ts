@@ -3,7 +3,7 @@ import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
 import { broughtBy, projectOf } from "../../src/extensions/brought.ts";
-import { PROTECTED } from "../../src/core/protected-names.ts";
+import { PROTECTED } from "../../src/core/file-names.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
 const ROOT = path.join(import.meta.dirname, "..", "..");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { HOOK_EVENTS, type HookEvent } from "../../src/core/hook-form.ts";
-import { readAnswer } from "../../src/extensions/hook-answers.ts";
+import { HOOK_EVENTS, type HookEvent } from "../../src/core/added-programs.ts";
+import { readAnswer } from "../../src/extensions/hook-programs.ts";
 
 const said = (event: HookEvent, out: unknown, exitCode = 0, stderr = "") =>
   readAnswer(event, {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { EventBody } from "../../src/core/events.ts";
-import type { HookEvent, HookOwner } from "../../src/core/hook-form.ts";
+import type { HookEvent, HookOwner } from "../../src/core/added-programs.ts";
 import type { ToolResult } from "../../src/core/tool.ts";
-import type { HookRan } from "../../src/extensions/hook-answers.ts";
+import type { HookRan } from "../../src/extensions/hook-programs.ts";
 import { type Hook, hooksOf, MAX_CONTINUED } from "../../src/extensions/hook-chain.ts";
 
 type Told = Readonly<Record<string, unknown>>;

@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
-import { readAnswer } from "../../src/extensions/hook-answers.ts";
-import { runOnHost } from "../../src/extensions/hook-programs.ts";
+import { readAnswer, runOnHost } from "../../src/extensions/hook-programs.ts";
 
 const EXAMPLES = path.join(import.meta.dirname, "..", "..", "examples/hooks");
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
-import { afterChanges, keptValues, MAX_VALUE, MAX_VALUES } from "../../src/extensions/kept-values.ts";
+import { afterChanges, keptValues, MAX_VALUE, MAX_VALUES } from "../../src/extensions/program-files.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
 test("what is kept is there for the next, of each workspace and owner apart", async () => {

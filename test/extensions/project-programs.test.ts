@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { broughtOf } from "../../src/extensions/brought.ts";
-import { projectHooks, projectTools } from "../../src/extensions/project-programs.ts";
+import { projectHooks, projectTools } from "../../src/extensions/program-files.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
 test("a project's hooks and tools are read as the user's are, and what is wrong is said in a line", () => {

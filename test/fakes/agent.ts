@@ -10,11 +10,9 @@ import { RunIntent } from "../../src/agent/ending/intent.ts";
 import { WriteOrder } from "../../src/agent/background-tasks.ts";
 import { Memory } from "../../src/agent/memory.ts";
 import type { AgentContext } from "../../src/agent/agent-context.ts";
-import { NO_CHECKPOINTS } from "../../src/core/checkpoint-port.ts";
+import { NO_CHECKPOINTS, type SessionRecord } from "../../src/core/session.ts";
 import type { EventBody } from "../../src/core/events.ts";
-import { NO_HOOKS } from "../../src/core/hooks.ts";
-import type { ToolCall } from "../../src/core/messages.ts";
-import type { Box } from "../../src/core/ports.ts";
+import { type AnyTool, NO_HOOKS } from "../../src/core/tool.ts";
 import type {
   Capabilities,
   FailureKind,
@@ -23,9 +21,9 @@ import type {
   Provider,
   ProviderEvent,
   Stop,
+  ToolCall,
 } from "../../src/core/model-provider.ts";
-import type { SessionRecord } from "../../src/core/session.ts";
-import type { AnyTool } from "../../src/core/tool.ts";
+import type { Box } from "../../src/core/ports.ts";
 import { fakeBox } from "./box.ts";
 import { memoryOutputs } from "./tool-context.ts";
 

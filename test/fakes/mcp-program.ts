@@ -1,4 +1,4 @@
-import type { ProgramEnd, StartProgram } from "../../src/extensions/mcp/line-transport.ts";
+import type { ProgramEnd, StartProgram } from "../../src/extensions/mcp-transports.ts";
 import { converse } from "../fixtures/mcp-server.ts";
 
 export interface FakeProgram {

@@ -1,4 +1,4 @@
-import type { Step, Steps } from "../../src/core/checkpoint-port.ts";
+import type { Step, Steps } from "../../src/core/session.ts";
 
 export function memorySteps(): Steps {
   const steps: Step[] = [];

@@ -1,9 +1,6 @@
 import assert from "node:assert/strict";
-import type { Audit } from "../../src/core/audit.ts";
-import type { AgentEvent } from "../../src/core/events.ts";
-import { EXIT, HarnessError } from "../../src/core/errors.ts";
-import type { Message } from "../../src/core/messages.ts";
 import type {
+  Audit,
   Notes,
   Outputs,
   Session,
@@ -13,6 +10,9 @@ import type {
   SessionRecord,
   SessionStore,
 } from "../../src/core/session.ts";
+import type { AgentEvent } from "../../src/core/events.ts";
+import { EXIT, HarnessError } from "../../src/core/errors.ts";
+import type { Message } from "../../src/core/model-provider.ts";
 import { memoryNotes } from "./tool-context.ts";
 import { memorySteps } from "./steps.ts";
 import { Clock, statusAfter } from "../../src/sessions/stored-session.ts";

@@ -1,6 +1,6 @@
 import path from "node:path";
-import type { Change } from "../../src/core/changes.ts";
 import type {
+  Change,
   Changes,
   Entry,
   FileContent,

@@ -4,18 +4,17 @@ import { textOf } from "./docs-lines.ts";
 
 /** The tables of limits on the pages say what the source says. */
 
-const COMMANDS = "src/extensions/skills/command-files.ts";
-const FOLDERS = "src/extensions/skills/skill-folders.ts";
+const COMMANDS = "src/extensions/command-files.ts";
+const FOLDERS = "src/extensions/skill-folders.ts";
 const BROUGHT = "src/extensions/brought.ts";
 const LISTED = "src/agent/prompt.ts";
-const FORM = "src/core/hook-form.ts";
-const ANSWERS = "src/extensions/hook-answers.ts";
-const VALUES = "src/extensions/kept-values.ts";
+const FORM = "src/core/added-programs.ts";
+const ANSWERS = "src/extensions/hook-programs.ts";
+const VALUES = "src/extensions/program-files.ts";
 const REWRITING = "src/agent/small-models.ts";
 const NEXT = "src/agent/next-reply.ts";
-const MCP = "src/extensions/mcp";
 const WEB = "src/extensions/web";
-const SERVING = "src/extensions/serving";
+const EXTENSIONS = "src/extensions";
 const SEEN = "sandbox/runner/seen.c";
 const JOB = "src/kubernetes/batch-job.ts";
 
@@ -25,13 +24,13 @@ type Held = readonly [row: string, file: string, number: string | RegExp];
 const HELD: Readonly<Record<string, readonly Held[]>> = {
   "docs/skills.md": [
     ["a `SKILL.md`", FOLDERS, "MAX_MAIN"],
-    ["front matter", "src/extensions/skills/front-matter.ts", "MAX_CHARACTERS"],
-    ["front matter", "src/extensions/skills/front-matter.ts", "MAX_LINES"],
+    ["front matter", "src/extensions/skill-folders.ts", "MAX_CHARACTERS"],
+    ["front matter", "src/extensions/skill-folders.ts", "MAX_LINES"],
     ["entries of one", FOLDERS, "MAX_FOLDERS"],
     ["files of a skill, with", FOLDERS, "MAX_FILES"],
-    ["files of a skill that are copied", "src/extensions/skills/skill-tool.ts", "MAX_COPY"],
-    ["files of a skill that are copied", "src/extensions/skills/skill-tool.ts", "PATIENCE_MS"],
-    ["file of a skill that the tool", "src/extensions/skills/skill-tool.ts", "MAX_TEXT"],
+    ["files of a skill that are copied", "src/extensions/skill-tool.ts", "MAX_COPY"],
+    ["files of a skill that are copied", "src/extensions/skill-tool.ts", "PATIENCE_MS"],
+    ["file of a skill that the tool", "src/extensions/skill-tool.ts", "MAX_TEXT"],
     ["a description in the prompt", LISTED, "MAX_DESCRIPTION"],
     ["all skills in the prompt", LISTED, "ROOM"],
     ["all skills in the prompt", LISTED, "NAMES"],
@@ -84,37 +83,37 @@ const HELD: Readonly<Record<string, readonly Held[]>> = {
     ["files sent with such a request", REWRITING, "MAX_OUTPUT_LENGTH"],
   ],
   "docs/mcp.md": [
-    ["tools of a server", `${MCP}/tool-catalogue.ts`, "MOST_TOOLS"],
-    ["their schemas", `${MCP}/tool-catalogue.ts`, "MOST_SCHEMAS"],
-    ["their schemas", `${MCP}/plain-schema.ts`, "MOST_CHARACTERS"],
-    ["their schemas", `${MCP}/plain-schema.ts`, "MOST_NODES"],
-    ["their schemas", `${MCP}/plain-schema.ts`, "DEEPEST"],
-    ["a description", `${MCP}/tool-catalogue.ts`, "MOST_DESCRIPTION"],
-    ["a description", `${MCP}/plain-schema.ts`, "LONGEST_TEXT"],
-    ["a tool's name", `${MCP}/tool-catalogue.ts`, "LONGEST_NAME"],
-    ["a list that a server", `${MCP}/connected-server.ts`, "MOST_PAGES"],
-    ["a list that a server", `${MCP}/connected-server.ts`, "MOST_LISTED"],
-    ["a result", `${MCP}/result-text.ts`, "MOST_TEXT"],
-    ["a result", `${MCP}/result-text.ts`, "MOST_PARTS"],
-    ["a result", `${MCP}/result-text.ts`, "DEEPEST"],
-    ["a line of a program", `${MCP}/line-transport.ts`, /LONGEST_LINE = (\d+) \* MiB/],
-    ["lines that are not", `${MCP}/line-transport.ts`, "MOST_STRAY"],
-    ["messages between", `${MCP}/line-transport.ts`, /messages: (\d+)/],
-    ["a body from", `${MCP}/http-transport.ts`, "MOST_BODY"],
-    ["stderr", `${MCP}/line-transport.ts`, "LAST_ERRORS"],
+    ["tools of a server", `${EXTENSIONS}/tool-catalogue.ts`, "MOST_TOOLS"],
+    ["their schemas", `${EXTENSIONS}/tool-catalogue.ts`, "MOST_SCHEMAS"],
+    ["their schemas", `${EXTENSIONS}/tool-catalogue.ts`, "MOST_CHARACTERS"],
+    ["their schemas", `${EXTENSIONS}/tool-catalogue.ts`, "MOST_NODES"],
+    ["their schemas", `${EXTENSIONS}/tool-catalogue.ts`, "DEEPEST"],
+    ["a description", `${EXTENSIONS}/tool-catalogue.ts`, "MOST_DESCRIPTION"],
+    ["a description", `${EXTENSIONS}/tool-catalogue.ts`, "LONGEST_TEXT"],
+    ["a tool's name", `${EXTENSIONS}/tool-catalogue.ts`, "LONGEST_NAME"],
+    ["a list that a server", `${EXTENSIONS}/mcp-client.ts`, "MOST_PAGES"],
+    ["a list that a server", `${EXTENSIONS}/mcp-client.ts`, "MOST_LISTED"],
+    ["a result", `${EXTENSIONS}/mcp-client.ts`, "MOST_TEXT"],
+    ["a result", `${EXTENSIONS}/mcp-client.ts`, "MOST_PARTS"],
+    ["a result", `${EXTENSIONS}/mcp-client.ts`, "DEEPEST"],
+    ["a line of a program", `${EXTENSIONS}/mcp-transports.ts`, /LONGEST_LINE = (\d+) \* MiB/],
+    ["lines that are not", `${EXTENSIONS}/mcp-transports.ts`, "MOST_STRAY"],
+    ["messages between", `${EXTENSIONS}/mcp-transports.ts`, /messages: (\d+)/],
+    ["a body from", `${EXTENSIONS}/mcp-transports.ts`, "MOST_BODY"],
+    ["stderr", `${EXTENSIONS}/mcp-transports.ts`, "LAST_ERRORS"],
   ],
   "docs/web.md": [
-    ["a page", `${WEB}/fetch-page.ts`, /bytes: (\d[\d *]*),/],
-    ["a page", `${WEB}/fetch-page.ts`, /withinMs: (\d[\d_]*) /],
-    ["redirects", `${WEB}/fetch-page.ts`, "MOST_REDIRECTS"],
-    ["HTML", `${WEB}/page-reader.ts`, "WITHIN_MS"],
+    ["a page", `${WEB}/web-fetch.ts`, /bytes: (\d[\d *]*),/],
+    ["a page", `${WEB}/web-fetch.ts`, /withinMs: (\d[\d_]*) /],
+    ["redirects", `${WEB}/web-fetch.ts`, "MOST_REDIRECTS"],
+    ["HTML", `${WEB}/web-text.ts`, "WITHIN_MS"],
     ["HTML", `${WEB}/html-tree.ts`, "MOST_NODES"],
     ["HTML", `${WEB}/html-tree.ts`, "DEEPEST"],
     ["what the model gets", `${WEB}/web-fetch.ts`, "LEAST"],
     ["what the model gets", `${WEB}/web-fetch.ts`, "USUAL"],
     ["what the model gets", `${WEB}/web-fetch.ts`, "MOST"],
-    ["an address", `${WEB}/outgoing-text.ts`, "LONGEST_ADDRESS"],
-    ["an address", `${WEB}/outgoing-text.ts`, "LONGEST_QUERY"],
+    ["an address", `${WEB}/web-text.ts`, "LONGEST_ADDRESS"],
+    ["an address", `${WEB}/web-text.ts`, "LONGEST_QUERY"],
     ["a search", `${WEB}/web-search.ts`, "LONGEST_QUERY"],
     ["results", `${WEB}/web-search.ts`, "MOST_RESULTS"],
     ["results", `${WEB}/web-search.ts`, "USUAL"],
@@ -123,13 +122,13 @@ const HELD: Readonly<Record<string, readonly Held[]>> = {
     ["an answer of a search", `${WEB}/web-search.ts`, "WITHIN_MS"],
   ],
   "docs/serving.md": [
-    ["a line of input", `${SERVING}/message-lines.ts`, "MAX_MESSAGE_BYTES"],
-    ["a line of input", `${SERVING}/message-lines.ts`, "DEEPEST"],
-    ["requests of an agent", `${SERVING}/mcp-server.ts`, "MAX_OPEN"],
+    ["a line of input", `${EXTENSIONS}/message-lines.ts`, "MAX_MESSAGE_BYTES"],
+    ["a line of input", `${EXTENSIONS}/message-lines.ts`, "DEEPEST"],
+    ["requests of an agent", `${EXTENSIONS}/mcp-server.ts`, "MAX_OPEN"],
     ["calls that wait", "src/app/serve/served-session.ts", "MAX_WAITING"],
-    ["sessions of an editor", `${SERVING}/acp-agent.ts`, "MAX_SESSIONS"],
+    ["sessions of an editor", `${EXTENSIONS}/acp-agent.ts`, "MAX_SESSIONS"],
     ["earlier sessions", "src/app/serve/editor-sessions.ts", "MAX_LISTED"],
-    ["commands", `${SERVING}/acp-updates.ts`, "MAX_COMMANDS"],
+    ["commands", `${EXTENSIONS}/acp-updates.ts`, "MAX_COMMANDS"],
   ],
   "docs/observation.md": [
     ["programs of a command", SEEN, /MOST_PROCESSES (\d+)/],

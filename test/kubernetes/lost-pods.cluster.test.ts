@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import test from "node:test";
 import { lazyBox } from "../../src/app/run/lazy-box.ts";
 import { layerOf } from "../../src/boxes/layers/layer-record.ts";
-import { parseGrant } from "../../src/core/grant.ts";
+import { parseGrant } from "../../src/core/network.ts";
 import type { PodRequest } from "../../src/kubernetes/plan-box.ts";
 import { noCertificates } from "../fixtures/https-stub.ts";
 import { asking, NEVER } from "../contract/box-words.ts";

@@ -1,4 +1,4 @@
-import type { Health } from "../../src/core/health.ts";
+import type { Health } from "../../src/core/errors.ts";
 import { modelHealth, type ModelHealthRequest } from "../../src/models/model-server.ts";
 
 /** Doctor's result for a model server, as rows that do not depend on its address. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { chmod } from "node:fs/promises";
 import test from "node:test";
-import type { Health } from "../../src/core/health.ts";
+import type { Health } from "../../src/core/errors.ts";
 import type { ModelHealthRequest } from "../../src/models/model-server.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { contextRow, health, type HealthRow, healthRows, serverDown } from "./health-rows.ts";

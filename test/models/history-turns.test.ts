@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Message } from "../../src/core/messages.ts";
+import type { Message } from "../../src/core/model-provider.ts";
 import { type Conversation, conversationOf } from "../../src/models/request-history.ts";
 
 const user = (text: string): { role: "user"; text: string } => ({ role: "user", text });

@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { ToolCall } from "../../src/core/messages.ts";
-import type { FailureKind, ModelRequest, Provider, ProviderEvent } from "../../src/core/model-provider.ts";
+import type {
+  FailureKind,
+  ModelRequest,
+  Provider,
+  ProviderEvent,
+  ToolCall,
+} from "../../src/core/model-provider.ts";
 import { probeCalls, type ProbeResult } from "../../src/models/model-probe.ts";
 
 const USAGE = { requests: 1, prompt_tokens: 1, completion_tokens: 1, cached_tokens: null, cost: null };

@@ -3,7 +3,7 @@ import { readdirSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
 import { EXIT } from "../../src/core/errors.ts";
-import type { Message } from "../../src/core/messages.ts";
+import type { Message } from "../../src/core/model-provider.ts";
 import { readScenario, scenarioFrom } from "../../src/models/providers/scenario.ts";
 import { scriptedCapabilities, ScriptedWire } from "../../src/models/providers/scripted-api.ts";
 import { calls, failed, finished, REQUEST } from "../contract/provider-ask.ts";

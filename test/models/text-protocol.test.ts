@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Message } from "../../src/core/messages.ts";
+import type { Message } from "../../src/core/model-provider.ts";
 import { inText } from "../../src/models/text-calls/text-protocol.ts";
 import { REQUEST } from "../contract/provider-ask.ts";
 

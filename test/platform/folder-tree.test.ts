@@ -4,7 +4,7 @@ import { chmod, link, mkdir, readdir, rename, rm, symlink, truncate, writeFile }
 import path from "node:path";
 import test from "node:test";
 import { bytesOfName, FolderTree, textOfName } from "../../src/platform/folder-tree.ts";
-import type { TreeEntry } from "../../src/core/looked-at.ts";
+import type { TreeEntry } from "../../src/core/behaviour.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
 const { signal } = new AbortController();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { GitEntry } from "../../src/core/box-log.ts";
+import type { GitEntry } from "../../src/core/run-record.ts";
 import { commitHandoff, mergedHandoff } from "../../src/policy/handoff-paths.ts";
 
 const entry = (path: string, more: Partial<GitEntry> = {}): GitEntry => ({

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
-import { isPreset, PRESETS } from "../../src/core/grant.ts";
+import { isPreset, PRESETS } from "../../src/core/network.ts";
 import { CommandPolicy } from "../../src/policy/decide.ts";
 import { HOME, WORKSPACE } from "../fixtures/policy/corpus.ts";
 

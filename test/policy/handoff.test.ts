@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Tier } from "../../src/core/handoff.ts";
+import type { Tier } from "../../src/core/run-record.ts";
 import { type ChangedPath, handoffOf, handoffWithin } from "../../src/policy/handoff-paths.ts";
 
 const tierOf = (change: Partial<ChangedPath> & { readonly path: string }): Tier | undefined =>

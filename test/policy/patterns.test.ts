@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { fitsWildcard, readWildcard } from "../../src/core/text/wildcard.ts";
+import { fitsWildcard, readWildcard } from "../../src/core/wording.ts";
 import { fc } from "../fixtures/property.ts";
 import { mayFit, readPathPattern, surelyFits } from "../../src/policy/path-pattern.ts";
 import { AROUND } from "./judged.ts";

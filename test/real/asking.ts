@@ -1,6 +1,5 @@
 import { capabilitiesOf, NOT_REPORTED, providerWithCapabilities } from "../../src/models/capabilities.ts";
-import type { Message } from "../../src/core/messages.ts";
-import type { ModelRequest, Provider, ProviderEvent } from "../../src/core/model-provider.ts";
+import type { Message, ModelRequest, Provider, ProviderEvent } from "../../src/core/model-provider.ts";
 import { OllamaWire } from "../../src/models/providers/ollama-api.ts";
 import { OpenAiWire } from "../../src/models/providers/openai-api.ts";
 import { realServer } from "./real-ollama.ts";

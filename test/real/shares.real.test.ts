@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { ToolCall } from "../../src/core/messages.ts";
-import type { ToolOffer } from "../../src/core/model-provider.ts";
+import type { ToolCall, ToolOffer } from "../../src/core/model-provider.ts";
 import { type Answered, answered, DIALECTS, type Dialect, providerOf, request } from "./asking.ts";
 import { numberFrom } from "./cli.ts";
 import { realServer } from "./real-ollama.ts";

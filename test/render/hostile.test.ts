@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { Writable } from "node:stream";
 import test from "node:test";
-import { inertJson } from "../../src/core/text/visible.ts";
+import { inertJson } from "../../src/core/visible.ts";
 import { batchPage } from "../../src/render/batch-page.ts";
 import { evalPage } from "../../src/render/eval-page.ts";
 import { RunJson } from "../../src/render/event-json.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { badResultsPlace, readBucketAddress } from "../../src/core/bucket-address.ts";
+import { badResultsPlace, readBucketAddress } from "../../src/core/addresses.ts";
 import { Bucket, type BucketTime } from "../../src/s3/bucket.ts";
 import { bucketAccess } from "../../src/s3/bucket-access.ts";
 import { BucketTrouble } from "../../src/s3/bucket-trouble.ts";

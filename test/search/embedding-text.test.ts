@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { maskSecrets } from "../../src/core/text/secrets.ts";
+import { maskSecrets } from "../../src/core/secrets.ts";
 import { tasksOf, documentText, queryText } from "../../src/search/embed-model.ts";
 import { FakeEmbedder, modelOf } from "../fakes/embedder.ts";
 

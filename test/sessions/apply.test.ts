@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import test from "node:test";
-import { bytesOfText } from "../../src/core/text/bytes.ts";
+import { bytesOfText } from "../../src/core/raw-data.ts";
 import { hasJournal, undo } from "../../src/sessions/checkpoints/undo-changes.ts";
 import { CheckpointStore } from "../../src/sessions/checkpoints/checkpoint-store.ts";
 import { move, noteBase, prepareApply, type Prepared } from "../../src/sessions/apply-layer.ts";

@@ -3,7 +3,7 @@ import { execFile, spawnSync } from "node:child_process";
 import path from "node:path";
 import test from "node:test";
 import { promisify } from "node:util";
-import type { AuditVerdict } from "../../src/core/audit.ts";
+import type { AuditVerdict } from "../../src/core/session.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
 const SCRIPT = path.join(import.meta.dirname, "../fixtures/audit-on-full-disk.ts");

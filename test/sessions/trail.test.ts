@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { AuditEntry } from "../../src/core/audit.ts";
+import type { AuditEntry } from "../../src/core/session.ts";
 import type { EventBody } from "../../src/core/events.ts";
 import { AuditTrail } from "../../src/sessions/audit-trail.ts";
 import { EVERY_EVENT, stamped } from "../fixtures/events.ts";

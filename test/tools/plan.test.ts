@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Plan } from "../../src/core/work-plan.ts";
+import type { Plan } from "../../src/core/run-record.ts";
 import { planTool } from "../../src/tools/plan.ts";
 import { called } from "../fixtures/call.ts";
 

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
-import { RUN_RULES } from "../../src/vet/acts/act-rules.ts";
-import { ARCHIVE_RULES, archiveFindings, isWhole, type Unpacked } from "../../src/vet/archive-findings.ts";
+import { RUN_RULES } from "../../src/vet/act-rules.ts";
+import { ARCHIVE_RULES, archiveFindings, isWhole, type Unpacked } from "../../src/vet/look/archives.ts";
 
 const told = (more: Partial<Unpacked>): Unpacked => ({
   entries: 3,

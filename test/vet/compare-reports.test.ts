@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Finding, VetReport, VetStep } from "../../src/core/behaviour.ts";
-import { compareReports } from "../../src/vet/compare-reports.ts";
+import { compareReports } from "../../src/vet/compare-versions.ts";
 
 const step = (more: Partial<VetStep["observed"]>, command = "npm run postinstall"): VetStep => ({
   command,

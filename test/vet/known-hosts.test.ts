@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { anyOfHosts, isKnownAddress, isKnownHost } from "../../src/vet/known-hosts.ts";
+import { anyOfHosts, isKnownAddress, isKnownHost } from "../../src/vet/known-names.ts";
 
 const [usual = ""] = anyOfHosts("npm").replaceAll("\\", "").split("|");
 

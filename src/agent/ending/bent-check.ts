@@ -1,8 +1,7 @@
 import type { RunChanges } from "../../core/events.ts";
-import { isInPlaceOfRunner, isOfTests, isRunnerFile } from "../../core/test-files.ts";
-import { lastName } from "../../core/text/file-paths.ts";
-import { firstLines } from "../../core/text/short-lists.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { isInPlaceOfRunner, isOfTests, isRunnerFile, lastName } from "../../core/file-names.ts";
+import { firstLines } from "../../core/wording.ts";
+import { visibleLine } from "../../core/visible.ts";
 
 /*
  * A check proves the work only if it is still the same check. This looks at what was done to it: tests that are gone,

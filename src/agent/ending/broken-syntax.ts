@@ -1,8 +1,8 @@
-import type { Checkpoints } from "../../core/checkpoint-port.ts";
+import type { Checkpoints } from "../../core/session.ts";
 import type { Box } from "../../core/ports.ts";
-import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
-import { folderBefore } from "../../core/text/file-paths.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
+import { folderBefore } from "../../core/file-names.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { byContent, isCache } from "./run-changes.ts";
 
 /*

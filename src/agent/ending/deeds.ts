@@ -1,8 +1,8 @@
 /** What a run has done, judged by its calls. Pure. */
-import type { Intent } from "../../core/messages.ts";
+import type { Intent } from "../../core/model-provider.ts";
 import type { EndedCall } from "../../core/session.ts";
-import { headWithin } from "../../core/text/bytes.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { headWithin } from "../../core/raw-data.ts";
+import { visibleLine } from "../../core/visible.ts";
 import type { Demand } from "../next-reply.ts";
 import {
   type NoAnswer,

@@ -1,10 +1,10 @@
 /** Whether the work earns the ending that the model claims. Pure, except for the files that are read and parsed. */
 import { brokenFiles, brokenReason, brokenText, type ParseContext, type YamlError } from "./broken-syntax.ts";
 import type { Mode } from "../../core/decision.ts";
-import { headWithin } from "../../core/text/bytes.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { headWithin } from "../../core/raw-data.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { type Demand, ownText, type ShownFile } from "../next-reply.ts";
-import type { Intent, Message } from "../../core/messages.ts";
+import type { Intent, Message } from "../../core/model-provider.ts";
 import type { EndedCall } from "../../core/session.ts";
 import { asksOnCondition, saysNotNeeded } from "./answer-words.ts";
 import {

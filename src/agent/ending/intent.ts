@@ -1,5 +1,5 @@
 import type { Mode } from "../../core/decision.ts";
-import type { Intent } from "../../core/messages.ts";
+import type { Intent } from "../../core/model-provider.ts";
 
 /*
  * What a request is about, by its words alone; no model is asked. The intent decides whether the box starts at once,

@@ -1,8 +1,7 @@
 import type { Box } from "../../core/ports.ts";
-import { isOfTests } from "../../core/test-files.ts";
-import { textOfBytes } from "../../core/text/bytes.ts";
-import { folderBefore } from "../../core/text/file-paths.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { folderBefore, isOfTests } from "../../core/file-names.ts";
+import { textOfBytes } from "../../core/raw-data.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { isCache } from "./run-changes.ts";
 
 /*

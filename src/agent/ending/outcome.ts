@@ -1,14 +1,12 @@
-import { ONLY_LOOKED, PLAIN_ENDING } from "../../core/plain-ending.ts";
-import { firstOf } from "../../core/text/short-lists.ts";
+import { EXIT, type ExitCode, ONLY_LOOKED, PLAIN_ENDING, type Signal } from "../../core/errors.ts";
+import { firstOf } from "../../core/wording.ts";
 import type { EndedCommand } from "./deeds.ts";
-import { headWithin } from "../../core/text/bytes.ts";
-import { EXIT, type ExitCode, type Signal } from "../../core/errors.ts";
+import { headWithin } from "../../core/raw-data.ts";
 import type { Denial, RunStatus } from "../../core/events.ts";
-import type { FailureKind, JsonSchema } from "../../core/model-provider.ts";
+import type { FailureKind, JsonSchema, Message } from "../../core/model-provider.ts";
 import type { Question } from "../../core/ports.ts";
 import type { EndedCall, Parked, ParkedChild } from "../../core/session.ts";
-import { visibleLine } from "../../core/text/visible.ts";
-import type { Message } from "../../core/messages.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { NOTICE } from "../history.ts";
 
 /** How the loop ended. */

@@ -1,12 +1,16 @@
-import { type BoxLog, type MadeCommit, type MovedAway, NOT_ALL, RETURNS } from "../../core/box-log.ts";
-import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
-import { listed } from "../../core/changes.ts";
-import type { Checkpoints } from "../../core/checkpoint-port.ts";
+import {
+  type BoxLog,
+  type Handoff,
+  type MadeCommit,
+  type MovedAway,
+  NOT_ALL,
+  RETURNS,
+} from "../../core/run-record.ts";
+import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
+import { type Box, type Changes, listed } from "../../core/ports.ts";
+import type { Checkpoints } from "../../core/session.ts";
 import type { EventBody, RunChanges } from "../../core/events.ts";
-import type { Handoff } from "../../core/handoff.ts";
-import type { Box, Changes } from "../../core/ports.ts";
-import { isDependencies } from "../../core/protected-names.ts";
-import { asSeenFrom, isInside } from "../../core/text/file-paths.ts";
+import { asSeenFrom, isDependencies, isInside } from "../../core/file-names.ts";
 import { type ChangedPath, commitHandoff, handoffWithin, mergedHandoff } from "../../policy/handoff-paths.ts";
 
 /** What a run changed in the workspace, for people: paths covered by ignore rules are counted, not listed. */

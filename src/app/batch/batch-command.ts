@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { readdir } from "node:fs/promises";
 import path from "node:path";
 import type { Settings } from "../../config/settings-schema.ts";
-import { formatSize } from "../../core/text/bounds.ts";
+import { formatSize } from "../../core/wording.ts";
 import type { Host } from "../host.ts";
 import { isLocalModel } from "../model-terms.ts";
 import { makeFolder } from "../../platform/folders.ts";

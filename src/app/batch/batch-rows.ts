@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
 import path from "node:path";
 import * as z from "zod";
-import { DURATION_FORM, parseDuration } from "../../core/text/bounds.ts";
+import { DURATION_FORM, nearest, parseDuration } from "../../core/wording.ts";
 import { MODES } from "../../core/decision.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { nearest } from "../../core/text/spelling.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { readRegular, TooLargeError } from "../../platform/safe-files.ts";
 
 /** The limit of `harness run -` for a prompt from a pipe. */

@@ -1,8 +1,8 @@
 import { realpath } from "node:fs/promises";
 import path from "node:path";
 import { EXIT, HarnessError, Interrupted } from "../../core/errors.ts";
-import type { Usage } from "../../core/messages.ts";
-import { isInside } from "../../core/text/file-paths.ts";
+import type { Usage } from "../../core/model-provider.ts";
+import { isInside } from "../../core/file-names.ts";
 import { NO_USAGE, sumUsage } from "../../models/model-api.ts";
 import { type BatchEnd, type RowResult, type RowSummary, summaryOf } from "../../render/batch-results.ts";
 import { CODES } from "../interruption.ts";

@@ -1,9 +1,9 @@
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import path from "node:path";
 import type { Settings } from "../../config/settings-schema.ts";
-import { readBucketAddress } from "../../core/bucket-address.ts";
+import { readBucketAddress } from "../../core/addresses.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { parsedJson } from "../../core/text/json-values.ts";
+import { parsedJson } from "../../core/raw-data.ts";
 import { makeFolder } from "../../platform/folders.ts";
 import { readRegular, TooLargeError } from "../../platform/safe-files.ts";
 import { rowResultForm, type RowResult } from "../../render/batch-results.ts";

@@ -1,6 +1,6 @@
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { firstLines } from "../../core/text/short-lists.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { firstLines } from "../../core/wording.ts";
+import { visibleLine } from "../../core/visible.ts";
 import type { SeenPod } from "../../kubernetes/batch-cluster.ts";
 import { BATCH_LABEL, batchName } from "../../kubernetes/batch-job.ts";
 import { loopDifferences } from "../../kubernetes/loop-readback.ts";

@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 import path from "node:path";
-import type { Usage } from "../../core/messages.ts";
+import type { Usage } from "../../core/model-provider.ts";
 import type { RunChanges } from "../../core/events.ts";
-import { parsedJson } from "../../core/text/json-values.ts";
+import { parsedJson } from "../../core/raw-data.ts";
 import { packageRoot } from "../host.ts";
 
 /** `harness` as a process of its own, as a user would start it, so that it is judged and boxed like any other run. */

@@ -1,5 +1,5 @@
 import type { Settings } from "../../config/settings-schema.ts";
-import { readEngineAddress } from "../../core/engine-address.ts";
+import { readEngineAddress } from "../../core/addresses.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { batchClient } from "../../kubernetes/batch-client.ts";
 import { type ClusterAddress, Cluster, clusterOf } from "../../kubernetes/cluster.ts";

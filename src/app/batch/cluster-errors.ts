@@ -1,5 +1,5 @@
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { visibleLine } from "../../core/visible.ts";
 import type { ClusterTrouble } from "../../kubernetes/batch-cluster.ts";
 import { batchName } from "../../kubernetes/batch-job.ts";
 

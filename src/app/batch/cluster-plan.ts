@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { envNameOf } from "../../config/load-config.ts";
 import { DEFAULTS, printable, type SettingKey, type Settings } from "../../config/settings-schema.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { visibleLine } from "../../core/visible.ts";
 import {
   batchJob,
   batchRows,

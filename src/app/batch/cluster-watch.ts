@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { visibleLine } from "../../core/visible.ts";
 import {
   type BatchCluster,
   ClusterTrouble,

@@ -8,7 +8,7 @@ import { type EvalTask, hasFolder } from "./eval-suite.ts";
 import { openResults, resultLines } from "./result-lines.ts";
 import { type EvalResult, keyOf, resultForm } from "../../render/eval-results.ts";
 import { copyProbes } from "../../models/model-probe.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
 export interface EvalRequest {

@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import * as z from "zod";
-import { DURATION_FORM, parseDuration } from "../../core/text/bounds.ts";
+import { DURATION_FORM, parseDuration } from "../../core/wording.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 
 const duration = z.string().refine((text) => parseDuration(text) !== undefined, `expected ${DURATION_FORM}`);

@@ -1,6 +1,6 @@
 import type { Settings } from "../../config/settings-schema.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { isPreset } from "../../core/grant.ts";
+import { isPreset } from "../../core/network.ts";
 import { LOOP_VARIABLES } from "../../kubernetes/batch-job.ts";
 import { namedIn } from "../granted-network.ts";
 import { secretHosts } from "../secret-bindings.ts";

@@ -1,5 +1,5 @@
 import { EXIT } from "../../core/errors.ts";
-import { parsedJson } from "../../core/text/json-values.ts";
+import { parsedJson } from "../../core/raw-data.ts";
 import type { SeenPod } from "../../kubernetes/batch-cluster.ts";
 import { type RowCause, type RowResult, rowResultForm } from "../../render/batch-results.ts";
 import type { BatchRow } from "./batch-rows.ts";

@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
 import type * as z from "zod";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { parsedJson } from "../../core/text/json-values.ts";
+import { parsedJson } from "../../core/raw-data.ts";
 
 /** Results as they arrive, one JSON value per line: `harness eval` and `harness batch` resume from them. */
 export interface ResultFile<T> {

@@ -5,7 +5,7 @@ import { parseGitConfig } from "../../boxes/protect/git-config.ts";
 import { findRepository } from "../../boxes/protect/repository.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { visibleLine } from "../../core/visible.ts";
 import {
   environmentFolders,
   type EnvironmentRecord,

@@ -3,7 +3,7 @@ import { lstat } from "node:fs/promises";
 import { once } from "node:events";
 import { makeFolder } from "../../platform/folders.ts";
 import type { Settings } from "../../config/settings-schema.ts";
-import { engineText } from "../../core/engine-address.ts";
+import { engineText } from "../../core/addresses.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { OwnedBox } from "../../core/ports.ts";
 import { AbsentImage } from "../../docker/box-image.ts";

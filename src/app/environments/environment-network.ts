@@ -1,5 +1,5 @@
 import type { Settings } from "../../config/settings-schema.ts";
-import { isPreset, parseGrant } from "../../core/grant.ts";
+import { isPreset, parseGrant } from "../../core/network.ts";
 import { askRegistries, type RegistryQuestion } from "../../docker/egress/registries.ts";
 import { boxImage } from "../../docker/box-image.ts";
 import { type Engine, findEngine, isEngine } from "../../docker/engine.ts";

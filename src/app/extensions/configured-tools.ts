@@ -1,11 +1,8 @@
 import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
-import type { CustomToolGiven } from "../../core/custom-tools.ts";
+import { type CustomToolGiven, type HookOwner, patienceOf } from "../../core/added-programs.ts";
 import { reasonOf } from "../../core/errors.ts";
-import { type Extensions, NO_EXTENSIONS } from "../../core/extensions.ts";
-import { type HookOwner, patienceOf } from "../../core/hook-form.ts";
-import type { AnyTool } from "../../core/tool.ts";
-import { keptValues } from "../../extensions/kept-values.ts";
-import { projectTools } from "../../extensions/project-programs.ts";
+import { type AnyTool, type Extensions, NO_EXTENSIONS } from "../../core/tool.ts";
+import { keptValues, projectTools } from "../../extensions/program-files.ts";
 import type { TrustedFile } from "../../extensions/trust.ts";
 import { shellText } from "../../policy/shell/quote.ts";
 import { customTool } from "../../tools/custom-tool.ts";

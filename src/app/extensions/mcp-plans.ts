@@ -1,11 +1,10 @@
 import path from "node:path";
-import { parseConfigDocument } from "../../config/config-document.ts";
-import type { Config } from "../../config/load-config.ts";
+import { type Config, parseConfigDocument } from "../../config/load-config.ts";
 import { type McpServers, type McpServerSettings, projectServers } from "../../config/mcp-settings.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { reasonOf } from "../../core/errors.ts";
-import type { Extensions } from "../../core/extensions.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import type { Extensions } from "../../core/tool.ts";
+import { visibleLine } from "../../core/visible.ts";
 import type { Host } from "../host.ts";
 import { trustedFile } from "../project/project-trust.ts";
 import type { ExtensionParts } from "./open-extensions.ts";

@@ -2,22 +2,20 @@ import { createHash } from "node:crypto";
 import path from "node:path";
 import manifest from "../../../package.json" with { type: "json" };
 import type { McpServerSettings } from "../../config/mcp-settings.ts";
-import type { Extensions } from "../../core/extensions.ts";
-import { hostOfUrl } from "../../core/grant.ts";
-import { firstLines } from "../../core/text/short-lists.ts";
-import { type AnyTool, type Facts, NO_FACTS } from "../../core/tool.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { type AnyTool, type Extensions, type Facts, NO_FACTS } from "../../core/tool.ts";
+import { hostOfUrl } from "../../core/network.ts";
+import { firstLines } from "../../core/wording.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { programOfHost, safeEnvironment } from "../../platform/host-programs.ts";
-import { httpTransport } from "../../extensions/mcp/http-transport.ts";
 import {
+  httpTransport,
   LineTransport,
   programInBox,
   programOnHost,
   type ProgramWords,
-} from "../../extensions/mcp/line-transport.ts";
-import { McpServer, type ServerLink } from "../../extensions/mcp/connected-server.ts";
-import { type Catalogue, catalogueOf, type OfferedTool } from "../../extensions/mcp/tool-catalogue.ts";
-import { ToolPins } from "../../extensions/mcp/tool-pins.ts";
+} from "../../extensions/mcp-transports.ts";
+import { McpServer, type ServerLink } from "../../extensions/mcp-client.ts";
+import { type Catalogue, catalogueOf, type OfferedTool, ToolPins } from "../../extensions/tool-catalogue.ts";
 import { replaceFile } from "../../platform/safe-files.ts";
 import type { ServerPlan } from "./mcp-plans.ts";
 import { filledIn, whySlow } from "./mcp-words.ts";

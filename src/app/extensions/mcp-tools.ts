@@ -11,8 +11,8 @@ import {
   type Tool,
   type ToolResult,
 } from "../../core/tool.ts";
-import type { McpServer } from "../../extensions/mcp/connected-server.ts";
-import type { OfferedTool } from "../../extensions/mcp/tool-catalogue.ts";
+import type { McpServer } from "../../extensions/mcp-client.ts";
+import type { OfferedTool } from "../../extensions/tool-catalogue.ts";
 
 /** Resources and prompts of servers: one tool each for all servers together, and none if no server has any. */
 

@@ -1,6 +1,6 @@
 import path from "node:path";
 import type { McpServerSettings } from "../../config/mcp-settings.ts";
-import { inertJson } from "../../core/text/visible.ts";
+import { inertJson } from "../../core/visible.ts";
 
 /** Interprets the settings of one MCP server: whether it counts, its variables filled in, what it would do. */
 

@@ -1,6 +1,6 @@
 import path from "node:path";
 import { renderSkills } from "../../agent/prompt.ts";
-import type { Extensions } from "../../core/extensions.ts";
+import type { Extensions } from "../../core/tool.ts";
 import { bytesOf, rowOf } from "../../extensions/brought.ts";
 import {
   firstOfEachName,
@@ -8,8 +8,8 @@ import {
   ownSkills,
   projectSkills,
   type Skill,
-} from "../../extensions/skills/skill-folders.ts";
-import { skillTool } from "../../extensions/skills/skill-tool.ts";
+} from "../../extensions/skill-folders.ts";
+import { skillTool } from "../../extensions/skill-tool.ts";
 import type { Host } from "../host.ts";
 import { trustedFile } from "../project/project-trust.ts";
 import type { ExtensionParts } from "./open-extensions.ts";

@@ -1,5 +1,5 @@
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { visibleWhole } from "../../core/text/visible.ts";
+import { visibleWhole } from "../../core/visible.ts";
 import { rowOf } from "../../extensions/brought.ts";
 import {
   type AddedCommand,
@@ -8,8 +8,8 @@ import {
   expanded,
   ownCommands,
   projectCommands,
-} from "../../extensions/skills/command-files.ts";
-import { firstOfEachName, type Found } from "../../extensions/skills/skill-folders.ts";
+} from "../../extensions/command-files.ts";
+import { firstOfEachName, type Found } from "../../extensions/skill-folders.ts";
 import type { Host } from "../host.ts";
 import { trustedFile } from "../project/project-trust.ts";
 import { type NotTrusted, ownFolders, skillsOf } from "./open-skills.ts";

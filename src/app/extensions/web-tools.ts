@@ -2,9 +2,8 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Settings } from "../../config/settings-schema.ts";
-import { type Extensions, NO_EXTENSIONS } from "../../core/extensions.ts";
-import type { AnyTool } from "../../core/tool.ts";
-import type { JudgeText, KnownValue } from "../../extensions/web/outgoing-text.ts";
+import { type AnyTool, type Extensions, NO_EXTENSIONS } from "../../core/tool.ts";
+import type { JudgeText, KnownValue } from "../../extensions/web/web-text.ts";
 import type { HarnessRequests } from "../harness-requests.ts";
 import { type Host, packageRoot } from "../host.ts";
 
@@ -20,13 +19,13 @@ export async function openWebTools(parts: WebParts): Promise<Extensions | undefi
   const { host, settings, requests } = parts;
   const { fetch, search } = settings.web;
   if (!fetch && search === null) return undefined;
-  const { secretJudge } = await import("../../extensions/web/outgoing-text.ts");
+  const { secretJudge } = await import("../../extensions/web/web-text.ts");
   const holdsSecret = secretJudge(knownValues(host, settings));
   const tools: AnyTool[] = search === null ? [] : await searchTools(parts, search, holdsSecret);
   if (fetch) {
     const [{ webFetchTool }, { htmlReader }] = await Promise.all([
       import("../../extensions/web/web-fetch.ts"),
-      import("../../extensions/web/page-reader.ts"),
+      import("../../extensions/web/web-text.ts"),
     ]);
     const readHtml = htmlReader(threadProgram());
     tools.push(webFetchTool({ requests, readHtml, holdsSecret, now: () => new Date() }));
@@ -42,7 +41,7 @@ async function searchTools(
 ): Promise<AnyTool[]> {
   const [{ webSearchTool }, { SERVICES }] = await Promise.all([
     import("../../extensions/web/web-search.ts"),
-    import("../../extensions/web/search-services.ts"),
+    import("../../extensions/web/web-search.ts"),
   ]);
   const { url: usual = "", key: variable } = SERVICES[provider];
   const key = variable === undefined ? "" : (env[variable]?.trim() ?? "");

@@ -1,7 +1,7 @@
 import { lstatSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import path from "node:path";
-import { visibleWhole } from "../../core/text/visible.ts";
+import { visibleWhole } from "../../core/visible.ts";
 import { isIgnored } from "../../policy/paths/ignore-rules.ts";
 import { FolderTree } from "../../platform/folder-tree.ts";
 import { folderOf, isRuleFile, Sieve } from "../../search/files/look-for-changes.ts";

@@ -3,8 +3,8 @@ import { z } from "zod";
 
 import { type Mode, MODES, type OnAsk, runsUnattended, type Verdict, VERDICTS } from "../../core/decision.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { linesIn } from "../../core/text/line-diff.ts";
-import { visible, visibleLine } from "../../core/text/visible.ts";
+import { linesIn } from "../../core/line-diff.ts";
+import { visible, visibleLine } from "../../core/visible.ts";
 import { type CommandContext, type CommandDecision, CommandPolicy } from "../../policy/decide.ts";
 import { effectText } from "../../policy/effects/described-effects.ts";
 import { changesSomething } from "../../policy/effects/effect.ts";

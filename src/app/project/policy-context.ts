@@ -3,7 +3,7 @@ import path from "node:path";
 import type { Judge } from "../../agent/action-judge.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { isInside } from "../../core/text/file-paths.ts";
+import { isInside } from "../../core/file-names.ts";
 import { readRegularHead } from "../../platform/safe-files.ts";
 import type { CommandContext } from "../../policy/decide.ts";
 import { type IgnoreRules, MAX_RULES_LENGTH, readIgnore } from "../../policy/paths/ignore-rules.ts";
@@ -18,7 +18,7 @@ export async function userPolicy(
   host: Host,
   workspace: string,
 ): Promise<Omit<CommandContext, "mode"> & { readonly rules: NonNullable<CommandContext["rules"]> }> {
-  const { loadRules } = await import("../../config/policy-file.ts");
+  const { loadRules } = await import("../../config/load-config.ts");
   const project = await projectText(host, workspace, "rules");
   const rules = await loadRules({ env: host.env, project });
   return { workspace: path.resolve(workspace), home: host.places.home, rules };

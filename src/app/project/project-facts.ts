@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
 import path from "node:path";
-import { counted } from "../../core/text/short-lists.ts";
+import { counted } from "../../core/wording.ts";
 import { headText } from "../../platform/safe-files.ts";
 import { projectCheck } from "../run/project-check.ts";
 

@@ -1,8 +1,7 @@
 import type { ProjectText } from "../../config/load-config.ts";
-import { EXIT, HarnessError } from "../../core/errors.ts";
-import { ailing, type Health, healthy } from "../../core/health.ts";
-import { hunksOf } from "../../core/text/line-diff.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { ailing, EXIT, HarnessError, type Health, healthy } from "../../core/errors.ts";
+import { hunksOf } from "../../core/line-diff.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { type Kind, linesOf, lookAlikesIn, rowOf } from "../../extensions/brought.ts";
 import {
   forgetTrust,

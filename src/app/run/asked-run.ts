@@ -3,11 +3,10 @@ import { isIdle } from "../../agent/ending/deeds.ts";
 import { asksToLook, asksToRun, guessIntent } from "../../agent/ending/intent.ts";
 import { type Check, Verification } from "../../agent/ending/verification.ts";
 import type { Settings } from "../../config/settings-schema.ts";
-import { lastStep } from "../../core/checkpoint-port.ts";
+import { lastStep, type Parked, type Session, type SessionRecord } from "../../core/session.ts";
 import type { AgentEvent, EventBody } from "../../core/events.ts";
-import type { Intent } from "../../core/messages.ts";
-import { visibleLine } from "../../core/text/visible.ts";
-import type { Parked, Session, SessionRecord } from "../../core/session.ts";
+import type { Intent } from "../../core/model-provider.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { parametersFromUser } from "../../models/capabilities.ts";
 import { hasFewParameters } from "../../models/model-kinds.ts";
 

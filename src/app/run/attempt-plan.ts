@@ -4,11 +4,11 @@ import { TOOL_TEMPERATURE } from "../../agent/next-reply.ts";
 import { type Outcome, outcomeOf } from "../../agent/ending/outcome.ts";
 import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
-import { countsOf } from "../../core/changes.ts";
+import { countsOf } from "../../core/ports.ts";
 import type { Mode } from "../../core/decision.ts";
 import { EXIT, HarnessError, type Signal } from "../../core/errors.ts";
 import type { CandidateTold, RunChanges } from "../../core/events.ts";
-import type { Intent } from "../../core/messages.ts";
+import type { Intent } from "../../core/model-provider.ts";
 import { NO_USAGE, sumUsage } from "../../models/model-api.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { EXIT, Interrupted, signalOf } from "../../core/errors.ts";
 import type { AgentEvent, RunChanges } from "../../core/events.ts";
 import type { Session } from "../../core/session.ts";
-import { maskSecrets } from "../../core/text/secrets.ts";
+import { maskSecrets } from "../../core/secrets.ts";
 import { cleaned } from "../../render/event-json.ts";
 import { AttemptLines } from "../../render/lists/attempt-lines.ts";
 import { appliedPaths } from "../../render/lists/undo-lines.ts";

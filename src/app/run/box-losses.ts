@@ -1,9 +1,15 @@
 import { setImmediate } from "node:timers/promises";
-import type { BoxRecovery } from "../../core/box-recovery.ts";
-import { addChanges, allChanges, type Change, listed } from "../../core/changes.ts";
+import {
+  addChanges,
+  allChanges,
+  type BoxRecovery,
+  type Change,
+  type GrantedNetwork,
+  listed,
+  type OwnedBox,
+} from "../../core/ports.ts";
 import { BoxLost, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { RunChanges } from "../../core/events.ts";
-import type { GrantedNetwork, OwnedBox } from "../../core/ports.ts";
 
 /**
  * Boxes that are lost during a run, and their replacements, which start with the changes that were already brought

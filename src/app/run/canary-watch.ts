@@ -1,8 +1,8 @@
 import { CanaryTouched, EXIT } from "../../core/errors.ts";
 import type { Emit } from "../../core/events.ts";
 import type { OwnedBox } from "../../core/ports.ts";
-import { clipped } from "../../core/text/short-lists.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { clipped } from "../../core/wording.ts";
+import { visibleLine } from "../../core/visible.ts";
 
 interface Watch {
   readonly emit: Emit;

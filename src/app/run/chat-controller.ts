@@ -2,7 +2,7 @@ import type { Finished } from "../../agent/agent-run.ts";
 import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { Interrupted, type Signal } from "../../core/errors.ts";
-import type { Extensions } from "../../core/extensions.ts";
+import type { Extensions } from "../../core/tool.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import type { Connection, GrantSaid } from "../../core/network.ts";
 import type { Provider } from "../../core/model-provider.ts";

@@ -8,17 +8,21 @@ import { Limits } from "../../agent/limits.ts";
 import type { Memory } from "../../agent/memory.ts";
 import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
-import { type Checkpoints, lastStep, NO_CHECKPOINTS } from "../../core/checkpoint-port.ts";
+import {
+  type Checkpoints,
+  lastStep,
+  NO_CHECKPOINTS,
+  type Session,
+  type SessionStore,
+  settledIn,
+} from "../../core/session.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { AgentEvent, Emit } from "../../core/events.ts";
-import type { Extensions } from "../../core/extensions.ts";
-import { installs } from "../../core/grant.ts";
-import type { Connection, GrantSaid } from "../../core/network.ts";
-import type { Usage } from "../../core/messages.ts";
-import type { Provider } from "../../core/model-provider.ts";
+import type { Extensions } from "../../core/tool.ts";
+import { type Connection, type GrantSaid, installs } from "../../core/network.ts";
+import type { Provider, Usage } from "../../core/model-provider.ts";
 import { type ModelAsked, modelAsked, smallBy } from "./asked-run.ts";
 import type { Approver, Box, Index, OwnedBox } from "../../core/ports.ts";
-import { type Session, type SessionStore, settledIn } from "../../core/session.ts";
 import { NO_USAGE, sumUsage } from "../../models/model-api.ts";
 import { unlessAborted } from "../../platform/cancelled.ts";
 import type { AskPerson } from "../../tools/tool-context.ts";

@@ -6,7 +6,7 @@ import { EXIT, type ExitCode, Interrupted } from "../../core/errors.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import type { RunChanges, RunStatus } from "../../core/events.ts";
 import type { Session } from "../../core/session.ts";
-import { visible } from "../../core/text/visible.ts";
+import { visible } from "../../core/visible.ts";
 import { NO_USAGE } from "../../models/model-api.ts";
 import { stderr } from "../../render/tty/output.ts";
 import { describeFailure } from "../stderr-messages.ts";

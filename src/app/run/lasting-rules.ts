@@ -1,7 +1,7 @@
 import { addRules, ruleFile } from "../../config/policy-rules-file.ts";
 import { HarnessError } from "../../core/errors.ts";
 import type { Question } from "../../core/ports.ts";
-import { visible } from "../../core/text/visible.ts";
+import { visible } from "../../core/visible.ts";
 import { CommandPolicy } from "../../policy/decide.ts";
 import { ruleFor } from "../../policy/remember-rule.ts";
 import { tomlRule } from "../../policy/rule.ts";

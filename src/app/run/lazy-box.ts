@@ -1,13 +1,12 @@
 import { setImmediate } from "node:timers/promises";
 import type { WorkspaceOutcome } from "../../agent/agent-run.ts";
 import { byContent, changesIn, handoffIn, isUntouched, NO_CHANGES } from "../../agent/ending/run-changes.ts";
-import { type BoxLog, EMPTY_LOG } from "../../core/box-log.ts";
-import type { Checkpoints } from "../../core/checkpoint-port.ts";
+import { type BoxLog, EMPTY_LOG, type Installed } from "../../core/run-record.ts";
+import type { Checkpoints } from "../../core/session.ts";
 import { BoxLost, CanaryTouched, type HarnessError, reasonOf } from "../../core/errors.ts";
 import type { EventBody } from "../../core/events.ts";
 import type { Connection } from "../../core/network.ts";
 import type { ListedPackages } from "../../docker/environments/installed-packages.ts";
-import type { Installed } from "../../core/installed.ts";
 import type { Box, GrantedNetwork, OwnedBox, ParkedHandle } from "../../core/ports.ts";
 import {
   afterLoss,

@@ -1,6 +1,6 @@
 import type { Mode } from "../../core/decision.ts";
-import type { Message } from "../../core/messages.ts";
-import { firstOf } from "../../core/text/short-lists.ts";
+import type { Message } from "../../core/model-provider.ts";
+import { firstOf } from "../../core/wording.ts";
 
 const MODE_TEXT: Readonly<Record<Mode, string>> = {
   "read-only": "nothing can be changed any more",

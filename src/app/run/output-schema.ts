@@ -2,7 +2,7 @@ import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.
 import type { CheckAnswer } from "../../agent/ending/outcome.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { JsonSchema } from "../../core/model-provider.ts";
-import { isFields } from "../../core/text/json-values.ts";
+import { isFields } from "../../core/raw-data.ts";
 import { readRegular } from "../../platform/safe-files.ts";
 
 /** In bytes; no schema written by a person is that long. */

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import type { Settings } from "../../config/settings-schema.ts";
 import type { AgentEvent, RunStatus } from "../../core/events.ts";
-import { visible } from "../../core/text/visible.ts";
+import { visible } from "../../core/visible.ts";
 import { hostProgram, safeEnvironment } from "../../platform/host-programs.ts";
 import type { Renderer } from "../../render/renderers.ts";
 import { move, type Output } from "../../render/tty/output.ts";

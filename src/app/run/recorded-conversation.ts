@@ -1,8 +1,7 @@
 import { questionOpening } from "../../agent/ending/earned-end.ts";
 import type { Mode } from "../../core/decision.ts";
 import type { AgentEvent, ResultKind } from "../../core/events.ts";
-import type { Intent } from "../../core/messages.ts";
-import { SERVER_FAILURES } from "../../core/model-provider.ts";
+import { type Intent, SERVER_FAILURES } from "../../core/model-provider.ts";
 import type { ModelAsked } from "./asked-run.ts";
 
 /** A session's conversation in replayable form: what was asked, what the model replied, and what came of it. */

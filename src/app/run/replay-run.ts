@@ -8,10 +8,10 @@ import { type Mode, runsUnattended, type Verdict } from "../../core/decision.ts"
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { ResultKind } from "../../core/events.ts";
 import type { Box } from "../../core/ports.ts";
-import { maskSecrets } from "../../core/text/secrets.ts";
+import { maskSecrets } from "../../core/secrets.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
 import type { AnyTool, ToolResult } from "../../core/tool.ts";
-import { visible } from "../../core/text/visible.ts";
+import { visible } from "../../core/visible.ts";
 import { CommandPolicy } from "../../policy/decide.ts";
 import { reportOf } from "../../render/build-report.ts";
 import { callsOf } from "../../render/report-form.ts";

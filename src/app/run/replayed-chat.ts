@@ -2,7 +2,7 @@ import type { Finished } from "../../agent/agent-run.ts";
 import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { HarnessError } from "../../core/errors.ts";
-import { NO_EXTENSIONS } from "../../core/extensions.ts";
+import { NO_EXTENSIONS } from "../../core/tool.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import type { Approver } from "../../core/ports.ts";
 import type { Session, SessionStore } from "../../core/session.ts";

@@ -5,7 +5,7 @@ import type { Env } from "../../config/places.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { Interrupted, reasonOf } from "../../core/errors.ts";
 import type { AgentEvent } from "../../core/events.ts";
-import { maskSecrets } from "../../core/text/secrets.ts";
+import { maskSecrets } from "../../core/secrets.ts";
 import type { RunSpans } from "../../telemetry/genai-spans.ts";
 import type { Post } from "../../telemetry/otlp-export.ts";
 import { failureOf, RunDiagnostics } from "../../telemetry/run-diagnostics.ts";

@@ -10,14 +10,8 @@ import { guessIntent } from "../../agent/ending/intent.ts";
 import type { Limits } from "../../agent/limits.ts";
 import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
-import { lastStep } from "../../core/checkpoint-port.ts";
-import { reasonOf } from "../../core/errors.ts";
-import type { Emit, EventBody } from "../../core/events.ts";
-import type { Intent } from "../../core/messages.ts";
-import { type Extensions, NO_EXTENSIONS } from "../../core/extensions.ts";
-import type { Connection, GrantSaid } from "../../core/network.ts";
-import type { Approver, Index } from "../../core/ports.ts";
 import {
+  lastStep,
   type Parked,
   type RunGiven,
   type Session,
@@ -25,7 +19,12 @@ import {
   type SessionStore,
   settledIn,
 } from "../../core/session.ts";
-import { installs } from "../../core/grant.ts";
+import { reasonOf } from "../../core/errors.ts";
+import type { Emit, EventBody } from "../../core/events.ts";
+import type { Intent } from "../../core/model-provider.ts";
+import { type Extensions, NO_EXTENSIONS } from "../../core/tool.ts";
+import { type Connection, type GrantSaid, installs } from "../../core/network.ts";
+import type { Approver, Index } from "../../core/ports.ts";
 import { unlessAborted } from "../../platform/cancelled.ts";
 import { checkpointsFor, takenBack } from "../sessions/checkpoint-access.ts";
 import { openExtensions } from "../extensions/open-extensions.ts";

@@ -1,7 +1,6 @@
 import type { Settings } from "../../config/settings-schema.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { installs } from "../../core/grant.ts";
-import type { GrantSaid } from "../../core/network.ts";
+import { type GrantSaid, installs } from "../../core/network.ts";
 import { grantsOf } from "../granted-network.ts";
 import type { HarnessRequests } from "../harness-requests.ts";
 import type { Host } from "../host.ts";

@@ -3,12 +3,10 @@ import { refusedBy } from "../../agent/approvers.ts";
 import { Memory } from "../../agent/memory.ts";
 import type { Mode } from "../../core/decision.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import type { Extensions } from "../../core/extensions.ts";
-import { type Hooks, NO_HOOKS } from "../../core/hooks.ts";
-import type { Plan } from "../../core/work-plan.ts";
+import { type AnyTool, type Extensions, type Hooks, NO_HOOKS } from "../../core/tool.ts";
+import type { Plan } from "../../core/run-record.ts";
 import type { Index } from "../../core/ports.ts";
 import { parkedIn, type Session, type SessionRecord, type SessionStore } from "../../core/session.ts";
-import type { AnyTool } from "../../core/tool.ts";
 import { toolsFor } from "../../tools/index.ts";
 import type { AskPerson, Subagents, ToolContext } from "../../tools/tool-context.ts";
 

@@ -2,7 +2,7 @@ import path from "node:path";
 import type { Settings } from "../../config/settings-schema.ts";
 import { HarnessError } from "../../core/errors.ts";
 import type { Embedder } from "../../core/ports.ts";
-import { maskSecrets } from "../../core/text/secrets.ts";
+import { maskSecrets } from "../../core/secrets.ts";
 import { readKey } from "../../models/provider-servers.ts";
 import { askServer, keyedServer } from "../../models/model-server.ts";
 import { isLoopback, ollamaAddress } from "../../models/providers/ollama-client.ts";

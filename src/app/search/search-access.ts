@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Settings } from "../../config/settings-schema.ts";
-import { foldPath, protectedName } from "../../core/protected-names.ts";
+import { foldPath, protectedName } from "../../core/file-names.ts";
 import { MAX_RULES_LENGTH, NestedIgnore } from "../../policy/paths/ignore-rules.ts";
 import { secretAt } from "../../policy/paths/secret-paths.ts";
 import {

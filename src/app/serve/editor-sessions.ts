@@ -2,9 +2,9 @@ import manifest from "../../../package.json" with { type: "json" };
 import type { Config, ConfigRequest } from "../../config/load-config.ts";
 import { type Mode, MODES } from "../../core/decision.ts";
 import { EXIT, type ExitCode, HarnessError, UnknownSession } from "../../core/errors.ts";
-import type { Message } from "../../core/messages.ts";
+import type { Message } from "../../core/model-provider.ts";
 import type { Answer, Approver, Question } from "../../core/ports.ts";
-import { maskSecrets } from "../../core/text/secrets.ts";
+import { maskSecrets } from "../../core/secrets.ts";
 import { type Session, type SessionStore } from "../../core/session.ts";
 import {
   type AcpHost,
@@ -12,8 +12,8 @@ import {
   type EditorSession,
   type ListedSession,
   serveAcp,
-} from "../../extensions/serving/acp-agent.ts";
-import type { Wire } from "../../extensions/serving/message-lines.ts";
+} from "../../extensions/acp-agent.ts";
+import type { Wire } from "../../extensions/message-lines.ts";
 import { cleaned } from "../../render/event-json.ts";
 import { checkNetwork } from "../granted-network.ts";
 import { type Host, runWorkspace } from "../host.ts";

@@ -1,6 +1,6 @@
 import { Memory } from "../../agent/memory.ts";
 import type { AnyTool } from "../../core/tool.ts";
-import type { OfferedTool } from "../../extensions/serving/mcp-server.ts";
+import type { OfferedTool } from "../../extensions/mcp-server.ts";
 import { toolsFor } from "../../tools/index.ts";
 
 /**

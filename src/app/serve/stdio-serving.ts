@@ -1,6 +1,6 @@
 import type { RequestEnd } from "../../agent/agent-run.ts";
 import { EXIT, type ExitCode, signalOf } from "../../core/errors.ts";
-import { inertJson } from "../../core/text/visible.ts";
+import { inertJson } from "../../core/visible.ts";
 import { stdout } from "../../render/tty/output.ts";
 import { CODES, interruption } from "../interruption.ts";
 

@@ -1,9 +1,9 @@
 import path from "node:path";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import type { Handoff } from "../../core/handoff.ts";
+import type { Handoff } from "../../core/run-record.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
-import { isInside } from "../../core/text/file-paths.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { isInside } from "../../core/file-names.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { type ChangedPath, handoffOf } from "../../policy/handoff-paths.ts";
 import { fileDiffs } from "../../render/tty/file-diffs.ts";
 import { stderr } from "../../render/tty/output.ts";

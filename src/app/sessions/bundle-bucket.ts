@@ -1,6 +1,6 @@
-import { bucketAddress, readBucketAddress } from "../../core/bucket-address.ts";
+import { bucketAddress, readBucketAddress } from "../../core/addresses.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { Bucket } from "../../s3/bucket.ts";
 import { bucketAccess } from "../../s3/bucket-access.ts";
 import { BucketTrouble } from "../../s3/bucket-trouble.ts";

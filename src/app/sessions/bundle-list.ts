@@ -1,9 +1,9 @@
 import { opendir, stat } from "node:fs/promises";
 import path from "node:path";
-import { isBucketAddress } from "../../core/bucket-address.ts";
+import { isBucketAddress } from "../../core/addresses.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { SessionInfo } from "../../core/session.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { bytesOfName, textOfName } from "../../platform/folder-tree.ts";
 import { readRegularHead } from "../../platform/safe-files.ts";
 import { beginsAsBundle } from "../../sessions/session-bundle.ts";

@@ -1,10 +1,9 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import type { Settings } from "../../config/settings-schema.ts";
-import { type Checkpoints, NO_CHECKPOINTS } from "../../core/checkpoint-port.ts";
-import { textOfBytes } from "../../core/text/bytes.ts";
+import { type Checkpoints, NO_CHECKPOINTS, type Session, type SessionStore } from "../../core/session.ts";
+import { textOfBytes } from "../../core/raw-data.ts";
 import type { Emit } from "../../core/events.ts";
-import type { Session, SessionStore } from "../../core/session.ts";
 import type { SessionDiff, WholeStep } from "../../sessions/checkpoints/checkpoint-diff.ts";
 import type { CheckpointStore } from "../../sessions/checkpoints/checkpoint-store.ts";
 import { storeFolder } from "../../sessions/checkpoints/store-place.ts";

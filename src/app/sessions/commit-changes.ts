@@ -1,8 +1,8 @@
-import { tellsCommitOnly } from "../../core/box-log.ts";
+import { tellsCommitOnly } from "../../core/run-record.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Provider } from "../../core/model-provider.ts";
 import type { OwnedBox } from "../../core/ports.ts";
-import { maskSecrets } from "../../core/text/secrets.ts";
+import { maskSecrets } from "../../core/secrets.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import type { Host } from "../host.ts";
 import { judgedPath } from "../project/policy-context.ts";

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { type Note, NOTE_BOUNDS, type Notes, type NoteText } from "../../core/session.ts";
-import { visible, visibleLine } from "../../core/text/visible.ts";
+import { visible, visibleLine } from "../../core/visible.ts";
 import { runOnTerminal } from "../../platform/host-programs.ts";
 import { WHOLE_TERMINAL } from "../../render/tty/output.ts";
 import type { Host } from "../host.ts";

@@ -1,13 +1,13 @@
 import * as z from "zod";
-import { isBucketAddress } from "../../core/bucket-address.ts";
+import { isBucketAddress } from "../../core/addresses.ts";
 import { EXIT, HarnessError, reasonOf, STATUSES } from "../../core/errors.ts";
 import { type AgentEvent, eventForm } from "../../core/events.ts";
 import { MODES, VERDICTS } from "../../core/decision.ts";
 import { type SessionInfo, type SessionRecord, WORDS } from "../../core/session.ts";
-import { parsedJson } from "../../core/text/json-values.ts";
-import { visibleLine } from "../../core/text/visible.ts";
-import { maskSecrets } from "../../core/text/secrets.ts";
-import { planStepForm } from "../../core/work-plan.ts";
+import { parsedJson } from "../../core/raw-data.ts";
+import { visibleLine } from "../../core/visible.ts";
+import { maskSecrets } from "../../core/secrets.ts";
+import { planStepForm } from "../../core/run-record.ts";
 import { bytesOfName } from "../../platform/folder-tree.ts";
 import { type Links, readRegular, TooLargeError } from "../../platform/safe-files.ts";
 import { reportOf, type Timed } from "../../render/build-report.ts";

@@ -1,7 +1,7 @@
 import { access, constants } from "node:fs/promises";
 import path from "node:path";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { maskSecrets } from "../../core/text/secrets.ts";
+import { maskSecrets } from "../../core/secrets.ts";
 import type { Session } from "../../core/session.ts";
 import { NotRegularError, readRegularHead, replaceFile } from "../../platform/safe-files.ts";
 import { reportOf } from "../../render/build-report.ts";

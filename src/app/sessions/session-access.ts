@@ -5,7 +5,7 @@ import type { Settings } from "../../config/settings-schema.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { AgentEvent, CandidateTold, EventBody } from "../../core/events.ts";
 import type { Session, SessionAbout, SessionStore } from "../../core/session.ts";
-import { visible } from "../../core/text/visible.ts";
+import { visible } from "../../core/visible.ts";
 import { stderr } from "../../render/tty/output.ts";
 import { openStore } from "../../sessions/session-store.ts";
 import type { Host } from "../host.ts";

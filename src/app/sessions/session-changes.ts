@@ -1,8 +1,7 @@
 import { lstat } from "node:fs/promises";
-import { lastStep } from "../../core/checkpoint-port.ts";
+import { lastStep, type Session, type SessionStore } from "../../core/session.ts";
 import { EXIT, HarnessError, Interrupted, reasonOf } from "../../core/errors.ts";
-import type { LayerChanges } from "../../core/layer-port.ts";
-import type { Session, SessionStore } from "../../core/session.ts";
+import type { LayerChanges } from "../../core/ports.ts";
 import { isEngine } from "../../docker/engine.ts";
 import { changesOfLayer, clearGivenUp } from "../../docker/box/layer-volumes.ts";
 import { changesOfReturned } from "../../boxes/layers/copy-changes.ts";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { closeSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { reasonOf } from "../../core/errors.ts";
-import { maskSecrets } from "../../core/text/secrets.ts";
+import { maskSecrets } from "../../core/secrets.ts";
 import { openRegularSync, replaceFileSync } from "../../platform/safe-files.ts";
 import { makeFolder } from "../../platform/folders.ts";
 

@@ -3,9 +3,9 @@ import { readFile, realpath, writeFile } from "node:fs/promises";
 import { homedir, hostname, release, totalmem, userInfo } from "node:os";
 import path from "node:path";
 import type { Config } from "../../config/load-config.ts";
-import { formatSize } from "../../core/text/bounds.ts";
+import { formatSize } from "../../core/wording.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { MIN_SECRET_LENGTH } from "../../core/text/secret-values.ts";
+import { MIN_SECRET_LENGTH } from "../../core/secrets.ts";
 import {
   type BugReport,
   bugReportText,

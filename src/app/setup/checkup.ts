@@ -1,8 +1,7 @@
 import { qdrantOf } from "../search/search-access.ts";
 import type { Config } from "../../config/load-config.ts";
 import { DEFAULTS, type Settings } from "../../config/settings-schema.ts";
-import { EXIT, type ExitCode, HarnessError } from "../../core/errors.ts";
-import { broken, type Health, healthy } from "../../core/health.ts";
+import { broken, EXIT, type ExitCode, HarnessError, type Health, healthy } from "../../core/errors.ts";
 import { boxHealth, diskHealth, engineHealth, imageHealth } from "../../docker/engine-health.ts";
 import { engineRemedy } from "../../docker/engine-install.ts";
 import { type Engine, isEngine } from "../../docker/engine.ts";

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { setSettings } from "../../config/config-edit.ts";
 import { loadConfig } from "../../config/load-config.ts";
-import { formatSize } from "../../core/text/bounds.ts";
+import { formatSize } from "../../core/wording.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { PROVIDER_SERVERS, readKey } from "../../models/provider-servers.ts";
 import { kindOf, MODEL_CHOICES, usableMemory } from "../../models/model-kinds.ts";

@@ -1,7 +1,7 @@
 import { readFile, rm } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
-import { formatSize } from "../../core/text/bounds.ts";
+import { formatSize } from "../../core/wording.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { downloadOf } from "../../models/model-kinds.ts";
 import { type PullProgress, pullModel } from "../../models/providers/ollama-setup.ts";

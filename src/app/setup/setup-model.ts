@@ -1,10 +1,8 @@
 import { availableParallelism } from "node:os";
 import path from "node:path";
 import { setSetting } from "../../config/config-edit.ts";
-import { formatDuration, formatSize } from "../../core/text/bounds.ts";
-import { HarnessError } from "../../core/errors.ts";
-import type { Health } from "../../core/health.ts";
-import { counted } from "../../core/text/short-lists.ts";
+import { counted, formatDuration, formatSize } from "../../core/wording.ts";
+import { HarnessError, type Health } from "../../core/errors.ts";
 import type { Engine } from "../../docker/engine.ts";
 import {
   describeGpu,

@@ -1,6 +1,6 @@
 import type { Finding } from "../../core/behaviour.ts";
 import type { OwnedBox } from "../../core/ports.ts";
-import { formatDuration } from "../../core/text/bounds.ts";
+import { formatDuration } from "../../core/wording.ts";
 import { type RunSteps, runSteps } from "./run-steps.ts";
 import { CLOCK_AHEAD } from "./stand-ins.ts";
 

@@ -1,9 +1,8 @@
 import type { Canary, Observed, VetStep } from "../../core/behaviour.ts";
-import type { Change } from "../../core/changes.ts";
+import type { Change, ExecResult, OwnedBox } from "../../core/ports.ts";
 import type { Connection } from "../../core/network.ts";
 import type { Cause } from "../../core/errors.ts";
-import type { ExecResult, OwnedBox } from "../../core/ports.ts";
-import { lastStates, visible } from "../../core/text/visible.ts";
+import { lastStates, visible } from "../../core/visible.ts";
 import type { Advance } from "../../render/tty/progress-line.ts";
 import type { ObservedStep } from "../../vet/judge-acts.ts";
 import type { PlannedStep } from "../../vet/step-plan.ts";

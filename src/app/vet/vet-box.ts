@@ -1,6 +1,5 @@
 import type { Settings } from "../../config/settings-schema.ts";
-import { isPreset } from "../../core/grant.ts";
-import type { Connection } from "../../core/network.ts";
+import { type Connection, isPreset } from "../../core/network.ts";
 import type { OwnedBox } from "../../core/ports.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { ROOT_OWNED } from "../../boxes/box-workspace.ts";

@@ -1,19 +1,17 @@
 import { lstat, stat } from "node:fs/promises";
 import path from "node:path";
-import { verdictOf, type VetComparison, type VetReport, VET_EXIT } from "../../core/behaviour.ts";
-import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import type { LookedAtTree } from "../../core/looked-at.ts";
-import { readRegular, TooLargeError } from "../../platform/safe-files.ts";
-import { compareReports } from "../../vet/compare-reports.ts";
-import { MAX_LOCK } from "../../vet/locks/lock-entry.ts";
 import {
-  brokenLock,
-  type LockForm,
-  lockFormNamed,
-  lockFormOf,
-  usualName,
-} from "../../vet/locks/lock-forms.ts";
-import { changesBetween } from "../../vet/look/changes-between.ts";
+  type LookedAtTree,
+  verdictOf,
+  VET_EXIT,
+  type VetComparison,
+  type VetReport,
+} from "../../core/behaviour.ts";
+import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { readRegular, TooLargeError } from "../../platform/safe-files.ts";
+import { changesBetween, compareReports } from "../../vet/compare-versions.ts";
+import { MAX_LOCK } from "../../vet/manifests.ts";
+import { brokenLock, type LockForm, lockFormNamed, lockFormOf, usualName } from "../../vet/lock-forms.ts";
 import { type TreeLook, lookAt } from "../../vet/look/look-at.ts";
 
 /** Two locks of one kind, compared without running a command: what the later one installs in addition. */

@@ -17,7 +17,7 @@ import { headText } from "../../platform/safe-files.ts";
 import { handoffOf } from "../../policy/handoff-paths.ts";
 import { placeOf } from "../../policy/paths/path-place.ts";
 import { judgeActs, type JudgedAround } from "../../vet/judge-acts.ts";
-import type { TreeFacts } from "../../vet/look/changes-between.ts";
+import type { TreeFacts } from "../../vet/compare-versions.ts";
 import { type TreeLook, lookAt } from "../../vet/look/look-at.ts";
 import { type PlannedStep, planSteps, type ProjectPlace, STAND_INS } from "../../vet/step-plan.ts";
 import { projectCheck } from "../run/project-check.ts";

@@ -15,9 +15,8 @@ import {
   writeSync,
 } from "node:fs";
 import { rename } from "node:fs/promises";
-import { textOfBytes } from "../../core/text/bytes.ts";
-import type { LayerChange, LayerChanges } from "../../core/layer-port.ts";
-import { type TarEntry, untar } from "../../core/text/untar.ts";
+import { type TarEntry, textOfBytes, untar } from "../../core/raw-data.ts";
+import type { LayerChange, LayerChanges } from "../../core/ports.ts";
 import type { Layer } from "./layer-record.ts";
 import { removeTree } from "../life/workspace-folders.ts";
 import { hold } from "./open-folders.ts";

@@ -1,6 +1,6 @@
 import { lstat, readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { formatSize } from "../../core/text/bounds.ts";
+import { formatSize } from "../../core/wording.ts";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
 import { lockWorkspace } from "../life/workspace-lock.ts";
 import { returnedTree } from "./copy-changes.ts";

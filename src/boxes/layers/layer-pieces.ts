@@ -15,7 +15,7 @@ import {
   writeFile,
 } from "node:fs/promises";
 import path from "node:path";
-import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
+import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
 import { errorCode } from "../../core/errors.ts";
 import { removeTree } from "../life/workspace-folders.ts";
 import { returnedTree, returnTree, unpack } from "./copy-changes.ts";

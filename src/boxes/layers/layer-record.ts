@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/p
 import path from "node:path";
 import * as z from "zod";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { parsedJson } from "../../core/text/json-values.ts";
+import { parsedJson } from "../../core/raw-data.ts";
 import { removeTree } from "../life/workspace-folders.ts";
 import { replaceFile } from "../../platform/safe-files.ts";
 import { makeFolder } from "../../platform/folders.ts";

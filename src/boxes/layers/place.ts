@@ -1,4 +1,4 @@
-import type { Change } from "../../core/changes.ts";
+import type { Change } from "../../core/ports.ts";
 import type { RunnerClient } from "../runner/runner-client.ts";
 
 /** How a box sees its workspace. */

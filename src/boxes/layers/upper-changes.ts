@@ -1,10 +1,10 @@
 import { Buffer } from "node:buffer";
 import { readlinkSync, type Stats } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
-import { textOfBytes } from "../../core/text/bytes.ts";
-import type { Change } from "../../core/changes.ts";
+import { textOfBytes } from "../../core/raw-data.ts";
+import type { Change } from "../../core/ports.ts";
 import { errorCode } from "../../core/errors.ts";
-import { isInside } from "../../core/text/file-paths.ts";
+import { isInside } from "../../core/file-names.ts";
 import { NotRegularError, openRegular } from "../../platform/safe-files.ts";
 import { changeListOf, type FoundChange } from "../runner/change-list.ts";
 import { below, type HeldFolder, hold, lookIn, namesIn } from "./open-folders.ts";

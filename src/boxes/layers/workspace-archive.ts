@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { closeSync, fstatSync, readlinkSync, readSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
-import { textOfBytes } from "../../core/text/bytes.ts";
+import { textOfBytes } from "../../core/raw-data.ts";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
 import { NotRegularError, openRegularSync } from "../../platform/safe-files.ts";
 import { hold } from "./open-folders.ts";

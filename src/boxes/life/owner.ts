@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
-import { isInside } from "../../core/text/file-paths.ts";
+import { isInside } from "../../core/file-names.ts";
 import type { Owner } from "../box-labels.ts";
 import { runHost } from "../../platform/host-programs.ts";
 

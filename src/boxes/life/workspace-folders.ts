@@ -3,7 +3,7 @@ import { chmod, mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile 
 import path from "node:path";
 import * as z from "zod";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { isInside } from "../../core/text/file-paths.ts";
+import { isInside } from "../../core/file-names.ts";
 import type { Owner } from "../box-labels.ts";
 import { makeFolder } from "../../platform/folders.ts";
 

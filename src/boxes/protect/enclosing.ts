@@ -2,7 +2,7 @@ import type { Stats } from "node:fs";
 import { lstat } from "node:fs/promises";
 import path from "node:path";
 import { HarnessError, reasonOf } from "../../core/errors.ts";
-import { isInside } from "../../core/text/file-paths.ts";
+import { isInside } from "../../core/file-names.ts";
 import { followPointer, isGitDir } from "./git-pointer.ts";
 import { outermost } from "./protected-mounts.ts";
 import { type Protection, reachedIn } from "./scan.ts";

@@ -1,7 +1,7 @@
 import { realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
-import { isInside } from "../../core/text/file-paths.ts";
+import { isInside } from "../../core/file-names.ts";
 import { parseGitConfig } from "./git-config.ts";
 import { look, readSmall, refuse } from "./solid.ts";
 

@@ -14,9 +14,9 @@ import {
 import path from "node:path";
 import { setImmediate as breath } from "node:timers/promises";
 import { quote } from "shell-quote";
-import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
+import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
 import { errorCode } from "../../core/errors.ts";
-import { fold, protectedName } from "../../core/protected-names.ts";
+import { fold, protectedName } from "../../core/file-names.ts";
 import { copyRegular } from "./move-tree.ts";
 import { DIRECTORY, O_PATH } from "./open-folder.ts";
 

@@ -10,7 +10,7 @@ import {
   symlink,
   unlink,
 } from "node:fs/promises";
-import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
+import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
 import { errorCode } from "../../core/errors.ts";
 import { NotRegularError, openRegular } from "../../platform/safe-files.ts";
 import { type HeldFolder, hold, openUp } from "./open-folder.ts";

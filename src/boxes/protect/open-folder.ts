@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { chmodSync, closeSync, constants, fstatSync, openSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import path from "node:path";
-import { bytesOfText } from "../../core/text/bytes.ts";
+import { bytesOfText } from "../../core/raw-data.ts";
 
 export const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 

@@ -1,8 +1,8 @@
 import { readdir } from "node:fs/promises";
 import path from "node:path";
-import { textOfBytes } from "../../core/text/bytes.ts";
+import { textOfBytes } from "../../core/raw-data.ts";
 import { liesIn, outermost } from "./protected-mounts.ts";
-import { fold, protectedName } from "../../core/protected-names.ts";
+import { fold, protectedName } from "../../core/file-names.ts";
 import type { Protection } from "./scan.ts";
 import { look } from "./solid.ts";
 import { walk } from "./protected-walk.ts";

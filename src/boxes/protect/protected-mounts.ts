@@ -1,7 +1,7 @@
 import path from "node:path";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { isInside } from "../../core/text/file-paths.ts";
-import { firstOf } from "../../core/text/short-lists.ts";
+import { isInside } from "../../core/file-names.ts";
+import { firstOf } from "../../core/wording.ts";
 
 /** Lists parents before children, without paths that lie in another one. */
 export function outermost(paths: Iterable<string>): readonly string[] {

@@ -2,9 +2,9 @@ import { Buffer } from "node:buffer";
 import { type Dir, type Dirent, lstatSync } from "node:fs";
 import { opendir } from "node:fs/promises";
 import { setImmediate as breath } from "node:timers/promises";
-import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
+import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
 import { errorCode } from "../../core/errors.ts";
-import { fold, isDependencies, protectedName } from "../../core/protected-names.ts";
+import { fold, isDependencies, protectedName } from "../../core/file-names.ts";
 import { Anchor, openable, openUp } from "./open-folder.ts";
 
 /** Absolute paths, as `textOfBytes` gives them. */

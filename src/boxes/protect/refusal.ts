@@ -1,5 +1,5 @@
 import path from "node:path";
-import { isInside } from "../../core/text/file-paths.ts";
+import { isInside } from "../../core/file-names.ts";
 import { outermost } from "./protected-mounts.ts";
 import type { Protection } from "./scan.ts";
 

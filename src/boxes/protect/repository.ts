@@ -1,6 +1,6 @@
 import path from "node:path";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { isInside } from "../../core/text/file-paths.ts";
+import { isInside } from "../../core/file-names.ts";
 import { parseGitConfig } from "./git-config.ts";
 import { followPointer, resolved } from "./git-pointer.ts";
 import { look, readSmall, refuse } from "./solid.ts";

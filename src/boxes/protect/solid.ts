@@ -2,7 +2,7 @@ import type { Stats } from "node:fs";
 import { lstat } from "node:fs/promises";
 import path from "node:path";
 import { EXIT, errorCode, HarnessError, reasonOf } from "../../core/errors.ts";
-import { bytesOfText } from "../../core/text/bytes.ts";
+import { bytesOfText } from "../../core/raw-data.ts";
 import { openRegular } from "../../platform/safe-files.ts";
 
 /** The entry itself, never the target of a link; undefined if nothing is there. */

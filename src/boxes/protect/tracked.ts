@@ -1,7 +1,7 @@
 import path from "node:path";
-import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
+import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
 import { errorCode } from "../../core/errors.ts";
-import { isInside } from "../../core/text/file-paths.ts";
+import { isInside } from "../../core/file-names.ts";
 import { readRegular } from "../../platform/safe-files.ts";
 import { resolved } from "./git-pointer.ts";
 import { look, readSmall } from "./solid.ts";

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
-import { textOfBytes } from "../../core/text/bytes.ts";
-import type { Change } from "../../core/changes.ts";
+import { textOfBytes } from "../../core/raw-data.ts";
+import type { Change } from "../../core/ports.ts";
 
 const KINDS: Readonly<Record<string, Change["kind"]>> = { f: "file", d: "folder", l: "link" };
 const LETTERS: Readonly<Record<Change["kind"], string>> = { file: "f", folder: "d", link: "l", odd: "o" };

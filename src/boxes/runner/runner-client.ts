@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { constants } from "node:os";
 import type { Duplex } from "node:stream";
-import { textOfBytes } from "../../core/text/bytes.ts";
+import { textOfBytes } from "../../core/raw-data.ts";
 import { BoxLost, EXIT, HarnessError } from "../../core/errors.ts";
 import { MAY_HOLD } from "../protect/replaced.ts";
 import { Pulse } from "./pulse.ts";

@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import { textOfBytes } from "../../core/text/bytes.ts";
+import { textOfBytes } from "../../core/raw-data.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Entry, FileResult } from "../../core/ports.ts";
 import { ChangeList } from "./change-list.ts";

@@ -1,5 +1,5 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
-import { bytesOfText } from "../../core/text/bytes.ts";
+import { bytesOfText } from "../../core/raw-data.ts";
 
 /** The wire format of sandbox/runner/protocol.h, which describes each type and its payload. */
 export const MAGIC = "HRN4";

@@ -1,4 +1,4 @@
-import { textOfBytes } from "../../core/text/bytes.ts";
+import { textOfBytes } from "../../core/raw-data.ts";
 import type { RunnerClient } from "./runner-client.ts";
 import { decodeFields, REQUEST, textIn } from "./runner-frames.ts";
 

@@ -1,5 +1,5 @@
 import type { Act, Canary, Observed, SeenProcess, Touch } from "../../core/behaviour.ts";
-import { textOfBytes } from "../../core/text/bytes.ts";
+import { textOfBytes } from "../../core/raw-data.ts";
 import { decodeFields, type FieldValue, numberIn } from "./runner-frames.ts";
 
 /** The canaries and folders that the runner watches while a command runs (sandbox/runner/observe.h, protocol.h). */

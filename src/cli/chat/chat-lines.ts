@@ -1,6 +1,6 @@
 import { describeFailure, renderFailure } from "../../app/stderr-messages.ts";
 import type { ChatController } from "../../app/run/chat-controller.ts";
-import { visible } from "../../core/text/visible.ts";
+import { visible } from "../../core/visible.ts";
 import { widthOfStream, wrappedRow } from "../../render/tty/columns.ts";
 import { isStyled, type Output, styleText } from "../../render/tty/output.ts";
 import { answerTo, COMMANDS, slashOf } from "../slash/chat-commands.ts";

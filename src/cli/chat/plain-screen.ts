@@ -1,5 +1,5 @@
 import { stderr, stdout, styleText } from "../../render/tty/output.ts";
-import { visible } from "../../core/text/visible.ts";
+import { visible } from "../../core/visible.ts";
 import { questionsOn, saysYes } from "../approval-question.ts";
 import { inTurn, personOn } from "../asked-person.ts";
 import { ChatView } from "../chat-view.ts";

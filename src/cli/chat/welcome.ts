@@ -1,9 +1,8 @@
 import type { Host } from "../../app/host.ts";
 import { untilInterrupted } from "../../app/interruption.ts";
 import type { Config } from "../../config/load-config.ts";
-import { HarnessError } from "../../core/errors.ts";
-import type { Health } from "../../core/health.ts";
-import { visible } from "../../core/text/visible.ts";
+import { HarnessError, type Health } from "../../core/errors.ts";
+import { visible } from "../../core/visible.ts";
 import { widthOfStream, wrapped } from "../../render/tty/columns.ts";
 import { type Output, stderr, styleText } from "../../render/tty/output.ts";
 import { ProgressLine } from "../../render/tty/progress-line.ts";

@@ -5,7 +5,7 @@ import type { printedManifests } from "../../app/batch/cluster-command.ts";
 import type { BatchRow } from "../../app/batch/batch-rows.ts";
 import { interruption } from "../../app/interruption.ts";
 import { noteTo } from "../../app/stderr-messages.ts";
-import { isBucketAddress } from "../../core/bucket-address.ts";
+import { isBucketAddress } from "../../core/addresses.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { batchTotals, type BatchEnd, type RowResult } from "../../render/batch-results.ts";
 import { batchTable, rowLine } from "../../render/lists/batch-lines.ts";

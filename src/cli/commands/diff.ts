@@ -8,8 +8,8 @@ import { withSessions, sessionGiven } from "../../app/sessions/session-access.ts
 import { bundleFlag, refuseIdOfBundle, settingFlags, workspaceOf } from "../settings.ts";
 import { diffOfSession } from "../../app/sessions/checkpoint-access.ts";
 import { stdout } from "../../render/tty/output.ts";
-import type { FileDiff } from "../../core/text/line-diff.ts";
-import { visibleWhole } from "../../core/text/visible.ts";
+import type { FileDiff } from "../../core/line-diff.ts";
+import { visibleWhole } from "../../core/visible.ts";
 
 export class Diff extends HarnessCommand {
   static override summary = "Show what a session's runs changed in the workspace.";

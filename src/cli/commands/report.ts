@@ -1,6 +1,6 @@
 import { Args, Flags } from "@oclif/core";
 import { EXIT } from "../../core/errors.ts";
-import type { AuditVerdict } from "../../core/audit.ts";
+import type { AuditVerdict } from "../../core/session.ts";
 import type { Report as ReportForm } from "../../render/report-form.ts";
 import { REPORT_MARK, reportPage } from "../../render/html-page.ts";
 import { auditVerdict, NOT_PROVEN, reportText } from "../../render/lists/report-text.ts";

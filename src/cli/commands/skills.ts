@@ -1,4 +1,4 @@
-import { visibleLine } from "../../core/text/visible.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { settingFlags, workspaceOf } from "../settings.ts";
 

@@ -1,7 +1,7 @@
 import { Flags } from "@oclif/core";
 import type { ShownTrust } from "../../app/project/project-trust.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { visible } from "../../core/text/visible.ts";
+import { visible } from "../../core/visible.ts";
 import { stderr, stdout } from "../../render/tty/output.ts";
 import { itemText, trustText } from "../../render/lists/trust-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";

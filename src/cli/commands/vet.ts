@@ -2,7 +2,7 @@ import { Args, Flags } from "@oclif/core";
 import { untilInterrupted } from "../../app/interruption.ts";
 import { noteText } from "../../app/stderr-messages.ts";
 import type { VetOptions } from "../../app/vet/vet-box.ts";
-import { DURATION_FORM, parseDuration } from "../../core/text/bounds.ts";
+import { DURATION_FORM, parseDuration } from "../../core/wording.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { boxFlags, ownConfigFor } from "../settings.ts";

@@ -1,4 +1,4 @@
-import { type Candidate, word } from "../../core/candidate.ts";
+import { type Candidate, word } from "../../core/wording.ts";
 import type { TypedLine } from "./completion-line.ts";
 
 /** The parts of the command manifest that completion and the manual need. */

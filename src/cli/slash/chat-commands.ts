@@ -1,6 +1,5 @@
-import { clipped } from "../../core/text/short-lists.ts";
-import { nearest } from "../../core/text/spelling.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { clipped, nearest } from "../../core/wording.ts";
+import { visibleLine } from "../../core/visible.ts";
 import type { SlashCommands } from "../../app/extensions/slash-commands.ts";
 import { widthOfStream, wrapped } from "../../render/tty/columns.ts";
 import type { Output } from "../../render/tty/output.ts";

@@ -1,7 +1,7 @@
 import { applySession } from "../../app/sessions/apply-changes.ts";
 import { diffOfSession } from "../../app/sessions/checkpoint-access.ts";
 import { diffOfLayer, undoSession } from "../../app/sessions/session-changes.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { diffStat, fileDiffs } from "../../render/tty/file-diffs.ts";
 import { appliedText, undoText } from "../../render/lists/undo-lines.ts";
 import type { SlashCall } from "./chat-commands.ts";

@@ -1,11 +1,11 @@
 import { isTyped, withoutMode } from "../../app/run/mode-note.ts";
 import { HarnessError } from "../../core/errors.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
-import { visible } from "../../core/text/visible.ts";
+import { visible } from "../../core/visible.ts";
 import { sessionTable } from "../../render/lists/sessions-lines.ts";
 import { recalled } from "../chat-view.ts";
 import type { SlashCall } from "./chat-commands.ts";
-import { formatCount } from "../../core/text/bounds.ts";
+import { formatCount } from "../../core/wording.ts";
 
 const NOTHING = "Nothing has been said yet.";
 

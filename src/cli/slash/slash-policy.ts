@@ -1,8 +1,8 @@
 import { commandPolicy, explain, nextCommand } from "../../app/project/policy-commands.ts";
 import { workspacePolicy, wordsOfRule } from "../../app/project/policy-context.ts";
 import type { DecidedCall } from "../../app/run/decided-calls.ts";
-import { firstLines } from "../../core/text/short-lists.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { firstLines } from "../../core/wording.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { widthOfStream } from "../../render/tty/columns.ts";
 import { explanation } from "../../render/lists/explained.ts";
 import { type Output, styleText } from "../../render/tty/output.ts";

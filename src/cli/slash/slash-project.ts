@@ -4,12 +4,11 @@ import { FACTS_FILE, factsDiff, writeFacts } from "../../app/project/facts-file.
 import { factsText, projectFacts } from "../../app/project/project-facts.ts";
 import type { ChatController } from "../../app/run/chat-controller.ts";
 import { instructionsFor } from "../../app/run/session-prompt.ts";
-import { firstLines } from "../../core/text/short-lists.ts";
-import { visible, visibleLine } from "../../core/text/visible.ts";
+import { firstLines, formatCount } from "../../core/wording.ts";
+import { visible, visibleLine } from "../../core/visible.ts";
 import { fileDiffs } from "../../render/tty/file-diffs.ts";
 import { healthTable } from "../../render/lists/setup-lines.ts";
 import type { SlashCall } from "./chat-commands.ts";
-import { formatCount } from "../../core/text/bounds.ts";
 
 /** Checks everything a run depends on, as `harness doctor` does. */
 export async function doctor({ chat, output }: SlashCall): Promise<string> {

@@ -3,12 +3,10 @@ import type { ChatController } from "../../app/run/chat-controller.ts";
 import { readLayer } from "../../config/config-layers.ts";
 import { PROVIDERS } from "../../config/setting-words.ts";
 import { type Mode, MODES } from "../../core/decision.ts";
-import { firstOf } from "../../core/text/short-lists.ts";
-import { nearest } from "../../core/text/spelling.ts";
-import { visible } from "../../core/text/visible.ts";
+import { firstOf, formatCount, nearest } from "../../core/wording.ts";
+import { visible } from "../../core/visible.ts";
 import { widthOfStream, wrapped } from "../../render/tty/columns.ts";
 import type { SlashCall } from "./chat-commands.ts";
-import { formatCount } from "../../core/text/bounds.ts";
 
 /** How long a server may take to list its models. */
 const PATIENCE_MS = 5000;

@@ -2,7 +2,7 @@ import { sessionWords } from "../../app/known-values.ts";
 import type { ChatController } from "../../app/run/chat-controller.ts";
 import { PROVIDERS } from "../../config/setting-words.ts";
 import { MODES } from "../../core/decision.ts";
-import { PRESETS } from "../../core/grant.ts";
+import { PRESETS } from "../../core/network.ts";
 import { COMMANDS, type SlashName } from "./chat-commands.ts";
 
 type Values = Readonly<Record<string, readonly string[]>>;

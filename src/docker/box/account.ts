@@ -10,7 +10,7 @@ import type { BoxPlan } from "../container-spec.ts";
 import { unstartedContainer } from "../unstarted-container.ts";
 import { makeFolder } from "../../platform/folders.ts";
 import { BOX_HOME } from "../../core/ports.ts";
-import { untar } from "../../core/text/untar.ts";
+import { untar } from "../../core/raw-data.ts";
 import { ACCOUNT_REPOSITORY, shortHash } from "../image-inputs.ts";
 import { tarOf } from "../../boxes/layers/workspace-archive.ts";
 

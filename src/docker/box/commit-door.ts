@@ -1,9 +1,9 @@
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { GitEntry, LogKeeper } from "../../core/box-log.ts";
-import { textOfBytes } from "../../core/text/bytes.ts";
+import type { GitEntry, LogKeeper } from "../../core/run-record.ts";
+import { textOfBytes } from "../../core/raw-data.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { isInside } from "../../core/text/file-paths.ts";
+import { isInside } from "../../core/file-names.ts";
 import type { BoxPlan } from "../container-spec.ts";
 import type { Engine } from "../engine.ts";
 import { type CommitPlan, commitPlan } from "../../boxes/protect/commit-words.ts";

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { type Fields, fieldsOf, isFields } from "../../core/text/json-values.ts";
+import { type Fields, fieldsOf, isFields } from "../../core/raw-data.ts";
 import {
   type BoxPlan,
   commandOf,
@@ -19,7 +19,7 @@ import {
   type SeenFile,
 } from "../../boxes/runner/runner-report.ts";
 import { type MountPoint, readMountinfo } from "../../boxes/runner/mountinfo.ts";
-import { isInside } from "../../core/text/file-paths.ts";
+import { isInside } from "../../core/file-names.ts";
 
 /** The parts of the engine's report of a container that are checked here. */
 export interface Inspected {

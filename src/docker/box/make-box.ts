@@ -1,4 +1,4 @@
-import type { LogKeeper } from "../../core/box-log.ts";
+import type { LogKeeper } from "../../core/run-record.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { ParkedHandle } from "../../core/ports.ts";
 import { boxFilter, boxOf, type Owner, unparkable } from "../../boxes/box-labels.ts";

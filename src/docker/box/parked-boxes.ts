@@ -9,7 +9,7 @@ import { type Engine, isBeingRemoved, isMissing } from "../engine.ts";
 import { removeUnthawed } from "./container.ts";
 import { isAlive, thisProcess } from "../../boxes/life/owner.ts";
 import { makeFolder } from "../../platform/folders.ts";
-import { parsedJson } from "../../core/text/json-values.ts";
+import { parsedJson } from "../../core/raw-data.ts";
 import { type KeptJob, keptJob } from "../../boxes/jobs.ts";
 import type { HostFile } from "../../boxes/protect/replaced.ts";
 import type { PausedRunner } from "../../boxes/runner/runner-client.ts";

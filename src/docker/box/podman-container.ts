@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type Docker from "dockerode";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { asList, type Fields, fieldsOf } from "../../core/text/json-values.ts";
+import { asList, type Fields, fieldsOf } from "../../core/raw-data.ts";
 import { environmentLines, type Inspected, inspectedMountLines, labelLines } from "./container-check.ts";
 import { type BoxPlan, containerSpec } from "../container-spec.ts";
 import type { Engine } from "../engine.ts";

@@ -1,4 +1,4 @@
-import { LogKeeper } from "../../core/box-log.ts";
+import { LogKeeper } from "../../core/run-record.ts";
 import { HarnessError, reasonOf } from "../../core/errors.ts";
 import { BOX_HOME, type OwnedBox } from "../../core/ports.ts";
 import { engineFailure } from "../engine.ts";

@@ -1,5 +1,5 @@
 import type { Connection } from "../../core/network.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { visibleLine } from "../../core/visible.ts";
 
 /** What a box has requested, within limits: the first and the last lines of each verdict are kept. */
 export interface Ledger {

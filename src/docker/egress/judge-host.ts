@@ -1,8 +1,7 @@
 import { isIP, isIPv4, isIPv6 } from "node:net";
 import { URL } from "node:url";
 import { networkInterfaces } from "node:os";
-import { coversHost, coversPort, USUAL_PORTS } from "../../core/grant.ts";
-import type { Grant, SecretBinding } from "../../core/network.ts";
+import { coversHost, coversPort, type Grant, type SecretBinding, USUAL_PORTS } from "../../core/network.ts";
 
 /** Why a request was denied: `rule` for programs, `reason` for people and models. */
 export interface Denial {

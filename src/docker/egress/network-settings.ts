@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { parse as parseToml } from "smol-toml";
 import { CARGO_FILE, NETWORK_FOLDER } from "../../boxes/network-relay.ts";
-import { type Fields, fieldsOf } from "../../core/text/json-values.ts";
+import { type Fields, fieldsOf } from "../../core/raw-data.ts";
 import type { Grant } from "../../core/network.ts";
 
 /*

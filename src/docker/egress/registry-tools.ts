@@ -1,8 +1,8 @@
 import { mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
-import type { Preset } from "../../core/grant.ts";
-import { asList, fieldsIn, fieldsOf } from "../../core/text/json-values.ts";
+import type { Preset } from "../../core/network.ts";
+import { asList, fieldsIn, fieldsOf } from "../../core/raw-data.ts";
 import { readRegular } from "../../platform/safe-files.ts";
 import { findRepository } from "../../boxes/protect/repository.ts";
 import { parseGitConfig } from "../../boxes/protect/git-config.ts";

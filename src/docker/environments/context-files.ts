@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { lstat, readdir, realpath } from "node:fs/promises";
 import path from "node:path";
 import { errorCode, reasonOf } from "../../core/errors.ts";
-import { formatSize } from "../../core/text/bounds.ts";
+import { formatSize } from "../../core/wording.ts";
 import { readRegular } from "../../platform/safe-files.ts";
 
 export interface ContextFile {

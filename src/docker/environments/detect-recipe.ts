@@ -3,8 +3,8 @@ import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { openRegular } from "../../platform/safe-files.ts";
 import { ECOSYSTEMS, type Folder, type Needs, TOP, VERSION_FILES } from "./ecosystems.ts";
-import { lastName } from "../../core/text/file-paths.ts";
-import { fieldsIn } from "../../core/text/json-values.ts";
+import { lastName } from "../../core/file-names.ts";
+import { fieldsIn } from "../../core/raw-data.ts";
 import { EMPTY_RECIPE, type FoundRecipe, type Recipe, type TakenItem, type Toolchain } from "./recipe.ts";
 
 /** Names of files that decide how a project is built. The contents of all of them count for an environment's key. */

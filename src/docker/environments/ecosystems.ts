@@ -1,5 +1,5 @@
 import { parse as parseToml } from "smol-toml";
-import { fieldsIn } from "../../core/text/json-values.ts";
+import { fieldsIn } from "../../core/raw-data.ts";
 import type { Recipe, Toolchain } from "./recipe.ts";
 
 /** What one project of one ecosystem needs; folders and steps are relative to the project's own folder. */

@@ -2,7 +2,7 @@ import { chown, lchown, lstat, mkdir, readFile, rmdir, symlink, writeFile } from
 import path from "node:path";
 import { errorCode, reasonOf } from "../../core/errors.ts";
 import { boxOf, type Owner } from "../../boxes/box-labels.ts";
-import { isInside } from "../../core/text/file-paths.ts";
+import { isInside } from "../../core/file-names.ts";
 import type { BoxPlan } from "../container-spec.ts";
 import { type Engine, engineFailure } from "../engine.ts";
 import { emptyWork, noteImage, overlayVolume } from "../box/layer-volumes.ts";

@@ -1,6 +1,6 @@
-import type { Installed, Package } from "../../core/installed.ts";
+import type { Installed, Package } from "../../core/run-record.ts";
 import { BOX_HOME, type Box } from "../../core/ports.ts";
-import { fieldsIn, fieldsOf } from "../../core/text/json-values.ts";
+import { fieldsIn, fieldsOf } from "../../core/raw-data.ts";
 import { ADDED_PACKAGES } from "./system-steps.ts";
 import { CACHE } from "./tool-variables.ts";
 

@@ -3,10 +3,10 @@ import { createHash } from "node:crypto";
 import { readdir, readFile, rm } from "node:fs/promises";
 import path from "node:path";
 import * as z from "zod";
-import { PRESETS } from "../../core/grant.ts";
+import { PRESETS } from "../../core/network.ts";
 import { globOf, isPattern } from "./context-files.ts";
 import { replaceFile } from "../../platform/safe-files.ts";
-import { packageForm } from "../../core/installed.ts";
+import { packageForm } from "../../core/run-record.ts";
 
 const TOOLCHAINS = ["node", "python", "go", "rust", "java", "php", "ruby"] as const;
 export type Toolchain = (typeof TOOLCHAINS)[number];

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { constants } from "node:os";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { ExecRequest } from "../../core/ports.ts";
-import { visible } from "../../core/text/visible.ts";
+import { visible } from "../../core/visible.ts";
 import { startCommand } from "../../boxes/box-command.ts";
 import type { RunnerClient } from "../../boxes/runner/runner-client.ts";
 import { statIn, writeFileIn } from "../../boxes/runner/runner-files.ts";

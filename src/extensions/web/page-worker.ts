@@ -1,6 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { htmlTree } from "./html-tree.ts";
-import type { PageQuestion } from "./page-reader.ts";
+import type { PageQuestion } from "./web-text.ts";
 import { readable } from "./readable-text.ts";
 
 /** The thread that reads one page. */

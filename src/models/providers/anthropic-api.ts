@@ -1,5 +1,5 @@
-import type { ToolCall } from "../../core/messages.ts";
-import { asFields, asList, type Fields } from "../../core/text/json-values.ts";
+import type { ToolCall } from "../../core/model-provider.ts";
+import { asFields, asList, type Fields } from "../../core/raw-data.ts";
 import { brokenOff, notModelServer, OTHER_JSON, type RequestContext } from "./api-refusals.ts";
 import {
   type Concession,

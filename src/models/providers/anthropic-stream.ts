@@ -1,5 +1,5 @@
 import type { Stop } from "../../core/model-provider.ts";
-import { asCount, asFields, asList, asText, type Fields, parsedJson } from "../../core/text/json-values.ts";
+import { asCount, asFields, asList, asText, type Fields, parsedJson } from "../../core/raw-data.ts";
 import { endless, MAX_LINE_LENGTH, type WireEvent } from "../model-api.ts";
 
 /** The start of a block may contain a whole text. */

@@ -1,7 +1,7 @@
 import type { FailureKind } from "../../core/model-provider.ts";
 import { isBusy } from "../../core/server-wait.ts";
-import { asFields, asText, type Fields } from "../../core/text/json-values.ts";
-import { clipped } from "../../core/text/short-lists.ts";
+import { asFields, asText, type Fields } from "../../core/raw-data.ts";
+import { clipped } from "../../core/wording.ts";
 import { WireFailure } from "../model-api.ts";
 
 /** A server's refusal. */

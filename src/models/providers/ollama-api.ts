@@ -1,7 +1,6 @@
 import type { ChatRequest } from "ollama/browser";
 import { z } from "zod";
-import type { Message } from "../../core/messages.ts";
-import type { FailureKind, Stop } from "../../core/model-provider.ts";
+import type { FailureKind, Message, Stop } from "../../core/model-provider.ts";
 import {
   MAX_LINE_LENGTH,
   MAX_STREAM_LENGTH,
@@ -14,7 +13,7 @@ import { ollamaStream, Refused } from "./ollama-client.ts";
 import { type ModelInForce, ollamaLine, OllamaSession, type SessionOptions } from "./ollama-server.ts";
 import { errorCode, reasonOf } from "../../core/errors.ts";
 import { askedToWait, isBusy } from "../../core/server-wait.ts";
-import { parsedJson } from "../../core/text/json-values.ts";
+import { parsedJson } from "../../core/raw-data.ts";
 
 /** Ollama's /api/chat. */
 export class OllamaWire implements Wire {

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Ollama } from "ollama/browser";
-import { asFields, parsedJson } from "../../core/text/json-values.ts";
+import { asFields, parsedJson } from "../../core/raw-data.ts";
 import {
   type Answer,
   askJson,

@@ -4,9 +4,8 @@ import { access, type FileHandle, open, realpath, stat } from "node:fs/promises"
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
-import { formatCount, formatDuration, formatSize } from "../../core/text/bounds.ts";
-import { ailing, broken, type Health, healthy } from "../../core/health.ts";
-import { firstOf } from "../../core/text/short-lists.ts";
+import { firstOf, formatCount, formatDuration, formatSize } from "../../core/wording.ts";
+import { ailing, broken, errorCode, type Health, healthy, reasonOf } from "../../core/errors.ts";
 import { askOllama, isLoopback, ollamaStream, Refused } from "./ollama-client.ts";
 import {
   contextInForce,
@@ -21,7 +20,6 @@ import {
   type ServerModel,
   type StatusRequest,
 } from "./ollama-server.ts";
-import { errorCode, reasonOf } from "../../core/errors.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
 interface OllamaHealthRequest extends StatusRequest {

@@ -1,5 +1,5 @@
 import type { JsonSchema, Stop } from "../../core/model-provider.ts";
-import { asCount, asFields, asList, asText, type Fields } from "../../core/text/json-values.ts";
+import { asCount, asFields, asList, asText, type Fields } from "../../core/raw-data.ts";
 import { brokenOff, notModelServer, OTHER_JSON, type RequestContext } from "./api-refusals.ts";
 import {
   type Concession,

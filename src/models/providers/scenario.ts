@@ -1,10 +1,8 @@
 import { closeSync, readFileSync } from "node:fs";
 import * as z from "zod";
-import { DURATION_FORM, parseDuration } from "../../core/text/bounds.ts";
+import { clipped, DURATION_FORM, parseDuration } from "../../core/wording.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import type { Message } from "../../core/messages.ts";
-import { SERVER_FAILURES, type Stop } from "../../core/model-provider.ts";
-import { clipped } from "../../core/text/short-lists.ts";
+import { type Message, SERVER_FAILURES, type Stop } from "../../core/model-provider.ts";
 import { openRegularSync } from "../../platform/safe-files.ts";
 import { JsonEnds } from "../reply.ts";
 import type { WireRequest } from "../model-api.ts";

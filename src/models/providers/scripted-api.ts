@@ -1,6 +1,5 @@
 import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
-import type { ToolCall } from "../../core/messages.ts";
-import type { Capabilities } from "../../core/model-provider.ts";
+import type { Capabilities, ToolCall } from "../../core/model-provider.ts";
 import { type Wire, type WireEvent, WireFailure, type WireRequest } from "../model-api.ts";
 import { writtenCall } from "../text-calls/text-protocol.ts";
 import { type FORMS, mismatch, type Part, type Scenario, type Step } from "./scenario.ts";

@@ -1,4 +1,4 @@
-import { isFields } from "../../core/text/json-values.ts";
+import { isFields } from "../../core/raw-data.ts";
 import {
   CUT,
   type Found,

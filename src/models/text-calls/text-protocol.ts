@@ -1,5 +1,4 @@
-import type { Message, ToolCall } from "../../core/messages.ts";
-import type { MalformedCall, ModelRequest, ToolOffer } from "../../core/model-provider.ts";
+import type { MalformedCall, Message, ModelRequest, ToolCall, ToolOffer } from "../../core/model-provider.ts";
 
 /**
  * Tools for a model or server without native tools: the system prompt describes the tools, and calls and results become

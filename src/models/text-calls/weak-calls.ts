@@ -2,7 +2,7 @@ import { CUT, type Found, GARBLED, type Outcome, type Reading, type WrittenMiss 
 import { lineEnd, readLiteral, readPythonCall, readPythonList, skipSpace } from "./literals.ts";
 import { ARGUMENT_KEYS, CALL_KEYS, callsIn, nameIn } from "./payloads.ts";
 import { decide, notOffered, OfferedTools } from "./settle.ts";
-import { isFields } from "../../core/text/json-values.ts";
+import { isFields } from "../../core/raw-data.ts";
 import { announcesNextStep } from "./hidden-text.ts";
 import type { Item } from "./markup.ts";
 

@@ -1,4 +1,4 @@
-import { isInside, lastName } from "../../core/text/file-paths.ts";
+import { isInside, lastName } from "../../core/file-names.ts";
 import { resolvePath } from "../paths/normal-path.ts";
 import type { Arg, Use } from "../programs/program-model.ts";
 import type { Assignment, Compound, List, Node, Piece, Simple, Word } from "../shell/shell-syntax.ts";

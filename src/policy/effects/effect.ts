@@ -1,4 +1,4 @@
-import type { Preset } from "../../core/grant.ts";
+import type { Preset } from "../../core/network.ts";
 import type { Span } from "../shell/shell-syntax.ts";
 
 /** Absolute and normalised path; a pattern keeps its special characters. Null: unknown. */

@@ -1,4 +1,4 @@
-import { isInside } from "../../core/text/file-paths.ts";
+import { isInside } from "../../core/file-names.ts";
 import { resolvePath } from "../paths/normal-path.ts";
 import { isSystem, isTemp } from "../paths/system-paths.ts";
 import type { Place } from "./effect.ts";

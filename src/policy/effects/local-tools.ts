@@ -1,4 +1,4 @@
-import { isInside } from "../../core/text/file-paths.ts";
+import { isInside } from "../../core/file-names.ts";
 import type { Arg } from "../programs/program-model.ts";
 import { awkDeeds } from "../programs/awk-program.ts";
 import { resolvePath } from "../paths/normal-path.ts";

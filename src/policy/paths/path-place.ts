@@ -1,5 +1,4 @@
-import { foldPath, isDependencies, protectedFolded } from "../../core/protected-names.ts";
-import { below, isInside } from "../../core/text/file-paths.ts";
+import { below, foldPath, isDependencies, isInside, protectedFolded } from "../../core/file-names.ts";
 import { processSecret, type SpecialKind, specialKind } from "./devices.ts";
 import { type IgnoreRules, isIgnored } from "./ignore-rules.ts";
 import { resolvePath } from "./normal-path.ts";

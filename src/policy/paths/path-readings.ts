@@ -1,4 +1,4 @@
-import { isInside } from "../../core/text/file-paths.ts";
+import { isInside } from "../../core/file-names.ts";
 import { specialKind } from "./devices.ts";
 import { resolvePath } from "./normal-path.ts";
 import { type Op, type PlaceOf, placeOf, type Surroundings } from "./path-place.ts";

@@ -1,4 +1,4 @@
-import { foldPath, PROTECTED } from "../../core/protected-names.ts";
+import { foldPath, PROTECTED } from "../../core/file-names.ts";
 import { resolvePath } from "./normal-path.ts";
 import { fits, type NamePattern, readPattern } from "./path-glob.ts";
 import { type Op, type PlaceOf, placeOf, type Surroundings } from "./path-place.ts";

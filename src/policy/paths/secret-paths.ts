@@ -1,4 +1,4 @@
-import { lastName } from "../../core/text/file-paths.ts";
+import { lastName } from "../../core/file-names.ts";
 import { SECRETS } from "./secret-paths.generated.ts";
 import { endOfName } from "./system-paths.ts";
 

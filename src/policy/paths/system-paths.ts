@@ -1,4 +1,4 @@
-import { below, isInside } from "../../core/text/file-paths.ts";
+import { below, isInside } from "../../core/file-names.ts";
 import { NOT_READABLE, READABLE as ROWS, TEMPORARY } from "./system-paths.generated.ts";
 
 const READABLE = prefixTable(ROWS);

@@ -1,4 +1,4 @@
-import type { Preset } from "../../core/grant.ts";
+import type { Preset } from "../../core/network.ts";
 import { PROGRAM_WORDS } from "../program-words.generated.ts";
 import { fixedEffect, reading } from "./argument-roles.ts";
 import type { Arg, Found, Reader, Use } from "./program-model.ts";

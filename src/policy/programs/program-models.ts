@@ -1,4 +1,4 @@
-import { lastName } from "../../core/text/file-paths.ts";
+import { lastName } from "../../core/file-names.ts";
 import { fixedEffect, roleEffects, type Weight } from "./argument-roles.ts";
 import { readerOf } from "./program-readers.ts";
 import { optionTable } from "./option-groups.ts";

@@ -1,4 +1,4 @@
-import { foldPath } from "../../core/protected-names.ts";
+import { foldPath } from "../../core/file-names.ts";
 import type { Place } from "../effects/effect.ts";
 import { secretAt } from "../paths/secret-paths.ts";
 import type { Arg, Found, Use, Reader } from "./program-model.ts";

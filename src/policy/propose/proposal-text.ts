@@ -1,5 +1,5 @@
-import { firstLines } from "../../core/text/short-lists.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { firstLines } from "../../core/wording.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { tomlRule } from "../rule.ts";
 import type { Unproposed, Proposal } from "./propose-policy.ts";
 

@@ -1,5 +1,4 @@
-import { coversHost, coversPort, grantText, isPreset, readGrant } from "../../core/grant.ts";
-import type { Grant } from "../../core/network.ts";
+import { coversHost, coversPort, type Grant, grantText, isPreset, readGrant } from "../../core/network.ts";
 import type { RecordedConnection, Recording } from "./recording.ts";
 import { shapeOf } from "./run-specific.ts";
 

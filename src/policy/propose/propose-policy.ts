@@ -1,6 +1,6 @@
 import type { Mode, Verdict } from "../../core/decision.ts";
-import { below, isInside } from "../../core/text/file-paths.ts";
-import { holdsMask, maskSecrets } from "../../core/text/secrets.ts";
+import { below, isInside } from "../../core/file-names.ts";
+import { holdsMask, maskSecrets } from "../../core/secrets.ts";
 import { type CommandContext, CommandPolicy } from "../decide.ts";
 import { programOf } from "../effects/call-effects.ts";
 import { decidePath } from "../paths/decide-path.ts";

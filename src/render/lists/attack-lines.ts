@@ -1,5 +1,5 @@
-import { formatDuration } from "../../core/text/bounds.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { formatDuration } from "../../core/wording.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { type Output, styleText } from "../tty/output.ts";
 
 type State = "held" | "broken" | "not shown";

@@ -1,7 +1,6 @@
-import { formatDuration } from "../../core/text/bounds.ts";
+import { counted, formatDuration } from "../../core/wording.ts";
 import type { AgentEvent, CandidateTold } from "../../core/events.ts";
-import { counted } from "../../core/text/short-lists.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { targetOf } from "../tty/call-lines.ts";
 import { fitted, widthOfStream, wrapped } from "../tty/columns.ts";
 import { LiveStatus, type Status } from "../tty/live-status.ts";

@@ -1,6 +1,6 @@
-import { formatDuration } from "../../core/text/bounds.ts";
+import { formatDuration } from "../../core/wording.ts";
 import { EXIT } from "../../core/errors.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { type BatchEnd, batchTotals, CAUSES, type RowCause, type RowResult } from "../batch-results.ts";
 import { type Output, styleText } from "../tty/output.ts";
 

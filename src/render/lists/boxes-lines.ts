@@ -1,5 +1,5 @@
 import type { ListedBox } from "../../core/ports.ts";
-import { formatSize } from "../../core/text/bounds.ts";
+import { formatSize } from "../../core/wording.ts";
 import { alignedRows } from "../tty/columns.ts";
 import { type Output, styleText } from "../tty/output.ts";
 

@@ -1,7 +1,6 @@
-import { formatSize } from "../../core/text/bounds.ts";
-import { byEcosystem, type Installed, installedWords } from "../../core/installed.ts";
-import { firstOf } from "../../core/text/short-lists.ts";
-import { visible, visibleLine } from "../../core/text/visible.ts";
+import { firstOf, formatSize } from "../../core/wording.ts";
+import { byEcosystem, type Installed, installedWords } from "../../core/run-record.ts";
+import { visible, visibleLine } from "../../core/visible.ts";
 import { alignedRows } from "../tty/columns.ts";
 import { ageOf } from "./boxes-lines.ts";
 import { type Output, styleText } from "../tty/output.ts";

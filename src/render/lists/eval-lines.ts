@@ -1,5 +1,5 @@
-import { formatDuration } from "../../core/text/bounds.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { formatDuration } from "../../core/wording.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { comparedTasks, type EvalResult, type EvalTotals, grouped, totalsOf } from "../eval-results.ts";
 import { alignedRows } from "../tty/columns.ts";
 import { type Output, styleText } from "../tty/output.ts";

@@ -6,8 +6,8 @@ import {
   runsUnattended,
   type Verdict,
 } from "../../core/decision.ts";
-import { counted } from "../../core/text/short-lists.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { counted } from "../../core/wording.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { type Cell, cellsOf, fitted, hanging, widthOf } from "../tty/columns.ts";
 import { type Output, styleText } from "../tty/output.ts";
 

@@ -1,8 +1,8 @@
 import type { Capabilities } from "../../core/model-provider.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { alignedRows } from "../tty/columns.ts";
 import { type Output, styleText } from "../tty/output.ts";
-import { formatCount } from "../../core/text/bounds.ts";
+import { formatCount } from "../../core/wording.ts";
 
 export interface ModelRow {
   readonly model: string;

@@ -1,5 +1,5 @@
 import type { Note } from "../../core/session.ts";
-import { visible, visibleLine } from "../../core/text/visible.ts";
+import { visible, visibleLine } from "../../core/visible.ts";
 import { type Output, styleText } from "../tty/output.ts";
 
 const dayOf = ({ written }: Note): string => new Date(written).toISOString().slice(0, 10);

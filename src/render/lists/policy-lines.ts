@@ -1,5 +1,5 @@
 import type { Decision } from "../../core/decision.ts";
-import { visible, visibleLine } from "../../core/text/visible.ts";
+import { visible, visibleLine } from "../../core/visible.ts";
 import { verdictLine } from "./explained.ts";
 import { type Output, styleText } from "../tty/output.ts";
 

@@ -1,4 +1,4 @@
-import { visible, visibleLine } from "../../core/text/visible.ts";
+import { visible, visibleLine } from "../../core/visible.ts";
 import { fitted, widthOfStream } from "../tty/columns.ts";
 import { type Output, styleText } from "../tty/output.ts";
 

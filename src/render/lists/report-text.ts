@@ -1,8 +1,7 @@
-import type { AuditVerdict } from "../../core/audit.ts";
-import { formatDuration } from "../../core/text/bounds.ts";
-import { countsOf, UNSEEN } from "../../core/changes.ts";
-import { counted } from "../../core/text/short-lists.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import type { AuditVerdict } from "../../core/session.ts";
+import { counted, formatDuration } from "../../core/wording.ts";
+import { countsOf, UNSEEN } from "../../core/ports.ts";
+import { visibleLine } from "../../core/visible.ts";
 import {
   auditWords,
   besideWords,

@@ -1,6 +1,5 @@
-import { formatDuration, formatSize } from "../../core/text/bounds.ts";
-import { counted } from "../../core/text/short-lists.ts";
-import { visible, visibleLine } from "../../core/text/visible.ts";
+import { counted, formatDuration, formatSize } from "../../core/wording.ts";
+import { visible, visibleLine } from "../../core/visible.ts";
 import { fitted, widthOfStream } from "../tty/columns.ts";
 import { mark } from "../tty/line-marks.ts";
 import { type Output, styleText } from "../tty/output.ts";

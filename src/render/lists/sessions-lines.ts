@@ -1,7 +1,7 @@
-import type { Message } from "../../core/messages.ts";
-import { planCounts } from "../../core/work-plan.ts";
+import type { Message } from "../../core/model-provider.ts";
+import { planCounts } from "../../core/run-record.ts";
 import { parkedIn, type SessionInfo, type SessionRecord } from "../../core/session.ts";
-import { visible, visibleLine } from "../../core/text/visible.ts";
+import { visible, visibleLine } from "../../core/visible.ts";
 import { questionRows } from "../tty/approval.ts";
 import { costWords, type RunCost } from "../report-form.ts";
 import { ageOf } from "./boxes-lines.ts";

@@ -1,6 +1,6 @@
-import { formatSize } from "../../core/text/bounds.ts";
-import type { Health } from "../../core/health.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { formatSize } from "../../core/wording.ts";
+import type { Health } from "../../core/errors.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { hanging } from "../tty/columns.ts";
 import { type Output, styleText } from "../tty/output.ts";
 import type { StepLine } from "./search-lines.ts";

@@ -1,4 +1,4 @@
-import { visibleWhole } from "../../core/text/visible.ts";
+import { visibleWhole } from "../../core/visible.ts";
 import { mark } from "../tty/line-marks.ts";
 import { type Output, styleText } from "../tty/output.ts";
 

@@ -1,7 +1,7 @@
-import type { Step } from "../../core/checkpoint-port.ts";
-import type { Handoff } from "../../core/handoff.ts";
-import { counted } from "../../core/text/short-lists.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import type { Step } from "../../core/session.ts";
+import type { Handoff } from "../../core/run-record.ts";
+import { counted } from "../../core/wording.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { type Output, styleText } from "../tty/output.ts";
 
 interface Side {

@@ -1,7 +1,6 @@
 import type { Finding, Verdict, VetComparison, VetReport, VetStep, Weight } from "../../core/behaviour.ts";
-import { formatDuration, formatSize } from "../../core/text/bounds.ts";
-import { counted } from "../../core/text/short-lists.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { counted, formatDuration, formatSize } from "../../core/wording.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { cellsOf, widthOf, widthOfStream, wrapped } from "../tty/columns.ts";
 import { mark } from "../tty/line-marks.ts";
 import { type Output, styleText } from "../tty/output.ts";

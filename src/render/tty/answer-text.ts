@@ -1,4 +1,4 @@
-import { visiblePieces } from "../../core/text/visible.ts";
+import { visiblePieces } from "../../core/visible.ts";
 import { type Output, styleText } from "./output.ts";
 
 export interface AnswerStream {

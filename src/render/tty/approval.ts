@@ -1,7 +1,7 @@
 import type { MatchedRule } from "../../core/decision.ts";
 import type { Question } from "../../core/ports.ts";
 import { type Cell, cellsOf, fitted, rowsOf, widthOfStream, wrapped } from "./columns.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { mark } from "./line-marks.ts";
 import { type Output, styleText } from "./output.ts";
 

@@ -1,6 +1,6 @@
-import { formatDuration } from "../../core/text/bounds.ts";
+import { formatDuration } from "../../core/wording.ts";
 import type { AgentEvent } from "../../core/events.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { cellsOf, fitted, widthOf, widthOfStream, wrapped } from "./columns.ts";
 import { mark } from "./line-marks.ts";
 import { type Output, styleText } from "./output.ts";

@@ -1,4 +1,4 @@
-import { visible, withoutEmojiParts } from "../../core/text/visible.ts";
+import { visible, withoutEmojiParts } from "../../core/visible.ts";
 import type { Output } from "./output.ts";
 
 /** Characters that take two columns, and characters that take none. */

@@ -1,7 +1,7 @@
-import { bytesOfText } from "../../core/text/bytes.ts";
-import type { FileDiff, FileSide } from "../../core/text/line-diff.ts";
-import { counted } from "../../core/text/short-lists.ts";
-import { visible, visibleLine } from "../../core/text/visible.ts";
+import { bytesOfText } from "../../core/raw-data.ts";
+import type { FileDiff, FileSide } from "../../core/line-diff.ts";
+import { counted } from "../../core/wording.ts";
+import { visible, visibleLine } from "../../core/visible.ts";
 import { type Output, styleText } from "./output.ts";
 
 /** Diffs in the format of `git diff`; control characters in names and texts are made visible. */

@@ -1,5 +1,5 @@
 import type { AgentEvent } from "../../core/events.ts";
-import { formatCount, formatDuration } from "../../core/text/bounds.ts";
+import { formatCount, formatDuration } from "../../core/wording.ts";
 
 /** Assumed until a server has counted a reply. */
 const TOKENS_PER_CHARACTER = 1 / 4;

@@ -6,7 +6,7 @@
 import { once } from "node:events";
 import { Writable } from "node:stream";
 import { styleText as styledByNode } from "node:util";
-import { visible, visibleStream, withoutEmojiParts } from "../../core/text/visible.ts";
+import { visible, visibleStream, withoutEmojiParts } from "../../core/visible.ts";
 
 /** Created on first use: many commands style nothing, and loading node:crypto takes a tenth of the start. */
 class RandomMark {

@@ -1,4 +1,4 @@
-import { formatDuration, formatSize } from "../../core/text/bounds.ts";
+import { formatDuration, formatSize } from "../../core/wording.ts";
 import { fitted, widthOfStream } from "./columns.ts";
 import { LiveStatus, type Status } from "./live-status.ts";
 import type { Output } from "./output.ts";

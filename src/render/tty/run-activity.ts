@@ -1,6 +1,6 @@
-import { formatDuration } from "../../core/text/bounds.ts";
+import { formatDuration } from "../../core/wording.ts";
 import type { AgentEvent } from "../../core/events.ts";
-import { lastName } from "../../core/text/file-paths.ts";
+import { lastName } from "../../core/file-names.ts";
 import { fitted } from "./columns.ts";
 import type { Status } from "./live-status.ts";
 import { ModelPace } from "./model-pace.ts";

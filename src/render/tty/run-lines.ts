@@ -1,10 +1,10 @@
 import { canaryWords } from "../../core/behaviour.ts";
-import { formatCount, formatDuration } from "../../core/text/bounds.ts";
+import { formatCount, formatDuration } from "../../core/wording.ts";
 import type { AgentEvent } from "../../core/events.ts";
-import { hookWords } from "../../core/hook-form.ts";
-import { lastName } from "../../core/text/file-paths.ts";
-import { visibleLine } from "../../core/text/visible.ts";
-import { type Plan, planCounts, type PlanStep } from "../../core/work-plan.ts";
+import { hookWords } from "../../core/added-programs.ts";
+import { lastName } from "../../core/file-names.ts";
+import { visibleLine } from "../../core/visible.ts";
+import { type Plan, planCounts, type PlanStep } from "../../core/run-record.ts";
 import { questionRows } from "./approval.ts";
 import { callLine, type ShownCall, targetOf } from "./call-lines.ts";
 import { fitted, widthOfStream, wrapped } from "./columns.ts";

@@ -1,10 +1,9 @@
-import { formatCount, formatDuration } from "../../core/text/bounds.ts";
-import { countsOf, UNSEEN } from "../../core/changes.ts";
+import { counted, formatCount, formatDuration } from "../../core/wording.ts";
+import { countsOf, UNSEEN } from "../../core/ports.ts";
 import type { AgentEvent, Denial, RunStatus } from "../../core/events.ts";
-import { isPlainEnding } from "../../core/plain-ending.ts";
-import { installedWords } from "../../core/installed.ts";
-import { counted } from "../../core/text/short-lists.ts";
-import { visibleLine, visibleWhole } from "../../core/text/visible.ts";
+import { isPlainEnding } from "../../core/errors.ts";
+import { installedWords } from "../../core/run-record.ts";
+import { visibleLine, visibleWhole } from "../../core/visible.ts";
 import { recordedWords } from "../report-form.ts";
 import { candidateRows } from "../lists/attempt-lines.ts";
 import { fitted, widthOfStream, wrapped } from "./columns.ts";

@@ -1,5 +1,5 @@
-import { clipped, counted } from "../../core/text/short-lists.ts";
-import { visible, visibleLine } from "../../core/text/visible.ts";
+import { clipped, counted } from "../../core/wording.ts";
+import { visible, visibleLine } from "../../core/visible.ts";
 import { callLine } from "../tty/call-lines.ts";
 import { fitted, widthOfStream, wrapped } from "../tty/columns.ts";
 import { type Output, styleText } from "../tty/output.ts";

@@ -1,5 +1,5 @@
-import { lastName } from "../../core/text/file-paths.ts";
-import { visible } from "../../core/text/visible.ts";
+import { lastName } from "../../core/file-names.ts";
+import { visible } from "../../core/visible.ts";
 import { fitted, widthOfStream, wrapped } from "../tty/columns.ts";
 import type { Status } from "../tty/live-status.ts";
 import { type Output, styleText } from "../tty/output.ts";

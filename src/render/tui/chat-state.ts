@@ -1,5 +1,5 @@
 import type { AgentEvent } from "../../core/events.ts";
-import type { Plan } from "../../core/work-plan.ts";
+import type { Plan } from "../../core/run-record.ts";
 import { type ShownCall, targetOf } from "../tty/call-lines.ts";
 
 type Of<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }>;

@@ -1,4 +1,4 @@
-import { visible, withoutEmojiParts } from "../../core/text/visible.ts";
+import { visible, withoutEmojiParts } from "../../core/visible.ts";
 import { cellsOf, widthOf } from "../tty/columns.ts";
 
 /**

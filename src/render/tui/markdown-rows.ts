@@ -1,4 +1,4 @@
-import { visiblePieces } from "../../core/text/visible.ts";
+import { visiblePieces } from "../../core/visible.ts";
 import { type ColouredLine, colouredLine } from "./code-colours.ts";
 import { inlineSpans } from "./markdown-inline.ts";
 import { isTableRule, type Table, tableOf, tableRow, tableRule } from "./markdown-table.ts";

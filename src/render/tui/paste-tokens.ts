@@ -1,4 +1,4 @@
-import { visible } from "../../core/text/visible.ts";
+import { visible } from "../../core/visible.ts";
 
 /**
  * In an edited text, a long paste is one character of plane 16. Text from outside never contains one: such characters

@@ -1,8 +1,7 @@
 import type { Skip } from "../search-store.ts";
-import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
+import { bytesOfText, type TarEntry, textOfBytes, untar } from "../../core/raw-data.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { Box, ExecRequest, ExecResult } from "../../core/ports.ts";
-import { type TarEntry, untar } from "../../core/text/untar.ts";
 
 /** Identifies an unchanged file without reading it. As doubles: host and box compute the same values. */
 export interface Stamp {

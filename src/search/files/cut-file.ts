@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { lastName } from "../../core/text/file-paths.ts";
+import { lastName } from "../../core/file-names.ts";
 import { type CutFile, HUGE, type Piece, type Skip } from "../search-store.ts";
 import {
   jointKind,

@@ -2,8 +2,7 @@ import { type Dirent, lstatSync, readdirSync, type Stats } from "node:fs";
 import { setImmediate as breath } from "node:timers/promises";
 import type { KnownStamp } from "../catalog.ts";
 import type { IgnoredPaths, PathRules, RuleFile, Stamp } from "./box-files.ts";
-import { DEPENDENCIES, isDependencies } from "../../core/protected-names.ts";
-import { lastName } from "../../core/text/file-paths.ts";
+import { DEPENDENCIES, isDependencies, lastName } from "../../core/file-names.ts";
 import type { Skip } from "../search-store.ts";
 
 interface ScanRequest {

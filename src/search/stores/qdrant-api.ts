@@ -11,7 +11,7 @@ import {
   type Trouble,
 } from "./qdrant-failure.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { visibleLine } from "../../core/visible.ts";
 
 /** How long one request may take. */
 export interface Patience {

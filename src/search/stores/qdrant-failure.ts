@@ -1,7 +1,7 @@
-import { formatDuration } from "../../core/text/bounds.ts";
+import { formatDuration } from "../../core/wording.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { askedToWait } from "../../core/server-wait.ts";
-import { visibleLine } from "../../core/text/visible.ts";
+import { visibleLine } from "../../core/visible.ts";
 
 /**
  * Converts whatever the client has thrown. No message of ours contains the key, and the server's words on a refused key

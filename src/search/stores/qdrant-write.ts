@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { formatSize } from "../../core/text/bounds.ts";
+import { formatSize } from "../../core/wording.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { StoredFile } from "../search-store.ts";
 import { completedWrite, type QdrantApi, resultOf } from "./qdrant-api.ts";

@@ -1,5 +1,4 @@
-import { HarnessError, reasonOf } from "../../core/errors.ts";
-import { ailing, type Health, healthy } from "../../core/health.ts";
+import { ailing, HarnessError, type Health, healthy, reasonOf } from "../../core/errors.ts";
 import type { QdrantServer } from "./qdrant-api.ts";
 
 export interface StoreWanted extends QdrantServer {

@@ -1,5 +1,5 @@
 import { diffArrays } from "diff";
-import type { Step, Steps } from "../../core/checkpoint-port.ts";
+import type { Step, Steps } from "../../core/session.ts";
 import {
   type Change,
   changesOf,
@@ -10,7 +10,7 @@ import {
   lineCounts,
   type LineDiff,
   splitLines,
-} from "../../core/text/line-diff.ts";
+} from "../../core/line-diff.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
 import { type Entry, type FileEntry, sameContent, sameEntry, textOf } from "./entry.ts";
 import type { Packs } from "./packs.ts";

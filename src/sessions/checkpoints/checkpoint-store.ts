@@ -38,7 +38,7 @@ import {
 } from "./sight.ts";
 import { QUOTA_BYTES, storeFolder, type StorePlace } from "./store-place.ts";
 import { makeFolder } from "../../platform/folders.ts";
-import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
+import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
 
 /**
  * The states of one workspace. While open, the store is shared: any number of processes may read, and each writes its

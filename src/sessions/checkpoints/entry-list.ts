@@ -1,6 +1,6 @@
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type { Stats } from "node:fs";
-import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
+import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
 import { type Entry, type FileEntry, keyOf, pathOf, type Tree, type UnkeptEntry } from "./entry.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, readlinkSync, readSync, realpathSync, type Stats } from "node:fs";
-import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
+import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
 import { errorCode } from "../../core/errors.ts";
 import { openRegularSync } from "../../platform/safe-files.ts";
 import type { Packs } from "./packs.ts";

@@ -11,7 +11,7 @@ import {
   statSync,
 } from "node:fs";
 import path from "node:path";
-import { formatSize } from "../../core/text/bounds.ts";
+import { formatSize } from "../../core/wording.ts";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
 import { makeFolder } from "../../platform/folders.ts";
 import { writeWhole } from "../../platform/safe-files.ts";

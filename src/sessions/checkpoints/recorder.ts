@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
-import type { Checkpoints, Steps, Writing } from "../../core/checkpoint-port.ts";
+import type { Checkpoints, Steps, Writing } from "../../core/session.ts";
 import { reasonOf } from "../../core/errors.ts";
 import { CheckpointStore } from "./checkpoint-store.ts";
 import { sameEntry, textOf, type Tree } from "./entry.ts";

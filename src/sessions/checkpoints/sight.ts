@@ -1,6 +1,6 @@
 import { lstatSync, readFileSync, readlinkSync, type Stats } from "node:fs";
 import { zstdDecompressSync } from "node:zlib";
-import { textOfBytes } from "../../core/text/bytes.ts";
+import { textOfBytes } from "../../core/raw-data.ts";
 import { replaceFileSync } from "../../platform/safe-files.ts";
 import {
   type ContentReader,

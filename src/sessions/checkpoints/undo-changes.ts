@@ -21,7 +21,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import path from "node:path";
-import type { Steps } from "../../core/checkpoint-port.ts";
+import type { Steps } from "../../core/session.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { replaceFileSync, writeWhole } from "../../platform/safe-files.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
@@ -41,8 +41,8 @@ import type { Packs } from "./packs.ts";
 import { withSkipped } from "./sight.ts";
 import { type Spans, spansOf, standingOf, wholeSteps } from "./checkpoint-diff.ts";
 import { type Op, type Plan, planOf } from "./undo-plan.ts";
-import { bytesOfText } from "../../core/text/bytes.ts";
-import { lastName } from "../../core/text/file-paths.ts";
+import { bytesOfText } from "../../core/raw-data.ts";
+import { lastName } from "../../core/file-names.ts";
 
 export interface UndoRequest {
   readonly session: string;

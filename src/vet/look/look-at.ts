@@ -1,36 +1,32 @@
-import { isTest } from "../../core/test-files.ts";
+import { isDependencies, isTest } from "../../core/file-names.ts";
 import { createHash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Finding } from "../../core/behaviour.ts";
-import type { Handoff } from "../../core/handoff.ts";
-import type { LookedAtTree, TreeEntry } from "../../core/looked-at.ts";
-import { isDependencies } from "../../core/protected-names.ts";
-import { lookAtBuildFile } from "../install/build-files.ts";
-import { lookAtGyp, lookAtNpmrc, lookAtPackage, lookAtYarnrc } from "../install/npm-install.ts";
+import type { Finding, LookedAtTree, TreeEntry } from "../../core/behaviour.ts";
+import type { Handoff } from "../../core/run-record.ts";
+import { lookAtBuildFile } from "../build-files.ts";
 import {
+  lookAtGyp,
+  lookAtNpmrc,
+  lookAtPackage,
   lookAtPipfile,
   lookAtPth,
   lookAtPyproject,
   lookAtRequirements,
   lookAtSetup,
-} from "../install/python-install.ts";
-import { Scripts } from "../install/scripts.ts";
-import type { LockEntry } from "../locks/lock-entry.ts";
-import { judgeFit, judgeLock, manifestEntries } from "../locks/judge-locks.ts";
-import { readLock } from "../locks/read-locks.ts";
-import type { TreeFacts } from "./changes-between.ts";
+  lookAtYarnrc,
+} from "../package-installs.ts";
+import { Scripts } from "../scripts.ts";
+import type { LockEntry } from "../manifests.ts";
+import { judgeFit, judgeLock, manifestEntries } from "../judge-locks.ts";
+import { readLock } from "../read-locks.ts";
+import type { TreeFacts } from "../compare-versions.ts";
 import { Archives } from "./archives.ts";
-import { lookAtBinary } from "./binaries.ts";
+import { lookAtBinary, lookAtDeception, lookAtPickle } from "./disguised.ts";
 import { dangersIn } from "./danger.ts";
-import { lookAtDeception } from "./deceptive-text.ts";
-import { lookAtGitFile } from "./git-files.ts";
-import { isCode, type LookedAtFile, readLookedAt } from "./looked-at-file.ts";
+import { lookAtGitFile, lookAtModeline, lookAtObeyed } from "./obeyed-files.ts";
+import { Found, isCode, type LookedAtFile, readLookedAt } from "./looked-at.ts";
 import { lookAtTalk } from "./model-talk.ts";
-import { lookAtModeline, lookAtObeyed } from "./obeyed-files.ts";
-import { OddEntries } from "./odd-entries.ts";
-import { OddNames } from "./odd-names.ts";
-import { lookAtPickle } from "./pickles.ts";
-import { Found } from "./rules.ts";
+import { OddEntries, OddNames } from "./odd-entries.ts";
 
 interface LookOptions {
   readonly signal: AbortSignal;

@@ -9,7 +9,7 @@ import {
   MAX_CHARACTERS,
   weakened,
 } from "../../../src/agent/ending/bent-check.ts";
-import { isOfTests } from "../../../src/core/test-files.ts";
+import { isOfTests } from "../../../src/core/file-names.ts";
 
 type Tree = Readonly<Record<string, string>>;
 

@@ -5,7 +5,7 @@ import { commonReply, EndRules, isAsExpected, printedIn } from "../../../src/age
 import type { Verification } from "../../../src/agent/ending/verification.ts";
 import { Limits, type LimitValues } from "../../../src/agent/limits.ts";
 import { runLoop } from "../../../src/agent/loop.ts";
-import type { Intent } from "../../../src/core/messages.ts";
+import type { Intent } from "../../../src/core/model-provider.ts";
 import type { EndedCall } from "../../../src/core/session.ts";
 import { anyTool, NO_FACTS, type ToolResult } from "../../../src/core/tool.ts";
 import { adviseOnce, both, endingOf } from "../../../src/tools/shell-command.ts";

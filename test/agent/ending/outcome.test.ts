@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { denialsOf, type Ending, outcomeOf } from "../../../src/agent/ending/outcome.ts";
-import { isPlainEnding } from "../../../src/core/plain-ending.ts";
+import { isPlainEnding } from "../../../src/core/errors.ts";
 import type { EndedCall } from "../../../src/core/session.ts";
 
 const ok: EndedCall = {

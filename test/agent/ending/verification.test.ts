@@ -6,10 +6,16 @@ import { unattended } from "../../../src/agent/approvers.ts";
 import { EndRules } from "../../../src/agent/ending/earned-end.ts";
 import { Limits } from "../../../src/agent/limits.ts";
 import { cannotRun, type Check, checkNote, Verification } from "../../../src/agent/ending/verification.ts";
-import { NO_CHECKPOINTS } from "../../../src/core/checkpoint-port.ts";
+import { NO_CHECKPOINTS } from "../../../src/core/session.ts";
 import type { OnAsk } from "../../../src/core/decision.ts";
-import { type Hooks, NO_HOOKS } from "../../../src/core/hooks.ts";
-import { anyTool, type Facts, NO_FACTS, type ToolResult } from "../../../src/core/tool.ts";
+import {
+  anyTool,
+  type Facts,
+  type Hooks,
+  NO_FACTS,
+  NO_HOOKS,
+  type ToolResult,
+} from "../../../src/core/tool.ts";
 import { fakeAgent, type FakeAgent, type Line } from "../../fakes/agent.ts";
 import { type FakeBox, fakeBox } from "../../fakes/box.ts";
 

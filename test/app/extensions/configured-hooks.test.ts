@@ -5,8 +5,8 @@ import { type ExtensionParts, openExtensions } from "../../../src/app/extensions
 import { hostFrom } from "../../../src/app/host.ts";
 import { DEFAULTS, type Settings } from "../../../src/config/settings-schema.ts";
 import type { EventBody } from "../../../src/core/events.ts";
-import type { HookGiven } from "../../../src/core/hook-form.ts";
-import { NO_HOOKS } from "../../../src/core/hooks.ts";
+import type { HookGiven } from "../../../src/core/added-programs.ts";
+import { NO_HOOKS } from "../../../src/core/tool.ts";
 import { fakeBox } from "../../fakes/box.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
 import { trustAll } from "../../fixtures/trust-all.ts";

@@ -3,7 +3,7 @@ import test from "node:test";
 import { openExtensions } from "../../../src/app/extensions/open-extensions.ts";
 import { hostFrom } from "../../../src/app/host.ts";
 import { DEFAULTS, type Settings } from "../../../src/config/settings-schema.ts";
-import type { CustomToolGiven } from "../../../src/core/custom-tools.ts";
+import type { CustomToolGiven } from "../../../src/core/added-programs.ts";
 import { BUILT_IN, toolsFor } from "../../../src/tools/index.ts";
 import { fakeBox } from "../../fakes/box.ts";
 import { fakeToolContext } from "../../fakes/tool-context.ts";

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { together } from "../../../src/app/extensions/open-extensions.ts";
-import { type Extensions, NO_EXTENSIONS } from "../../../src/core/extensions.ts";
-import type { AnyTool } from "../../../src/core/tool.ts";
+import { type AnyTool, type Extensions, NO_EXTENSIONS } from "../../../src/core/tool.ts";
 
 const tool = (name: string): AnyTool => ({
   name,

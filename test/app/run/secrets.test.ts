@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { AgentEvent } from "../../../src/core/events.ts";
-import type { Message } from "../../../src/core/messages.ts";
-import type { ModelRequest, Provider } from "../../../src/core/model-provider.ts";
+import type { Message, ModelRequest, Provider } from "../../../src/core/model-provider.ts";
 import type { Session } from "../../../src/core/session.ts";
 import { sinkOf } from "../../../src/app/run/event-sink.ts";
 import { withoutSecrets } from "../../../src/app/run/agent-assembly.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { bytesOfText, textOfBytes } from "../../../src/core/text/bytes.ts";
-import type { Change } from "../../../src/core/changes.ts";
+import { bytesOfText, textOfBytes } from "../../../src/core/raw-data.ts";
+import type { Change } from "../../../src/core/ports.ts";
 import { changeListOf, type FoundChange } from "../../../src/boxes/runner/change-list.ts";
 import { fc } from "../../fixtures/property.ts";
 

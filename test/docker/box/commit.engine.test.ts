@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { chmod, lstat, rm } from "node:fs/promises";
 import test from "node:test";
 import { boxLogReport } from "../../../src/agent/ending/run-changes.ts";
-import { type BoxLog, EMPTY_LOG, notesOf } from "../../../src/core/box-log.ts";
+import { type BoxLog, EMPTY_LOG, notesOf } from "../../../src/core/run-record.ts";
 import type { Mode } from "../../../src/core/decision.ts";
 import type { ExecResult } from "../../../src/core/ports.ts";
 import { startBox } from "../../../src/docker/box/start-box.ts";

@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { lstatSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
-import { bytesOfText } from "../../../src/core/text/bytes.ts";
+import { bytesOfText } from "../../../src/core/raw-data.ts";
 import { changesOfUpper } from "../../../src/boxes/layers/upper-changes.ts";
 import { changesOfLayer } from "../../../src/docker/box/layer-volumes.ts";
 import { layerOf } from "../../../src/boxes/layers/layer-record.ts";

@@ -2,9 +2,8 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
-import type { Connection } from "../../../src/core/network.ts";
+import { type Connection, parseGrant } from "../../../src/core/network.ts";
 import type { Engine } from "../../../src/docker/engine.ts";
-import { parseGrant } from "../../../src/core/grant.ts";
 import {
   networkFolder,
   networkPlace,

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { createServer, type ServerResponse } from "node:http";
 import path from "node:path";
 import test, { after, before } from "node:test";
-import { parseGrant } from "../../../src/core/grant.ts";
+import { parseGrant } from "../../../src/core/network.ts";
 import type { ExecResult } from "../../../src/core/ports.ts";
 import type { BoxRequest } from "../../../src/docker/box/prepare-box.ts";
 import type { NetworkRequest } from "../../../src/docker/egress/box-network.ts";

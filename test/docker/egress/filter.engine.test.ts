@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import type { IncomingMessage } from "node:http";
 import test from "node:test";
-import { parseGrant } from "../../../src/core/grant.ts";
-import type { SecretBinding } from "../../../src/core/network.ts";
+import { parseGrant, type SecretBinding } from "../../../src/core/network.ts";
 import type { NetworkRequest } from "../../../src/docker/egress/box-network.ts";
 import { httpAnswer, stub } from "../../fixtures/egress.ts";
 import { skip } from "../../fixtures/engine.ts";

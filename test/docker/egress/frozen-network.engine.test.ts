@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import path from "node:path";
 import test, { after, before } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseGrant } from "../../../src/core/grant.ts";
+import { parseGrant } from "../../../src/core/network.ts";
 import type { BoxRequest } from "../../../src/docker/box/prepare-box.ts";
 import type { NetworkRequest } from "../../../src/docker/egress/box-network.ts";
 import { engine } from "../../fixtures/engine-api.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { RequestListener } from "node:http";
 import test, { after, before } from "node:test";
-import { parseGrant } from "../../../src/core/grant.ts";
+import { parseGrant } from "../../../src/core/network.ts";
 import type { ExecResult } from "../../../src/core/ports.ts";
 import { skip } from "../../fixtures/engine.ts";
 import { type HttpsStub, httpsStub, noCertificates } from "../../fixtures/https-stub.ts";

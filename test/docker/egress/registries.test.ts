@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { chmod, readdir, symlink } from "node:fs/promises";
 import test from "node:test";
-import type { Preset } from "../../../src/core/grant.ts";
-import { READING } from "../../../src/core/network.ts";
+import { type Preset, READING } from "../../../src/core/network.ts";
 import {
   askRegistries,
   type PresetGrants,

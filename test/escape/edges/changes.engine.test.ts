@@ -4,7 +4,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import type { RunChanges } from "../../../src/core/events.ts";
-import type { Handoff } from "../../../src/core/handoff.ts";
+import type { Handoff } from "../../../src/core/run-record.ts";
 import { household } from "../../e2e/box-command.ts";
 import { git, noGit } from "../../boxes/protect/repository.ts";
 import { skip as noEngine } from "../../fixtures/engine.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import type { OwnAnswer, OwnRequest, OwnRequests } from "../../../src/core/network.ts";
-import { fetchPage } from "../../../src/extensions/web/fetch-page.ts";
+import { fetchPage } from "../../../src/extensions/web/web-fetch.ts";
 
 const LIVE = new AbortController().signal;
 

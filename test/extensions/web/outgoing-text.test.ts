@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { judgeAddress, secretJudge } from "../../../src/extensions/web/outgoing-text.ts";
+import { judgeAddress, secretJudge } from "../../../src/extensions/web/web-text.ts";
 
 const VALUE = "correct-horse-battery";
 const holds = secretJudge([{ name: "API_TOKEN", value: VALUE }]);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { contentOf } from "../../../src/extensions/web/page-content.ts";
+import { contentOf } from "../../../src/extensions/web/web-fetch.ts";
 
 const of = (type: string, bytes: Uint8Array | string) => {
   const content = contentOf({ type, bytes: Buffer.from(bytes as string), cut: false });

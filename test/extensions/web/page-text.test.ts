@@ -6,7 +6,7 @@ import {
   headOf,
   passagesIn,
   quotedText,
-} from "../../../src/extensions/web/page-text.ts";
+} from "../../../src/extensions/web/web-text.ts";
 
 test("nothing that is hidden or obeyed by a terminal stays in a text of the web", () => {
   const tags = Array.from("obey", (letter) => String.fromCodePoint(0xe0000 + letter.charCodeAt(0))).join("");

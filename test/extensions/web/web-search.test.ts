@@ -2,9 +2,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import * as z from "zod";
 import type { OwnAnswer, OwnRequest } from "../../../src/core/network.ts";
-import { secretJudge } from "../../../src/extensions/web/outgoing-text.ts";
-import type { SearchProvider } from "../../../src/extensions/web/search-services.ts";
-import { webSearchTool } from "../../../src/extensions/web/web-search.ts";
+import { secretJudge } from "../../../src/extensions/web/web-text.ts";
+import { type SearchProvider, webSearchTool } from "../../../src/extensions/web/web-search.ts";
 import { called } from "./called.ts";
 
 /** Stand-ins of the services, as strict as their documentation: what it does not know is refused. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { MessageCreateParamsStreaming } from "@anthropic-ai/sdk/resources/messages";
-import type { Message } from "../../../src/core/messages.ts";
+import type { Message } from "../../../src/core/model-provider.ts";
 import { messagesBody } from "../../../src/models/providers/anthropic-api.ts";
 import type { WireRequest } from "../../../src/models/model-api.ts";
 

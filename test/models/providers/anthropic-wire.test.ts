@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import Anthropic from "@anthropic-ai/sdk";
-import type { Message } from "../../../src/core/messages.ts";
+import type { Message } from "../../../src/core/model-provider.ts";
 import { AnthropicWire } from "../../../src/models/providers/anthropic-api.ts";
 import { WireFailure, type WireEvent, type WireRequest } from "../../../src/models/model-api.ts";
 import {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Message } from "../../../src/core/messages.ts";
+import type { Message } from "../../../src/core/model-provider.ts";
 import { chatBody, type Dialect, dialectOf } from "../../../src/models/providers/openai-api.ts";
 import type { WireRequest } from "../../../src/models/model-api.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import path from "node:path";
 import test from "node:test";
-import { isInside } from "../../../src/core/text/file-paths.ts";
+import { isInside } from "../../../src/core/file-names.ts";
 import { fc } from "../../fixtures/property.ts";
 import { resolvePath } from "../../../src/policy/paths/normal-path.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { anyText, fc } from "../../fixtures/property.ts";
 import { MODES, VERDICTS } from "../../../src/core/decision.ts";
-import { PROTECTED } from "../../../src/core/protected-names.ts";
+import { PROTECTED } from "../../../src/core/file-names.ts";
 import { decidePath, type PathContext } from "../../../src/policy/paths/decide-path.ts";
 import { readIgnore } from "../../../src/policy/paths/ignore-rules.ts";
 import { type Op, placeOf } from "../../../src/policy/paths/path-place.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { foldPath } from "../../../src/core/protected-names.ts";
+import { foldPath } from "../../../src/core/file-names.ts";
 import { MAX_DEPTH } from "../../../src/policy/paths/system-paths.ts";
 import { SECRETS } from "../../../src/policy/paths/secret-paths.generated.ts";
 import { secretAt } from "../../../src/policy/paths/secret-paths.ts";

@@ -6,7 +6,7 @@ import path from "node:path";
 import test from "node:test";
 import { promisify } from "node:util";
 import { zstdCompressSync } from "node:zlib";
-import { textOfBytes } from "../../../src/core/text/bytes.ts";
+import { textOfBytes } from "../../../src/core/raw-data.ts";
 import { CheckpointStore } from "../../../src/sessions/checkpoints/checkpoint-store.ts";
 import type { Entry } from "../../../src/sessions/checkpoints/entry.ts";
 import { EntryWriter } from "../../../src/sessions/checkpoints/entry-list.ts";

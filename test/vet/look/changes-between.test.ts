@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { changesBetween } from "../../../src/vet/look/changes-between.ts";
+import { changesBetween } from "../../../src/vet/compare-versions.ts";
 import { lookedAt, type Planted } from "../../fixtures/looked-at-tree.ts";
 
 type Files = Record<string, Planted>;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { crc32, deflateRawSync, gzipSync } from "node:zlib";
-import { LOOK_RULES } from "../../../src/vet/look/rules.ts";
+import { LOOK_RULES } from "../../../src/vet/look/looked-at.ts";
 import { type RuleCases, lookedAt, wrongCases } from "../../fixtures/looked-at-tree.ts";
 
 const ELF = Buffer.from([0x7f, 0x45, 0x4c, 0x46, 2, 1, 1, 0, 0, 0, 0, 0]);

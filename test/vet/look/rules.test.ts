@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
-import { Found, LOOK_RULES } from "../../../src/vet/look/rules.ts";
+import { Found, LOOK_RULES } from "../../../src/vet/look/looked-at.ts";
 
 const doc = readFileSync(path.join(import.meta.dirname, "../../../docs/untrusted.md"), "utf8");
 const section = doc.split(/^## /m).find((each) => each.startsWith("What the tree itself shows")) ?? "";

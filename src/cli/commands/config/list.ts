@@ -1,5 +1,5 @@
 import { printable, type SettingKey, SETTING_KEYS } from "../../../config/settings-schema.ts";
-import { visibleWhole } from "../../../core/text/visible.ts";
+import { visibleWhole } from "../../../core/visible.ts";
 import { alignedRows } from "../../../render/tty/columns.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { configFor } from "../../settings.ts";

@@ -4,7 +4,7 @@ import { pushedImage } from "../../../app/environments/pod-environment.ts";
 import { runWorkspace } from "../../../app/host.ts";
 import { environmentLog, environmentOf, noteFor } from "../../../app/environments/own-environments.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
-import { visibleWhole } from "../../../core/text/visible.ts";
+import { visibleWhole } from "../../../core/visible.ts";
 import { recipeLines, standingLines } from "../../../render/lists/environment-lines.ts";
 import { stdout } from "../../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";

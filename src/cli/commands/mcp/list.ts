@@ -1,7 +1,7 @@
 import { listServers } from "../../../app/extensions/mcp-commands.ts";
 import { runWorkspace } from "../../../app/host.ts";
 import { noteTo } from "../../../app/stderr-messages.ts";
-import { visibleWhole } from "../../../core/text/visible.ts";
+import { visibleWhole } from "../../../core/visible.ts";
 import { stderr } from "../../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { configFor, settingFlags, workspaceOf } from "../../settings.ts";

@@ -1,6 +1,6 @@
 import { Args } from "@oclif/core";
 import { serverLog } from "../../../app/extensions/mcp-commands.ts";
-import { visible } from "../../../core/text/visible.ts";
+import { visible } from "../../../core/visible.ts";
 import { stderr } from "../../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 

@@ -4,8 +4,8 @@ import { untilInterrupted } from "../../../app/interruption.ts";
 import { type TestedServer, tryServer } from "../../../app/extensions/mcp-commands.ts";
 import { noteTo } from "../../../app/stderr-messages.ts";
 import { EXIT } from "../../../core/errors.ts";
-import { counted } from "../../../core/text/short-lists.ts";
-import { visible, visibleLine } from "../../../core/text/visible.ts";
+import { counted } from "../../../core/wording.ts";
+import { visible, visibleLine } from "../../../core/visible.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { boxFlags, configFor, workspaceOf } from "../../settings.ts";
 

@@ -1,6 +1,6 @@
 import { allowCommand, typedCommand, nextCommand, noCommand } from "../../../app/project/policy-commands.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
-import { visible, visibleLine } from "../../../core/text/visible.ts";
+import { visible, visibleLine } from "../../../core/visible.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { judgingFor, settingFlags } from "../../settings.ts";
 

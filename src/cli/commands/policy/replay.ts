@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import { judgedAgain, type PastVerdicts } from "../../../app/project/policy-commands.ts";
-import { DURATION_FORM, parseDuration } from "../../../core/text/bounds.ts";
+import { DURATION_FORM, parseDuration } from "../../../core/wording.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { stdout } from "../../../render/tty/output.ts";
 import { changedVerdict } from "../../../render/lists/replay-lines.ts";

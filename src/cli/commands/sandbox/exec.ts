@@ -1,9 +1,9 @@
 import { Flags } from "@oclif/core";
-import { type BoxLog, EMPTY_LOG, notesOf } from "../../../core/box-log.ts";
+import { type BoxLog, EMPTY_LOG, notesOf } from "../../../core/run-record.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { type ExecResult, isUnstarted, type OwnedBox } from "../../../core/ports.ts";
 import { answerJson, HarnessCommand } from "../../command.ts";
-import { visible, visibleLine, visibleWhole } from "../../../core/text/visible.ts";
+import { visible, visibleLine, visibleWhole } from "../../../core/visible.ts";
 import { boxFlags, configFor, workspaceOf } from "../../settings.ts";
 import { untilInterrupted } from "../../../app/interruption.ts";
 import { pipedInput } from "../../terminal.ts";

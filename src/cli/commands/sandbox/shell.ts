@@ -1,5 +1,5 @@
 import type { ExecResult, OwnedBox } from "../../../core/ports.ts";
-import { visible } from "../../../core/text/visible.ts";
+import { visible } from "../../../core/visible.ts";
 import { HarnessCommand } from "../../command.ts";
 import { untilInterrupted } from "../../../app/interruption.ts";
 import { pipedInput } from "../../terminal.ts";

@@ -1,7 +1,7 @@
 import { Args, Flags } from "@oclif/core";
 import { attemptOf, withSessions } from "../../../app/sessions/session-access.ts";
 import { noteTo } from "../../../app/stderr-messages.ts";
-import { visible } from "../../../core/text/visible.ts";
+import { visible } from "../../../core/visible.ts";
 import { answer, answerEach, answerJson, HarnessCommand } from "../../command.ts";
 import { attemptFlag } from "../../settings.ts";
 

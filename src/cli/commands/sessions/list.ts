@@ -2,7 +2,7 @@ import { Flags } from "@oclif/core";
 import type { Host } from "../../../app/host.ts";
 import type { BundleFilter } from "../../../app/sessions/bundle-list.ts";
 import { EXIT } from "../../../core/errors.ts";
-import { visibleLine } from "../../../core/text/visible.ts";
+import { visibleLine } from "../../../core/visible.ts";
 import { sessionTable } from "../../../render/lists/sessions-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { sessionsWorkspace, withSessions } from "../../../app/sessions/session-access.ts";

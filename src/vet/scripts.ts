@@ -1,0 +1,158 @@
+import { folderBefore, namesFrom } from "../core/file-names.ts";
+import { dangersIn, type Runs } from "./look/danger.ts";
+import type { Found, LookedAtFile } from "./look/looked-at.ts";
+
+/** Something that is run: a command line, or a file as a whole. */
+export interface Script {
+  /** The file that has the command, or that is run. */
+  readonly path: string;
+  readonly line?: number;
+  /** What runs it, as a person knows it: `npm postinstall`. */
+  readonly what: string;
+  readonly text: string;
+  readonly runs: Runs;
+  /** Other commands by their names, as `npm run` finds them. */
+  readonly named?: ReadonlyMap<string, string>;
+}
+
+export interface Tree {
+  readonly has: (path: string) => boolean;
+  readonly read: (path: string) => Promise<LookedAtFile | undefined>;
+}
+
+/** Reads one kind of file. */
+export type Reader = (
+  file: LookedAtFile,
+  look: { readonly tree: Tree; readonly scripts: Scripts; readonly found: Found },
+) => Promise<void> | void;
+
+/** Calls that are followed: from a command to a file, and from that file to one more. */
+const MAX_HOPS = 2;
+/** Most files that one command leads to. */
+const MAX_CALLED = 12;
+/** Most characters that are looked at in all scripts together. */
+const MAX_TEXT = 64 * 2 ** 20;
+const ENDINGS = ["", ".js", ".cjs", ".mjs", ".ts", ".py", ".sh", "/index.js"];
+
+/** Looks at what is run, and at the files that it calls. */
+export class Scripts {
+  readonly #found: Found;
+  readonly #tree: Tree;
+  readonly #looked = new Set<string>();
+  /** Path and name → the text of what runs by itself. */
+  readonly seen = new Map<string, string>();
+  #left = MAX_TEXT;
+
+  constructor(found: Found, tree: Tree) {
+    this.#found = found;
+    this.#tree = tree;
+  }
+
+  async look(script: Script): Promise<void> {
+    if (script.runs === "itself") this.seen.set(`${script.path}\n${script.what}`, script.text);
+    const way = [script.what];
+    this.#dangers(script, way);
+    const calls = { left: MAX_CALLED };
+    await this.#follow(script, { way, hops: MAX_HOPS, calls });
+  }
+
+  /** Files of the tree that a text names, relative to the folder of `path`. */
+  filesIn(text: string, path: string): readonly string[] {
+    return [...filesCalled(text, path, this.#tree)];
+  }
+
+  #dangers(script: Script, way: readonly string[]): void {
+    const { path, text, runs, line } = script;
+    const key = `${path}\n${line ?? 0}\n${runs}\n${text.length}\n${text.slice(0, 200)}`;
+    if (this.#looked.has(key)) return;
+    this.#looked.add(key);
+    this.#left -= text.length;
+    if (this.#left < 0) {
+      this.#found.add("look.more", "there are more scripts than were examined");
+      return;
+    }
+    for (const danger of dangersIn(text, runs))
+      this.#found.add(danger.rule, `${danger.text} (${way.join(" → ")})`, {
+        path,
+        line: (line ?? 1) + danger.line - 1,
+      });
+  }
+
+  async #follow(script: Script, { way, hops, calls }: CallPath): Promise<void> {
+    if (hops === 0) return;
+    for (const [, name = ""] of script.text.matchAll(NAMED)) {
+      const text = script.named?.get(name);
+      if (text === undefined || way.includes(name)) continue;
+      const calledScript = { ...script, text };
+      this.#dangers(calledScript, [...way, name]);
+      await this.#follow(calledScript, { way: [...way, name], hops: hops - 1, calls });
+    }
+    for (const path of filesCalled(script.text, script.path, this.#tree)) {
+      if (path === script.path || way.includes(path)) continue;
+      if ((calls.left -= 1) < 0) return;
+      const file = await this.#tree.read(path);
+      if (file?.text === undefined) continue;
+      const next: Script = { path, what: path, text: file.text, runs: runsOf(script, path, way) };
+      this.#dangers(next, [...way, path]);
+      await this.#follow(next, { way: [...way, path], hops: hops - 1, calls });
+    }
+  }
+}
+
+interface CallPath {
+  readonly way: readonly string[];
+  readonly hops: number;
+  readonly calls: { left: number };
+}
+
+/** A command for tests, or a file with such a name. */
+const TEST = /(?:^|[\s/_.-])(?:tests?|specs?|__tests__)(?:$|[:/_.-])/i;
+/** Files that a command for tests leads to are `tried` rather than `asked`. */
+const runsOf = ({ runs }: Script, path: string, [command = ""]: readonly string[]): Runs =>
+  runs === "asked" && (TEST.test(command) || TEST.test(path)) ? "tried" : runs;
+const NAMED = /\b(?:npm|yarn|pnpm|bun)\s+(?:run(?:-script)?\s+)?([\w:.-]{1,80})/g;
+/** Words of a command, and texts between quotes in code. */
+const WORDS = /[^\s"'`;|&()<>=,$]{2,300}/g;
+/** A text with more words is a bundle, which contains its own files. */
+const MAX_WORDS = 20_000;
+
+/** Files of the tree that a text names, as they would be found from the folder that it is run in. */
+function* filesCalled(given: string, file: string, tree: Tree): Generator<string> {
+  const seen = new Set<string>();
+  const folders = foldersOf(file);
+  const text = given.replaceAll(TOP_FOLDER, "./");
+  let words = 0;
+  for (const [word] of text.matchAll(WORDS)) {
+    if ((words += 1) > MAX_WORDS) return;
+    if (!/[./]/.test(word) && !/^[\w-]+$/.test(word)) continue;
+    for (const folder of folders) {
+      const base = joined(folder, word);
+      if (base === undefined || base === "" || seen.has(base)) continue;
+      seen.add(base);
+      // A bare word is a file only where it is written as one.
+      const endings = /[./]/.test(word) ? ENDINGS : [""];
+      const path = endings.map((ending) => base + ending).find((each) => tree.has(each));
+      if (path !== undefined && !SETTINGS.test(path)) yield path;
+    }
+  }
+}
+
+/** Names that tools have for the folder that they were started in, or for the project's. */
+const TOP_FOLDER =
+  /\$(?:\{(?:workspace(?:Folder|Root)|PWD|CURDIR|CLAUDE_PROJECT_DIR|GITHUB_WORKSPACE|INIT_CWD|project\.basedir|basedir|rootDir|projectDir|(?:CMAKE|PROJECT)_(?:CURRENT_)?SOURCE_DIR)\}|(?:PWD|CLAUDE_PROJECT_DIR|GITHUB_WORKSPACE|INIT_CWD|rootDir|projectDir)\b|\((?:CURDIR|PWD|SRCDIR|MSBuild\w{1,40}Directory|SolutionDir|ProjectDir)\)|(?:ProjectFileDir|PROJECT_DIR)\$)\/?/g;
+
+/** The file's own folder and, for settings of a tool, the folder that these settings lie in. */
+function foldersOf(file: string): readonly string[] {
+  const own = folderBefore(file);
+  const hidden = /(?:^|\/)\.[\w-]/.exec(own);
+  return hidden === null ? [own] : [own, own.slice(0, hidden.index + (hidden[0].startsWith("/") ? 1 : 0))];
+}
+
+/** Files that are read rather than run. */
+const SETTINGS = /(?:\.(?:json|ya?ml|toml|lock|md|txt|html?|css|svg|cfg|ini|xml|d\.ts)|LICENSE|README)$/i;
+
+function joined(folder: string, word: string): string | undefined {
+  if (word.startsWith("/")) return undefined;
+  const names = folder.split("/").filter((each) => each !== "");
+  return namesFrom(names, word)?.join("/");
+}

@@ -1,0 +1,124 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { catalogueOf } from "../../src/extensions/tool-catalogue.ts";
+import { LISTS } from "../fixtures/mcp-server.ts";
+
+const ALL = { allow: [], deny: [] };
+const SAFE = /^[A-Za-z0-9_-]{1,64}$/;
+
+const catalogue = (list: string, filter: Parameters<typeof catalogueOf>[2] = ALL) =>
+  catalogueOf("srv", LISTS[list] ?? [], filter);
+
+const namesOf = ({ tools }: ReturnType<typeof catalogue>): readonly string[] => tools.map(({ name }) => name);
+
+test("a tool is named by its server and itself, in what every API of models takes", () => {
+  const found = catalogue("names");
+  assert.deepEqual(namesOf(found).slice(0, 4), [
+    "srv__plain",
+    "srv__with_dots_and_spaces",
+    "srv___[31mred".replaceAll("[", "_"),
+    "srv__d_lete",
+  ]);
+  for (const name of namesOf(found)) assert.match(name, SAFE);
+  // Two that are the same up to the cut are still told apart.
+  assert.equal(new Set(namesOf(found)).size, 7);
+  assert.deepEqual(
+    found.left.map(({ tool }) => tool),
+    [""],
+  );
+});
+
+test("of tools that come to one name the first counts, and the others are told", () => {
+  const { tools, left } = catalogue("twice");
+  assert.deepEqual(
+    tools.map(({ name, description }) => [name, description]),
+    [
+      ["srv__same", "the first"],
+      ["srv__sa_me", "does sa.me"],
+    ],
+  );
+  assert.deepEqual(
+    left.map(({ tool }) => tool),
+    ["same", "sa me"],
+  );
+});
+
+test("globs allow and deny by either name, and deny goes first", () => {
+  assert.deepEqual(namesOf(catalogue("good", { allow: ["e*", "srv__f?il"], deny: ["*nv"] })), [
+    "srv__echo",
+    "srv__fail",
+  ]);
+  assert.deepEqual(namesOf(catalogue("good", { allow: [], deny: ["*"] })), []);
+  // One that is made to take ever longer does not.
+  assert.deepEqual(namesOf(catalogue("names", { allow: [`${"*x".repeat(90)}b`], deny: [] })), []);
+});
+
+test("thousands of tools are a bounded number, and so is what they say", () => {
+  const many = catalogue("thousands");
+  assert.equal(many.tools.length, 128);
+  assert.equal(many.left.length, 5000 - 128);
+  const verbose = catalogue("verbose");
+  const said = verbose.tools.reduce((sum, each) => sum + JSON.stringify(each.schema).length, 0);
+  assert.ok(verbose.tools.length > 5 && said < 256 * 1024, `${said} characters`);
+  for (const { description } of verbose.tools) assert.ok(description.length <= 1001);
+});
+
+test("a description is text: what a terminal obeys and nobody sees is shown, and it has an end", () => {
+  const [look] = catalogue("injects").tools;
+  assert.doesNotMatch(look?.description ?? "", /[\u001b\u0007\u202e\u200b\r]/);
+  assert.match(look?.description ?? "", /␛\[2J.*Ignore all rules<U\+202E> and<U\+200B>/);
+});
+
+test("a schema that lies leaves its tool out, with the reason, and no other", () => {
+  const found = catalogue("lies");
+  assert.deepEqual(namesOf(found), ["srv__fine", "srv__itself", "srv__slow_pattern"]);
+  assert.deepEqual(
+    found.left.map(({ tool, why }) => [tool, why]),
+    [
+      ["no_object", "its arguments are not an object"],
+      ["bad_type", "its schema names an unknown type"],
+      ["elsewhere", "its schema refers to another document"],
+      ["nowhere", "its schema refers to a part that does not exist"],
+      ["odd_argument", "an argument has a name that models cannot write"],
+      ["hidden_value", "its schema has a value with hidden characters"],
+      ["deep", "its schema is nested too deep"],
+      ["wide", "its schema is too large"],
+      ["without_schema", "its definition is not a valid MCP tool"],
+      ["(without a name)", "its definition is not a valid MCP tool"],
+      ["(without a name)", "its definition is not a valid MCP tool"],
+      ["(without a name)", "its definition is not a valid MCP tool"],
+    ],
+  );
+});
+
+test("what refers to its own parts is written out, for models and for the check; what could take long is not checked", () => {
+  const [echo] = catalogue("good").tools;
+  assert.deepEqual(echo?.schema, {
+    type: "object",
+    properties: {
+      text: { type: "string", description: "What to say." },
+      times: { type: "integer", minimum: 1, maximum: 9 },
+      how: { enum: ["loud", "quiet"] },
+    },
+    required: ["text"],
+    additionalProperties: false,
+  });
+  assert.doesNotMatch(JSON.stringify(echo?.check), /What to say/);
+  const slow = catalogue("lies").tools.find(({ own }) => own === "slow_pattern");
+  assert.match(JSON.stringify(slow?.schema), /pattern/);
+  assert.doesNotMatch(JSON.stringify(slow?.check), /pattern/);
+});
+
+const hashOf = (tool: unknown): string | undefined => catalogueOf("s", [tool], ALL).tools[0]?.hash;
+
+test("the hash of a tool is of all that is said of it, in any order of keys", () => {
+  const one = { name: "a", description: "x", inputSchema: { type: "object", properties: { a: {}, b: {} } } };
+  assert.equal(
+    hashOf(one),
+    hashOf({ inputSchema: { properties: { b: {}, a: {} }, type: "object" }, description: "x", name: "a" }),
+  );
+  assert.notEqual(hashOf(one), hashOf({ ...one, description: "x." }));
+  assert.notEqual(hashOf(one), hashOf({ ...one, inputSchema: { type: "object", properties: { a: {} } } }));
+  const long = "y".repeat(2000);
+  assert.notEqual(hashOf({ ...one, description: `${long}1` }), hashOf({ ...one, description: `${long}2` }));
+});
