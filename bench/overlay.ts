@@ -4,7 +4,7 @@ import path from "node:path";
 import { type Engine, findEngine, isEngine } from "../src/docker/engine.ts";
 import { startBox } from "../src/docker/box/start-box.ts";
 import { type Figure, inTurn, type Measured } from "./figure.ts";
-import type { Isolation } from "../src/boxes/layers/place.ts";
+import type { Isolation } from "../src/boxes/workspace/layer-record.ts";
 
 const FILES = 100_000;
 const RUNS = 11;

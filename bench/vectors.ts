@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { dot, Greatest, unit, VectorTable } from "../src/search/stores/embedded-vectors.ts";
-import { Connection } from "../src/platform/sqlite-connection.ts";
+import { Connection } from "../src/platform/sqlite.ts";
 import { vectorWorld } from "../test/fixtures/vectors.ts";
 import { counted, EMPTY, emptyPeak, type Figure, inTurn, type Measured, paired } from "./figure.ts";
 
@@ -93,7 +93,7 @@ function recall(bed: () => VectorFixture): Promise<Measured> {
 const ASK = `
 import { readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { Connection } from "${new URL("../src/platform/sqlite-connection.ts", import.meta.url).href}";
+import { Connection } from "${new URL("../src/platform/sqlite.ts", import.meta.url).href}";
 import { VectorTable } from "${new URL("../src/search/stores/embedded-vectors.ts", import.meta.url).href}";
 const start = performance.now();
 const database = new Connection(new DatabaseSync(process.argv[1]));

@@ -51,17 +51,16 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
   {
     name: "workspace",
     of: [
-      /\/src\/(?:boxes\/protect\/(?:open-folder|protected-walk|scan|enclosing|protected-mounts|git-config|solid|git-pointer)|boxes\/box-workspace|app\/project\/repository-around)\.ts$/,
+      /\/src\/(?:boxes\/workspace\/(?:box-workspace|git-directory|protected-mounts|protected-walk|protection|safe-paths)|app\/project\/repository-around)\.ts$/,
     ],
   },
   { name: "engine", of: [/\/node_modules\/(?:dockerode|docker-modem|tar-fs|tar-stream|pump|smol-toml)\//] },
   {
     name: "box",
     of: [
-      /\/src\/boxes\/(?:protect|life|layers|runner)\//,
       /\/src\/docker\/(?:box\/(?!box-list)|(?:base-image|box-image|image-inputs|image-progress|unstarted-container|engine-install|engine|engine-endpoint|container-spec)\.ts$)/,
       /\/src\/docker\/(?:egress\/(?:box-network|host-trust|network-settings)\.ts$|environments\/(?!installed-packages))/,
-      /\/src\/(?:boxes\/(?:box-command|disk-watch|jobs|box|box-labels|network-relay|relay-streams)|app\/(?:box-services|box-access|secret-bindings|granted-network|project\/container-context|environments\/(?:environment-recipe|workspace-environment)|sessions\/checkpoint-access)|platform\/host-programs|sessions\/checkpoints\/store-place)\.ts$/,
+      /\/src\/(?:boxes\/(?!canaries|masked-box).*|app\/(?:box-services|box-access|secret-bindings|granted-network|project\/container-context|environments\/(?:environment-recipe|workspace-environment)|sessions\/checkpoint-access)|platform\/host-programs|sessions\/checkpoints\/store-place)\.ts$/,
     ],
   },
   {
@@ -71,7 +70,7 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
       /\/src\/sessions\/checkpoints\/(?:recorder|checkpoint-store|packs)\.ts$/,
     ],
   },
-  { name: "database", of: [/\/src\/platform\/(?:lock|sqlite-connection)\.ts$/] },
+  { name: "database", of: [/\/src\/platform\/sqlite\.ts$/] },
   {
     name: "sessions",
     of: [/\/src\/(?:sessions\/|app\/sessions\/session-access\.ts)|\/node_modules\/diff\//],

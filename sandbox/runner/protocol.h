@@ -8,7 +8,7 @@
  * Numbers are little-endian. The tag is the first TAG_BYTES of HMAC-SHA256(key, type..payload). Each side counts
  * its frames from 0; a frame with another count or tag ends the runner: no command can reach this wire, so whoever
  * wrote it is not the harness. Payloads are raw bytes, or fields: u8 name | u32 length | bytes, where a number is
- * eight bytes. The same table stands in src/boxes/runner/runner-frames.ts.
+ * eight bytes. The same table stands in src/boxes/runner-protocol.ts.
  *
  * A runner that was started with a lease (lease.h) can be held: from then on it does nothing for its commands and says
  * nothing, so that its connection may be parted and its container frozen. The key of HOLD is good for one frame, a

@@ -30,7 +30,7 @@ import { makeProvider } from "../models/provider.ts";
 import { readScenario } from "../models/providers/scenario.ts";
 import { scriptedCapabilities, ScriptedWire } from "../models/providers/scripted-api.ts";
 import { type BackPressure, RETRIES } from "../core/server-wait.ts";
-import { SharedWait } from "../platform/shared-wait.ts";
+import { SharedWait } from "../platform/waits.ts";
 import type { Host } from "./host.ts";
 
 /** When the server asks one run to wait, every run with the same state folder waits too. */

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { thisProcess } from "../boxes/life/owner.ts";
+import { thisProcess } from "../boxes/box-record.ts";
 import { maskedBox } from "../boxes/masked-box.ts";
 import type { Settings } from "../config/settings-schema.ts";
 import { engineText } from "../core/addresses.ts";

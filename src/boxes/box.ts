@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import path from "node:path";
+import { statfs } from "node:fs/promises";
 import * as z from "zod";
 import { type LogKeeper, notesOf } from "../core/run-record.ts";
 import { textOfBytes } from "../core/raw-data.ts";
@@ -18,26 +19,39 @@ import type {
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { BlockedConnection } from "../core/network.ts";
 import { asSeenFrom, isInside } from "../core/file-names.ts";
-import type { Place } from "./layers/place.ts";
-import { findAllPlanted, findPlanted } from "./protect/planted.ts";
-import { outermost } from "./protect/protected-mounts.ts";
-import { quarantine, type Quarantined, stillInert } from "./protect/quarantine.ts";
-import { blockedPaths } from "./protect/refusal.ts";
-import { type HostFile, isMoved, replacedAmong, replacedNote, workspaceMoved } from "./protect/replaced.ts";
-import type { Protection } from "./protect/scan.ts";
-import type { Tracked } from "./protect/tracked.ts";
-import type { PausedRunner, RunnerClient } from "./runner/runner-client.ts";
-import { FileRefused, listIn, readFileIn, refusedFile, statIn, writeFileIn } from "./runner/runner-files.ts";
-import { KEY_BYTES } from "./runner/runner-frames.ts";
+import type { Place } from "./workspace/layer-record.ts";
 import {
-  type FinishedCommand,
+  findAllPlanted,
+  findPlanted,
+  quarantine,
+  type Quarantined,
+  stillInert,
+} from "./workspace/quarantine.ts";
+import {
+  type HostFile,
+  isMoved,
+  outermost,
+  replacedAmong,
+  replacedNote,
+  workspaceMoved,
+} from "./workspace/protected-mounts.ts";
+import { blockedPaths } from "./workspace/blocked-paths.ts";
+import type { Protection } from "./workspace/protection.ts";
+import type { Tracked } from "./workspace/git-repository.ts";
+import type { PausedRunner, RunnerClient } from "./runner-client.ts";
+import { FileRefused, listIn, readFileIn, refusedFile, statIn, writeFileIn } from "./runner-files.ts";
+import { KEY_BYTES } from "./runner-protocol.ts";
+import {
+  type BegunJob,
   cancelledResult,
   type CommandState,
+  commandStateOf,
+  type FinishedCommand,
+  FinishedJobs,
+  type KeptJob,
   startCommand,
   type StartedCommand,
 } from "./box-command.ts";
-import { type DiskBudget, watchDisk } from "./disk-watch.ts";
-import { type BegunJob, FinishedJobs, type KeptJob, commandStateOf } from "./jobs.ts";
 
 /** A container whose isolation has been verified. */
 export interface BoxParts {
@@ -400,4 +414,53 @@ function lineOf(
   return [
     { file: textOf(data.path), line: data.line_number, text: textOf(data.lines).replace(/\r?\n$/, "") },
   ];
+}
+
+/** No quota exists for a bind mount, so free space is watched while commands run. */
+export interface DiskBudget {
+  /** Bytes that one run may use. */
+  readonly growth: number;
+  /** Free bytes that are reserved for the host, whatever used the rest. */
+  readonly floor: number;
+  /** Free inodes that are reserved for the host. */
+  readonly inodes: number;
+}
+
+const GiB = 2 ** 30;
+const DISK_BUDGET: DiskBudget = { growth: 10 * GiB, floor: GiB, inodes: 50_000 };
+
+const POLL_MS = 250;
+
+interface Space {
+  readonly bytes: number;
+  readonly inodes: number;
+}
+
+/** Why the commands must be ended now, or undefined. A disk that was already short before the run does not count. */
+export function overBudget(start: Space, now: Space, budget: DiskBudget): string | undefined {
+  if (start.bytes - now.bytes > budget.growth) return "the run's disk budget is used up";
+  if (now.bytes < budget.floor && now.bytes < start.bytes / 2) return "the host's disk is nearly full";
+  const counted = start.inodes > budget.inodes;
+  return counted && now.inodes < budget.inodes ? "the host's file system is nearly out of inodes" : undefined;
+}
+
+async function spaceOf(folder: string): Promise<Space | undefined> {
+  const fs = await statfs(folder).catch(() => undefined);
+  return fs === undefined ? undefined : { bytes: fs.bavail * fs.bsize, inodes: fs.ffree };
+}
+
+/** Polls until it is disposed. Calls `onOver` at every poll above a limit, until there is room again. */
+async function watchDisk(
+  folder: string,
+  onOver: (reason: string) => void,
+  budget: DiskBudget = DISK_BUDGET,
+): Promise<Disposable> {
+  const start = await spaceOf(folder);
+  const timer = setInterval(() => void look(), POLL_MS).unref();
+  const look = async (): Promise<void> => {
+    const now = await spaceOf(folder);
+    const reason = start === undefined || now === undefined ? undefined : overBudget(start, now, budget);
+    if (reason !== undefined) onOver(reason);
+  };
+  return { [Symbol.dispose]: () => clearInterval(timer) };
 }

@@ -6,9 +6,9 @@ import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { Connection } from "../core/network.ts";
 import { BOX_HOME, type GrantedNetwork } from "../core/ports.ts";
 import { RelayStreams } from "./relay-streams.ts";
-import { KILL, type RunnerClient } from "./runner/runner-client.ts";
-import { nameOfErrno, type RunnerExit } from "./runner/runner-exit.ts";
-import { writeFileIn } from "./runner/runner-files.ts";
+import { KILL, type RunnerClient } from "./runner-client.ts";
+import { nameOfErrno, type RunnerExit } from "./runner-command.ts";
+import { writeFileIn } from "./runner-files.ts";
 
 /** The folder in a box that holds the socket of its proxy, its certificates and the settings of its tools. */
 export const NETWORK_FOLDER = "/run/harness";

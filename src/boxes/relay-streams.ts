@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import { ByteQueue } from "./runner/runner-frames.ts";
+import { ByteQueue } from "./runner-protocol.ts";
 
 /**
  * The connections of a box, which share one stream (its frames are described in sandbox/relay/relay.c); each is tied to

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { type Headers, pack, type Pack } from "tar-fs";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { visible } from "../core/visible.ts";
-import { RUNNER_LABEL } from "../boxes/box-labels.ts";
+import { RUNNER_LABEL } from "../boxes/box-record.ts";
 import type { BoxPlan } from "./container-spec.ts";
 import { answered, type Engine, engineFailure, isMissing, isPodman } from "./engine.ts";
 import { quoted } from "./environments/dockerfile-copies.ts";

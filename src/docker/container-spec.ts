@@ -1,8 +1,8 @@
-import { ULIMITS } from "../boxes/runner/runner-report.ts";
+import { ULIMITS } from "../boxes/runner-report.ts";
 import type { ContainerCreateOptions } from "dockerode";
 import { BOX_HOME } from "../core/ports.ts";
 import type { Mode } from "../core/decision.ts";
-import { BOX_LABEL, LEASED } from "../boxes/box-labels.ts";
+import { BOX_LABEL, LEASED } from "../boxes/box-record.ts";
 import { NETWORK_FOLDER } from "../boxes/network-relay.ts";
 import { isInside } from "../core/file-names.ts";
 

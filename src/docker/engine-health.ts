@@ -14,8 +14,7 @@ import {
   readSeccomp,
 } from "./engine.ts";
 import { boxImage, imageExists, RUNNER, wantedImage } from "./box-image.ts";
-import { ownerLabels } from "../boxes/box-labels.ts";
-import { thisProcess } from "../boxes/life/owner.ts";
+import { ownerLabels, thisProcess } from "../boxes/box-record.ts";
 import { startCommand } from "../boxes/box-command.ts";
 import { createContainer, verifiedContainer } from "./box/container.ts";
 import type { BoxPlan } from "./container-spec.ts";

@@ -13,7 +13,7 @@ import { counted, formatDuration, formatSize } from "../core/wording.ts";
 import { reasonOf } from "../core/errors.ts";
 import type { ToolResult } from "../core/tool.ts";
 import { visible, visibleLine } from "../core/visible.ts";
-import { unlessAborted } from "../platform/cancelled.ts";
+import { unlessAborted } from "../platform/waits.ts";
 
 /** A connection that is about to be made. */
 export interface ServerLink {

@@ -85,8 +85,8 @@ export function keptValues({ stateDir, workspace, owner }: KeptPlace): KeptValue
       try {
         makeFolder(folder);
         const [{ FileLock }, { privateFile }] = await Promise.all([
-          import("../platform/lock.ts"),
-          import("../platform/sqlite-connection.ts"),
+          import("../platform/sqlite.ts"),
+          import("../platform/sqlite.ts"),
         ]);
         using lock = new FileLock(privateFile(path.join(folder, "lock")), PATIENCE_MS);
         lock.take("reserved");

@@ -263,8 +263,8 @@ async function change(
   try {
     makeFolder(folder);
     const [{ FileLock }, { privateFile }, { recordForm }] = await Promise.all([
-      import("../platform/lock.ts"),
-      import("../platform/sqlite-connection.ts"),
+      import("../platform/sqlite.ts"),
+      import("../platform/sqlite.ts"),
       import("./trust-record.ts"),
     ]);
     // Awaits nothing while holding the lock: waiting for the lock blocks the whole process.

@@ -1,9 +1,21 @@
-import type { Job } from "./manifest.ts";
+import {
+  ApiFailure,
+  type Cluster,
+  type ContainerStatus,
+  type Job,
+  type Method,
+  type Pod,
+} from "./cluster.ts";
 import { BATCH_LABEL } from "./batch-job.ts";
-import { type BatchCluster, ClusterTrouble, type SeenJob } from "./batch-cluster.ts";
-import type { ClusterRequest, ClusterRequests } from "./cluster-requests.ts";
+import {
+  type BatchCluster,
+  ClusterTrouble,
+  type SeenJob,
+  type SeenPod,
+  type TroubleKind,
+} from "./batch-cluster.ts";
 import { field } from "./pod-readback.ts";
-import { podSeen } from "./seen-pod.ts";
+import { HarnessError, reasonOf } from "../core/errors.ts";
 
 /** Annotation that marks the rows of the Job as complete. */
 const READY = "dev.harness.ready";
@@ -160,11 +172,11 @@ function jobSeen({ metadata, spec, status }: Job): SeenJob {
     completed: text(status?.completedIndexes),
     failed: text(status?.failedIndexes),
     template: spec?.template,
-    ...endOf(status?.conditions ?? []),
+    ...endOfJob(status?.conditions ?? []),
   };
 }
 
-function endOf(
+function endOfJob(
   conditions: readonly {
     readonly type: string;
     readonly status: string;
@@ -180,4 +192,202 @@ function endOf(
     ended: last.type === "Complete" ? "complete" : "failed",
     reason: [last.reason, last.message].filter(Boolean).join(": "),
   };
+}
+
+const FAILURES = "batch.kubernetes.io/job-index-failure-count";
+/** Failures that do not count as tries. */
+const IGNORED = "batch.kubernetes.io/job-index-ignored-failure-count";
+
+/** What a pod of a batch tells about its row; undefined for a pod without an index. */
+function podSeen(object: unknown, gone: boolean): SeenPod | undefined {
+  if (typeof object !== "object" || object === null) return undefined;
+  const { metadata = {}, status = {} } = object as Pod;
+  const { annotations = {}, labels = {}, name = "", ownerReferences = [], deletionTimestamp } = metadata;
+  const named = annotations[INDEX] ?? labels[INDEX];
+  if (named === undefined || !/^\d{1,6}$/.test(named)) return undefined;
+  const [failures, ignored] = [numberIn(annotations[FAILURES]), numberIn(annotations[IGNORED])];
+  const before = failures + ignored;
+  const job = ownerReferences.find(({ controller }) => controller === true)?.uid ?? "";
+  const ending = deletionTimestamp !== undefined;
+  return { index: Number(named), name, job, gone, ending, failures, before, ...stateOf(status) };
+}
+
+const numberIn = (note = "0"): number => Number(note) || 0;
+
+function stateOf(
+  status: NonNullable<Pod["status"]>,
+): Pick<SeenPod, "phase" | "waiting" | "end" | "reason" | "disrupted" | "ms"> {
+  const { initContainerStatuses = [], containerStatuses = [], conditions = [], reason = "" } = status;
+  const containers = [...initContainerStatuses, ...containerStatuses];
+  const phase = PHASES[status.phase ?? ""] ?? "waiting";
+  return {
+    phase,
+    waiting: phase === "waiting" ? waitingFor(containers, status) : undefined,
+    end: endOfPod(containers),
+    reason,
+    disrupted: conditions.some(({ type, status: holds }) => type === "DisruptionTarget" && holds === "True"),
+    ms: timeOf(status.startTime, containers.at(-1)?.state?.terminated?.finishedAt),
+  };
+}
+
+/** Zero for a pod that never began or has not ended. */
+function timeOf(startTime = "", finishedAt = ""): number {
+  const ms = Date.parse(finishedAt) - Date.parse(startTime);
+  return Number.isNaN(ms) ? 0 : Math.max(0, ms);
+}
+
+function endOfPod(containers: readonly ContainerStatus[]): SeenPod["end"] {
+  return (
+    containers
+      .flatMap(({ name, state }) => {
+        const ended = state?.terminated;
+        if (ended === undefined || ended === null) return [];
+        const { exitCode: code, reason = "", message = "", signal } = ended;
+        const killed = code === 0 && signal !== undefined;
+        return [{ container: name, code: killed ? 128 + signal : code, reason, message }];
+      })
+      // A successful clone is no end; the end of the loop always is.
+      .findLast(({ container, code }) => container === "loop" || code !== 0)
+  );
+}
+
+const PHASES: Readonly<Record<string, SeenPod["phase"]>> = {
+  Pending: "waiting",
+  Running: "running",
+  Succeeded: "succeeded",
+  Failed: "failed",
+};
+
+const IMAGE: ReadonlySet<string> = new Set([
+  "ErrImagePull",
+  "ImagePullBackOff",
+  "InvalidImageName",
+  "ErrImageNeverPull",
+  "ImageInspectError",
+  "RegistryUnavailable",
+]);
+
+const UNMADE: ReadonlySet<string> = new Set(["CreateContainerConfigError", "CreateContainerError"]);
+
+function waitingFor(
+  containers: readonly ContainerStatus[],
+  status: NonNullable<Pod["status"]>,
+): SeenPod["waiting"] {
+  for (const { state } of containers) {
+    const { reason = "", message = "" } = state?.waiting ?? {};
+    const kind = IMAGE.has(reason) ? "image" : UNMADE.has(reason) ? "other" : undefined;
+    if (kind !== undefined) return { kind, why: message === "" ? reason : message };
+  }
+  const unplaced = (status.conditions ?? []).find(
+    ({ type, status: holds }) => type === "PodScheduled" && holds === "False",
+  );
+  return unplaced === undefined
+    ? undefined
+    : { kind: "place", why: unplaced.message ?? unplaced.reason ?? "no node has room for it" };
+}
+
+/** A request of a batch to the API server. Every failure has a kind; the batch decides how long to wait for each. */
+interface ClusterRequest {
+  readonly method: Method;
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: object;
+  /** Status codes outside the 200s that are no trouble. */
+  readonly expected?: readonly number[];
+}
+
+interface ClusterAnswer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+/** Time limit for an answer. */
+const ANSWER_MS = 30_000;
+
+export class ClusterRequests {
+  readonly #cluster: Cluster;
+
+  /** `cluster` must not wait or retry by itself. */
+  constructor(cluster: Cluster) {
+    this.#cluster = cluster;
+  }
+
+  async ask(request: ClusterRequest, signal: AbortSignal): Promise<ClusterAnswer> {
+    const { method, body, expected = [] } = request;
+    const late = AbortSignal.timeout(ANSWER_MS);
+    try {
+      const bounded = AbortSignal.any([signal, late]);
+      return {
+        status: 200,
+        body: await this.#cluster.call(whereOf(request), { method, body, signal: bounded }),
+      };
+    } catch (thrown) {
+      if (thrown instanceof ApiFailure && expected.includes(thrown.status))
+        return { status: thrown.status, body: undefined };
+      throw troubleOf(thrown, signal, late);
+    }
+  }
+
+  /**
+   * Passes on the events of a watch until it ends: a server ends each watch after some minutes. A connection that is
+   * silent for `silentMs` counts as lost, since a lost connection is not reported.
+   */
+  async watch(
+    { path, query }: Pick<ClusterRequest, "path" | "query">,
+    onEvent: (event: unknown) => void,
+    { silentMs, signal }: { readonly silentMs: number; readonly signal: AbortSignal },
+  ): Promise<void> {
+    const silent = new AbortController();
+    const timer = setTimeout(() => silent.abort(), silentMs);
+    try {
+      const where = whereOf({ path, query: { ...query, watch: "true", allowWatchBookmarks: "true" } });
+      for await (const event of this.#cluster.watch(where, AbortSignal.any([signal, silent.signal]))) {
+        timer.refresh();
+        onEvent(event);
+      }
+    } catch (thrown) {
+      if (silent.signal.aborted && !signal.aborted) return;
+      throw troubleOf(thrown, signal);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+const whereOf = ({ path, query = {} }: Pick<ClusterRequest, "path" | "query">): string =>
+  Object.keys(query).length === 0 ? path : `${path}?${new URLSearchParams(query).toString()}`;
+
+/** Converts an error; if the caller has aborted, returns the caller's own reason. */
+function troubleOf(thrown: unknown, signal: AbortSignal, late?: AbortSignal): unknown {
+  if (signal.aborted) return signal.reason;
+  if (thrown instanceof ApiFailure) return refusal(thrown);
+  const why = late?.aborted === true ? `no answer in ${ANSWER_MS / 1000} s` : reasonOf(thrown);
+  // An error about a bad kubeconfig has its own message.
+  if (thrown instanceof HarnessError && thrown.cause === undefined) return thrown;
+  return new ClusterTrouble("away", why, { cause: thrown });
+}
+
+const KIND_OF_STATUS: ReadonlyMap<number, TroubleKind> = new Map<number, TroubleKind>([
+  [400, "invalid"],
+  [401, "unauthorised"],
+  [403, "forbidden"],
+  [404, "no_namespace"],
+  [409, "invalid"],
+  [410, "expired"],
+  [413, "invalid"],
+  [422, "invalid"],
+]);
+
+/** Unclear refusals count as "away" and are retried: a proxy on the way, a server that is ending, a busy server. */
+function refusal(failure: ApiFailure): ClusterTrouble {
+  const { status, message, retryAfterMs } = failure;
+  const kind = KIND_OF_STATUS.get(status) ?? "away";
+  return new ClusterTrouble(
+    kind === "forbidden" && /exceeded quota/.test(message) ? "quota" : kind,
+    message,
+    {
+      cause: failure,
+      retryAfterMs,
+    },
+  );
 }

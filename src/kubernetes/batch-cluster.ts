@@ -1,5 +1,5 @@
 import { amountOf } from "./pod-readback.ts";
-import type { ConfigMap, Job } from "./manifest.ts";
+import type { ConfigMap, Job } from "./cluster.ts";
 
 /** What the coordinator of a batch needs from a cluster. Every failure is a `ClusterTrouble`. */
 export interface BatchCluster {

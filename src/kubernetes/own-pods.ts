@@ -3,18 +3,15 @@ import { link, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import path from "node:path";
 import * as z from "zod";
-import { BOX_LABEL, boxOf, UID_LABEL } from "../boxes/box-labels.ts";
-import { liveness } from "../boxes/life/owner.ts";
+import { BOX_LABEL, boxOf, liveness, UID_LABEL } from "../boxes/box-record.ts";
 import { errorCode, HarnessError, reasonOf } from "../core/errors.ts";
 import type { ListedBox } from "../core/ports.ts";
 import { ApiFailure, type Cluster } from "./cluster.ts";
 import { field } from "./pod-readback.ts";
 import { POLICIES } from "./network-proof.ts";
-import { refusalOf } from "./pod-failure.ts";
+import { podIfAny, refusalOf } from "./pod-watch.ts";
 import { type BoxKind, NAME_LABEL, POLICY_PARTS, policyName, type PodOwner } from "./pod-spec.ts";
-import { podIfAny } from "./pod-watch.ts";
-import { SANDBOXES, servesSandboxes } from "./sandbox-resource.ts";
-import { CLAIMS, servesClaims } from "./warm-pool.ts";
+import { CLAIMS, SANDBOXES, servesClaims, servesSandboxes } from "./agent-sandbox.ts";
 import { makeFolder } from "../platform/folders.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { BOX_HOME } from "../core/ports.ts";
 import type { Mode } from "../core/decision.ts";
-import { ULIMITS } from "../boxes/runner/runner-report.ts";
+import { ULIMITS } from "../boxes/runner-report.ts";
 import { isInside } from "../core/file-names.ts";
 
 /** An owner in the same namespace; a pod by default. */

@@ -1,33 +1,50 @@
 import path from "node:path";
+import { randomBytes } from "node:crypto";
 import { openBox } from "../boxes/box.ts";
-import { checkWorkspace, ROOT_OWNED, type Workspace } from "../boxes/box-workspace.ts";
-import { holdLayer } from "../boxes/layers/hold-layer.ts";
-import { foldPieces } from "../boxes/layers/layer-pieces.ts";
-import type { Layer } from "../boxes/layers/layer-record.ts";
-import { refuseTooLarge } from "../boxes/layers/workspace-archive.ts";
-import { lockWorkspace } from "../boxes/life/workspace-lock.ts";
-import { relayNetwork, type RelayedNetwork } from "../boxes/network-relay.ts";
-import { protectOutside } from "../boxes/protect/protect-outside.ts";
-import { commitIdentity } from "../boxes/protect/repository.ts";
-import { NOTHING } from "../boxes/protect/scan.ts";
-import { NOTHING_TRACKED, trackedIn } from "../boxes/protect/tracked.ts";
-import type { RunnerClient } from "../boxes/runner/runner-client.ts";
-import { changesIn, snapshotIn, writeFileIn } from "../boxes/runner/runner-files.ts";
+import { checkWorkspace, podUserOf, ROOT_OWNED, type Workspace } from "../boxes/workspace/box-workspace.ts";
+import { foldPieces, holdLayer } from "../boxes/workspace/session-layer.ts";
+import type { Layer } from "../boxes/workspace/layer-record.ts";
+import { refuseTooLarge } from "../boxes/workspace/workspace-archive.ts";
+import { lockWorkspace } from "../boxes/workspace/workspace-lock.ts";
+import { type NearNetwork, type RelayedNetwork, relayNetwork } from "../boxes/network-relay.ts";
+import { NOTHING, protectOutside } from "../boxes/workspace/protection.ts";
+import { commitIdentity, NOTHING_TRACKED, trackedIn } from "../boxes/workspace/git-repository.ts";
+import type { RunnerClient } from "../boxes/runner-client.ts";
+import { changesIn, snapshotIn, writeFileIn } from "../boxes/runner-files.ts";
 import { allChanges, BOX_HOME, type OwnedBox } from "../core/ports.ts";
 import { LogKeeper } from "../core/run-record.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import { type ConnectedBox, connectBox, refuseUnlessPlanned } from "./connect-box.ts";
+import { connectBox, type ConnectedBox, refuseUnlessPlanned } from "./connect-box.ts";
 import { handOver, shut } from "./network-proof.ts";
-import type { PodState } from "./pod-failure.ts";
-import { podOf } from "./pod-watch.ts";
-import { createdFor, planOf, type PodMaker, type PodRequest } from "./plan-box.ts";
-import { boxOwner } from "./sandbox-resource.ts";
-import { hasWaiting, NotFromPool, poolWarning } from "./warm-pool.ts";
+import { createdPod, podOf, type PodState, type Starting } from "./pod-watch.ts";
+import {
+  boxKind,
+  boxOwner,
+  claimedPod,
+  hasWaiting,
+  NotFromPool,
+  poolWarning,
+  refuseTooOld,
+  sandboxPod,
+  sandboxSpec,
+  type SandboxWish,
+} from "./agent-sandbox.ts";
 import { readbackDifferences } from "./pod-readback.ts";
-import { reapPods, removeBoxPod } from "./own-pods.ts";
-import { BOX, FILLER, isMountable, NAME_LABEL, type PodPlan, podSpec } from "./pod-spec.ts";
-import { allBrought, PodHome } from "./pod-home.ts";
-import { apartIn, fill } from "./pod-tree.ts";
+import { HOME_LABEL, homeOf, reapPods, removeBoxPod } from "./own-pods.ts";
+import {
+  BOX,
+  FILLER,
+  isMountable,
+  type JsonObject,
+  NAME_LABEL,
+  type PodOwner,
+  type PodPlan,
+  podSpec,
+} from "./pod-spec.ts";
+import { allBrought, apartIn, fill, PodHome } from "./pod-tree.ts";
+import { type BoxIdentity, boxLabels, thisProcess } from "../boxes/box-record.ts";
+import type { Mode } from "../core/decision.ts";
+import type { Cluster } from "./cluster.ts";
 
 /** Starts a verified pod over a copy of the workspace: no command reaches the folder itself. */
 export async function startPodBox(
@@ -307,4 +324,133 @@ async function tellGit({ home }: PodMaker, client: RunnerClient): Promise<void> 
     `${BOX_HOME}/.gitconfig`,
     Buffer.from(`[user]\n\tname = ${text(name)}\n\temail = ${text(email)}\n[safe]\n\tdirectory = *\n`),
   );
+}
+
+/** From the request for a box in a cluster to its plan, and to the pod for it. */
+
+export interface PodMaker {
+  readonly cluster: Cluster;
+  readonly uid: number;
+  readonly home: string;
+  readonly stateDir: string;
+  /** The pod that this process runs in, if any. */
+  readonly pod: PodOwner | null;
+  readonly onWarning: (text: string) => void;
+}
+
+export interface PodRequest {
+  readonly workspace: string;
+  readonly mode: Mode;
+  readonly limits: { readonly memory: number; readonly cpus: number | null; readonly pids: number };
+  readonly watchChanges: boolean;
+  /** The session that keeps the box's changes; null: they end with the box. */
+  readonly keep: string | null;
+  /** Opens on this side what was granted or will be. */
+  readonly network?: () => Promise<NearNetwork & { readonly remove: () => Promise<void> }>;
+  /** Environment variables for the commands of the box. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** What the settings say about the cluster. */
+  readonly wants: Pick<
+    PodPlan,
+    | "image"
+    | "pullPolicy"
+    | "pullSecret"
+    | "runtimeClass"
+    | "seccomp"
+    | "nodeSelector"
+    | "brought"
+    | "disk"
+    | "deadlineMs"
+  > & {
+    readonly startMs: number;
+    /** How long to wait for a pod that fits on no node. */
+    readonly scheduleMs: number;
+    /** Whether the pod is created directly or by the controller of a Sandbox. */
+    readonly sandboxResource: SandboxWish;
+    /** A pool whose pods may become boxes; null: each box has a pod of its own. */
+    readonly warmPool: string | null;
+    /**
+     * HOST:PORT that pods in the cluster can reach if allowed; the API server and the node's kubelet are tried anyway.
+     */
+    readonly probe: string | null;
+  };
+}
+
+async function planOf(
+  { cluster, uid, stateDir, pod }: PodMaker,
+  { mode, limits, wants, keep, network }: PodRequest & { readonly mode: PodPlan["mode"] },
+  workspace: Workspace,
+): Promise<PodPlan> {
+  const name = `harness-${randomBytes(8).toString("hex")}`;
+  const owner = await thisProcess();
+  const identity: BoxIdentity = {
+    workspace: workspace.path,
+    uid,
+    owner,
+    session: keep ?? name,
+    created: new Date().toISOString(),
+    isolation: "copy",
+    mode,
+  };
+  const annotations = boxLabels(identity);
+  // Labels hold only short words; paths and times stand in annotations.
+  const labels = Object.fromEntries(
+    Object.entries(annotations).filter(([, value]) =>
+      /^[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?$/.test(value),
+    ),
+  );
+  return {
+    ...wants,
+    kind: await boxKind(cluster, wants.sandboxResource),
+    name,
+    namespace: cluster.namespace,
+    owner: pod,
+    mode,
+    user: podUserOf(workspace),
+    workspace: workspace.path,
+    network: network !== undefined,
+    limits: { ...limits, cpus: limits.cpus ?? 1 },
+    labels: { ...labels, [HOME_LABEL]: await homeOf(stateDir) },
+    annotations,
+  };
+}
+
+/** A request with its plan. */
+type PlannedRequest = Pick<Making, "maker" | "request" | "plan">;
+
+/**
+ * Creates the pod, or the object that creates it; that object is removed automatically some time after the pod's
+ * deadline.
+ */
+async function createdFor(
+  { maker, request, plan }: PlannedRequest,
+  spec: JsonObject,
+  signal: AbortSignal,
+): Promise<PodState> {
+  const { scheduleMs, startMs, deadlineMs } = request.wants;
+  const starting = { signal, scheduleMs, onWarning: maker.onWarning };
+  if (plan.kind === "Pod") return createdPod(maker.cluster, plan, spec, starting);
+  if (plan.kind === "Claim") return podFromPool({ maker, request, plan }, spec, starting);
+  // By the cluster's clock: this machine's clock may show any time.
+  const until = new Date((await maker.cluster.now(signal)) + scheduleMs + startMs + deadlineMs + HOUR_MS);
+  return sandboxPod(maker.cluster, plan, sandboxSpec(spec, until), starting);
+}
+
+const HOUR_MS = 3_600_000;
+
+/** A waiting pod from the pool, if it matches the plan and has enough time left for the box. */
+async function podFromPool(
+  { maker, request, plan }: PlannedRequest,
+  spec: JsonObject,
+  starting: Starting,
+): Promise<PodState> {
+  const { warmPool, startMs, deadlineMs } = request.wants;
+  const { cluster } = maker;
+  const until = new Date((await cluster.now(starting.signal)) + startMs + deadlineMs);
+  const pod = await claimedPod(cluster, plan, { ...starting, pool: warmPool ?? "", until });
+  const lines = readbackDifferences(spec, pod, plan.kind);
+  if (lines.length > 0)
+    throw new NotFromPool(`its pods do not match the plan for this box: ${lines.slice(0, 3).join("; ")}`);
+  await refuseTooOld(cluster, pod, plan);
+  return pod;
 }

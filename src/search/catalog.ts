@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { Connection, privateFile } from "../platform/sqlite-connection.ts";
+import { Connection, privateFile } from "../platform/sqlite.ts";
 import {
   CATALOG,
   DamagedIndex,

@@ -5,7 +5,7 @@ import { diskTroubleOf, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { Embedder } from "../core/ports.ts";
 import { inTime, setAside } from "./index-folders.ts";
 import type { Chunk } from "./search-store.ts";
-import { Connection, privateFile } from "../platform/sqlite-connection.ts";
+import { Connection, privateFile } from "../platform/sqlite.ts";
 import { packed, unit, unpacked } from "./stores/embedded-vectors.ts";
 import { makeFolder } from "../platform/folders.ts";
 

@@ -14,8 +14,7 @@ import {
   reasonOf,
   sqliteCodeOf,
 } from "../core/errors.ts";
-import { FileLock } from "../platform/lock.ts";
-import { privateFile } from "../platform/sqlite-connection.ts";
+import { FileLock, privateFile } from "../platform/sqlite.ts";
 
 /** Identifies a folder after it was moved: a copy has another inode, a replacement has another birth time. */
 interface RootIdentity {

@@ -1,7 +1,7 @@
 import { constants, copyFileSync, existsSync, lstatSync, readdirSync, rmSync } from "node:fs";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { Connection } from "../platform/sqlite-connection.ts";
+import { Connection } from "../platform/sqlite.ts";
 import {
   CATALOG,
   indexesIn,

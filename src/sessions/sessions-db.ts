@@ -12,8 +12,7 @@ import {
 import path from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { diskTroubleOf, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import { Connection, privateFile } from "../platform/sqlite-connection.ts";
-import { FileLock, type LockLevel, suffices } from "../platform/lock.ts";
+import { Connection, FileLock, type LockLevel, privateFile, suffices } from "../platform/sqlite.ts";
 import { STEPS } from "./schema.ts";
 import { makeFolder } from "../platform/folders.ts";
 

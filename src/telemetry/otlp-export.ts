@@ -1,5 +1,5 @@
 import { errorCode, reasonOf } from "../core/errors.ts";
-import { unlessAborted } from "../platform/cancelled.ts";
+import { unlessAborted } from "../platform/waits.ts";
 import type { Attributes, Metric, Span } from "./genai-spans.ts";
 import type { Destination, OtlpSettings } from "./otlp-settings.ts";
 

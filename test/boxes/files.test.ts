@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { asResult, withoutFolders } from "../../src/boxes/box.ts";
 import type { Change } from "../../src/core/ports.ts";
-import { FileRefused } from "../../src/boxes/runner/runner-files.ts";
+import { FileRefused } from "../../src/boxes/runner-files.ts";
 
 const refused = (code: string) => asResult(Promise.reject(new FileRefused(code, "/w/a", "write")));
 

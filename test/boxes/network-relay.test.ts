@@ -4,7 +4,7 @@ import { duplexPair } from "node:stream";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type NearNetwork, relayNetwork } from "../../src/boxes/network-relay.ts";
-import { RunnerClient } from "../../src/boxes/runner/runner-client.ts";
+import { RunnerClient } from "../../src/boxes/runner-client.ts";
 import {
   decodeFields,
   encodeFields,
@@ -13,11 +13,11 @@ import {
   REPLY,
   REQUEST,
   textIn,
-} from "../../src/boxes/runner/runner-frames.ts";
+} from "../../src/boxes/runner-protocol.ts";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
 import { parseGrant } from "../../src/core/network.ts";
 import { scratch } from "../fixtures/scratch.ts";
-import { KEY, scriptedRunner } from "./runner/scripted-runner.ts";
+import { KEY, scriptedRunner } from "./scripted-runner.ts";
 
 /** The relay's first word. */
 const READY = Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 0]);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { type Places, refusedPlace } from "../../src/boxes/box-workspace.ts";
+import { type Places, refusedPlace } from "../../src/boxes/workspace/box-workspace.ts";
 
 const PLACES: Places = {
   homes: ["/home/me", "/home/you", "/root", "/srv/people/ann"],

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { ownerLabels } from "../../src/boxes/box-labels.ts";
+import { ownerLabels } from "../../src/boxes/box-record.ts";
 import { runOnce } from "../../src/docker/engine-health.ts";
 import { engine } from "../fixtures/engine-api.ts";
 import { image, ROOT, skip } from "../fixtures/engine.ts";

@@ -3,7 +3,7 @@ import type { ChildProcess } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import test from "node:test";
-import { processOwner } from "../../src/boxes/life/owner.ts";
+import { processOwner } from "../../src/boxes/box-record.ts";
 import { skip } from "../fixtures/engine.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { batchOf, folders, replies, rowsText } from "./batch.ts";

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { parseAllDocuments } from "yaml";
 import { rowResultForm, type RowResult } from "../../src/render/batch-results.ts";
-import type { ConfigMap, Job } from "../../src/kubernetes/manifest.ts";
+import type { ConfigMap, Job } from "../../src/kubernetes/cluster.ts";
 import { image } from "../fixtures/engine.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { rowsText } from "./batch.ts";

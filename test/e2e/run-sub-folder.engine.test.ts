@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { git, noGit, repository } from "../boxes/protect/repository.ts";
+import { git, noGit, repository } from "../boxes/workspace/repository.ts";
 import { skip } from "../fixtures/engine.ts";
 import { giveAway } from "../fixtures/give-away.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { thisProcess } from "../../src/boxes/life/owner.ts";
+import { thisProcess } from "../../src/boxes/box-record.ts";
 import { cleared, leftOf, realBox } from "../docker/box/real-boxes.ts";
-import { deadOwner } from "../boxes/life/processes.ts";
+import { deadOwner } from "../boxes/workspace/processes.ts";
 import { type Ended, runProgram } from "../fixtures/cli.ts";
 import { skip } from "../fixtures/engine.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:net";
 import test from "node:test";
-import { ownerLabels } from "../../src/boxes/box-labels.ts";
+import { ownerLabels } from "../../src/boxes/box-record.ts";
 import { startFakeOllama } from "../fakes/ollama-server.ts";
 import { type Ended, runProgram } from "../fixtures/cli.ts";
 import { engine } from "../fixtures/engine-api.ts";

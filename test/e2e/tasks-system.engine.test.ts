@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { cp } from "node:fs/promises";
 import test from "node:test";
-import { git, noGit, repository } from "../boxes/protect/repository.ts";
+import { git, noGit, repository } from "../boxes/workspace/repository.ts";
 import { skip } from "../fixtures/engine.ts";
 import { giveAway } from "../fixtures/give-away.ts";
 import { scratch } from "../fixtures/scratch.ts";

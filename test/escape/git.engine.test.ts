@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { chmod, mkdir, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { git, noGit, repository } from "../boxes/protect/repository.ts";
+import { git, noGit, repository } from "../boxes/workspace/repository.ts";
 import { skip } from "../fixtures/engine.ts";
 import { type Attack, attacks, isThere } from "../fixtures/escape-cases.ts";
 import type { Room } from "../fixtures/escape.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import test from "node:test";
-import { noGit } from "../boxes/protect/repository.ts";
+import { noGit } from "../boxes/workspace/repository.ts";
 import { skip } from "../fixtures/engine.ts";
 import { type Attack, attacks, isThere, never, noToken } from "../fixtures/escape-cases.ts";
 import { Room } from "../fixtures/escape.ts";

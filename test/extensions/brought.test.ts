@@ -19,7 +19,7 @@ const KNOWN: Readonly<Record<string, string>> = {
   "src/extensions/brought.ts": "the one reader",
   "src/sessions/checkpoints/entry.ts": "names that are left out of what is kept",
   "src/docker/attack/battery.ts": "a workspace of our own, made to be attacked",
-  "src/boxes/box-workspace.ts": "the user's own folder, which is no workspace",
+  "src/boxes/workspace/box-workspace.ts": "the user's own folder, which is no workspace",
 };
 
 test("nothing else reads what a project brings", () => {

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { ConfigMap, Job, Pod } from "../../src/kubernetes/manifest.ts";
+import type { ConfigMap, Job, Pod } from "../../src/kubernetes/cluster.ts";
 
 /**
  * The part of an API server that a batch uses, with a controller that follows the Jobs' fields: indexes, the back-off

@@ -144,8 +144,8 @@ const HELD: Readonly<Record<string, readonly Held[]>> = {
     ["rows of a Job", JOB, "CHUNK_BYTES"],
     ["a row, and all", JOB, "CHUNK_BYTES"],
     ["places of the clones", "src/kubernetes/batch-trees.ts", "MOST_MOUNTS"],
-    ["changes that come back", "src/kubernetes/pod-home.ts", "MOST_BYTES"],
-    ["changes that come back", "src/kubernetes/pod-home.ts", "MOST_FILES"],
+    ["changes that come back", "src/kubernetes/pod-tree.ts", "MOST_BYTES"],
+    ["changes that come back", "src/kubernetes/pod-tree.ts", "MOST_FILES"],
   ],
 };
 

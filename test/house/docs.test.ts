@@ -7,7 +7,7 @@ import { parse } from "yaml";
 import { routed } from "../../src/cli/command-line.ts";
 import { readLayer } from "../../src/config/config-layers.ts";
 import { DEFAULTS, SETTING_KEYS } from "../../src/config/settings-schema.ts";
-import { LOOP_RULES } from "../../src/kubernetes/loop-role.ts";
+import { LOOP_RULES } from "../../src/kubernetes/cluster-rights.ts";
 import { commandClasses } from "../fixtures/command-classes.ts";
 import { anchorsOf, linksOf, pages, shownOn, type ShownCommand, textOf } from "./docs-lines.ts";
 import { repository } from "./plant.ts";

@@ -8,7 +8,7 @@ import { DEFAULTS } from "../../src/config/settings-schema.ts";
 import { EXIT } from "../../src/core/errors.ts";
 import { lostFields } from "../../src/kubernetes/batch-cluster.ts";
 import { batchJob, batchRows } from "../../src/kubernetes/batch-job.ts";
-import { manifestYaml, type PodSpec, type Role } from "../../src/kubernetes/manifest.ts";
+import { manifestYaml, type PodSpec, type Role } from "../../src/kubernetes/cluster.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { unlike } from "../fixtures/published-schema.ts";
 import { KUBERNETES, planFor, rowsFor, SETTINGS } from "../fixtures/cluster-batch.ts";

@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import test from "node:test";
-import { CLONE_SCRIPT, type CloneSource, cloneLine } from "../../src/kubernetes/clone-script.ts";
+import { CLONE_SCRIPT, cloneLine, type CloneSource } from "../../src/kubernetes/batch-job.ts";
 import { gitBackend } from "../fixtures/git-backend.ts";
 import { type Scratch, scratch } from "../fixtures/scratch.ts";
 

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import type { LOOP_RULES } from "../../src/kubernetes/loop-role.ts";
-import { loopRole } from "../../src/kubernetes/loop-role.ts";
+import { type LOOP_RULES, loopRole } from "../../src/kubernetes/cluster-rights.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { type ClusterApi, look } from "./cluster-api.ts";
 import type { OwnSpace } from "./cluster-pods.ts";

@@ -4,11 +4,11 @@ import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import type { IncomingMessage, RequestListener } from "node:http";
 import test from "node:test";
-import { thisProcess } from "../../src/boxes/life/owner.ts";
+import { thisProcess } from "../../src/boxes/box-record.ts";
 import { type Connection, parseGrant } from "../../src/core/network.ts";
 import type { ExecResult, OwnedBox } from "../../src/core/ports.ts";
 import { farNetworkFolder, type NetworkRequest, openNetwork } from "../../src/docker/egress/box-network.ts";
-import type { PodRequest } from "../../src/kubernetes/plan-box.ts";
+import type { PodRequest } from "../../src/kubernetes/start-pod-box.ts";
 import { type HttpsStub, httpsStub, noCertificates } from "../fixtures/https-stub.ts";
 import type { PodPlace } from "./pod-place.ts";
 

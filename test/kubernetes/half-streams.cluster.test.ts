@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
 import { setImmediate } from "node:timers/promises";
-import { layerOf } from "../../src/boxes/layers/layer-record.ts";
+import { layerOf } from "../../src/boxes/workspace/layer-record.ts";
 import { EXIT } from "../../src/core/errors.ts";
 import { asking, NEVER } from "../contract/box-words.ts";
 import { type BoxPlace, boxPlace } from "./cluster-boxes.ts";

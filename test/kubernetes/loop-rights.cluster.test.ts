@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
-import { LOOP_RULES } from "../../src/kubernetes/loop-role.ts";
+import { LOOP_RULES } from "../../src/kubernetes/cluster-rights.ts";
 import { asking, NEVER } from "../contract/box-words.ts";
 import type { Rules } from "./cluster-accounts.ts";
 import { boxPlace } from "./cluster-boxes.ts";

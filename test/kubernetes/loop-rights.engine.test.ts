@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { boxRules } from "../../src/kubernetes/loop-role.ts";
+import { boxRules } from "../../src/kubernetes/cluster-rights.ts";
 import type { OwnBox } from "../../src/kubernetes/pod-spec.ts";
 import { asking, NEVER } from "../contract/box-words.ts";
 import { statusOf } from "../fakes/kubernetes-api.ts";

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Command } from "../../src/boxes/runner/runner-client.ts";
-import type { RunnerClient } from "../../src/boxes/runner/runner-client.ts";
+import type { Command, RunnerClient } from "../../src/boxes/runner-client.ts";
 import { EXIT } from "../../src/core/errors.ts";
-import { startProbe, targetsOn } from "../../src/kubernetes/network-probe.ts";
+import { startProbe, targetsOn } from "../../src/kubernetes/network-proof.ts";
 
 type OnOutput = (stream: "stdout" | "stderr", part: "head", bytes: Buffer) => void;
 

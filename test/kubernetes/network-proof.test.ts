@@ -1,8 +1,14 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { EXIT } from "../../src/core/errors.ts";
-import { handOver, proveShut, removeOpening, shut, stillShut } from "../../src/kubernetes/network-proof.ts";
-import type { Sight } from "../../src/kubernetes/network-probe.ts";
+import {
+  handOver,
+  proveShut,
+  removeOpening,
+  shut,
+  type Sight,
+  stillShut,
+} from "../../src/kubernetes/network-proof.ts";
 import { type ObjectsApi, objectsApi } from "../fakes/kubernetes-objects.ts";
 import { PLAN } from "../fixtures/pod-plan.ts";
 

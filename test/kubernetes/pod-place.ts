@@ -1,8 +1,7 @@
 import { homedir } from "node:os";
 import type { OwnedBox } from "../../src/core/ports.ts";
 import { clusterOf } from "../../src/kubernetes/cluster.ts";
-import type { PodRequest } from "../../src/kubernetes/plan-box.ts";
-import { startPodBox } from "../../src/kubernetes/start-pod-box.ts";
+import { type PodRequest, startPodBox } from "../../src/kubernetes/start-pod-box.ts";
 import { podRequest } from "../fixtures/pod-request.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { podReportDifferences } from "../../src/kubernetes/pod-report.ts";
+import { podReportDifferences } from "../../src/kubernetes/connect-box.ts";
 import { PLAN } from "../fixtures/pod-plan.ts";
 
 /** What gVisor's kernel writes of a first process with these rights: neither NoNewPrivs nor CapAmb. */

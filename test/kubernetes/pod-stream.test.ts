@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import test from "node:test";
 import { KubeConfig } from "@kubernetes/client-node";
 import { Cluster } from "../../src/kubernetes/cluster.ts";
-import { attachTo } from "../../src/kubernetes/pod-stream.ts";
+import { attachTo } from "../../src/kubernetes/connect-box.ts";
 import { NEVER } from "../contract/box-words.ts";
 import { type ServedSocket, serveSocket } from "../fakes/web-socket.ts";
 

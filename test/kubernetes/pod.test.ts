@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { ApiFailure } from "../../src/kubernetes/cluster.ts";
-import { podFailure, refusalOf } from "../../src/kubernetes/pod-failure.ts";
+import { podFailure, refusalOf } from "../../src/kubernetes/pod-watch.ts";
 import { readbackDifferences } from "../../src/kubernetes/pod-readback.ts";
 import { isMountable, type PodPlan, podSpec, policyOf } from "../../src/kubernetes/pod-spec.ts";
 import { PLAN } from "../fixtures/pod-plan.ts";

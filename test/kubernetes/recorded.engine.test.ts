@@ -4,10 +4,9 @@ import { homedir } from "node:os";
 import path from "node:path";
 import test from "node:test";
 import { ApiFailure, clusterOf } from "../../src/kubernetes/cluster.ts";
-import { refusalOf } from "../../src/kubernetes/pod-failure.ts";
+import { isRunning, type PodState, refusalOf } from "../../src/kubernetes/pod-watch.ts";
 import { readbackDifferences } from "../../src/kubernetes/pod-readback.ts";
 import type { JsonObject } from "../../src/kubernetes/pod-spec.ts";
-import { isRunning, type PodState } from "../../src/kubernetes/pod-failure.ts";
 import { image, skip } from "../fixtures/engine.ts";
 import { stubPlace } from "./stub-pods.ts";
 

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { changesOfReturned } from "../../src/boxes/layers/copy-changes.ts";
-import { layerOf } from "../../src/boxes/layers/layer-record.ts";
+import { changesOfReturned } from "../../src/boxes/workspace/workspace-changes.ts";
+import { layerOf } from "../../src/boxes/workspace/layer-record.ts";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
 import { clusterOf } from "../../src/kubernetes/cluster.ts";
 import { listPods, podNamed, removeBoxPod } from "../../src/kubernetes/own-pods.ts";
-import type { SandboxWish } from "../../src/kubernetes/sandbox-resource.ts";
+import type { SandboxWish } from "../../src/kubernetes/agent-sandbox.ts";
 import { asking, NEVER } from "../contract/box-words.ts";
 import { statusOf } from "../fakes/kubernetes-api.ts";
 import type { Pod } from "../fakes/pod-keeper.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { readbackDifferences } from "../../src/kubernetes/pod-readback.ts";
 import { podSpec } from "../../src/kubernetes/pod-spec.ts";
-import { sandboxPod, sandboxSpec, servesSandboxes } from "../../src/kubernetes/sandbox-resource.ts";
+import { sandboxPod, sandboxSpec, servesSandboxes } from "../../src/kubernetes/agent-sandbox.ts";
 import { NEVER } from "../contract/box-words.ts";
 import { type ObjectsApi, objectsApi } from "../fakes/kubernetes-objects.ts";
 import { type Sandbox, unlikeSandbox } from "../fakes/sandbox-controller.ts";

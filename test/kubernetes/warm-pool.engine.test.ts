@@ -3,7 +3,7 @@ import test from "node:test";
 import { clusterHealth } from "../../src/kubernetes/cluster-health.ts";
 import { clusterOf } from "../../src/kubernetes/cluster.ts";
 import { listPods, podNamed, removeBoxPod } from "../../src/kubernetes/own-pods.ts";
-import type { PodRequest } from "../../src/kubernetes/plan-box.ts";
+import type { PodRequest } from "../../src/kubernetes/start-pod-box.ts";
 import { asking, NEVER } from "../contract/box-words.ts";
 import type { WarmPool } from "../fakes/warm-pool.ts";
 import { image, skip } from "../fixtures/engine.ts";

@@ -9,7 +9,7 @@ import {
   NotFromPool,
   poolObjects,
   servesClaims,
-} from "../../src/kubernetes/warm-pool.ts";
+} from "../../src/kubernetes/agent-sandbox.ts";
 import { NEVER } from "../contract/box-words.ts";
 import { type ObjectsApi, objectsApi } from "../fakes/kubernetes-objects.ts";
 import { PLAN } from "../fixtures/pod-plan.ts";

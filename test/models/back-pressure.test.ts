@@ -4,7 +4,7 @@ import type { ProviderEvent } from "../../src/core/model-provider.ts";
 import { RETRIES } from "../../src/core/server-wait.ts";
 import { makeProvider } from "../../src/models/provider.ts";
 import { OpenAiWire } from "../../src/models/providers/openai-api.ts";
-import { SharedWait } from "../../src/platform/shared-wait.ts";
+import { SharedWait } from "../../src/platform/waits.ts";
 import { capabilitiesOf, NOT_REPORTED } from "../../src/models/capabilities.ts";
 import { type Served, startLoopback } from "../fakes/loopback.ts";
 import { scratch } from "../fixtures/scratch.ts";

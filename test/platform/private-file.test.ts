@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { chmod, mkdir, stat } from "node:fs/promises";
 import { test } from "node:test";
-import { privateFile } from "../../src/platform/sqlite-connection.ts";
+import { privateFile } from "../../src/platform/sqlite.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
 const modeOf = async (file: string): Promise<number> => (await stat(file)).mode & 0o777;

@@ -3,7 +3,7 @@ import { firstLines } from "../../core/wording.ts";
 import { visibleLine } from "../../core/visible.ts";
 import type { SeenPod } from "../../kubernetes/batch-cluster.ts";
 import { BATCH_LABEL, batchName } from "../../kubernetes/batch-job.ts";
-import { loopDifferences } from "../../kubernetes/loop-readback.ts";
+import { loopDifferences } from "../../kubernetes/pod-readback.ts";
 
 /** A pod that the cluster made differently from its Job. */
 export interface ChangedPod {

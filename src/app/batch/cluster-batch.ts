@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { type BatchCluster, lostFields, type SeenJob } from "../../kubernetes/batch-cluster.ts";
-import { loopDifferences } from "../../kubernetes/loop-readback.ts";
+import { loopDifferences } from "../../kubernetes/pod-readback.ts";
 import { batchJob, batchName, type BatchPlan, batchRows } from "../../kubernetes/batch-job.ts";
 import { NO_USAGE, sumUsage } from "../../models/model-api.ts";
 import { type BatchEnd, type RowResult, type RowSummary, summaryOf } from "../../render/batch-results.ts";

@@ -1,10 +1,8 @@
 import type { Settings } from "../../config/settings-schema.ts";
 import { readEngineAddress } from "../../core/addresses.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { batchClient } from "../../kubernetes/batch-client.ts";
-import { type ClusterAddress, Cluster, clusterOf } from "../../kubernetes/cluster.ts";
-import { ClusterRequests } from "../../kubernetes/cluster-requests.ts";
-import { manifestYaml } from "../../kubernetes/manifest.ts";
+import { batchClient, ClusterRequests } from "../../kubernetes/batch-client.ts";
+import { Cluster, type ClusterAddress, clusterOf, manifestYaml } from "../../kubernetes/cluster.ts";
 import type { BatchEnd, RowResult } from "../../render/batch-results.ts";
 import type { Host } from "../host.ts";
 import type { BatchRow } from "./batch-rows.ts";

@@ -15,8 +15,8 @@ import {
   RowsTooLarge,
 } from "../../kubernetes/batch-job.ts";
 import { environmentRows, TREE_AT } from "../../kubernetes/batch-trees.ts";
-import { loopRole } from "../../kubernetes/loop-role.ts";
-import { poolObjects } from "../../kubernetes/warm-pool.ts";
+import { loopRole } from "../../kubernetes/cluster-rights.ts";
+import { poolObjects } from "../../kubernetes/agent-sandbox.ts";
 import { subjectNamed } from "../vet/subject.ts";
 import type { BatchRow } from "./batch-rows.ts";
 import { refuseUngrantable } from "./loop-network.ts";

@@ -1,8 +1,8 @@
 import { readFile, realpath } from "node:fs/promises";
 import path from "node:path";
 import * as z from "zod";
-import { parseGitConfig } from "../../boxes/protect/git-config.ts";
-import { findRepository } from "../../boxes/protect/repository.ts";
+import { parseGitConfig } from "../../boxes/workspace/git-directory.ts";
+import { findRepository } from "../../boxes/workspace/git-repository.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { visibleLine } from "../../core/visible.ts";

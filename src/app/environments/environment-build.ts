@@ -33,7 +33,7 @@ import {
 } from "../../docker/environments/installed-packages.ts";
 import { forgetMountPoints } from "../../docker/environments/environment-mounts.ts";
 import { listBoxes } from "../../docker/box/box-list.ts";
-import { FileLock } from "../../platform/lock.ts";
+import { FileLock } from "../../platform/sqlite.ts";
 import { requireEngine } from "../box-access.ts";
 import { askerIn, networkOf, warnOfAgeless } from "./environment-network.ts";
 import { type ChosenRecipe, chooseRecipe } from "./environment-recipe.ts";

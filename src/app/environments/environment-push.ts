@@ -1,7 +1,6 @@
 import { lstat } from "node:fs/promises";
-import { ownerLabels } from "../../boxes/box-labels.ts";
-import { podUserOf } from "../../boxes/box-workspace.ts";
-import { thisProcess } from "../../boxes/life/owner.ts";
+import { ownerLabels, thisProcess } from "../../boxes/box-record.ts";
+import { podUserOf } from "../../boxes/workspace/box-workspace.ts";
 import { boxImage, wantedImage } from "../../docker/box-image.ts";
 import type { Engine } from "../../docker/engine.ts";
 import {

@@ -1,6 +1,5 @@
 import type { Settings } from "../../config/settings-schema.ts";
-import { ownerLabels } from "../../boxes/box-labels.ts";
-import { thisProcess } from "../../boxes/life/owner.ts";
+import { ownerLabels, thisProcess } from "../../boxes/box-record.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { type Engine, isMissing } from "../../docker/engine.ts";
 import { pinnedBytes } from "../../docker/environments/context-files.ts";

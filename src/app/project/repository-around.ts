@@ -1,6 +1,6 @@
 import { realpath } from "node:fs/promises";
 import path from "node:path";
-import { topAbove } from "../../boxes/box-workspace.ts";
+import { topAbove } from "../../boxes/workspace/box-workspace.ts";
 import type { Host } from "../host.ts";
 
 /** The repository that contains a workspace. */

@@ -22,7 +22,7 @@ import type { Capabilities, Provider } from "../../core/model-provider.ts";
 import { type Plan, planKept } from "../../core/run-record.ts";
 import type { Approver } from "../../core/ports.ts";
 import { maskSecrets } from "../../core/secrets.ts";
-import { unlessAborted } from "../../platform/cancelled.ts";
+import { unlessAborted } from "../../platform/waits.ts";
 import { cleaned } from "../../render/event-json.ts";
 import type { Part } from "../../tools/tool-context.ts";
 import type { Host } from "../host.ts";

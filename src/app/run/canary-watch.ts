@@ -14,7 +14,7 @@ interface Watch {
 export async function withCanaries(box: OwnedBox, { emit, end }: Watch): Promise<OwnedBox> {
   const [{ plantCanaries }, { canaryBox }] = await Promise.all([
     import("../../boxes/canaries.ts"),
-    import("../../boxes/canary-box.ts"),
+    import("../../boxes/canaries.ts"),
   ]);
   const canaries = await plantCanaries(box);
   return canaryBox(box, canaries, ({ canary, path, command, by }) => {

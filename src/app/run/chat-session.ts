@@ -24,7 +24,7 @@ import type { Provider, Usage } from "../../core/model-provider.ts";
 import { type ModelAsked, modelAsked, smallBy } from "./asked-run.ts";
 import type { Approver, Box, Index, OwnedBox } from "../../core/ports.ts";
 import { NO_USAGE, sumUsage } from "../../models/model-api.ts";
-import { unlessAborted } from "../../platform/cancelled.ts";
+import { unlessAborted } from "../../platform/waits.ts";
 import type { AskPerson } from "../../tools/tool-context.ts";
 import { checkpointsFor, takenBack } from "../sessions/checkpoint-access.ts";
 import { logAfterEnd } from "../sessions/session-access.ts";

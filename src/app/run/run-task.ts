@@ -25,7 +25,7 @@ import type { Intent } from "../../core/model-provider.ts";
 import { type Extensions, NO_EXTENSIONS } from "../../core/tool.ts";
 import { type Connection, type GrantSaid, installs } from "../../core/network.ts";
 import type { Approver, Index } from "../../core/ports.ts";
-import { unlessAborted } from "../../platform/cancelled.ts";
+import { unlessAborted } from "../../platform/waits.ts";
 import { checkpointsFor, takenBack } from "../sessions/checkpoint-access.ts";
 import { openExtensions } from "../extensions/open-extensions.ts";
 import { HarnessRequests } from "../harness-requests.ts";

@@ -19,7 +19,7 @@ import type { Box } from "../../core/ports.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import type { ToolResult } from "../../core/tool.ts";
 import { NO_USAGE } from "../../models/model-api.ts";
-import { unlessAborted } from "../../platform/cancelled.ts";
+import { unlessAborted } from "../../platform/waits.ts";
 import { checkpointsFor } from "../sessions/checkpoint-access.ts";
 import type { Host } from "../host.ts";
 import { type Untrusted, untrustedIn } from "../project/project-trust.ts";

@@ -1,8 +1,7 @@
 import { readdir, rm } from "node:fs/promises";
 import path from "node:path";
-import { giveUpLayer } from "../../boxes/layers/layer-record.ts";
-import { isAlive, thisProcess } from "../../boxes/life/owner.ts";
-import type { Owner } from "../../boxes/box-labels.ts";
+import { giveUpLayer } from "../../boxes/workspace/layer-record.ts";
+import { isAlive, type Owner, thisProcess } from "../../boxes/box-record.ts";
 import { errorCode } from "../../core/errors.ts";
 import type { Session, SessionAbout, SessionStore } from "../../core/session.ts";
 import { forgetBase } from "../../sessions/apply-layer.ts";

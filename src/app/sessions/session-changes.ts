@@ -4,11 +4,11 @@ import { EXIT, HarnessError, Interrupted, reasonOf } from "../../core/errors.ts"
 import type { LayerChanges } from "../../core/ports.ts";
 import { isEngine } from "../../docker/engine.ts";
 import { changesOfLayer, clearGivenUp } from "../../docker/box/layer-volumes.ts";
-import { changesOfReturned } from "../../boxes/layers/copy-changes.ts";
-import { foldPieces } from "../../boxes/layers/layer-pieces.ts";
-import { clearReturned, giveUpLayer, type Layer, layerOf } from "../../boxes/layers/layer-record.ts";
+import { changesOfReturned } from "../../boxes/workspace/workspace-changes.ts";
+import { foldPieces, holdExisting, isEmpty } from "../../boxes/workspace/session-layer.ts";
+import { clearReturned, giveUpLayer, type Layer, layerOf } from "../../boxes/workspace/layer-record.ts";
 import { frozenVolume } from "../../docker/box/parked-boxes.ts";
-import { lockWorkspace } from "../../boxes/life/workspace-lock.ts";
+import { lockWorkspace } from "../../boxes/workspace/workspace-lock.ts";
 import { forgetBase, prepareApply } from "../../sessions/apply-layer.ts";
 import { filesOf, type SessionDiff } from "../../sessions/checkpoints/checkpoint-diff.ts";
 import type { CheckpointStore } from "../../sessions/checkpoints/checkpoint-store.ts";
@@ -20,7 +20,6 @@ import type { Host } from "../host.ts";
 import { logAfterEnd } from "./session-access.ts";
 import { holdSessions } from "./session-hold.ts";
 import { hostAt, namedCluster } from "../named-engine.ts";
-import { holdExisting, isEmpty } from "../../boxes/layers/hold-layer.ts";
 
 /** Works on the states of a workspace while no box holds it, and no other undo is in progress. */
 async function aloneIn<T>(

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Holder, lockSession } from "../../boxes/life/workspace-lock.ts";
+import { type Holder, lockSession } from "../../boxes/workspace/workspace-lock.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Host } from "../host.ts";
 

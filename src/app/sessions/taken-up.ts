@@ -1,5 +1,5 @@
-import { isEmpty } from "../../boxes/layers/hold-layer.ts";
-import { type Layer, layerOf } from "../../boxes/layers/layer-record.ts";
+import { isEmpty } from "../../boxes/workspace/session-layer.ts";
+import { type Layer, layerOf } from "../../boxes/workspace/layer-record.ts";
 import type { ConfigRequest } from "../../config/load-config.ts";
 import type { SettingKey } from "../../config/settings-schema.ts";
 import { hostAt, isDefaultEngine, namedCluster } from "../named-engine.ts";

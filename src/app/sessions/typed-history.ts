@@ -40,8 +40,8 @@ export function typedHistory({ stateDir, workspace }: TypedPlace): TypedHistory 
       try {
         makeFolder(folder);
         const [{ FileLock }, { privateFile }] = await Promise.all([
-          import("../../platform/lock.ts"),
-          import("../../platform/sqlite-connection.ts"),
+          import("../../platform/sqlite.ts"),
+          import("../../platform/sqlite.ts"),
         ]);
         using lock = new FileLock(privateFile(path.join(folder, "lock")), PATIENCE_MS);
         lock.take("reserved");

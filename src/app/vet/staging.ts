@@ -8,12 +8,11 @@ import { type Connection, coversHost, isPreset, parseGrant } from "../../core/ne
 import type { ExecResult, OwnedBox } from "../../core/ports.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { archiveFindings, cloneFindings, isWhole, type Unpacked } from "../../vet/look/archives.ts";
-import { type UnpackLimits, returnedTree } from "../../boxes/layers/copy-changes.ts";
-import { foldPieces } from "../../boxes/layers/layer-pieces.ts";
-import { giveUpLayer, layerOf, layersIn } from "../../boxes/layers/layer-record.ts";
-import { isAlive, thisProcess } from "../../boxes/life/owner.ts";
-import { boxFolders, makeBoxFolder, removeBoxFolder } from "../../boxes/life/workspace-folders.ts";
-import { archiveOf } from "../../boxes/layers/workspace-archive.ts";
+import { returnedTree, type UnpackLimits } from "../../boxes/workspace/workspace-changes.ts";
+import { foldPieces } from "../../boxes/workspace/session-layer.ts";
+import { giveUpLayer, layerOf, layersIn } from "../../boxes/workspace/layer-record.ts";
+import { boxFolders, isAlive, makeBoxFolder, removeBoxFolder, thisProcess } from "../../boxes/box-record.ts";
+import { archiveOf } from "../../boxes/workspace/workspace-archive.ts";
 import { bringCopy } from "../../docker/box/layer-volumes.ts";
 import { requireEngine } from "../box-access.ts";
 import type { Host } from "../host.ts";

@@ -2,7 +2,7 @@ import type { Settings } from "../../config/settings-schema.ts";
 import { type Connection, isPreset } from "../../core/network.ts";
 import type { OwnedBox } from "../../core/ports.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { ROOT_OWNED } from "../../boxes/box-workspace.ts";
+import { ROOT_OWNED } from "../../boxes/workspace/box-workspace.ts";
 import { openBoxFor } from "../box-access.ts";
 import type { Advance } from "../../render/tty/progress-line.ts";
 import type { Host } from "../host.ts";

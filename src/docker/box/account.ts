@@ -12,7 +12,7 @@ import { makeFolder } from "../../platform/folders.ts";
 import { BOX_HOME } from "../../core/ports.ts";
 import { untar } from "../../core/raw-data.ts";
 import { ACCOUNT_REPOSITORY, shortHash } from "../image-inputs.ts";
-import { tarOf } from "../../boxes/layers/workspace-archive.ts";
+import { tarOf } from "../../boxes/workspace/workspace-archive.ts";
 
 /**
  * The lists of users and groups that a box sees, its own user first: a name, the home folder that HOME names, a shell.

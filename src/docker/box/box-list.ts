@@ -1,11 +1,17 @@
 import type { ContainerInfo, ContainerStats } from "dockerode";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { ListedBox } from "../../core/ports.ts";
-import { boxFilter, boxOf, type BoxRecord, RUNNER_LABEL } from "../../boxes/box-labels.ts";
+import {
+  boxFilter,
+  boxOf,
+  type BoxRecord,
+  isOfAnother,
+  liveness,
+  RUNNER_LABEL,
+} from "../../boxes/box-record.ts";
 import { answered, type Engine, engineFailure, isBeingRemoved, isMissing } from "../engine.ts";
 import { holderOf, type Standing } from "./parked-boxes.ts";
 import { removeUnthawed } from "./container.ts";
-import { isOfAnother, liveness } from "../../boxes/life/owner.ts";
 import { BASE_REPOSITORY } from "../base-image.ts";
 import { ACCOUNT_REPOSITORY, SANDBOX_REPOSITORY } from "../image-inputs.ts";
 

@@ -6,12 +6,16 @@ import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { isInside } from "../../core/file-names.ts";
 import type { BoxPlan } from "../container-spec.ts";
 import type { Engine } from "../engine.ts";
-import { type CommitPlan, commitPlan } from "../../boxes/protect/commit-words.ts";
-import { outermost } from "../../boxes/protect/protected-mounts.ts";
-import { quarantine } from "../../boxes/protect/quarantine.ts";
-import { commitIdentity, findRepository, type FoundRepository } from "../../boxes/protect/repository.ts";
-import { look } from "../../boxes/protect/solid.ts";
-import { decodeFields, encodeFields } from "../../boxes/runner/runner-frames.ts";
+import { type CommitPlan, commitPlan } from "../../boxes/workspace/commit-plan.ts";
+import { outermost } from "../../boxes/workspace/protected-mounts.ts";
+import { quarantine } from "../../boxes/workspace/quarantine.ts";
+import {
+  commitIdentity,
+  findRepository,
+  type FoundRepository,
+} from "../../boxes/workspace/git-repository.ts";
+import { look } from "../../boxes/workspace/safe-paths.ts";
+import { decodeFields, encodeFields } from "../../boxes/runner-protocol.ts";
 import { startCommand } from "../../boxes/box-command.ts";
 import { type Door, type VerifiedContainer, verifiedContainer } from "./container.ts";
 

@@ -14,11 +14,12 @@ import {
   hostLines,
   isGvisorRuntime,
   limitLines,
+  type MountPoint,
   networkLines,
   processLines,
+  readMountinfo,
   type SeenFile,
-} from "../../boxes/runner/runner-report.ts";
-import { type MountPoint, readMountinfo } from "../../boxes/runner/mountinfo.ts";
+} from "../../boxes/runner-report.ts";
 import { isInside } from "../../core/file-names.ts";
 
 /** The parts of the engine's report of a container that are checked here. */

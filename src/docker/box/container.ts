@@ -9,11 +9,11 @@ import { firstLines } from "../../core/wording.ts";
 import { type BoxPlan, containerSpec, mountsOf } from "../container-spec.ts";
 import { type Engine, engineFailure, hasStatus, isMissing, isPodman } from "../engine.ts";
 import { createOnPodman, inspectOnPodman, prepareOnPodman } from "./podman-container.ts";
-import { type HostFile, hostFile, MAY_HOLD, replacedAmong } from "../../boxes/protect/replaced.ts";
-import { type PausedRunner, RunnerClient } from "../../boxes/runner/runner-client.ts";
-import { KEY_BYTES } from "../../boxes/runner/runner-frames.ts";
+import { type HostFile, hostFile, MAY_HOLD, replacedAmong } from "../../boxes/workspace/protected-mounts.ts";
+import { type PausedRunner, RunnerClient } from "../../boxes/runner-client.ts";
+import { KEY_BYTES } from "../../boxes/runner-protocol.ts";
 import { imageWithAccount } from "./account.ts";
-import { askReport, type SeenFile } from "../../boxes/runner/runner-report.ts";
+import { askReport, type SeenFile } from "../../boxes/runner-report.ts";
 import { differences, type Inspected, isGvisor, mountLines, reportDifferences } from "./container-check.ts";
 
 /** Answers requests that commands make of the harness. */

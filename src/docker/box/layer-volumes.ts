@@ -3,19 +3,21 @@ import path from "node:path";
 import { Buffer } from "node:buffer";
 import type { Readable } from "node:stream";
 import type { Container, VolumeInspectInfo } from "dockerode";
-import { allLayers, type FoundLayer, type Layer } from "../../boxes/layers/layer-record.ts";
+import { allLayers, type FoundLayer, type Layer } from "../../boxes/workspace/layer-record.ts";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
 import { type Engine, engineFailure, isBeingRemoved, isMissing } from "../engine.ts";
 import { unstartedContainer } from "../unstarted-container.ts";
 import { makeFolder } from "../../platform/folders.ts";
 import { bytesOfText, untar } from "../../core/raw-data.ts";
 import type { LayerChanges } from "../../core/ports.ts";
-import { ownerLabels, ownerOfKept } from "../../boxes/box-labels.ts";
+import { liveness, ownerLabels, ownerOfKept, removeTree, thisProcess } from "../../boxes/box-record.ts";
 import { SANDBOX_REPOSITORY } from "../image-inputs.ts";
-import { liveness, thisProcess } from "../../boxes/life/owner.ts";
-import { changesOfCopy, unpack, type UnpackLimits } from "../../boxes/layers/copy-changes.ts";
-import { removeTree } from "../../boxes/life/workspace-folders.ts";
-import { changesOfUpper } from "../../boxes/layers/upper-changes.ts";
+import {
+  changesOfCopy,
+  changesOfUpper,
+  unpack,
+  type UnpackLimits,
+} from "../../boxes/workspace/workspace-changes.ts";
 
 type Labels = Readonly<Record<string, string>>;
 

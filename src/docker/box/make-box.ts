@@ -1,10 +1,10 @@
 import type { LogKeeper } from "../../core/run-record.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { ParkedHandle } from "../../core/ports.ts";
-import { boxFilter, boxOf, type Owner, unparkable } from "../../boxes/box-labels.ts";
+import { boxFilter, boxOf, type Owner, unparkable } from "../../boxes/box-record.ts";
 import type { BoxPlan } from "../container-spec.ts";
 import { overlayIn, placeOf, type VolumeRequest, workspaceUnseen } from "./workspace-place.ts";
-import type { Layer } from "../../boxes/layers/layer-record.ts";
+import type { Isolation, Layer, Place } from "../../boxes/workspace/layer-record.ts";
 import {
   claimParked,
   discardParked,
@@ -19,11 +19,11 @@ import {
   type Standing,
   writeParked,
 } from "./parked-boxes.ts";
-import type { Protection } from "../../boxes/protect/scan.ts";
+import type { Protection } from "../../boxes/workspace/protection.ts";
 import { mountEnvironment, removeStanding, standingVolumes } from "../environments/environment-mounts.ts";
 import { type BoxNetwork, openNetwork, reopenNetwork } from "../egress/box-network.ts";
-import { snapshotIn } from "../../boxes/runner/runner-files.ts";
-import type { Workspace } from "../../boxes/box-workspace.ts";
+import { snapshotIn } from "../../boxes/runner-files.ts";
+import type { Workspace } from "../../boxes/workspace/box-workspace.ts";
 import type { BoxParts } from "../../boxes/box.ts";
 import { CommitDoor } from "./commit-door.ts";
 import {
@@ -34,8 +34,7 @@ import {
   withoutLists,
 } from "./container.ts";
 import type { BoxMaker, BoxRequest, Prepared } from "./prepare-box.ts";
-import type { Isolation, Place } from "../../boxes/layers/place.ts";
-import type { KeptJob } from "../../boxes/jobs.ts";
+import type { KeptJob } from "../../boxes/box-command.ts";
 import type { Engine } from "../engine.ts";
 
 export interface NewBoxOptions {

@@ -4,16 +4,22 @@ import { createHmac } from "node:crypto";
 import * as z from "zod";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
 import { syncFolder } from "../../platform/safe-files.ts";
-import { boxFilter, boxOf, type BoxRecord, type Owner } from "../../boxes/box-labels.ts";
+import {
+  boxFilter,
+  boxOf,
+  type BoxRecord,
+  isAlive,
+  type Owner,
+  thisProcess,
+} from "../../boxes/box-record.ts";
 import { type Engine, isBeingRemoved, isMissing } from "../engine.ts";
 import { removeUnthawed } from "./container.ts";
-import { isAlive, thisProcess } from "../../boxes/life/owner.ts";
 import { makeFolder } from "../../platform/folders.ts";
 import { parsedJson } from "../../core/raw-data.ts";
-import { type KeptJob, keptJob } from "../../boxes/jobs.ts";
-import type { HostFile } from "../../boxes/protect/replaced.ts";
-import type { PausedRunner } from "../../boxes/runner/runner-client.ts";
-import { KEY_BYTES } from "../../boxes/runner/runner-frames.ts";
+import { type KeptJob, keptJob } from "../../boxes/box-command.ts";
+import type { HostFile } from "../../boxes/workspace/protected-mounts.ts";
+import type { PausedRunner } from "../../boxes/runner-client.ts";
+import { KEY_BYTES } from "../../boxes/runner-protocol.ts";
 
 /**
  * `<state>/parked/<session>.<expires>.parked` lets a frozen box be resumed until then: the file holds the key, so only

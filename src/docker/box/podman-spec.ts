@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { type BoxPlan, commandOf, containerSpec, mountsOf, PACKAGE_CAPABILITIES } from "../container-spec.ts";
 import { asList, type Fields, fieldsOf } from "../../core/raw-data.ts";
-import { ULIMITS } from "../../boxes/runner/runner-report.ts";
+import { ULIMITS } from "../../boxes/runner-report.ts";
 
 type PodmanFields = Readonly<Record<string, unknown>>;
 

@@ -3,21 +3,25 @@ import { lstat, open, readFile, realpath, rm } from "node:fs/promises";
 import path from "node:path";
 import type { Mode } from "../../core/decision.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { type BoxIdentity, boxLabels, type Owner, ownerLabels } from "../../boxes/box-labels.ts";
+import { type BoxIdentity, boxLabels, type Owner, ownerLabels, thisProcess } from "../../boxes/box-record.ts";
 import type { BoxPlan, HostFacts } from "../container-spec.ts";
 import { type Engine, hostFacts, isPodman, readSeccomp } from "../engine.ts";
 import type { VolumeRequest } from "./workspace-place.ts";
-import { thisProcess } from "../../boxes/life/owner.ts";
-import { withEnclosing } from "../../boxes/protect/enclosing.ts";
-import { broken, protectOutside } from "../../boxes/protect/protect-outside.ts";
-import { findProtected, findReached, NOTHING, type Protection } from "../../boxes/protect/scan.ts";
+import { checkWorkspace, withEnclosing, type Workspace } from "../../boxes/workspace/box-workspace.ts";
+import {
+  broken,
+  findProtected,
+  findReached,
+  NOTHING,
+  type Protection,
+  protectOutside,
+} from "../../boxes/workspace/protection.ts";
 import { accountFor, folderForMounts } from "./account.ts";
 import { boxImage, RUNNER } from "../box-image.ts";
 import { networkPlace, type NetworkRequest } from "../egress/box-network.ts";
-import { checkWorkspace, type Workspace } from "../../boxes/box-workspace.ts";
-import type { DiskBudget } from "../../boxes/disk-watch.ts";
+import type { DiskBudget } from "../../boxes/box.ts";
 import { outsideOf, type BoxEnvironment } from "../environments/environment-mounts.ts";
-import type { Isolation } from "../../boxes/layers/place.ts";
+import type { Isolation } from "../../boxes/workspace/layer-record.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
 export interface BoxRequest {

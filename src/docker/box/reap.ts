@@ -5,23 +5,25 @@ import type { ContainerInfo, VolumeInspectInfo } from "dockerode";
 import { reasonOf } from "../../core/errors.ts";
 import {
   boxFilter,
+  type BoxFolder,
+  boxFolders,
   boxOf,
   type BoxRecord,
+  liveness,
   type Owner,
   ownerLabels,
   ownFilter,
-} from "../../boxes/box-labels.ts";
+  removeBoxFolder,
+} from "../../boxes/box-record.ts";
 import { type Engine, engineFailure, isBeingRemoved, isMissing } from "../engine.ts";
 import { emptyLayers } from "../environments/environment-mounts.ts";
 import { copiesToRemove, emptyWork, layersToRemove } from "./layer-volumes.ts";
-import { layersIn } from "../../boxes/layers/layer-record.ts";
+import { layersIn } from "../../boxes/workspace/layer-record.ts";
 import { forget, holderOf, isClaimed, recordsOf, standings } from "./parked-boxes.ts";
 import { removeUnthawed } from "./container.ts";
-import { filesIn, locksIn, ownerOf } from "../../boxes/life/lock-files.ts";
-import { liveness } from "../../boxes/life/owner.ts";
+import { filesIn, locksIn, ownerOf } from "../../boxes/workspace/workspace-lock.ts";
 import { folderForMounts } from "./account.ts";
 import { networksIn } from "../egress/box-network.ts";
-import { type BoxFolder, boxFolders, removeBoxFolder } from "../../boxes/life/workspace-folders.ts";
 
 interface Leftover {
   readonly kind: "container" | "volume" | "folder" | "lock";

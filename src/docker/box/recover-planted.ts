@@ -5,18 +5,16 @@ import { quote } from "shell-quote";
 import * as z from "zod";
 import type { MovedAway } from "../../core/run-record.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { lockWorkspace } from "../../boxes/life/workspace-lock.ts";
+import { lockWorkspace } from "../../boxes/workspace/workspace-lock.ts";
 import { firstOf } from "../../core/wording.ts";
-import { findAllPlanted } from "../../boxes/protect/planted.ts";
-import { quarantine } from "../../boxes/protect/quarantine.ts";
-import { look } from "../../boxes/protect/solid.ts";
-import { walk } from "../../boxes/protect/protected-walk.ts";
+import { findAllPlanted, quarantine } from "../../boxes/workspace/quarantine.ts";
+import { look } from "../../boxes/workspace/safe-paths.ts";
+import { walk } from "../../boxes/workspace/protected-walk.ts";
 import type { BoxMaker, BoxRequest } from "./prepare-box.ts";
 import { isInside } from "../../core/file-names.ts";
 import { replaceFile } from "../../platform/safe-files.ts";
-import type { Owner } from "../../boxes/box-labels.ts";
-import { NOTHING, type Protection } from "../../boxes/protect/scan.ts";
-import { isAlive } from "../../boxes/life/owner.ts";
+import { isAlive, type Owner } from "../../boxes/box-record.ts";
+import { NOTHING, type Protection } from "../../boxes/workspace/protection.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
 /**

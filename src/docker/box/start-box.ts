@@ -2,21 +2,20 @@ import { LogKeeper } from "../../core/run-record.ts";
 import { HarnessError, reasonOf } from "../../core/errors.ts";
 import { BOX_HOME, type OwnedBox } from "../../core/ports.ts";
 import { engineFailure } from "../engine.ts";
-import type { Layer } from "../../boxes/layers/layer-record.ts";
+import type { Layer } from "../../boxes/workspace/layer-record.ts";
 import { deadRecords, recordProtected, recoverPlanted } from "./recover-planted.ts";
 import { reap, type Reaped } from "./reap.ts";
-import { lockWorkspace } from "../../boxes/life/workspace-lock.ts";
+import { lockWorkspace } from "../../boxes/workspace/workspace-lock.ts";
 import { refuseTaken, type Standing, standingsOf } from "./parked-boxes.ts";
 import { CARGO_FILE, relayNetwork, type RelayedNetwork, tellCargo } from "../../boxes/network-relay.ts";
-import { commitIdentity } from "../../boxes/protect/repository.ts";
-import { NOTHING_TRACKED, trackedIn } from "../../boxes/protect/tracked.ts";
-import { writeFileIn } from "../../boxes/runner/runner-files.ts";
+import { commitIdentity, NOTHING_TRACKED, trackedIn } from "../../boxes/workspace/git-repository.ts";
+import { writeFileIn } from "../../boxes/runner-files.ts";
 import { isGvisor } from "./container-check.ts";
-import type { Workspace } from "../../boxes/box-workspace.ts";
+import type { Workspace } from "../../boxes/workspace/box-workspace.ts";
 import { openBox, type BoxParts } from "../../boxes/box.ts";
 import { doorFor, resumeBox, type MadeBox, makeNewBox, type NewBoxOptions, parkingOf } from "./make-box.ts";
 import { type BoxMaker, type BoxRequest, prepare } from "./prepare-box.ts";
-import { holdLayer } from "../../boxes/layers/hold-layer.ts";
+import { holdLayer } from "../../boxes/workspace/session-layer.ts";
 
 /** Starts a verified box over a locked workspace. Leftovers of earlier runs are removed first. */
 export async function startBox(

@@ -1,20 +1,25 @@
 import { Readable } from "node:stream";
 import { chmod, chown, lstat, mkdir, readdir, statfs, symlink } from "node:fs/promises";
 import path from "node:path";
-import { BOX_LABEL, keptLabels, type Owner } from "../../boxes/box-labels.ts";
+import {
+  BOX_LABEL,
+  keptLabels,
+  makeBoxFolder,
+  markFinished,
+  type Owner,
+  removeBoxFolder,
+} from "../../boxes/box-record.ts";
 import { type Engine, engineFailure } from "../engine.ts";
-import { type Layer, noteVolume } from "../../boxes/layers/layer-record.ts";
+import { type Isolation, type Layer, noteVolume, type Place } from "../../boxes/workspace/layer-record.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { topOf, unstartedContainer } from "../unstarted-container.ts";
-import { changesIn, FileRefused, statIn } from "../../boxes/runner/runner-files.ts";
+import { changesIn, FileRefused, statIn } from "../../boxes/runner-files.ts";
 import { emptyWork, noteImage, overlayVolume, requireCopy } from "./layer-volumes.ts";
-import { archiveOf, refuseTooLarge, type Skipped } from "../../boxes/layers/workspace-archive.ts";
-import { noteBytes } from "../../boxes/layers/hold-layer.ts";
-import type { Isolation, Place } from "../../boxes/layers/place.ts";
-import { makeBoxFolder, markFinished, removeBoxFolder } from "../../boxes/life/workspace-folders.ts";
-import type { RunnerClient } from "../../boxes/runner/runner-client.ts";
-import { changesOfUpper } from "../../boxes/layers/upper-changes.ts";
-import { readMountinfo } from "../../boxes/runner/mountinfo.ts";
+import { archiveOf, refuseTooLarge, type Skipped } from "../../boxes/workspace/workspace-archive.ts";
+import { noteBytes } from "../../boxes/workspace/session-layer.ts";
+import type { RunnerClient } from "../../boxes/runner-client.ts";
+import { changesOfUpper } from "../../boxes/workspace/workspace-changes.ts";
+import { readMountinfo } from "../../boxes/runner-report.ts";
 
 /** A volume in place of the workspace. */
 export interface VolumeRequest {

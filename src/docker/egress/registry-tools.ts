@@ -4,8 +4,8 @@ import path from "node:path";
 import type { Preset } from "../../core/network.ts";
 import { asList, fieldsIn, fieldsOf } from "../../core/raw-data.ts";
 import { readRegular } from "../../platform/safe-files.ts";
-import { findRepository } from "../../boxes/protect/repository.ts";
-import { parseGitConfig } from "../../boxes/protect/git-config.ts";
+import { findRepository } from "../../boxes/workspace/git-repository.ts";
+import { parseGitConfig } from "../../boxes/workspace/git-directory.ts";
 import { cargoSettings, MAVEN_JAVA, mavenSettings } from "./network-settings.ts";
 import { makeFolder } from "../../platform/folders.ts";
 

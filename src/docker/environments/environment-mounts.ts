@@ -1,18 +1,19 @@
 import { chown, lchown, lstat, mkdir, readFile, rmdir, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { errorCode, reasonOf } from "../../core/errors.ts";
-import { boxOf, type Owner } from "../../boxes/box-labels.ts";
+import {
+  boxFolders,
+  boxOf,
+  makeBoxFolder,
+  markFinished,
+  type Owner,
+  removeBoxFolder,
+} from "../../boxes/box-record.ts";
 import { isInside } from "../../core/file-names.ts";
 import type { BoxPlan } from "../container-spec.ts";
 import { type Engine, engineFailure } from "../engine.ts";
 import { emptyWork, noteImage, overlayVolume } from "../box/layer-volumes.ts";
 import type { Recipe } from "./recipe.ts";
-import {
-  boxFolders,
-  makeBoxFolder,
-  markFinished,
-  removeBoxFolder,
-} from "../../boxes/life/workspace-folders.ts";
 
 /** What an environment brings into a box. */
 export interface BoxEnvironment {

@@ -1,5 +1,5 @@
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
-import type { Connection, Row } from "../../platform/sqlite-connection.ts";
+import type { Connection, Row } from "../../platform/sqlite.ts";
 import { DamagedIndex, indexFailure } from "../index-folders.ts";
 import {
   type Candidate,

@@ -1,5 +1,5 @@
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import type { Connection } from "../../platform/sqlite-connection.ts";
+import type { Connection } from "../../platform/sqlite.ts";
 import { DamagedIndex } from "../index-folders.ts";
 import type { Near, VectorColumn } from "./embedded-store.ts";
 

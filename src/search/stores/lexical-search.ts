@@ -1,4 +1,4 @@
-import type { Connection } from "../../platform/sqlite-connection.ts";
+import type { Connection } from "../../platform/sqlite.ts";
 import { DamagedIndex } from "../index-folders.ts";
 import type { Query, QueryWord } from "../ranked-query.ts";
 import type { Weights } from "../weights.ts";

@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { HarnessError, reasonOf } from "../../core/errors.ts";
 import type { QdrantServer } from "./qdrant-api.ts";
 import type { SearchStore, ServerStore, StoreIdentity } from "../search-store.ts";
-import { Connection, privateFile } from "../../platform/sqlite-connection.ts";
+import { Connection, privateFile } from "../../platform/sqlite.ts";
 import { AnotherIndex, indexFailure, openedToRead, PATIENCE_MS } from "../index-folders.ts";
 import { type EmbeddedParts, EmbeddedStore } from "./embedded-store.ts";
 import { VectorTable } from "./embedded-vectors.ts";

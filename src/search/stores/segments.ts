@@ -1,6 +1,6 @@
 import { DamagedIndex } from "../index-folders.ts";
 import type { Role } from "../search-store.ts";
-import type { Connection } from "../../platform/sqlite-connection.ts";
+import type { Connection } from "../../platform/sqlite.ts";
 
 /** In the order of their stored numbers; a new role goes last. */
 export const ROLES: readonly Role[] = ["source", "test", "example", "docs", "vendored", "config"];

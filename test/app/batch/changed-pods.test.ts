@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Container, Pod, PodSpec } from "../../../src/kubernetes/manifest.ts";
+import type { Container, Pod, PodSpec } from "../../../src/kubernetes/cluster.ts";
 import { batchTotals } from "../../../src/render/batch-results.ts";
 import { startFakeCluster } from "../../fakes/kubernetes-jobs.ts";
 import { coordinate, rowsFor, said } from "../../fixtures/cluster-batch.ts";

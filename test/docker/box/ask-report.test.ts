@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { RunnerClient } from "../../../src/boxes/runner/runner-client.ts";
-import { decodeFields, REPLY, REQUEST } from "../../../src/boxes/runner/runner-frames.ts";
-import { KEY, scriptedRunner } from "../../boxes/runner/scripted-runner.ts";
-import { askReport } from "../../../src/boxes/runner/runner-report.ts";
+import { RunnerClient } from "../../../src/boxes/runner-client.ts";
+import { decodeFields, REPLY, REQUEST } from "../../../src/boxes/runner-protocol.ts";
+import { KEY, scriptedRunner } from "../../boxes/scripted-runner.ts";
+import { askReport } from "../../../src/boxes/runner-report.ts";
 
 test("the box's word is its texts of /proc, and each path that it could see", async () => {
   const { stream, request, reply } = scriptedRunner();

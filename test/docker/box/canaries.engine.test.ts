@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
-import { canariesIn } from "../../../src/boxes/canary-box.ts";
+import { canariesIn, plantCanaries } from "../../../src/boxes/canaries.ts";
 import type { Canary, Observed } from "../../../src/core/behaviour.ts";
 import type { ExecResult } from "../../../src/core/ports.ts";
-import { plantCanaries } from "../../../src/boxes/canaries.ts";
 import { skip } from "../../fixtures/engine.ts";
 import { realBox } from "../../fixtures/real-box.ts";
 

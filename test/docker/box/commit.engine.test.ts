@@ -11,7 +11,7 @@ import { engine } from "../../fixtures/engine-api.ts";
 import { image, ROOT, skip } from "../../fixtures/engine.ts";
 import { ULIMITS } from "../../fixtures/escape-plain.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
-import { git, noGit, repository } from "../../boxes/protect/repository.ts";
+import { git, noGit, repository } from "../../boxes/workspace/repository.ts";
 
 const cannot = skip || noGit;
 const uid = process.getuid?.() ?? 0;

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdir, readFile, symlink, truncate, writeFile } from "node:fs/promises";
 import test from "node:test";
-import { archiveOf, refuseTooLarge, type Skipped } from "../../../src/boxes/layers/workspace-archive.ts";
+import { archiveOf, refuseTooLarge, type Skipped } from "../../../src/boxes/workspace/workspace-archive.ts";
 import { engine } from "../../fixtures/engine-api.ts";
 import { skip } from "../../fixtures/engine.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";

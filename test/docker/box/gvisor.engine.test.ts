@@ -12,7 +12,7 @@ import {
   writesOnlyItsWorkspace,
 } from "../../fixtures/box-on-engine.ts";
 import { type GvisorEngine, gvisorEngine, noGvisor } from "../../fixtures/gvisor-engine.ts";
-import { noGit } from "../../boxes/protect/repository.ts";
+import { noGit } from "../../boxes/workspace/repository.ts";
 
 /** What a box promises, on a kernel of its own. */
 

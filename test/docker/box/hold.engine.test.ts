@@ -3,16 +3,10 @@ import { randomBytes } from "node:crypto";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { reasonOf } from "../../../src/core/errors.ts";
-import { RunnerClient } from "../../../src/boxes/runner/runner-client.ts";
-import {
-  encodeFields,
-  frameWriter,
-  KEY_BYTES,
-  MAGIC,
-  REQUEST,
-} from "../../../src/boxes/runner/runner-frames.ts";
-import { statIn, writeFileIn } from "../../../src/boxes/runner/runner-files.ts";
-import { readSeen } from "../../../src/boxes/runner/runner-seen.ts";
+import { RunnerClient } from "../../../src/boxes/runner-client.ts";
+import { encodeFields, frameWriter, KEY_BYTES, MAGIC, REQUEST } from "../../../src/boxes/runner-protocol.ts";
+import { statIn, writeFileIn } from "../../../src/boxes/runner-files.ts";
+import { readSeen } from "../../../src/boxes/runner-command.ts";
 import { type Leased, leased, started } from "../../fixtures/bare-runner.ts";
 import { skip } from "../../fixtures/engine.ts";
 

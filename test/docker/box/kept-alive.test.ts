@@ -3,10 +3,10 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { RunnerClient } from "../../../src/boxes/runner/runner-client.ts";
-import { REPLY, REQUEST } from "../../../src/boxes/runner/runner-frames.ts";
+import { RunnerClient } from "../../../src/boxes/runner-client.ts";
+import { REPLY, REQUEST } from "../../../src/boxes/runner-protocol.ts";
 import { keptAlive } from "../../../src/docker/box/container.ts";
-import { KEY, scriptedRunner } from "../../boxes/runner/scripted-runner.ts";
+import { KEY, scriptedRunner } from "../../boxes/scripted-runner.ts";
 
 /** What the runner itself is compiled with. */
 const LEASE_H = path.join(import.meta.dirname, "../../../sandbox/runner/lease.h");

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import test from "node:test";
-import { layerOf, makeLayer, noteVolume } from "../../../src/boxes/layers/layer-record.ts";
+import { layerOf, makeLayer, noteVolume } from "../../../src/boxes/workspace/layer-record.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
-import { holdLayer, noteBytes } from "../../../src/boxes/layers/hold-layer.ts";
+import { holdLayer, noteBytes } from "../../../src/boxes/workspace/session-layer.ts";
 
 const MiB = 2 ** 20;
 

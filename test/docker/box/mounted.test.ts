@@ -2,9 +2,8 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdir, readdir, stat, writeFile } from "node:fs/promises";
 import test from "node:test";
-import { boxFolders, makeBoxFolder } from "../../../src/boxes/life/workspace-folders.ts";
-import { lockWorkspace } from "../../../src/boxes/life/workspace-lock.ts";
-import { thisProcess } from "../../../src/boxes/life/owner.ts";
+import { boxFolders, makeBoxFolder, thisProcess } from "../../../src/boxes/box-record.ts";
+import { lockWorkspace } from "../../../src/boxes/workspace/workspace-lock.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
 const skip =

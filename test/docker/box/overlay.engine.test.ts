@@ -8,7 +8,7 @@ import { engine } from "../../fixtures/engine-api.ts";
 import { skip } from "../../fixtures/engine.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
 import { scratch } from "../../fixtures/scratch.ts";
-import { noGit, repository } from "../../boxes/protect/repository.ts";
+import { noGit, repository } from "../../boxes/workspace/repository.ts";
 import { leftOver, noOverlay, openBox, OWNER } from "./open-box.ts";
 
 for (const name of ["a,b", "a:b", "a\\b", "a\\:b,c d", "new\nline", "quo\"te's", "ä ü", "lowerdir=x", "-o"])

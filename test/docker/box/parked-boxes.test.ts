@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import test from "node:test";
-import { thisProcess } from "../../../src/boxes/life/owner.ts";
+import { thisProcess } from "../../../src/boxes/box-record.ts";
 import {
   claimParked,
   holderOf,
@@ -16,9 +16,9 @@ import {
 } from "../../../src/docker/box/parked-boxes.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
 import { scratch } from "../../fixtures/scratch.ts";
-import { deadOwner } from "../../boxes/life/processes.ts";
+import { deadOwner } from "../../boxes/workspace/processes.ts";
 import { fc, many } from "../../fixtures/property.ts";
-import type { KeptJob } from "../../../src/boxes/jobs.ts";
+import type { KeptJob } from "../../../src/boxes/box-command.ts";
 
 const skip = process.platform !== "linux" && "reads /proc";
 

@@ -15,7 +15,7 @@ import {
 } from "../../fixtures/box-on-engine.ts";
 import { ROOT } from "../../fixtures/engine.ts";
 import { noPodman, type PodmanEngine, podmanEngine } from "../../fixtures/podman-engine.ts";
-import { noGit } from "../../boxes/protect/repository.ts";
+import { noGit } from "../../boxes/workspace/repository.ts";
 
 const OWNER = 64_341;
 

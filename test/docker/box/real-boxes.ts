@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { boxLabels, type Owner, UID_LABEL } from "../../../src/boxes/box-labels.ts";
+import { boxLabels, type Owner, UID_LABEL } from "../../../src/boxes/box-record.ts";
 import { engine } from "../../fixtures/engine-api.ts";
 import { image } from "../../fixtures/engine.ts";
 

@@ -1,15 +1,13 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import test from "node:test";
-import { ownerLabels } from "../../../src/boxes/box-labels.ts";
+import { makeBoxFolder, ownerLabels, thisProcess } from "../../../src/boxes/box-record.ts";
 import { listBoxes, memoryOf, removeBoxes } from "../../../src/docker/box/box-list.ts";
-import { makeBoxFolder } from "../../../src/boxes/life/workspace-folders.ts";
-import { thisProcess } from "../../../src/boxes/life/owner.ts";
 import { reap } from "../../../src/docker/box/reap.ts";
 import { engine } from "../../fixtures/engine-api.ts";
 import { image, skip } from "../../fixtures/engine.ts";
 import { scratch } from "../../fixtures/scratch.ts";
-import { deadOwner, sleeper } from "../../boxes/life/processes.ts";
+import { deadOwner, sleeper } from "../../boxes/workspace/processes.ts";
 import { cleared, leftOf, realBox, realVolume } from "./real-boxes.ts";
 
 const UID = 64_331;

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Engine } from "../../../src/docker/engine.ts";
-import { boxLabels, type Owner, ownerLabels } from "../../../src/boxes/box-labels.ts";
+import { boxLabels, type Owner, ownerLabels, thisProcess } from "../../../src/boxes/box-record.ts";
 import { claimParked, releaseTaken, standingsOf, writeParked } from "../../../src/docker/box/parked-boxes.ts";
-import { thisProcess } from "../../../src/boxes/life/owner.ts";
 import { reap } from "../../../src/docker/box/reap.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 

@@ -3,7 +3,7 @@ import test from "node:test";
 import { MODES } from "../../../src/core/decision.ts";
 import { reportDifferences } from "../../../src/docker/box/container-check.ts";
 import { BOXES, boxPlan } from "../../fixtures/boxes.ts";
-import type { BoxReport } from "../../../src/boxes/runner/runner-report.ts";
+import type { BoxReport } from "../../../src/boxes/runner-report.ts";
 
 const PLAN = boxPlan("workspace-write");
 const GOOD = BOXES["workspace-write"].report;

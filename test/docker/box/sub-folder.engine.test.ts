@@ -12,7 +12,7 @@ import { engine } from "../../fixtures/engine-api.ts";
 import { ROOT, skip } from "../../fixtures/engine.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
 import { noOverlay } from "./open-box.ts";
-import { git, noGit, repository } from "../../boxes/protect/repository.ts";
+import { git, noGit, repository } from "../../boxes/workspace/repository.ts";
 
 /** A workspace that is a folder of a repository: its git works, and nothing above it can be written. */
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { thisProcess } from "../../../src/boxes/life/owner.ts";
+import { thisProcess } from "../../../src/boxes/box-record.ts";
 import type { Engine } from "../../../src/docker/engine.ts";
 import {
   claimParked,

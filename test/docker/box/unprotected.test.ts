@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { lstat } from "node:fs/promises";
 import test from "node:test";
 import { scratch } from "../../fixtures/scratch.ts";
-import { git, noGit, repository } from "../../boxes/protect/repository.ts";
-import { protectOutside } from "../../../src/boxes/protect/protect-outside.ts";
+import { git, noGit, repository } from "../../boxes/workspace/repository.ts";
+import { protectOutside } from "../../../src/boxes/workspace/protection.ts";
 
 test(
   "of a linked worktree only its repository is protected, and a copy does not have it",

@@ -6,13 +6,13 @@ import { text } from "node:stream/consumers";
 import { MODES } from "../../../src/core/decision.ts";
 import { differences, type Inspected, reportDifferences } from "../../../src/docker/box/container-check.ts";
 import { hostFacts, readSeccomp } from "../../../src/docker/engine.ts";
-import { ownerLabels } from "../../../src/boxes/box-labels.ts";
+import { ownerLabels } from "../../../src/boxes/box-record.ts";
 import { mountsOf, type BoxPlan, containerSpec } from "../../../src/docker/container-spec.ts";
 import { engine } from "../../fixtures/engine-api.ts";
 import { image, ROOT, skip } from "../../fixtures/engine.ts";
 import { boxPlan } from "../../fixtures/boxes.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
-import type { BoxReport, SeenFile } from "../../../src/boxes/runner/runner-report.ts";
+import type { BoxReport, SeenFile } from "../../../src/boxes/runner-report.ts";
 
 /** Says of itself what the runner says. */
 const REPORT = `

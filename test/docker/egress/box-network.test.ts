@@ -12,7 +12,7 @@ import {
   reopenNetwork,
 } from "../../../src/docker/egress/box-network.ts";
 import { scratch } from "../../fixtures/scratch.ts";
-import { thisProcess } from "../../../src/boxes/life/owner.ts";
+import { thisProcess } from "../../../src/boxes/box-record.ts";
 import { blockedSince } from "../../../src/boxes/box.ts";
 
 const OWNER = { pid: process.pid, start: "1", boot: "b" };

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { boxFolders } from "../../../src/boxes/life/workspace-folders.ts";
+import { boxFolders } from "../../../src/boxes/box-record.ts";
 import { type Connection, parseGrant } from "../../../src/core/network.ts";
 import { folderForMounts } from "../../../src/docker/box/account.ts";
 import type { BoxRequest } from "../../../src/docker/box/prepare-box.ts";

@@ -6,7 +6,7 @@ import test from "node:test";
 import type { RunChanges } from "../../../src/core/events.ts";
 import type { Handoff } from "../../../src/core/run-record.ts";
 import { household } from "../../e2e/box-command.ts";
-import { git, noGit } from "../../boxes/protect/repository.ts";
+import { git, noGit } from "../../boxes/workspace/repository.ts";
 import { skip as noEngine } from "../../fixtures/engine.ts";
 import { type Measured, measured } from "../../fixtures/measured.ts";
 import { giveAway } from "../../fixtures/give-away.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import test from "node:test";
-import { git, noGit } from "../../boxes/protect/repository.ts";
+import { git, noGit } from "../../boxes/workspace/repository.ts";
 import { answerOf, sandboxExec } from "../../e2e/box-command.ts";
 import { finishedOf, harness } from "../../e2e/run-command.ts";
 import { skip } from "../../fixtures/engine.ts";

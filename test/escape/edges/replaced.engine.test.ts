@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { cp, link, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import test, { describe } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { git, noGit } from "../../boxes/protect/repository.ts";
+import { git, noGit } from "../../boxes/workspace/repository.ts";
 import { noOverlay } from "../../docker/box/open-box.ts";
 import { household, sandboxExec } from "../../e2e/box-command.ts";
 import { boxesFor, goneWithin } from "../../e2e/frozen.ts";

@@ -3,7 +3,7 @@ import { household } from "../../e2e/box-command.ts";
 import type { RunStart } from "../../e2e/run-command.ts";
 import { harness, type Ran } from "../../e2e/run-command.ts";
 import type { Scratch } from "../../fixtures/scratch.ts";
-import { git } from "../../boxes/protect/repository.ts";
+import { git } from "../../boxes/workspace/repository.ts";
 import { giveAway } from "../../fixtures/give-away.ts";
 
 /** Flags for a scripted model that runs these shell lines, one per turn, and then says that it is done. */

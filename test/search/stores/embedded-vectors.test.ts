@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { HarnessError } from "../../../src/core/errors.ts";
-import { Connection } from "../../../src/platform/sqlite-connection.ts";
+import { Connection } from "../../../src/platform/sqlite.ts";
 import { DamagedIndex } from "../../../src/search/index-folders.ts";
 import { VectorTable } from "../../../src/search/stores/embedded-vectors.ts";
 import { fc } from "../../fixtures/property.ts";

@@ -1,0 +1,229 @@
+import { Buffer } from "node:buffer";
+import { closeSync, fstatSync, readlinkSync, readSync } from "node:fs";
+import { setImmediate } from "node:timers/promises";
+import { textOfBytes } from "../../core/raw-data.ts";
+import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
+import { NotRegularError, openRegularSync } from "../../platform/safe-files.ts";
+import { holdSync } from "./safe-paths.ts";
+import { type TreeEntry, treeWithout } from "./workspace-changes.ts";
+
+interface Limits {
+  readonly bytes: number;
+  readonly entries: number;
+}
+
+const COPY_LIMITS: Limits = { bytes: 2 * 2 ** 30, entries: 500_000 };
+
+/** Counts before the first byte is sent. */
+export async function refuseTooLarge(
+  root: string,
+  most: Limits = COPY_LIMITS,
+  apart: readonly string[] = [],
+): Promise<void> {
+  let [entries, bytes] = [0, 0];
+  using folder = holdSync(root);
+  for (const { stats } of treeWithout(folder, apart)) {
+    entries += 1;
+    if (stats.isFile()) bytes += stats.size;
+    if (entries > most.entries) throw tooLarge(root, `more than ${most.entries} files`);
+    if (bytes > most.bytes) throw tooLarge(root, `more than ${most.bytes / 2 ** 30} GiB`);
+    if (entries % 1000 === 0) await setImmediate();
+  }
+}
+
+const tooLarge = (root: string, what: string): HarnessError =>
+  new HarnessError(
+    EXIT.sandbox,
+    `${root} is too large to be copied into a box: ${what}`,
+    "name a smaller folder: --cwd DIR; or where the engine is on this machine: --isolation overlay",
+  );
+
+export interface Skipped {
+  readonly path: string;
+  readonly why: string;
+}
+
+const PIECE = 1 << 18;
+
+/**
+ * The tree as a tar stream below one name: owners, modes and times are kept, links stay links. Entries other than
+ * files, folders and links, and entries that cannot be read, are left out and reported; the paths in `apart` are left
+ * out.
+ */
+export async function* archiveOf(
+  root: string,
+  under: string,
+  skip: (skipped: Skipped) => void,
+  apart: readonly string[] = [],
+): AsyncGenerator<Buffer, void> {
+  const name = Buffer.from(under);
+  using folder = holdSync(root);
+  const waiting: Buffer[] = [headerOf(folder, name)];
+  let size = 0;
+  for (const entry of treeWithout(folder, apart)) {
+    const path = Buffer.concat([name, Buffer.from("/"), entry.path]);
+    const tell = (why: string): void => skip({ path: textOfBytes(entry.path), why });
+    if (entry.closed !== undefined) tell(`its contents are left out: it ${entry.closed}`);
+    for (const part of partsOf(entry, path, tell)) {
+      waiting.push(part);
+      size += part.length;
+      if (size < PIECE) continue;
+      yield Buffer.concat(waiting.splice(0));
+      size = 0;
+    }
+  }
+  yield Buffer.concat([...waiting, TAR_END()]);
+}
+
+function* partsOf(entry: TreeEntry, path: Buffer, tell: (why: string) => void): Generator<Buffer, void> {
+  const { stats } = entry;
+  if (stats.isDirectory()) yield headerOf(entry, path);
+  else if (stats.isSymbolicLink()) yield* linkParts(entry, path, tell);
+  else if (stats.isFile()) yield* fileParts(entry, path, tell);
+  else tell("it is not a file, folder or link");
+}
+
+const headerOf = ({ stats }: Pick<TreeEntry, "stats">, path: Buffer): Buffer =>
+  tarHeader({ ...ownership(stats), path, type: "folder", size: 0 });
+
+const ownership = ({ mode, uid, gid, mtimeMs }: TreeEntry["stats"]) => ({
+  mode,
+  uid,
+  gid,
+  modified: mtimeMs / 1000,
+});
+
+function* linkParts(
+  { at, stats }: TreeEntry,
+  path: Buffer,
+  tell: (why: string) => void,
+): Generator<Buffer, void> {
+  try {
+    const target = readlinkSync(at, { encoding: "buffer" });
+    yield tarHeader({ ...ownership(stats), path, type: "link", size: 0, target });
+  } catch (thrown) {
+    tell(`it cannot be read: ${errorCode(thrown) ?? "unknown"}`);
+  }
+}
+
+/** Sends as many bytes as the header says, even if the file changes meanwhile. */
+function* fileParts({ at }: TreeEntry, path: Buffer, tell: (why: string) => void): Generator<Buffer, void> {
+  const fd = openFile(at);
+  if (typeof fd === "string") {
+    tell(fd);
+    return;
+  }
+  try {
+    const stats = fstatSync(fd);
+    const { size } = stats;
+    yield tarHeader({ ...ownership(stats), path, type: "file", size });
+    for (let done = 0; done < size;) {
+      const piece = Buffer.alloc(Math.min(PIECE, size - done));
+      const read = readSync(fd, piece, 0, piece.length, done);
+      if (read === 0) tell("it shrank while it was copied");
+      done += read === 0 ? piece.length : read;
+      yield read === 0 ? piece : piece.subarray(0, read);
+    }
+    yield padding(size);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** A descriptor of a regular file, or why there is none. */
+function openFile(at: Buffer): number | string {
+  try {
+    return openRegularSync(at, "refuse").descriptor;
+  } catch (thrown) {
+    if (thrown instanceof NotRegularError) return "it is not a file, folder or link";
+    return `it cannot be read: ${errorCode(thrown) ?? "unknown"}`;
+  }
+}
+
+/** A complete archive of files that belong to root and that everybody may read; their folders are assumed to exist. */
+export function tarOf(files: Readonly<Record<string, string>>): Buffer {
+  const parts = Object.entries(files).flatMap(([name, text]) => {
+    const content = Buffer.from(text);
+    const entry = {
+      path: Buffer.from(name),
+      type: "file",
+      mode: 0o644,
+      uid: 0,
+      gid: 0,
+      modified: 0,
+    } as const;
+    return [tarHeader({ ...entry, size: content.length }), content, padding(content.length)];
+  });
+  return Buffer.concat([...parts, TAR_END()]);
+}
+
+/** Headers in GNU format: names are bytes of any kind and length, numbers have any size. */
+interface TarEntry {
+  readonly path: Buffer;
+  readonly type: "file" | "folder" | "link";
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+  readonly size: number;
+  /** Seconds since 1970. */
+  readonly modified: number;
+  readonly target?: Buffer;
+}
+
+const BLOCK = 512;
+const NAME_BYTES = 100;
+const TYPES = { file: "0", link: "2", folder: "5" } as const;
+
+function tarHeader(entry: TarEntry): Buffer {
+  const { path, type, target = Buffer.alloc(0) } = entry;
+  const name = type === "folder" ? Buffer.concat([path, Buffer.from("/")]) : path;
+  return Buffer.concat([
+    ...(name.length > NAME_BYTES ? longName("L", name) : []),
+    ...(target.length > NAME_BYTES ? longName("K", target) : []),
+    headerBlock(entry, { name, type: TYPES[type], target }),
+  ]);
+}
+
+/** Fills the last block of a content of this size. */
+const padding = (size: number): Buffer => Buffer.alloc((BLOCK - (size % BLOCK)) % BLOCK);
+
+const TAR_END = (): Buffer => Buffer.alloc(2 * BLOCK);
+
+/** A name that does not fit is stored as content before its entry. */
+function longName(type: string, name: Buffer): readonly Buffer[] {
+  const content = Buffer.concat([name, Buffer.alloc(1)]);
+  const fields = { mode: 0, uid: 0, gid: 0, size: content.length, modified: 0 };
+  const header = headerBlock(fields, { name: Buffer.from("././@LongLink"), type, target: Buffer.alloc(0) });
+  return [header, content, padding(content.length)];
+}
+
+function headerBlock(
+  { mode, uid, gid, size, modified }: Omit<TarEntry, "path" | "type">,
+  { name, type, target }: { readonly name: Buffer; readonly type: string; readonly target: Buffer },
+): Buffer {
+  const header = Buffer.alloc(BLOCK);
+  name.copy(header, 0, 0, NAME_BYTES);
+  writeNumber(header, 100, 8, mode & 0o7777);
+  writeNumber(header, 108, 8, uid);
+  writeNumber(header, 116, 8, gid);
+  writeNumber(header, 124, 12, size);
+  writeNumber(header, 136, 12, Math.max(0, Math.floor(modified)));
+  header.write("        ", 148, "latin1");
+  header.write(type, 156, "latin1");
+  target.copy(header, 157, 0, NAME_BYTES);
+  header.write("ustar  \0", 257, "latin1");
+  const sum = header.reduce((total, byte) => total + byte, 0);
+  header.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148, "latin1");
+  return header;
+}
+
+/** Octal digits, or big-endian with the first bit set if the digits do not fit. */
+function writeNumber(header: Buffer, at: number, length: number, value: number): void {
+  const digits = value.toString(8);
+  if (digits.length < length) {
+    header.write(digits.padStart(length - 1, "0"), at, "latin1");
+    return;
+  }
+  header.writeBigUInt64BE(BigInt(value), at + length - 8);
+  header[at] = 0x80;
+}

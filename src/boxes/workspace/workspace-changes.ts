@@ -1,0 +1,482 @@
+import { Buffer } from "node:buffer";
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readlinkSync,
+  type Stats,
+  symlinkSync,
+  utimesSync,
+  writeSync,
+} from "node:fs";
+import { type FileHandle, rename } from "node:fs/promises";
+import { type TarEntry, textOfBytes, untar } from "../../core/raw-data.ts";
+import type { Change, LayerChange, LayerChanges } from "../../core/ports.ts";
+import { errorCode } from "../../core/errors.ts";
+import { isInside } from "../../core/file-names.ts";
+import { NotRegularError, openRegular } from "../../platform/safe-files.ts";
+import { changeListOf, type FoundChange } from "../runner-files.ts";
+import { below, type HeldFolderSync, holdSync, lookIn, namesIn } from "./safe-paths.ts";
+import type { Changed, Layer } from "./layer-record.ts";
+import { removeTree } from "../box-record.ts";
+
+interface Layers {
+  readonly lower: string;
+  readonly upper: string;
+  /** Whether the merged tree has this path; undefined if unknown. */
+  readonly shows: (path: string) => Promise<boolean | undefined>;
+  /** The most changes to list; 500,000 when left out. */
+  readonly most?: number;
+}
+
+/**
+ * What the upper layer changes in kind, mode or content; folders are listed too. Whiteouts mark deleted entries. Only
+ * root can read the mark of a folder that hides the folder below it, so the merged tree is asked for one name that it
+ * would hide. Ordered by path.
+ */
+export async function changesOfUpper(layers: Layers): Promise<Changed> {
+  const { lower, upper, shows, most = 500_000 } = layers;
+  const look: ComparisonState = { changes: [], incomplete: false, shows, most };
+  await orIncomplete(look, undefined, async () => {
+    using under = holdSync(lower);
+    using above = holdSync(upper);
+    await compareFolders(look, { path: Buffer.alloc(0), lower: under, upper: above, depth: 0 });
+  });
+  return { changes: changeListOf(look.changes), incomplete: look.incomplete };
+}
+
+interface ComparisonState extends Pick<Layers, "shows"> {
+  readonly changes: FoundChange[];
+  incomplete: boolean;
+  readonly most: number;
+}
+
+interface FolderPair {
+  readonly path: Buffer;
+  /** Undefined if the lower layer has no folder with this path. */
+  readonly lower: HeldFolderSync | undefined;
+  readonly upper: HeldFolderSync;
+  readonly depth: number;
+}
+
+async function compareFolders(look: ComparisonState, pair: FolderPair): Promise<void> {
+  const { path, lower, upper } = pair;
+  const names = namesIn(upper, look.most);
+  for (const name of names) {
+    const mine = lookIn(upper, name);
+    const theirs = lower && lookIn(lower, name);
+    if (mine === undefined) continue;
+    if (isWhiteout(mine)) {
+      if (lower !== undefined && theirs !== undefined)
+        noteDeleted(look, lower, { name, path, stats: theirs });
+    } else await compare(look, pair, { name, mine, theirs });
+  }
+  if (lower !== undefined) await noteHidden(look, { ...pair, lower }, names);
+}
+
+/** Entries of the lower folder that the upper folder does not have: either all of them show through, or none. */
+async function noteHidden(
+  look: ComparisonState,
+  { path, lower }: FolderPair & { lower: HeldFolderSync },
+  names: readonly Buffer[],
+) {
+  const mentioned = new Set(names.map((name) => name.toString("latin1")));
+  const rest = namesIn(lower, look.most).filter((name) => !mentioned.has(name.toString("latin1")));
+  const paths = rest.map((name) => textOfBytes(below(path, name)));
+  const sample = paths.find((each) => each.isWellFormed()) ?? paths[0];
+  // We made the layer's own folder, and it hides nothing.
+  if (sample === undefined || path.length === 0) return;
+  const shown = await look.shows(sample);
+  if (shown === undefined) look.incomplete = true;
+  if (shown !== false) return;
+  for (const name of rest) {
+    const stats = lookIn(lower, name);
+    if (stats !== undefined) noteDeleted(look, lower, { name, path, stats });
+  }
+}
+
+interface Entry {
+  readonly name: Buffer;
+  readonly mine: Stats;
+  readonly theirs: Stats | undefined;
+}
+
+async function compare(look: ComparisonState, pair: FolderPair, entry: Entry): Promise<void> {
+  const { name, mine, theirs } = entry;
+  const { lower, upper } = pair;
+  const path = below(pair.path, name);
+  const found = { folder: pair.path, name, stats: mine };
+  const [wasFolder, isFolder] = [theirs?.isDirectory() === true, mine.isDirectory()];
+  if (lower !== undefined && theirs !== undefined && wasFolder !== isFolder)
+    noteDeleted(look, lower, { name, path: pair.path, stats: theirs });
+  if (theirs === undefined || wasFolder !== isFolder) note(look, "added", found);
+  else if (theirs.mode !== mine.mode || !(isFolder || (await isSameEntry(look, pair, entry))))
+    note(look, "modified", found);
+  if (!isFolder) return;
+  if (pair.depth >= MAX_DEPTH) return void (look.incomplete = true);
+  await orIncomplete(look, undefined, async () => {
+    using above = holdSync(upper.at(name));
+    using under = lower !== undefined && wasFolder ? holdSync(lower.at(name)) : undefined;
+    // The box does not see file systems that are mounted in the workspace.
+    const foreign = under !== undefined && under.stats.dev !== lower?.stats.dev;
+    if (foreign) look.incomplete = true;
+    const next = { path, lower: foreign ? undefined : under, upper: above, depth: pair.depth + 1 };
+    await compareFolders(look, next);
+  });
+}
+
+/** For two entries of the same kind and mode; an entry that cannot be read here counts as changed. */
+async function isSameEntry(
+  look: ComparisonState,
+  { lower, upper }: FolderPair,
+  { name, mine }: Entry,
+): Promise<boolean> {
+  if (lower === undefined) return false;
+  const [one, other] = [lower.at(name), upper.at(name)];
+  if (mine.isFile()) return orIncomplete(look, false, () => sameContent(one, other));
+  if (!mine.isSymbolicLink()) return true;
+  return orIncomplete(look, false, async () => readlinkSync(one, RAW).equals(readlinkSync(other, RAW)));
+}
+
+const RAW = { encoding: "buffer" } as const;
+
+/** Commands may still be running: an entry that vanishes or is locked makes the answer incomplete, never wrong. */
+async function orIncomplete<T>(look: ComparisonState, otherwise: T, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    if (errorCode(thrown) === undefined) throw thrown;
+    look.incomplete = true;
+    return otherwise;
+  }
+}
+
+/** A device with the number 0:0; no command can make one. */
+const isWhiteout = (stats: Stats): boolean => stats.isCharacterDevice() && stats.rdev === 0;
+
+/** Records the entry and everything in it as deleted. */
+function noteDeleted(
+  look: ComparisonState,
+  lower: HeldFolderSync,
+  { name, path, stats }: { readonly name: Buffer; readonly path: Buffer; readonly stats: Stats },
+): void {
+  const here = below(path, name);
+  note(look, "deleted", { folder: path, name, stats });
+  if (!stats.isDirectory()) return;
+  if (stats.dev !== lower.stats.dev) {
+    look.incomplete = true;
+    return;
+  }
+  using folder = holdSync(lower.at(name));
+  for (const entry of treeOf(folder, here)) {
+    note(look, "deleted", entry);
+    if (entry.closed !== undefined) look.incomplete = true;
+    if (look.changes.length >= look.most) return;
+  }
+}
+
+interface FoundEntry extends Pick<FoundChange, "folder" | "name"> {
+  readonly stats: Stats;
+}
+
+function note(look: ComparisonState, what: Change["what"], { folder, name, stats }: FoundEntry): void {
+  if (look.changes.length >= look.most) look.incomplete = true;
+  else look.changes.push({ what, kind: kindOf(stats), mode: stats.mode & 0o7777, folder, name });
+}
+
+function kindOf(stats: Stats): Change["kind"] {
+  if (stats.isDirectory()) return "folder";
+  if (stats.isSymbolicLink()) return "link";
+  return stats.isFile() ? "file" : "odd";
+}
+
+/** One entry of a tree; a folder comes before its entries. `at` is valid only until the next entry is requested. */
+export interface TreeEntry {
+  /** The path below the root, as bytes. */
+  readonly path: Buffer;
+  /** The path of the entry's folder; the same buffer for all entries of one folder. */
+  readonly folder: Buffer;
+  readonly name: Buffer;
+  readonly at: Buffer;
+  readonly stats: Stats;
+  /** Why the contents of this folder are not listed. */
+  readonly closed?: string;
+}
+
+const MAX_DEPTH = 512;
+
+/** Everything below a folder. No link is followed, and no other file system is entered. */
+function* treeOf(
+  root: HeldFolderSync,
+  path: Buffer = Buffer.alloc(0),
+  depth = 0,
+): Generator<TreeEntry, void> {
+  for (const name of namesIn(root, Number.POSITIVE_INFINITY)) {
+    const stats = lookIn(root, name);
+    if (stats === undefined) continue;
+    const [at, here] = [root.at(name), below(path, name)];
+    const entry = { path: here, folder: path, name, at, stats };
+    if (stats.isDirectory()) yield* folderIn(root, entry, depth);
+    else yield entry;
+  }
+}
+
+/** Leaves out the entries at these paths and below them. */
+export function* treeWithout(root: HeldFolderSync, apart: readonly string[]): Generator<TreeEntry, void> {
+  const places = apart.map((place) => Buffer.from(place).toString("latin1"));
+  for (const entry of treeOf(root)) {
+    const name = entry.path.toString("latin1");
+    if (!places.some((place) => isInside(place, name))) yield entry;
+  }
+}
+
+function* folderIn(parent: HeldFolderSync, entry: TreeEntry, depth: number): Generator<TreeEntry, void> {
+  const folder = opened(parent, entry, depth);
+  if (typeof folder === "string") {
+    yield { ...entry, closed: folder };
+    return;
+  }
+  using entered = folder;
+  yield entry;
+  yield* treeOf(entered, entry.path, depth + 1);
+}
+
+/** The opened folder, or why it is not entered. */
+function opened(parent: HeldFolderSync, { stats, at }: TreeEntry, depth: number): HeldFolderSync | string {
+  if (stats.dev !== parent.stats.dev) return "is on another file system";
+  if (depth >= MAX_DEPTH) return "is nested too deeply";
+  try {
+    return holdSync(at);
+  } catch (thrown) {
+    return `cannot be read: ${errorCode(thrown) ?? "unknown"}`;
+  }
+}
+
+const COMPARED_BYTES = 256 * 1024;
+
+/** Whether both are regular files with the same bytes. Links and pipes are not opened. */
+async function sameContent(one: Buffer, other: Buffer): Promise<boolean> {
+  await using a = await openRegular(one, "refuse").catch(orUndefined);
+  await using b = await openRegular(other, "refuse").catch(orUndefined);
+  if (a === undefined || b === undefined || a.stats.size !== b.stats.size) return false;
+  const left = a.stats;
+  for (let at = 0; at < left.size; at += COMPARED_BYTES) {
+    const length = Math.min(COMPARED_BYTES, left.size - at);
+    const [mine, theirs] = await Promise.all([piece(a.handle, at, length), piece(b.handle, at, length)]);
+    if (!mine.equals(theirs)) return false;
+  }
+  return true;
+}
+
+function orUndefined(thrown: unknown): undefined {
+  if (!(thrown instanceof NotRegularError)) throw thrown;
+  return undefined;
+}
+
+async function piece(file: FileHandle, at: number, length: number): Promise<Buffer> {
+  const bytes = globalThis.Buffer.alloc(length);
+  const { bytesRead } = await file.read(bytes, 0, length, at);
+  return bytes.subarray(0, bytesRead);
+}
+
+/** How the copy whose tree is in `content` differs from the current workspace. */
+export async function changesOfCopy(
+  { workspace, made, apart = [] }: Layer,
+  content: string,
+): Promise<LayerChanges> {
+  const [below, above] = [statsIn(workspace, apart), statsIn(content, apart)];
+  const changes: LayerChange[] = [];
+  for (const name of [...new Set([...below.keys(), ...above.keys()])].toSorted()) {
+    const pair = { name, workspace, content, made, was: below.get(name), is: above.get(name) };
+    for (const [what, stats] of await changesOfPair(pair)) {
+      const bytes = Buffer.from(name, "latin1");
+      changes.push({ path: textOfBytes(bytes), what, kind: kindOf(stats), mode: stats.mode & 0o7777 });
+    }
+  }
+  return { changes, content, incomplete: false, since: made };
+}
+
+/** The tree that the last box over a copy returned into its layer; undefined before the first return. */
+export async function returnedTree(folder: string): Promise<string | undefined> {
+  const [tree, old] = [`${folder}/tree`, `${folder}/tree.old`];
+  // A process was killed while it replaced the tree.
+  if (!existsSync(tree) && existsSync(old)) await rename(old, tree);
+  return existsSync(tree) ? tree : undefined;
+}
+
+/** Replaces the tree that was returned before with `aside`, which is complete; one of the two exists at any time. */
+export async function returnTree(folder: string, aside: string): Promise<void> {
+  const old = `${folder}/tree.old`;
+  const before = await returnedTree(folder);
+  await removeTree(old);
+  if (before !== undefined) await rename(before, old);
+  await rename(aside, `${folder}/tree`);
+  await removeTree(old);
+}
+
+export async function changesOfReturned(layer: Layer): Promise<LayerChanges> {
+  const content = await returnedTree(layer.folder);
+  if (content !== undefined) return changesOfCopy(layer, content);
+  return { changes: [], content: layer.folder, incomplete: false, since: layer.made };
+}
+
+interface EntryPair {
+  /** The path's bytes as a latin1 string. */
+  readonly name: string;
+  readonly workspace: string;
+  readonly content: string;
+  readonly made: number;
+  readonly was: Stats | undefined;
+  readonly is: Stats | undefined;
+}
+
+async function changesOfPair(pair: EntryPair): Promise<readonly (readonly [LayerChange["what"], Stats])[]> {
+  const { name, made, was, is } = pair;
+  if (was === undefined) return is === undefined ? [] : [["added", is]];
+  if (is === undefined) return wasCopied(pair, was) ? [["deleted", was]] : [];
+  if (kindOf(was) !== kindOf(is))
+    return [
+      ["deleted", was],
+      ["added", is],
+    ];
+  // A file that the box did not change is older than the copy; the user's git may have changed the workspace since.
+  if (inGit(name) && is.mtimeMs < made - COARSE_MS) return [];
+  return was.mode !== is.mode || !(await hasSameContent(pair, is)) ? [["modified", is]] : [];
+}
+
+/** An entry that was never in the copy was not deleted there: special files, unreadable files, git's new objects. */
+function wasCopied({ workspace, name, made }: EntryPair, was: Stats): boolean {
+  if (kindOf(was) === "odd" || (inGit(name) && was.ctimeMs >= made)) return false;
+  if (was.isSymbolicLink()) return true;
+  try {
+    accessSync(Buffer.concat([Buffer.from(`${workspace}/`), Buffer.from(name, "latin1")]), constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Archives count whole seconds. */
+const COARSE_MS = 1000;
+const inGit = (name: string): boolean => name.split("/").includes(".git");
+
+/** Keyed by the path's bytes as a latin1 string. */
+function statsIn(root: string, apart: readonly string[]): ReadonlyMap<string, Stats> {
+  using folder = holdSync(root);
+  return new Map(
+    [...treeWithout(folder, apart)].map(({ path: name, stats }) => [name.toString("latin1"), stats]),
+  );
+}
+
+async function hasSameContent({ workspace, content, name }: EntryPair, stats: Stats): Promise<boolean> {
+  const at = (root: string): Buffer => Buffer.concat([Buffer.from(`${root}/`), Buffer.from(name, "latin1")]);
+  if (stats.isFile()) return sameContent(at(workspace), at(content));
+  if (!stats.isSymbolicLink()) return true;
+  const target = (root: string): Buffer => readlinkSync(at(root), { encoding: "buffer" });
+  return target(workspace).equals(target(content));
+}
+
+const NEW_FILE_FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+const SLASH = Buffer.from("/");
+
+/**
+ * Extracts everything below the archive's one top folder into an empty folder. Nothing is created through a link or
+ * above the folder. Modes and times are kept, owners are not; entries other than files, folders and links are left out.
+ */
+export async function unpack(
+  archive: AsyncIterable<Buffer>,
+  folder: string,
+  most: UnpackLimits = { bytes: Number.POSITIVE_INFINITY, entries: Number.POSITIVE_INFINITY },
+): Promise<void> {
+  using target = new UnpackTarget(folder, most);
+  for await (const each of untar(archive)) {
+    if (Buffer.isBuffer(each)) target.write(each);
+    else target.begin(each);
+  }
+  target.settle();
+}
+
+/** Limits for an archive that nobody has checked yet. */
+export interface UnpackLimits {
+  readonly bytes: number;
+  readonly entries: number;
+}
+
+class UnpackTarget implements Disposable {
+  readonly #folder: Buffer;
+  readonly #left: { bytes: number; entries: number };
+  readonly #made = new Set([""]);
+  readonly #rights: (readonly [at: Buffer, entry: TarEntry])[] = [];
+  #open: number | undefined;
+
+  constructor(folder: string, most: UnpackLimits) {
+    this.#folder = Buffer.from(folder);
+    this.#left = { ...most };
+  }
+
+  #take(what: keyof UnpackLimits, count: number): void {
+    this.#left[what] -= count;
+    if (this.#left[what] < 0) throw new Error(`the tree has more ${what} than this machine accepts`);
+  }
+
+  begin(entry: TarEntry): void {
+    this[Symbol.dispose]();
+    this.#take("entries", 1);
+    const path = belowTop(entry.name);
+    if (path.length === 0) return;
+    const at = this.#at(path);
+    if (entry.type === "file") this.#open = openSync(at, NEW_FILE_FLAGS, 0o600);
+    else if (entry.type === "folder") {
+      mkdirSync(at, { mode: 0o700 });
+      this.#made.add(path.toString("latin1"));
+    } else if (entry.type === "link") symlinkSync(entry.target, at);
+    else if (entry.type === "same") linkSync(this.#at(belowTop(entry.target)), at);
+    if (entry.type === "file" || entry.type === "folder") this.#rights.push([at, entry]);
+  }
+
+  write(content: Buffer): void {
+    const descriptor = this.#open;
+    if (descriptor === undefined) return;
+    this.#take("bytes", content.length);
+    let at = 0;
+    while (at < content.length) at += writeSync(descriptor, content, at);
+  }
+
+  /** Sets modes last, because a mode may lock a folder. */
+  settle(): void {
+    this[Symbol.dispose]();
+    for (const [at, { mode, modified }] of this.#rights.toReversed()) {
+      utimesSync(at, modified, modified);
+      chmodSync(at, mode);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#open !== undefined) closeSync(this.#open);
+    this.#open = undefined;
+  }
+
+  #at(path: Buffer): Buffer {
+    if (!this.#made.has(parentOf(path)))
+      throw new Error(`the archive has no folder for ${path.toString("latin1")}`);
+    return Buffer.concat([this.#folder, SLASH, path]);
+  }
+}
+
+/** The path without the archive's top folder. A path that leads out of the folder is refused. */
+function belowTop(name: Buffer): Buffer {
+  const names = name.toString("latin1").split("/").slice(1);
+  const path = names.filter((each) => each !== "" && each !== ".");
+  if (path.includes("..")) throw new Error("a path in the archive leads out of its folder");
+  return Buffer.from(path.join("/"), "latin1");
+}
+
+function parentOf(path: Buffer): string {
+  const slash = path.lastIndexOf(SLASH);
+  return slash === -1 ? "" : path.toString("latin1", 0, slash);
+}

@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { mkdir, readdir } from "node:fs/promises";
+import test from "node:test";
+import {
+  changesOfReturned,
+  returnedTree,
+  returnTree,
+  unpack,
+  type UnpackLimits,
+} from "../../../src/boxes/workspace/workspace-changes.ts";
+import { archiveOf } from "../../../src/boxes/workspace/workspace-archive.ts";
+import { scratch } from "../../fixtures/scratch.ts";
+
+test("a tree that is brought back takes the place of the one before, and nothing else is left", async () => {
+  await using place = await scratch({ "layer/tree/a": "old", "layer/tree.new/a": "new" });
+  await returnTree(place.at("layer"), place.at("layer/tree.new"));
+  assert.deepEqual([await readdir(place.at("layer")), await place.read("layer/tree/a")], [["tree"], "new"]);
+});
+
+test("who is killed between two trees leaves one of them: the one before, while the new one has not its place", async () => {
+  await using place = await scratch({ "layer/tree.old/a": "old", "layer/tree.new/a": "half" });
+  assert.equal(await returnedTree(place.at("layer")), place.at("layer/tree"));
+  assert.equal(await place.read("layer/tree/a"), "old");
+  await using later = await scratch({ "layer/tree.old/a": "old", "layer/tree/a": "new" });
+  assert.equal(await returnedTree(later.at("layer")), later.at("layer/tree"));
+  assert.equal(await later.read("layer/tree/a"), "new");
+});
+
+test("before a box has brought anything back a session has changed nothing", async () => {
+  await using place = await scratch({ "work/a": "x", "layer/layer": "{}" });
+  const layer = {
+    session: "s",
+    workspace: place.at("work"),
+    isolation: "copy" as const,
+    volume: null,
+    engine: "kubernetes" as const,
+    made: 1,
+    folder: place.at("layer"),
+  };
+  const { changes, incomplete } = await changesOfReturned(layer);
+  assert.deepEqual([changes, incomplete], [[], false]);
+});
+
+test("a tree of a stranger's is taken up to its bounds: of files and folders, and of their bytes", async () => {
+  await using place = await scratch({ "tree/a": "1234", "tree/b": "5678" });
+  const into = async (name: string, most: UnpackLimits): Promise<void> => {
+    await mkdir(place.at(name));
+    await unpack(
+      archiveOf(place.at("tree"), "tree", () => undefined),
+      place.at(name),
+      most,
+    );
+  };
+  await into("fits", { bytes: 8, entries: 3 });
+  assert.equal(await place.read("fits/b"), "5678");
+  await assert.rejects(into("large", { bytes: 7, entries: 3 }), /more bytes than this machine accepts/);
+  await assert.rejects(into("many", { bytes: 8, entries: 2 }), /more entries than this machine accepts/);
+});
