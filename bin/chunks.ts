@@ -44,7 +44,7 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
   },
   { name: "models", of: [/\/src\/models\//] },
   { name: "agent", of: [/\/src\/(?:agent|tools)\/|\/src\/policy\/decide-tool\.ts$/] },
-  { name: "paths", of: [/\/src\/policy\/(?:paths\/|path-pattern\.ts)/] },
+  { name: "paths", of: [/\/src\/policy\/paths\//] },
   { name: "policy-context", of: [/\/src\/app\/project\/policy-context\.ts$/] },
   { name: "policy", of: [/\/src\/policy\/|\/node_modules\/unbash\//] },
   // Checks of a workspace before there is a box, or without one.

@@ -4,7 +4,7 @@
  */
 import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { EFFECT_WORDS, optionTable } from "../src/policy/programs/option-groups.ts";
+import { EFFECT_WORDS, optionTable } from "../src/policy/programs/read-arguments.ts";
 import {
   type Check,
   type CheckParameter,

@@ -1,8 +1,8 @@
 /** The schema of program rows and files; keys shared by several rows are expanded here. */
 import { z } from "zod";
-import { EFFECT_WORDS, groupMeaning } from "../src/policy/programs/option-groups.ts";
+import { EFFECT_WORDS, groupMeaning } from "../src/policy/programs/read-arguments.ts";
 import { ROLES } from "../src/policy/programs/program-model.ts";
-import { WIDE_EFFECTS } from "../src/policy/programs/row-checks.ts";
+import { WIDE_EFFECTS } from "../src/policy/programs/program-readers.ts";
 import { readTable } from "./yaml-table.ts";
 
 const words = z.string().regex(/^\S+(?: \S+)*$/, "words, with one blank between them");

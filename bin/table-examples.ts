@@ -3,17 +3,21 @@ import { UNCARRIED } from "../src/policy/carried-protocols.generated.ts";
 import { codeObjection } from "../src/policy/containment.ts";
 import { isTame } from "../src/policy/effects/environment.ts";
 import { isLocalTool } from "../src/policy/effects/local-tools.ts";
-import { filtersLines, placesOfNames, printsNumber } from "../src/policy/effects/printed.ts";
-import { knownName } from "../src/policy/handoff-names.ts";
-import { startupInHome, startupOfSystem } from "../src/policy/paths/path-place.ts";
-import { secretAt } from "../src/policy/paths/secret-paths.ts";
+import { filtersLines, placesOfNames, printsNumber } from "../src/policy/effects/assume.ts";
+import { knownName } from "../src/policy/handoff-paths.ts";
+import {
+  findPrefix,
+  prefixTable,
+  secretAt,
+  startupInHome,
+  startupOfSystem,
+} from "../src/policy/paths/path-place.ts";
 import { READABLE } from "../src/policy/paths/system-paths.generated.ts";
-import { findPrefix, prefixTable } from "../src/policy/paths/system-paths.ts";
 import { isHarmless } from "../src/policy/programs/git-settings.ts";
 import type { Arg } from "../src/policy/programs/program-model.ts";
 import { parse } from "shell-quote";
 import { nearName } from "../src/vet/known-names.ts";
-import { uncarried } from "../src/policy/wanted-grants.ts";
+import { uncarried } from "../src/policy/refusal-hints.ts";
 import type { TableExample } from "./table-form.ts";
 
 const workspace = "/home/dev/project";

@@ -1,14 +1,12 @@
 import { type Decision, type MatchedRule, type ProgramPlace, strictest } from "../core/decision.ts";
 import type { Facts } from "../core/tool.ts";
 import { type CommandContext, CommandPolicy, type Judgement } from "../policy/decide.ts";
-import { effectText } from "../policy/effects/described-effects.ts";
-import { changesSomething, type Effect } from "../policy/effects/effect.ts";
+import { changesSomething, type Effect, effectText } from "../policy/effects/effect.ts";
 import { decideTool } from "../policy/decide-tool.ts";
-import { decideToolPath } from "../policy/paths/decide-path.ts";
+import { decideToolPath, type LinkFacts } from "../policy/paths/decide-path.ts";
 import type { Op } from "../policy/paths/path-place.ts";
-import type { LinkFacts } from "../policy/paths/path-readings.ts";
-import type { NetworkStep } from "../policy/ruling.ts";
-import { networkStep, wantedGrants } from "../policy/wanted-grants.ts";
+import type { NetworkStep } from "../policy/containment.ts";
+import { networkStep, wantedGrants } from "../policy/refusal-hints.ts";
 
 export interface Judged extends Decision {
   /** What the call acts on, for lists of refusals: the command, or the path. */

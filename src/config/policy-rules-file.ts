@@ -1,9 +1,16 @@
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { visibleLine } from "../core/visible.ts";
 import { CommandPolicy } from "../policy/decide.ts";
-import { failedExamples } from "../policy/rule-examples.ts";
-import { type Origin, readRules } from "../policy/rule-reader.ts";
-import { type Examples, type RuleForm, ruleForm, type UserRules, withRules } from "../policy/rule.ts";
+import { failedExamples } from "../policy/rules-from-commands.ts";
+import {
+  type Examples,
+  type Origin,
+  readRules,
+  type RuleForm,
+  ruleForm,
+  type UserRules,
+  withRules,
+} from "../policy/rule.ts";
 import {
   type ConfigDocument,
   parseConfigDocument,

@@ -1,20 +1,13 @@
 import type { Mode } from "../core/decision.ts";
-import { isAside } from "./effects/call-effects.ts";
-import type { Called } from "./effects/walk.ts";
+import { type Called, isAside, programOf } from "./effects/call-effects.ts";
 import type { Effect } from "./effects/effect.ts";
 import type { PathFacts, Places } from "./judge-effects.ts";
-import type { Ruling } from "./ruling.ts";
+import type { Ruling } from "./containment.ts";
 import { resolvePath } from "./paths/normal-path.ts";
 import type { Span } from "./shell/shell-syntax.ts";
-import {
-  asksForCommand,
-  asksForEffect,
-  fitsCommand,
-  mayFitEffect,
-  surelyHosts,
-  surelyPath,
-} from "./rule-match.ts";
-import { isCalled, isNeverAllowed, pathOf, type UserRule, type UserRules } from "./rule.ts";
+import { isCalled, isNeverAllowed, isWhole, pathOf, type UserRule, type UserRules } from "./rule.ts";
+import { fitsWildcard, type Wildcard } from "../core/wording.ts";
+import { mayFit, type PathPattern, surelyFits } from "./paths/path-pattern.ts";
 
 /** Input of the judgement: one ruling for each effect, in the same order. */
 interface Judged {
@@ -260,3 +253,62 @@ function fitsAllow(rule: UserRule, called: Called, effects: readonly Effect[], p
     (host === null || has((effect) => effect.kind === "network" && surelyHosts(host, effect.hosts)))
   );
 }
+
+export interface Around {
+  readonly workspace: string;
+  readonly home: string;
+}
+
+export const asksForCommand = ({ prefix, arg }: UserRule): boolean => prefix !== null || arg !== null;
+export const asksForEffect = ({ effect, path, host }: UserRule): boolean =>
+  effect !== null || path !== null || host !== null;
+
+/** The command's words match those of the rule. A word that only the shell can expand matches nothing. */
+function fitsCommand(rule: UserRule, { words }: Called): boolean {
+  const { prefix, arg, exact } = rule;
+  if (prefix !== null) {
+    if (words.length < prefix.length || (exact && words.length > prefix.length)) return false;
+    for (const [index, known] of prefix.entries()) {
+      const word = words[index];
+      if (word?.kind !== "literal") return false;
+      if (!known.has(word.value) && !(index === 0 && isProgram(rule, known, word.value))) return false;
+    }
+  }
+  return arg === null || words.slice(1).some(({ kind, value }) => kind === "literal" && fitsAny(arg, value));
+}
+
+/** An allow rule takes a program in a system folder for its plain name; a tightening rule takes any path. */
+function isProgram({ decision }: UserRule, known: ReadonlySet<string>, value: string): boolean {
+  if (!value.includes("/")) return false;
+  const [name, trusted] = programOf(value);
+  return (trusted || decision !== "allow") && known.has(name);
+}
+
+/** Every condition of a tightening rule on an effect: a possible match counts. */
+export function mayFitEffect(
+  { effect: names, path, host }: UserRule,
+  effect: Effect,
+  around: Around,
+): boolean {
+  if (names !== null && !names.some((name) => isCalled(effect, name))) return false;
+  if (path !== null) {
+    const at = pathOf(effect);
+    if (at === null || !path.some((each) => mayFit(each, at, { whole: isWhole(effect), around })))
+      return false;
+  }
+  return (
+    host === null || (effect.kind === "network" && effect.hosts.some((each) => fitsAny(host, hostName(each))))
+  );
+}
+
+/** All hosts are among those of the rule, and there is at least one. */
+const surelyHosts = (host: readonly Wildcard[], hosts: readonly string[]): boolean =>
+  hosts.length > 0 && hosts.every((each) => fitsAny(host, hostName(each)));
+
+const surelyPath = (patterns: readonly PathPattern[], path: string | null, around: Around): boolean =>
+  path !== null && patterns.some((each) => surelyFits(each, path, around));
+
+const fitsAny = (patterns: readonly Wildcard[], text: string): boolean =>
+  patterns.some((pattern) => fitsWildcard(pattern, text));
+
+const hostName = (host: string): string => host.toLowerCase().replace(/\.$/, "");

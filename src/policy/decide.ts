@@ -7,18 +7,15 @@ import {
   VERDICTS,
 } from "../core/decision.ts";
 import type { Effect } from "./effects/effect.ts";
-import { withFetched } from "./effects/redirects.ts";
-import { programOf, withLater } from "./effects/call-effects.ts";
+import { withFetched } from "./effects/shell-effects.ts";
+import { type Called, programOf, withLater } from "./effects/call-effects.ts";
 import type { Scope } from "./effects/scope.ts";
-import type { Called } from "./effects/walk.ts";
 import { Assumptions } from "./effects/assume.ts";
 import { EffectWalk } from "./effects/effect-walk.ts";
-import { withObjectedFlaws, withObjections } from "./containment.ts";
+import { type Ruling, textRuling, withObjectedFlaws, withObjections } from "./containment.ts";
 import { type Places, rulingOf, placesFor } from "./judge-effects.ts";
-import { type Ruling, textRuling } from "./ruling.ts";
 import type { IgnoreRules } from "./paths/ignore-rules.ts";
-import { Models } from "./programs/program-models.ts";
-import { ProgramTable } from "./programs/program-table.ts";
+import { Models, ProgramTable } from "./programs/program-models.ts";
 import { applyRules } from "./apply-rules.ts";
 import type { UserRules } from "./rule.ts";
 import { readInner, readShell, type ShellText } from "./shell/read-shell.ts";

@@ -2,19 +2,21 @@ import { type Grant, isPreset, readGrant } from "../core/network.ts";
 import { isInside } from "../core/file-names.ts";
 import type { Doubt, Effect, Place } from "./effects/effect.ts";
 import type { IgnoreRules } from "./paths/ignore-rules.ts";
-import { isKept, type Op, type PlaceKind, placeOfResolved } from "./paths/path-place.ts";
-import { placeOfPattern } from "./paths/pattern-paths.ts";
-import { areGranted, codeObjection, isOwnHost, staysInside } from "./containment.ts";
+import { isKept, type Op, type PlaceKind, placeOfPattern, placeOfResolved } from "./paths/path-place.ts";
 import {
+  areGranted,
   ASKED,
+  codeObjection,
   CONTAINED,
   DENIED,
   HARMLESS,
   IN_WORKSPACE,
+  isOwnHost,
   type Ruling,
+  staysInside,
   UNKNOWN_DEED,
   type Worth,
-} from "./ruling.ts";
+} from "./containment.ts";
 
 /** The ruling of one effect. */
 export function rulingOf(effect: Effect, places: Places): Ruling {

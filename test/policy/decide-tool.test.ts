@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { Mode } from "../../src/core/decision.ts";
 import { decideTool } from "../../src/policy/decide-tool.ts";
-import { readRules } from "../../src/policy/rule-reader.ts";
-import type { UserRules } from "../../src/policy/rule.ts";
+import { readRules, type UserRules } from "../../src/policy/rule.ts";
 
 const rulesOf = (...written: readonly object[]): UserRules => {
   const { examples, problems } = readRules(

@@ -5,9 +5,8 @@ import test from "node:test";
 import { parseTomlDocument } from "../../src/config/toml-rules.ts";
 import { CHANGE_KINDS } from "../../src/policy/effects/effect.ts";
 import { DOUBTS } from "../../src/policy/judge-effects.ts";
-import { failedExamples } from "../../src/policy/rule-examples.ts";
-import { RULE_KEYS } from "../../src/policy/rule.ts";
-import { readRules } from "../../src/policy/rule-reader.ts";
+import { failedExamples } from "../../src/policy/rules-from-commands.ts";
+import { readRules, RULE_KEYS } from "../../src/policy/rule.ts";
 import { AROUND, policy } from "./judged.ts";
 
 const page = (name: string) => readFileSync(path.join(import.meta.dirname, "../../docs", name), "utf8");

@@ -1,7 +1,6 @@
 import type { Mode, Verdict } from "../../src/core/decision.ts";
 import { CommandPolicy } from "../../src/policy/decide.ts";
-import { type Origin, readRules } from "../../src/policy/rule-reader.ts";
-import type { RuleForm, UserRules } from "../../src/policy/rule.ts";
+import { type Origin, readRules, type RuleForm, type UserRules } from "../../src/policy/rule.ts";
 import { HOME, WORKSPACE } from "../fixtures/policy/corpus.ts";
 export const AROUND = { workspace: WORKSPACE, home: HOME };
 

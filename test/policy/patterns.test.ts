@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { fitsWildcard, readWildcard } from "../../src/core/wording.ts";
 import { fc } from "../fixtures/property.ts";
-import { mayFit, readPathPattern, surelyFits } from "../../src/policy/path-pattern.ts";
+import { mayFit, readPathPattern, surelyFits } from "../../src/policy/paths/path-pattern.ts";
 import { AROUND } from "./judged.ts";
 
 test("a star is any text", () => {

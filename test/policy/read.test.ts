@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { type Origin, readRules } from "../../src/policy/rule-reader.ts";
-import { failedExamples } from "../../src/policy/rule-examples.ts";
+import { type Origin, readRules } from "../../src/policy/rule.ts";
+import { failedExamples } from "../../src/policy/rules-from-commands.ts";
 import { AROUND, policy } from "./judged.ts";
 
 const WHY = { reason: "because" };

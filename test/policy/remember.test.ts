@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { type RuleForm, withRules } from "../../src/policy/rule.ts";
-import { ruleFor } from "../../src/policy/remember-rule.ts";
+import { ruleFor } from "../../src/policy/rules-from-commands.ts";
 import { AROUND, policy, rulesFrom, verdict } from "./judged.ts";
 
 const APPROVED = { decision: "allow", reason: "approved as it stands" } as const;

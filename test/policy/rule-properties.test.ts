@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { fc, many } from "../fixtures/property.ts";
 import { MODES, type Verdict, VERDICTS } from "../../src/core/decision.ts";
-import { EFFECT_NAMES, type UserRules } from "../../src/policy/rule.ts";
-import { readRules } from "../../src/policy/rule-reader.ts";
+import { EFFECT_NAMES, readRules, type UserRules } from "../../src/policy/rule.ts";
 import { judgedIn } from "../fixtures/policy/corpus.ts";
 import { AROUND, policy, rulesFrom, type Written } from "./judged.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { CommandPolicy } from "../../src/policy/decide.ts";
-import { networkStep, wantedGrants } from "../../src/policy/wanted-grants.ts";
+import { networkStep, wantedGrants } from "../../src/policy/refusal-hints.ts";
 import { HOME, WORKSPACE } from "../fixtures/policy/corpus.ts";
 
 const policy = new CommandPolicy();

@@ -9,7 +9,7 @@ import { type HookVerdict, type HostPlace, runInBox, runOnHost } from "../../ext
 import { type Hook, hooksOf } from "../../extensions/hook-chain.ts";
 import { keptValues, projectHooks } from "../../extensions/program-files.ts";
 import type { TrustedFile } from "../../extensions/trust.ts";
-import { shellText } from "../../policy/shell/quote.ts";
+import { shellText } from "../../policy/shell/shell-syntax.ts";
 import { lazyJudge } from "../project/policy-context.ts";
 import type { ExtensionParts } from "./open-extensions.ts";
 

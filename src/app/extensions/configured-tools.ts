@@ -4,7 +4,7 @@ import { reasonOf } from "../../core/errors.ts";
 import { type AnyTool, type Extensions, NO_EXTENSIONS } from "../../core/tool.ts";
 import { keptValues, projectTools } from "../../extensions/program-files.ts";
 import type { TrustedFile } from "../../extensions/trust.ts";
-import { shellText } from "../../policy/shell/quote.ts";
+import { shellText } from "../../policy/shell/shell-syntax.ts";
 import { customTool } from "../../tools/custom-tool.ts";
 import { BUILT_IN } from "../../tools/index.ts";
 import type { ExtensionParts } from "./open-extensions.ts";

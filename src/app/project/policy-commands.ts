@@ -6,12 +6,11 @@ import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { linesIn } from "../../core/line-diff.ts";
 import { visible, visibleLine } from "../../core/visible.ts";
 import { type CommandContext, type CommandDecision, CommandPolicy } from "../../policy/decide.ts";
-import { effectText } from "../../policy/effects/described-effects.ts";
-import { changesSomething } from "../../policy/effects/effect.ts";
+import { changesSomething, effectText } from "../../policy/effects/effect.ts";
 import type { RuleForm, UserRule, UserRules } from "../../policy/rule.ts";
-import { hintFor, stepFor } from "../../policy/ruling.ts";
-import { networkStep } from "../../policy/wanted-grants.ts";
-import { shellText } from "../../policy/shell/quote.ts";
+import { hintFor, stepFor } from "../../policy/containment.ts";
+import { networkStep } from "../../policy/refusal-hints.ts";
+import { shellText } from "../../policy/shell/shell-syntax.ts";
 import type { ChangedVerdict } from "../../render/lists/replay-lines.ts";
 import type { Counts, PastJudgement } from "../../sessions/audit-trail.ts";
 import type { Host } from "../host.ts";
@@ -321,7 +320,7 @@ export async function explain(
   context: CommandContext & { readonly onAsk: OnAsk },
 ): Promise<Explained> {
   const { decision, standings } = policy.explain(text, context);
-  const { ruleFor } = await import("../../policy/remember-rule.ts");
+  const { ruleFor } = await import("../../policy/rules-from-commands.ts");
   const network = networkStep(decision, text, context);
   const asks = decision.decision === "ask" && context.mode === "workspace-write";
   return {
@@ -353,7 +352,7 @@ export async function allowCommand(
   | { readonly kind: "refused"; readonly reason: string }
 > {
   const [{ ruleFor }, { tomlRule }, { addRules }] = await Promise.all([
-    import("../../policy/remember-rule.ts"),
+    import("../../policy/rules-from-commands.ts"),
     import("../../policy/rule.ts"),
     import("../../config/policy-rules-file.ts"),
   ]);

@@ -7,7 +7,7 @@ import { isInside } from "../../core/file-names.ts";
 import { readRegularHead } from "../../platform/safe-files.ts";
 import type { CommandContext } from "../../policy/decide.ts";
 import { type IgnoreRules, MAX_RULES_LENGTH, readIgnore } from "../../policy/paths/ignore-rules.ts";
-import { patternText } from "../../policy/path-pattern.ts";
+import { patternText } from "../../policy/paths/path-pattern.ts";
 import type { UserRule } from "../../policy/rule.ts";
 import type { Host } from "../host.ts";
 import { repositoryAround } from "./repository-around.ts";

@@ -4,7 +4,7 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { AgentEvent, Recorded } from "../../core/events.ts";
 import type { Session } from "../../core/session.ts";
 import { replaceFile } from "../../platform/safe-files.ts";
-import type { Proposal } from "../../policy/propose/propose-policy.ts";
+import type { Proposal } from "../../policy/propose-policy.ts";
 import type { Host } from "../host.ts";
 import { workspacePolicy } from "./policy-context.ts";
 import { makeFolder } from "../../platform/folders.ts";
@@ -22,9 +22,9 @@ export interface Proposed {
 /** All runs of all given sessions together, which must be of one workspace. */
 export async function proposedFor(host: Host, sessions: readonly Session[]): Promise<Proposed> {
   const [{ recordingOf }, { proposePolicy }, { proposalText }] = await Promise.all([
-    import("../../policy/propose/recording.ts"),
-    import("../../policy/propose/propose-policy.ts"),
-    import("../../policy/propose/proposal-text.ts"),
+    import("../../policy/propose-grants.ts"),
+    import("../../policy/propose-policy.ts"),
+    import("../../policy/propose-policy.ts"),
   ]);
   const recording = recordingOf(eventsOf(sessions));
   const [workspace = "", ...others] = recording.workspaces;

@@ -3,7 +3,7 @@ import { HarnessError } from "../../core/errors.ts";
 import type { Question } from "../../core/ports.ts";
 import { visible } from "../../core/visible.ts";
 import { CommandPolicy } from "../../policy/decide.ts";
-import { ruleFor } from "../../policy/remember-rule.ts";
+import { ruleFor } from "../../policy/rules-from-commands.ts";
 import { tomlRule } from "../../policy/rule.ts";
 import type { Host } from "../host.ts";
 import { workspacePolicy } from "../project/policy-context.ts";

@@ -4,7 +4,7 @@ import { pathToFileURL } from "node:url";
 import type { Settings } from "../../config/settings-schema.ts";
 import { foldPath, protectedName } from "../../core/file-names.ts";
 import { MAX_RULES_LENGTH, NestedIgnore } from "../../policy/paths/ignore-rules.ts";
-import { secretAt } from "../../policy/paths/secret-paths.ts";
+import { secretAt } from "../../policy/paths/path-place.ts";
 import {
   openEmbeddedStore,
   openServerOf,

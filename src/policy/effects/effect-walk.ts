@@ -11,15 +11,21 @@ import type {
   Word,
 } from "../shell/shell-syntax.ts";
 import { isFilter, isXargs, namedByVariable } from "./assume.ts";
-import { calledFrom, callEffects, echoed, maybeConsumed, type Words } from "./call-effects.ts";
-import { compoundEffects } from "./compound-effects.ts";
+import {
+  type Called,
+  calledFrom,
+  callEffects,
+  echoed,
+  maybeConsumed,
+  type Walk,
+  type Words,
+  type World,
+} from "./call-effects.ts";
+import { compoundEffects, redirectEffects } from "./shell-effects.ts";
 import type { Doubt, Effect } from "./effect.ts";
 import { ENVIRONMENT, exportsSecret, isInert, isPrivate, isTame, variableDoubt } from "./environment.ts";
-import { redirectEffects } from "./redirects.ts";
-import { literalOf, resolve } from "./resolve.ts";
-import { type Assumed, either, type Scope, withVariable } from "./scope.ts";
+import { type Assumed, either, literalOf, resolve, type Scope, withVariable } from "./scope.ts";
 import { isBoxed } from "./local-tools.ts";
-import type { Called, Walk, World } from "./walk.ts";
 
 const MAX_COMMANDS = 100;
 const MAX_DEPTH = 10;

@@ -1,6 +1,6 @@
 import { isInside } from "../../core/file-names.ts";
 import { resolvePath } from "../paths/normal-path.ts";
-import { isSystem, isTemp } from "../paths/system-paths.ts";
+import { isSystem, isTemp } from "../paths/path-place.ts";
 import type { Place } from "./effect.ts";
 import { VARIABLES } from "./environment.generated.ts";
 

@@ -2,8 +2,7 @@ import { isInside } from "../../core/file-names.ts";
 import type { Arg } from "../programs/program-model.ts";
 import { awkDeeds } from "../programs/awk-program.ts";
 import { resolvePath } from "../paths/normal-path.ts";
-import { isKept } from "../paths/path-place.ts";
-import { isSystem, isTemp } from "../paths/system-paths.ts";
+import { isKept, isSystem, isTemp } from "../paths/path-place.ts";
 import type { EffectKind, Place } from "./effect.ts";
 import { LOCAL_TOOLS } from "./local-tools.generated.ts";
 

@@ -1,6 +1,7 @@
 import { resolvePath } from "../paths/normal-path.ts";
 import { type Arg, UNKNOWN } from "../programs/program-model.ts";
 import type { Place } from "./effect.ts";
+import type { Node, Piece, Word } from "../shell/shell-syntax.ts";
 
 /** State that earlier commands leave for later ones. Immutable. */
 export interface Scope {
@@ -70,4 +71,154 @@ export function placeOf({ kind, value }: Arg, folder: Place): Place {
   if (value.length > MAX_LENGTH) return null;
   if (value.startsWith("/")) return resolvePath("/", value);
   return folder === null ? null : resolvePath(folder, value);
+}
+
+interface Resolver {
+  readonly scope: Scope;
+  readonly home: string;
+  /** Judges a substitution's commands. Returns what its output may contain. */
+  script(body: Node): "unknown" | "network";
+  /** Called for an expansion that may run a variable's value. */
+  evaluates(what: string): void;
+  /** The value assumed for a piece where only containment is asked for. */
+  assumed(piece: Piece): Assumed | null;
+  /** Called for a variable that is not set in the text. */
+  inherits(name: string): void;
+}
+
+/** The argument for a word of plain text; null for any other word, which `resolve` expands. */
+export function literalOf({ pieces, span }: Word): Arg | null {
+  const only = pieces.length === 1 ? pieces[0] : undefined;
+  return only?.kind === "text" ? { kind: "literal", value: only.text, span } : null;
+}
+
+/** The arguments that a word expands to; several only where a known value is split. */
+export function resolve(word: Word, resolver: Resolver): readonly Arg[] {
+  const { pieces, span } = word;
+  const made = pieces.map((piece) => partOf(piece, resolver));
+  const value = made.map((part) => part.value).join("");
+  const kind = made.reduce<Arg["kind"]>((known, part) => vaguerKind(known, part.kind), "literal");
+  const feed = made.find((part) => part.feed === "network")?.feed ?? made.find((part) => part.feed)?.feed;
+  const loose = made.some((part) => part.loose === true);
+  const arg: Arg = {
+    kind,
+    value,
+    span,
+    ...(feed === undefined ? {} : { feed }),
+    ...(loose ? { loose } : {}),
+    ...(made.some(({ user }) => user) ? { user: true as const } : {}),
+  };
+  return made.some(({ splits }) => splits) ? split(arg) : [arg];
+}
+
+type Part = Omit<Arg, "span"> & { readonly splits: boolean };
+
+const RANK = { literal: 0, glob: 1, dynamic: 2 } as const;
+const vaguerKind = (a: Arg["kind"], b: Arg["kind"]): Arg["kind"] => (RANK[a] >= RANK[b] ? a : b);
+const unknownPart = (quoted: boolean): Part => ({
+  kind: "dynamic",
+  value: UNKNOWN,
+  splits: false,
+  ...(quoted ? {} : { loose: true }),
+});
+
+function partOf(piece: Piece, resolver: Resolver): Part {
+  const assumed = piece.kind === "text" ? null : resolver.assumed(piece);
+  if (assumed === null) return readPart(piece, resolver);
+  // The commands in the piece run all the same.
+  for (const body of scriptsOf(piece)) resolver.script(body);
+  return { ...assumed, splits: false };
+}
+
+const scriptsOf = (piece: Piece): readonly Node[] =>
+  piece.kind === "script" ? [piece.body] : piece.kind === "unknown" ? piece.scripts : [];
+
+function readPart(piece: Piece, resolver: Resolver): Part {
+  switch (piece.kind) {
+    case "text":
+      return { kind: "literal", value: piece.text, splits: false };
+    case "glob":
+      return { kind: "glob", value: piece.text, splits: false };
+    case "home":
+      return { kind: "literal", value: resolver.home, splits: false };
+    case "variable":
+      return variable(piece.name, piece.quoted, resolver);
+    case "script": {
+      const feed = resolver.script(piece.body);
+      if (piece.via !== "<(" && isPwd(piece.body) && !resolver.scope.functions.has("pwd"))
+        return variable("PWD", piece.quoted, resolver);
+      // `<( )` gives the program a pipe whose content is unknown.
+      return piece.via === "<("
+        ? { kind: "literal", value: "/dev/fd/63", splits: false, feed }
+        : { ...unknownPart(piece.quoted), feed };
+    }
+    case "unknown": {
+      if (piece.user !== undefined)
+        return { kind: "dynamic", value: homeOf(piece.user), splits: false, user: true };
+      if (piece.evaluates === true) resolver.evaluates(piece.what);
+      for (const name of piece.variables ?? [])
+        if (!resolver.scope.variables.has(name)) resolver.inherits(name);
+      const feeds = piece.scripts.map((script) => resolver.script(script));
+      const feed = feeds.includes("network") ? "network" : feeds[0];
+      // `"${names[@]}"` becomes several words, quoted or not.
+      const nothing = unknownPart(piece.quoted && piece.what !== "parameter");
+      return feed === undefined ? nothing : { ...nothing, feed };
+    }
+  }
+}
+
+/**
+ * The usual home of a user: enough to find dangers, never enough for an allow. Without such a user the shell leaves
+ * `~user` as it is.
+ */
+const homeOf = (user: string): string => (user === "root" ? "/root" : `/home/${user}`);
+
+/** `$(pwd)` gives the same as `$PWD`. */
+function isPwd(body: Node): boolean {
+  const [only, ...more] = body.kind === "list" ? body.items.map(({ node }) => node) : [body];
+  if (only?.kind !== "simple" || more.length > 0) return false;
+  const { words, redirects, assignments } = only;
+  const [name] = words;
+  return (
+    redirects.length + assignments.length === 0 &&
+    words.length === 1 &&
+    name !== undefined &&
+    literalOf(name)?.value === "pwd"
+  );
+}
+
+function variable(name: string, quoted: boolean, resolver: Resolver): Part {
+  const known = resolver.scope.variables.get(name) ?? shellVariable(name, resolver);
+  if (known === undefined) {
+    resolver.inherits(name);
+    return unknownPart(quoted && name !== "@");
+  }
+  const { kind, value, feed } = known;
+  // A value from the network is known by its origin alone.
+  if (value === UNKNOWN) return { ...unknownPart(quoted), ...(feed === undefined ? {} : { feed }) };
+  // Names that match a pattern may contain blanks, and an empty value is no word.
+  const loose = !quoted && (kind === "glob" || value === "" || SPLITS.test(value));
+  const part: Part = { kind: loose ? "dynamic" : kind, value, splits: loose };
+  return { ...part, ...(feed === undefined ? {} : { feed }), ...(loose && value === "" ? { loose } : {}) };
+}
+
+const SPLITS = /[\s*?[\]\\]/;
+
+/** Variables that every shell sets. */
+function shellVariable(
+  name: string,
+  { scope, home }: Pick<Resolver, "scope" | "home">,
+): Pick<Arg, "kind" | "value" | "feed"> | undefined {
+  if (name === "HOME") return { kind: "literal", value: home };
+  if (name === "IFS") return { kind: "literal", value: " \t\n" };
+  const [folder, ...others] = scope.folders;
+  return name === "PWD" && typeof folder === "string" && others.length === 0
+    ? { kind: "literal", value: folder }
+    : undefined;
+}
+
+/** Approximates word splitting: enough to find dangers, never enough for an allow. */
+function split(arg: Arg): readonly Arg[] {
+  const values = arg.value.split(/[ \t\n]+/).filter((value) => value !== "");
+  return values.length === 0 ? [arg] : values.map((value) => ({ ...arg, value }));
 }

@@ -1,4 +1,4 @@
-import { fits, type NamePattern, readPattern } from "./path-glob.ts";
+import { fits, type NamePattern, readPattern } from "./path-pattern.ts";
 
 /**
  * `.harnessignore`, in the syntax of gitignore. Own code instead of the package `ignore`: the package turns each row

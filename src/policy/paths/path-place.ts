@@ -1,10 +1,18 @@
-import { below, foldPath, isDependencies, isInside, protectedFolded } from "../../core/file-names.ts";
-import { processSecret, type SpecialKind, specialKind } from "./devices.ts";
+import {
+  below,
+  foldPath,
+  isDependencies,
+  isInside,
+  lastName,
+  PROTECTED,
+  protectedFolded,
+} from "../../core/file-names.ts";
+import { processSecret, resolvePath, type SpecialKind, specialKind } from "./normal-path.ts";
 import { type IgnoreRules, isIgnored } from "./ignore-rules.ts";
-import { resolvePath } from "./normal-path.ts";
-import { namedSecretAt, secretAt } from "./secret-paths.ts";
 import { HOME_STARTUP, SYSTEM_STARTUP } from "./startup-paths.generated.ts";
-import { endOfName, findPrefix, isSystem, isTemp, prefixTable, tempFolderOf } from "./system-paths.ts";
+import { fits, type NamePattern, readPattern } from "./path-pattern.ts";
+import { SECRETS } from "./secret-paths.generated.ts";
+import { NOT_READABLE, READABLE as ROWS, TEMPORARY } from "./system-paths.generated.ts";
 
 export type Op = "read" | "write";
 
@@ -153,3 +161,246 @@ export const startupInHome = (folded: string): string | null => findPrefix(IN_HO
 
 /** The same for a folded path from `/`. */
 export const startupOfSystem = (folded: string): string | null => findPrefix(IN_SYSTEM, folded);
+
+const SPECIAL = /[*?[(]/;
+
+/**
+ * `placeOf` for a path with shell patterns. Its location is its last folder without a pattern. It is secret or protected
+ * when it aims at such a name: `.e*`, `*.pem`, `id_*`, `.g?t/x`, but not `*` or `*.json`, which merely could match one.
+ * Rules of `.harnessignore` are matched against the pattern as written.
+ */
+export function placeOfPattern(pattern: string, op: Op, around: Surroundings): PlaceOf {
+  const at = resolvePath(around.cwd ?? around.workspace, pattern);
+  const special = at.search(SPECIAL);
+  const literal = placeOf(at, op, around);
+  if (special === -1) return literal;
+  const folder = at.slice(0, Math.max(1, at.lastIndexOf("/", special)));
+  const known = placeOf(folder, op, around);
+  const names = foldPath(at.slice(folder.length))
+    .split("/")
+    .filter((name) => name !== "");
+  const place = either(literal, known);
+  if (at.includes("(")) return { ...place, kind: "unknown" };
+  if (op === "read") return { ...place, secret: place.secret ?? aimedAt(names, SECRET_AIMS) };
+  const protects = known.kind === "temp" ? null : aimedAt(names, PROTECTED_AIMS);
+  const traps = isHome(folder, around) ? aimedAt(names, HOME_AIMS) : null;
+  return { ...place, protected: place.protected ?? protects, trap: place.trap ?? traps };
+}
+
+/** Location of the folder, and findings against the folder and the pattern. */
+const either = (literal: PlaceOf, folder: PlaceOf): PlaceOf => ({
+  path: literal.path,
+  kind: folder.kind,
+  secret: literal.secret ?? folder.secret,
+  protected: literal.protected ?? folder.protected,
+  trap: literal.trap ?? folder.trap,
+  ignored: literal.ignored || folder.ignored,
+});
+
+interface Aim {
+  /** One name that the table row is about. */
+  readonly name: string;
+  readonly why: string;
+  /** The end of the row's names; empty where the row gives a whole name or its start. */
+  readonly end: string;
+  /** The row applies to folders too, so every name of a path is compared. */
+  readonly anywhere: boolean;
+}
+
+function aim(row: string, why: string, anywhere: boolean): Aim {
+  const name = row.replace(/\/$/, "").replace(/\*$/, "").replace(/^\*/, "x");
+  return { name, why, end: row.startsWith("*") ? row.slice(1) : "", anywhere };
+}
+
+/** A shell pattern matches a leading dot only with a literal dot. */
+interface Aims {
+  readonly dotted: readonly Aim[];
+  readonly plain: readonly Aim[];
+}
+
+const aims = (all: readonly Aim[]): Aims => ({
+  dotted: all.filter(({ name }) => name.startsWith(".")),
+  plain: all.filter(({ name }) => !name.startsWith(".")),
+});
+
+const PROTECTED_AIMS = aims(PROTECTED.map(({ name, why }) => aim(name, why, true)));
+
+/** Rows of a single name; for longer ones the folder is known, or there is no name to compare a pattern with. */
+const SECRET_AIMS = aims(
+  Object.entries(SECRETS).flatMap(([why, rows]) =>
+    rows.filter((row) => !row.slice(0, -1).includes("/")).map((row) => aim(row, why, row.endsWith("/"))),
+  ),
+);
+
+const HOME_AIMS = aims(
+  Object.entries(HOME_STARTUP).flatMap(([why, rows]) =>
+    rows.filter((row) => !row.includes("/")).map((row) => aim(row, why, true)),
+  ),
+);
+
+const isHome = (folder: string, { home }: Surroundings): boolean =>
+  folder === home || /^\/(?:root|(?:home|Users)\/[^/]*)$/.test(folder);
+
+function aimedAt(names: readonly string[], { dotted, plain }: Aims): string | null {
+  for (const [index, name] of names.entries()) {
+    if (!SPECIAL.test(name)) continue;
+    const last = index === names.length - 1;
+    const hit = name.startsWith(".") ? firstDotted(name, dotted, last) : firstPlain(name, plain, last);
+    if (hit !== undefined) return hit.why;
+  }
+  return null;
+}
+
+function firstDotted(text: string, aims: readonly Aim[], last: boolean): Aim | undefined {
+  const pattern = patternOf(text);
+  return aims.find(
+    ({ name, anywhere }) => (last || anywhere) && (pattern === undefined || fits(pattern, name, false)),
+  );
+}
+
+/** The first row that the pattern aims at, by at least two characters of a name's start or three of a name's end. */
+function firstPlain(text: string, aims: readonly Aim[], last: boolean): Aim | undefined {
+  const start = text.slice(0, text.search(SPECIAL));
+  const byEnd = text.replaceAll(/[^a-z0-9.]/g, "").length >= 3;
+  if (start.length < 2 && !byEnd) return undefined;
+  const pattern = patternOf(text);
+  if (pattern === undefined) return undefined;
+  return aims.find(
+    ({ name, end, anywhere }) =>
+      (last || anywhere) &&
+      (end === "" ? start.length >= 2 && name.startsWith(start) : byEnd) &&
+      fits(pattern, name, false),
+  );
+}
+
+const patternOf = (text: string): NamePattern | undefined => readPattern(text)?.[0];
+
+interface Row {
+  readonly why: string;
+  /** The names before the last one, each with its slash; empty for most rows. */
+  readonly before: string;
+  readonly folder: boolean;
+}
+
+const ALL = Object.entries(SECRETS).flatMap(([why, paths]) => paths.map((path) => ({ why, path })));
+
+const BY_NAME: ReadonlyMap<string, readonly Row[]> = Map.groupBy(
+  ALL.filter(({ path }) => !path.includes("*")).map(({ why, path }) => {
+    const folder = path.endsWith("/");
+    const whole = folder ? path.slice(0, -1) : path;
+    const start = whole.lastIndexOf("/") + 1;
+    return { why, folder, name: whole.slice(start), before: whole.slice(0, start) };
+  }),
+  ({ name }) => name,
+);
+
+const STARTS = ALL.filter(({ path }) => path.endsWith("*")).map(({ path, why }) => ({
+  start: path.slice(0, -1),
+  why,
+}));
+
+/** Keyed by the ending with its dot. */
+const ENDS: ReadonlyMap<string, string> = new Map(
+  ALL.filter(({ path }) => path.startsWith("*")).map(({ path, why }) => [path.slice(1), why]),
+);
+
+const MAX_LENGTH = Math.max(...[...ENDS.keys()].map((end) => end.length));
+
+/** Why a read there may show a password or a key. The path is absolute, resolved and folded. */
+export function secretAt(folded: string): string | null {
+  const name = lastName(folded);
+  return isHarmless(name) ? null : (bySpelling(name) ?? byTable(folded));
+}
+
+/** By whole names only: certificates and test keys in system folders are not secret. */
+const namedSecretAt = (folded: string): string | null => byTable(folded);
+
+const EXAMPLES = [".example", ".sample", ".template", ".dist"];
+
+/** Names that say that they hold no secret: public keys and examples of environment files. */
+const isHarmless = (name: string): boolean =>
+  name.endsWith(".pub") || (name.startsWith(".env.") && EXAMPLES.some((end) => name.endsWith(end)));
+
+function bySpelling(name: string): string | null {
+  for (let dot = name.indexOf(".", name.length - MAX_LENGTH); dot !== -1; dot = name.indexOf(".", dot + 1)) {
+    const why = ENDS.get(name.slice(dot));
+    if (why !== undefined) return why;
+  }
+  for (const { start, why } of STARTS) if (name.startsWith(start)) return why;
+  return null;
+}
+
+/** Marks the first characters of the table's names by their codes: most names in paths start with none of them. */
+const FIRST = new Uint8Array(128);
+for (const name of BY_NAME.keys()) FIRST[name.charCodeAt(0)] = 1;
+
+function byTable(folded: string): string | null {
+  for (let start = 1; start <= folded.length;) {
+    const end = endOfName(folded, start);
+    const rows = FIRST[folded.charCodeAt(start)] === 1 ? BY_NAME.get(folded.slice(start, end)) : undefined;
+    const row = rows?.find((each) => (each.folder || end === folded.length) && follows(folded, start, each));
+    if (row !== undefined) return row.why;
+    start = end + 1;
+  }
+  return null;
+}
+
+const follows = (folded: string, start: number, { before }: Row): boolean =>
+  before === "" || folded.slice(0, start).endsWith(`/${before}`);
+
+const READABLE = prefixTable(ROWS);
+
+export const isSystem = (path: string): boolean =>
+  findPrefix(READABLE, below("/", path)) !== null && !NOT_READABLE.some((folder) => isInside(folder, path));
+
+export function isTemp(path: string): boolean {
+  for (const folder of TEMPORARY) if (isInside(folder, path)) return true;
+  return false;
+}
+
+/** The folder directly below one for temporary files that is the path or holds it; undefined for any other path. */
+function tempFolderOf(path: string): string | undefined {
+  for (const folder of TEMPORARY)
+    if (path.length > folder.length && isInside(folder, path))
+      return path.slice(0, endOfName(path, folder.length + 1));
+  return undefined;
+}
+
+/** Paths from one known folder: reason → rows. Rows are folded; each stands for itself and everything below. */
+type Rows = Readonly<Record<string, readonly string[]>>;
+
+/** First name of a row → whole row → reason. */
+type PrefixTable = ReadonlyMap<string, ReadonlyMap<string, string>>;
+
+export function prefixTable(rows: Rows): PrefixTable {
+  const table = new Map<string, Map<string, string>>();
+  for (const [why, paths] of Object.entries(rows))
+    for (const path of paths) {
+      const [first = ""] = path.split("/");
+      const under = table.get(first) ?? new Map<string, string>();
+      table.set(first, under.set(path, why));
+    }
+  return table;
+}
+
+/** The most names in a row; a test checks the tables. */
+export const MAX_DEPTH = 5;
+
+/** The reason of the row that is the path or a folder above it. Both have no leading slash. */
+export function findPrefix(table: PrefixTable, path: string): string | null {
+  let end = endOfName(path, 0);
+  const under = table.get(path.slice(0, end));
+  if (under === undefined) return null;
+  for (let names = 0; names < MAX_DEPTH; names += 1) {
+    const why = under.get(path.slice(0, end));
+    if (why !== undefined) return why;
+    if (end === path.length) return null;
+    end = endOfName(path, end + 1);
+  }
+  return null;
+}
+
+function endOfName(path: string, from: number): number {
+  const slash = path.indexOf("/", from);
+  return slash === -1 ? path.length : slash;
+}

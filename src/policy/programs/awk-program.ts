@@ -1,4 +1,4 @@
-import { plainEnd, regexEnd } from "./delimited-text.ts";
+import { plainEnd, regexEnd } from "./sed-program.ts";
 import type { Arg, Found, Use, Reader } from "./program-model.ts";
 
 /** A token of an awk program. `glued`: no blank stands between it and the next one. */

@@ -1,5 +1,5 @@
 import { roleEffects } from "./argument-roles.ts";
-import { filled, mostOf } from "./fd-xargs.ts";
+import { filled, mostOf } from "./search-programs.ts";
 import { type Arg, type Found, isGuess, UNKNOWN, type Use, type Reader } from "./program-model.ts";
 
 const MARK: readonly string[] = ["{}"];

@@ -8,9 +8,8 @@ import {
   valuesOf,
   writing,
 } from "./argument-roles.ts";
-import { downloads } from "./curl-wget.ts";
 import type { Arg, Found, Reader, Use } from "./program-model.ts";
-import { copied, named as elsewhere, emptied, named as podPart } from "./ssh-programs.ts";
+import { PROGRAM_WORDS } from "../program-words.generated.ts";
 
 function sentFiles(use: Use): readonly Found[] {
   return valuesOf(use, "-f", "--filename")
@@ -24,7 +23,7 @@ function bucketCopies(use: Use): readonly Found[] {
   const empties =
     given(use, "--delete", "--delete-unmatched-destination-objects", "-d") ||
     / (?:sync|bisync)$/.test(use.program);
-  return [...copied(use, elsewhere), ...(empties ? emptied(use, elsewhere) : [])];
+  return [...copied(use, named), ...(empties ? emptied(use, named) : [])];
 }
 
 /** `name=@file`, `name:=@file`, `name@file`, `Header:@file`: the file is sent. */
@@ -65,7 +64,7 @@ export const NETWORK_READERS: Readonly<Record<string, Reader>> = {
     return given(use, "--client") && (value ?? "true") === "true" ? [] : [{ kind: "network", hosts: [] }];
   },
   "kubectl files": sentFiles,
-  "kubectl cp": (use) => copied(use, podPart),
+  "kubectl cp": (use) => copied(use, named),
   "helm lint": (use) =>
     valuesOf(use, "-f", "--values")
       .filter(({ value }) => value.includes("://"))
@@ -150,4 +149,278 @@ export const SOCKET_READERS: Readonly<Record<string, Reader>> = {
   getent: getentEffects,
   "socket tables": socketTables,
   "no schemes": schemeDoubts,
+};
+
+/** The last name in the path of an address; null where the server chooses it. */
+const NAME = /^[^/?#]+\/(?:[^?#]*\/)?([^/?#]+)/;
+const SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i;
+
+/** Files named after the last name of their addresses, in the folder or the current one. */
+function downloads(use: Use, addresses: readonly Arg[], folder?: Arg): readonly Found[] {
+  const here: Arg = folder ?? { kind: "literal", value: ".", span: use.span };
+  const names = addresses.flatMap((address) => {
+    const name = address.kind === "dynamic" ? undefined : NAME.exec(address.value.replace(SCHEME, ""))?.[1];
+    return name === undefined
+      ? []
+      : [writing(part({ ...here, span: address.span }, `${here.value}/${name}`), use)];
+  });
+  return names.length === addresses.length && names.length > 0 ? names : [writing(here, use), ...names];
+}
+
+/** The files that wget writes. With some options, the server chooses their names. */
+function savedByWget(use: Use): readonly Found[] {
+  if (given(use, "-O", "--output-document", "--spider")) return [];
+  const folder = valuesOf(use, "-P", "--directory-prefix").at(-1);
+  const chosen = given(use, ...CHOSEN) || use.operands.length === 0;
+  return downloads(use, chosen ? [] : use.operands, folder);
+}
+
+/** Options with which the address does not determine the names of files. */
+const CHOSEN = [
+  "-r",
+  "--recursive",
+  "-m",
+  "--mirror",
+  "-p",
+  "--page-requisites",
+  "-x",
+  "--force-directories",
+  "-i",
+  "--input-file",
+  "--content-disposition",
+  "--trust-server-names",
+  "-e",
+  "--execute",
+];
+const folderOf = (use: Use): ReturnType<typeof valuesOf>[number] | undefined =>
+  valuesOf(use, "-d", "--dir").at(-1);
+
+/** Effects of curl that its row cannot express. */
+const curlEffects = (use: Use): readonly Found[] => [
+  ...reachesAnyway(use),
+  ...sentByCurl(use),
+  ...otherHosts(use),
+  ...[...use.operands, ...valuesOf(use, "--url")].flatMap((address) => localFile(address, use)),
+  ...savedByCurl(use),
+];
+
+/** Options whose value is a file if it starts like this. */
+const CURL_SENT: readonly (readonly [options: readonly string[], file: RegExp])[] = [
+  [
+    ["-d", "--data", "--data-ascii", "--data-binary", "--json", "-H", "--header", "--proxy-header"],
+    /^@(.+)$/,
+  ],
+  [["-w", "--write-out", "--variable"], /^(?:%?[^@=]*)?@(.+)$/],
+  [["--data-urlencode", "--url-query"], /^[^=@]*@(.+)$/],
+  [["-F", "--form"], /^[^=]*=[@<]"?([^;",]+)/],
+  // A value without an equals sign is a file of cookies.
+  [["-b", "--cookie"], /^([^=]+)$/],
+  [["--pinnedpubkey", "--proxy-pinnedpubkey"], /^(?!sha256\/\/)(.+)$/],
+];
+
+const sentByCurl = (use: Use): readonly Found[] =>
+  CURL_SENT.flatMap(([options, file]) =>
+    valuesOf(use, ...options).flatMap((value) => {
+      const path = file.exec(value.value)?.[1];
+      return path === undefined || path === "-" ? [] : [reading(part(value, path), use)];
+    }),
+  );
+
+/**
+ * `--connect-to HOST1:PORT1:HOST2:PORT2` and `--resolve HOST:PORT:ADDRESS` connect to another host than the address
+ * says.
+ */
+const otherHosts = (use: Use): readonly Found[] =>
+  valuesOf(use, "--connect-to", "--resolve").map((value): Found => {
+    const [, host] = /^[^:]*:[^:]*:(\[[^\]]*\]|[^:,]*)/.exec(value.value) ?? [];
+    return { kind: "network", hosts: host === undefined ? [] : hostsOf(part(value, host)), span: value.span };
+  });
+
+function localFile(address: Arg, use: Use): readonly Found[] {
+  const path = /^file:\/\/?(?:localhost|127\.0\.0\.1)?(\/.*)$/i.exec(address.value)?.[1];
+  return path === undefined ? [] : [reading(part(address, path), use)];
+}
+
+/** Files named after the address, and the folder of `--output-dir`. */
+function savedByCurl(use: Use): readonly Found[] {
+  const folder = valuesOf(use, "--output-dir").at(-1);
+  const named = given(use, "-O", "--remote-name", "--remote-name-all", "-J", "--remote-header-name");
+  const addresses = [...use.operands, ...valuesOf(use, "--url")];
+  const headers = given(use, "-J", "--remote-header-name");
+  return [
+    ...(named ? downloads(use, headers ? [] : addresses, folder) : []),
+    ...(folder === undefined
+      ? []
+      : valuesOf(use, "-o", "--output").map((file) =>
+          writing(part(file, `${folder.value}/${file.value}`), use),
+        )),
+  ];
+}
+
+/** The readers of this file, by the names that rows use. */
+export const CURL_WGET_READERS: Readonly<Record<string, Reader>> = {
+  curl: curlEffects,
+  "wget files": savedByWget,
+  aria2c: (use) => [
+    ...reachesAnyway(use),
+    ...downloads(use, given(use, "-o", "--out", "-i", "--input-file") ? [] : use.operands, folderOf(use)),
+    ...valuesOf(use, "-o", "--out").flatMap((file) => {
+      const folder = folderOf(use);
+      return folder === undefined ? [] : [writing({ ...file, value: `${folder.value}/${file.value}` }, use)];
+    }),
+  ],
+  axel: (use) => [
+    ...reachesAnyway(use),
+    ...(given(use, "-o", "--output") ? [] : downloads(use, use.operands)),
+  ],
+};
+
+/** Settings whose value runs on this machine. */
+const RUNNING = new Set(PROGRAM_WORDS.ssh.runs);
+/** Settings that only affect how the connection is made. */
+const TAME = new Set(PROGRAM_WORDS.ssh.connection);
+
+/** `-o Name=value` or `-o 'Name value'`. */
+function setting(value: Arg, use: Use): readonly Found[] {
+  const [, name = "", rest = ""] = /^\s*(\w+)\s*[=\s]\s*([^]*)$/.exec(value.value) ?? [];
+  const key = name.toLowerCase();
+  if (RUNNING.has(key)) return use.shell(part(value, rest));
+  if (key === "proxyjump") return [networkTo(part(value, rest))];
+  return value.kind === "literal" && TAME.has(key) ? [] : [use.doubt("option.loads-code", value)];
+}
+
+const settings = (use: Use): readonly Found[] => valuesOf(use, "-o").flatMap((value) => setting(value, use));
+
+/** After the host, options are still ssh's own; the remaining words are for the other machine. */
+function optionsAfterHost(use: Use): readonly Found[] {
+  const [, next] = use.operands;
+  return next?.value.startsWith("-") === true && next.value !== "--"
+    ? [use.doubt("option.unknown", next)]
+    : [];
+}
+
+/** With only local paths it is a local copy. */
+const copies = (use: Use): readonly Found[] => [...settings(use), ...copied(use, hostPart)];
+const reachedHost = (arg: Arg, host: string): readonly Found[] =>
+  host === "" ? [] : [networkTo(part(arg, host))];
+/** With these options only, ssh-keygen just shows the content of a file. */
+const SHOWING = ["-l", "-B", "-y", "-F", "-L", "-e"];
+const ALLOWED_WITH_SHOWING = new Set([...SHOWING, "-f", "-E", "-m", "-P", "-q", "-v"]);
+
+function keyFile(use: Use): readonly Found[] {
+  const shows = given(use, ...SHOWING) && use.options.every(({ name }) => ALLOWED_WITH_SHOWING.has(name));
+  const files = valuesOf(use, "-f");
+  if (files.length > 0) return files.map((file) => (shows ? reading(file, use) : writing(file, use)));
+  // Keys of a device, or of the machine.
+  if (given(use, "-D", "-A", "-k", "-Q")) return [];
+  const name = given(use, "-F", "-R", "-H") ? "known_hosts" : "id_ed25519";
+  return [{ kind: shows ? "read" : "write", path: `${use.home}/.ssh/${name}` }];
+}
+
+const keyRingRead = ({ home }: Use): Found => ({ kind: "read", path: `${home}/.gnupg` });
+const DELETING = [
+  "--del",
+  "--delete",
+  "--delete-before",
+  "--delete-during",
+  "--delete-delay",
+  "--delete-after",
+  "--delete-excluded",
+  "--delete-missing-args",
+];
+
+/** Whether rsync only reads on both sides and changes nothing. */
+const isDry = (use: Use): boolean => given(use, "-n", "--dry-run", "--list-only") || use.operands.length < 2;
+
+function rsyncEffects(use: Use): readonly Found[] {
+  if (isDry(use))
+    return copied(use, hostPart).map((found) =>
+      found.kind === "write" ? { ...found, kind: "read" } : found,
+    );
+  const moved = given(use, "--remove-source-files") ? use.operands.slice(0, -1) : [];
+  return [
+    ...copied(use, hostPart),
+    ...moved.filter((arg) => hostPart(arg) === null).map((arg) => writing(arg, use)),
+    ...(given(use, ...DELETING) ? emptied(use, hostPart) : []),
+  ];
+}
+
+/** Filter rules may be in files: `merge FILE`, `. FILE`. */
+const filterFiles = (use: Use): readonly Found[] =>
+  valuesOf(use, "-f", "--filter").flatMap((rule) => {
+    const file = /^(?:merge|\.)[^\s_]*[\s_]+([^]+)$/.exec(rule.value)?.[1];
+    return file === undefined ? [] : [reading(part(rule, file), use)];
+  });
+
+/** Options for the other side; they have no effect on this machine. */
+const remoteOptions = (use: Use): readonly Found[] =>
+  valuesOf(use, "-M", "--remote-option").map((arg) => use.doubt("option.unknown", arg));
+/** An end of a copy on another machine: the machine's name, empty where no host is visible. Null: on this machine. */
+type Elsewhere = (arg: Arg) => string | null;
+
+/** `host:path`, `host::module`, `scheme://host/path`: a colon before the first slash. */
+function hostPart({ value }: Arg): string | null {
+  if (/^[a-z][a-z0-9+]*:\/\//i.test(value)) return value;
+  const [host] = /^(?:[^/@:]*@)?(?:\[[^\]/]*\]|[^/:[]+)(?=:)/.exec(value) ?? [];
+  return host ?? null;
+}
+
+/** `bucket://…`, `remote:path`, `pod:path`: a name of the program's own, not a host. */
+export const named = ({ value }: Arg): string | null =>
+  /^(?:[a-z0-9]+:\/\/|[^/:]+:)/i.test(value) ? "" : null;
+
+/** All operands but the last are read, the last one is written; hosts are network access. */
+export function copied(use: Use, elsewhere: Elsewhere): readonly Found[] {
+  const sources = use.operands.length > 1 ? use.operands.slice(0, -1) : use.operands;
+  const target = use.operands.length > 1 ? use.operands.at(-1) : undefined;
+  const ends = sources.flatMap((arg): readonly Found[] => {
+    const host = elsewhere(arg);
+    return host === null ? [reading(arg, use)] : reachedHost(arg, host);
+  });
+  if (target === undefined) return ends;
+  const host = elsewhere(target);
+  if (host !== null) return [...ends, ...reachedHost(target, host)];
+  return [...ends, writing(target, use), ...filesInFolder(target, sources, use)];
+}
+
+/** Copies into a folder keep their names. */
+function filesInFolder(target: Arg, sources: readonly Arg[], use: Use): readonly Found[] {
+  if (sources.length < 2 && !/(?:^|\/)\.{0,2}$/.test(target.value)) return [];
+  return sources.flatMap((source) => {
+    const name = source.value.slice(
+      Math.max(source.value.lastIndexOf("/"), source.value.lastIndexOf(":")) + 1,
+    );
+    return /^\.{0,2}$/.test(name) ? [] : [writing(part(target, `${target.value}/${name}`), use)];
+  });
+}
+
+/** Deletes files in the target that the source does not have. */
+function emptied(use: Use, elsewhere: Elsewhere): readonly Found[] {
+  const target = use.operands.at(-1);
+  if (target === undefined || use.operands.length < 2 || elsewhere(target) !== null) return [];
+  return [{ kind: "delete", path: use.place(target), recursive: true, forced: true, span: target.span }];
+}
+/** The readers of this file, by the names that rows use. */
+export const SSH_READERS: Readonly<Record<string, Reader>> = {
+  "ssh settings": settings,
+  "words behind the host": optionsAfterHost,
+  "copies by ssh": copies,
+  "ssh-keygen": keyFile,
+  gpg: (use) =>
+    given(
+      use,
+      "--recipient",
+      "-r",
+      "--list-keys",
+      "--list-secret-keys",
+      "--recv-keys",
+      "--export",
+      "--edit-key",
+    )
+      ? [keyRingRead(use)]
+      : use.operands.map((file) => reading(file, use)),
+  gpgv: (use) => [keyRingRead(use)],
+  rsync: rsyncEffects,
+  "rsync filters": filterFiles,
+  "rsync options of the other side": remoteOptions,
 };

@@ -1,7 +1,7 @@
 import { lastName } from "../../core/file-names.ts";
 import { fixedEffect, roleEffects, type Weight } from "./argument-roles.ts";
 import { readerOf } from "./program-readers.ts";
-import { optionTable } from "./option-groups.ts";
+import { type Manner, optionTable, readArguments, type Reading } from "./read-arguments.ts";
 import {
   type Arg,
   type Call,
@@ -15,10 +15,10 @@ import {
   type Use,
   UseAt,
 } from "./program-model.ts";
-import { type Manner, readArguments, type Reading } from "./read-arguments.ts";
+import { MODELS, PROGRAMS, RUN_OTHERS, RUN_WHAT_FOLLOWS } from "./programs.generated.ts";
 
 /** Source of models: by program name, or by number. */
-export interface ModelTable {
+interface ModelTable {
   readonly names: Iterable<string>;
   find(program: string): Model | undefined;
   model(number: number): Model;
@@ -267,3 +267,37 @@ function roleAt({ first, rest, last, lastFrom }: Roles, index: number): Role | n
   if (index < first.length) return first[index] ?? null;
   return index >= lastFrom ? (last[index - lastFrom] ?? null) : rest;
 }
+
+/** All known programs by name. A model is parsed at its first use. */
+export class ProgramTable implements ModelTable {
+  private readonly read = new Map<number, Model>();
+  /** Models by the names looked up so far; a name without a model is looked up each time. */
+  private readonly found = new Map<string, Model>();
+
+  get names(): readonly string[] {
+    return Object.keys(PROGRAMS);
+  }
+
+  find(program: string): Model | undefined {
+    const known = this.found.get(program);
+    if (known !== undefined) return known;
+    const number = Object.hasOwn(PROGRAMS, program) ? PROGRAMS[program] : undefined;
+    if (number === undefined) return undefined;
+    const model = this.model(number);
+    this.found.set(program, model);
+    return model;
+  }
+
+  model(number: number): Model {
+    const known = this.read.get(number);
+    if (known !== undefined) return known;
+    const model = JSON.parse(MODELS[number] as string) as Model;
+    this.read.set(number, model);
+    return model;
+  }
+}
+
+/** Programs that run other programs, or any code. */
+export const RUNNING_OTHERS: ReadonlySet<string> = new Set(RUN_OTHERS);
+/** Programs whose arguments are another command. */
+export const RUNNING_WHAT_FOLLOWS: ReadonlySet<string> = new Set(RUN_WHAT_FOLLOWS);

@@ -1,5 +1,14 @@
 import { roleEffects } from "./argument-roles.ts";
-import type { Found, GivenOption, Use, Reader } from "./program-model.ts";
+import {
+  type Arg,
+  type Found,
+  type GivenOption,
+  type OptionTable,
+  type Reader,
+  UNKNOWN,
+  type Use,
+} from "./program-model.ts";
+import { type Manner, readArguments } from "./read-arguments.ts";
 
 /**
  * Without `-f` or `-o`, ctags writes its index into the current folder; `-` and `-x` print the index, if they come
@@ -105,4 +114,211 @@ export const SEARCH_READERS: Readonly<Record<string, Reader>> = {
       : [],
   sg: groupEffects,
   fzf: fzfEffects,
+};
+
+const MANNER: Manner = { strict: false, singleDash: false, abbreviates: false };
+const RUNS: ReadonlySet<string> = new Set(["-x", "-X", "--exec", "--exec-batch"]);
+const MARKS: readonly string[] = ["{}", "{/}", "{//}", "{.}", "{/.}"];
+
+/** Options and operands, then perhaps `-x` with a command up to `;` or the end. */
+function fdEffects(use: Use, table: OptionTable): readonly Found[] {
+  const at = use.args.findIndex(({ value, kind }) => kind === "literal" && RUNS.has(value));
+  if (at === -1) return ownEffects(use.args, use, table).found;
+  const rest = use.args.slice(at + 1);
+  const end = rest.findIndex(({ value }) => value === ";");
+  const command = end === -1 ? rest : rest.slice(0, end);
+  const { found, starts, names } = ownEffects(
+    [...use.args.slice(0, at), ...(end === -1 ? [] : rest.slice(end + 1))],
+    use,
+    table,
+  );
+  const finds = starts.flatMap((start) => names.map((name) => below(start, name)));
+  const [most, doubts] = mostOf(finds, use);
+  return [...found, ...doubts, ...commandEffects(command, most, use)];
+}
+
+interface OwnFindings {
+  readonly found: readonly Found[];
+  readonly starts: readonly Arg[];
+  /** Patterns for the names that fd may find. */
+  readonly names: readonly string[];
+}
+
+function ownEffects(args: readonly Arg[], use: Use, table: OptionTable): OwnFindings {
+  const { options, operands, misread } = readArguments(args, table, MANNER);
+  const base = options.findLast(({ spec }) => spec.role === "in")?.value ?? null;
+  const searched = options.flatMap(({ name, value }) =>
+    name === "--search-path" && value !== null ? [value] : [],
+  );
+  const folders = searched.length > 0 ? operands : operands.slice(1);
+  const here: Arg = { kind: "literal", value: ".", span: use.span };
+  const relative = folders.length + searched.length > 0 ? [...folders, ...searched] : [here];
+  const starts = base === null ? relative : relative.map((start) => inFolder(base, start));
+  const extensions = options.flatMap(({ name, value }) =>
+    EXTENSION.has(name) ? [`*/*.${value?.value ?? ""}`] : [],
+  );
+  return {
+    starts,
+    names: extensions.length > 0 ? extensions : [nameOf(searched.length > 0 ? undefined : operands[0])],
+    found: [
+      ...misread.map(({ doubt, arg, what }) => use.doubt(doubt, arg, what)),
+      ...options.flatMap(({ spec: { role }, value }) =>
+        value === null || role === "command" ? [] : roleEffects(role, value, use, LIGHT),
+      ),
+      ...starts.flatMap((start) => roleEffects("read", start, use, LIGHT)),
+    ],
+  };
+}
+
+const EXTENSION: ReadonlySet<string> = new Set(["-e", "--extension"]);
+
+/** A pattern for the names that fd finds: any name, some unknown names, or one name. */
+function nameOf(pattern: Arg | undefined): string {
+  if (pattern === undefined || !/[A-Za-z0-9]/.test(pattern.value)) return "*";
+  const name = pattern.value.replaceAll(/[\^$\\]/g, "").toLowerCase();
+  return /^[\w.-]+$/.test(name) ? `*/${name}` : "*/*found*";
+}
+
+function inFolder(base: Arg, start: Arg): Arg {
+  if (start.value.startsWith("/")) return start;
+  const kind = start.kind === "literal" ? base.kind : start.kind;
+  return { kind, value: `${base.value}/${start.value}`, span: start.span };
+}
+
+const below = ({ kind, value, span }: Arg, name: string): Arg => ({
+  kind: kind === "dynamic" ? kind : "glob",
+  value: `${value.replace(/\/+$/, "")}/${name}`,
+  span,
+});
+
+/** Found names replace a placeholder, or are appended. */
+function commandEffects(command: readonly Arg[], found: readonly Arg[], use: Use): readonly Found[] {
+  const marked = command.some(({ value }) => MARKS.some((mark) => value.includes(mark)));
+  const doubts = command
+    .filter((word) => word.kind !== "literal")
+    .map((word) => use.doubt(word.kind === "glob" ? "word.leading-glob" : "word.dynamic", word));
+  if (command.length === 0) return [{ kind: "unknown", doubt: "operand.unknown", what: "an empty command" }];
+  return [...doubts, ...use.command(filled(marked ? command : [...command, MARK], MARKS, found))];
+}
+
+const MARK: Arg = { kind: "literal", value: "{}", span: [0, 0] };
+
+const MAX_FINDS = 64;
+const XARGS_MARKS: ReadonlySet<string> = new Set(["-I", "-i", "--replace"]);
+const INPUT_FILES: ReadonlySet<string> = new Set(["-a", "--arg-file"]);
+const SPLITS: ReadonlySet<string> = new Set(["-0", "--null", "-d", "--delimiter"]);
+/** With these options, input is split, and a part may be read differently from the whole. */
+const PARTS: ReadonlySet<string> = new Set([
+  "-n",
+  "--max-args",
+  "-L",
+  "-l",
+  "--max-lines",
+  "-s",
+  "--max-chars",
+]);
+const MAX_KNOWN = 64;
+
+/** The command that xargs runs, with the words of stdin appended or in place of a placeholder. */
+function xargsEffects(use: Use): readonly Found[] {
+  const { operands, options } = use;
+  if (operands.length === 0) return [];
+  const mark = options.findLast(({ name }) => XARGS_MARKS.has(name));
+  const inputWords = givenWords(use);
+  const known = inputWords.every(({ kind }) => kind === "literal");
+  const apart = known && inputWords.length > 1 && options.some(({ name }) => PARTS.has(name));
+  const runs = [inputWords, ...(apart ? [[unknownWord(use)]] : [])].map((words) =>
+    mark === undefined ? [...operands, ...words] : filled(operands, [mark.value?.value ?? "{}"], words),
+  );
+  const input = options.some(({ name }) => INPUT_FILES.has(name)) ? use.input : "nothing";
+  const unclear = mark?.value?.kind === "dynamic" ? [use.doubt("word.dynamic", mark.value)] : [];
+  return [...unclear, ...runs.flatMap((words) => use.command(words, { input }))];
+}
+
+/** Stands for any number of any words. */
+function unknownWord({ input, span }: Use): Arg {
+  return {
+    kind: "dynamic",
+    value: UNKNOWN,
+    loose: true,
+    span,
+    feed: input === "network" ? input : "unknown",
+  };
+}
+
+/** Words from stdin: those of a literal text, or one that stands for any number of any words. */
+function givenWords(use: Use): readonly Arg[] {
+  const { input, options } = use;
+  if (typeof input !== "string" && input.found === true)
+    return [{ kind: "glob", value: input.text.trim(), span: input.span }];
+  const special = options.some((option) => INPUT_FILES.has(option.name) || SPLITS.has(option.name));
+  if (special || typeof input === "string" || /[\\'"%]/.test(input.text)) return [unknownWord(use)];
+  const byLine = options.some((option) => XARGS_MARKS.has(option.name));
+  const known = input.text
+    .split(byLine ? "\n" : /\s+/)
+    .map((value) => value.trim())
+    .filter((value) => value !== "");
+  if (known.length === 0 || known.length > MAX_KNOWN) return [unknownWord(use)];
+  return known.map((value): Arg => ({ kind: "literal", value, span: input.span }));
+}
+
+const SOURCES: ReadonlySet<string> = new Set([":::", ":::+", "::::", "::::+"]);
+
+/** Always asks: it has many options and runs texts with a shell. Its command is still searched for dangers. */
+function parallelEffects(use: Use): readonly Found[] {
+  const from = use.args.findIndex(({ value }) => !value.startsWith("-") && !/^\d+%?$/.test(value));
+  const rest = from === -1 ? [] : use.args.slice(from);
+  const end = rest.findIndex(({ value }) => SOURCES.has(value));
+  const command = end === -1 ? rest : rest.slice(0, end);
+  const sourceWords = end === -1 ? [] : rest.slice(end + 1).filter(({ value }) => !SOURCES.has(value));
+  const asks: Found = { kind: "unknown", doubt: "command.escapes", what: use.program, span: use.span };
+  const [first] = sourceWords;
+  const unknown: Arg = { kind: "dynamic", value: UNKNOWN, span: use.span };
+  const inputs =
+    command.length === 0 && first !== undefined ? sourceWords.flatMap((text) => use.shell(text)) : [];
+  const ran =
+    command.length === 0 ? [] : use.command([...filled(command, ["{}"], [unknown]), ...sourceWords, unknown]);
+  return [asks, ...inputs, ...ran];
+}
+
+/**
+ * A command with found names in place of its placeholders. One command stands for all that will run: a word that is a
+ * placeholder becomes all found names; a word that contains one becomes unknown where there are several names.
+ */
+export function filled(
+  words: readonly Arg[],
+  marks: readonly string[],
+  found: readonly Arg[],
+): readonly Arg[] {
+  const [only] = found;
+  const single = only !== undefined && found.length === 1 ? only : unknownOf(found);
+  return words.flatMap((word) => {
+    if (word.kind === "literal" && marks.includes(word.value)) return found;
+    const mark = marks.find((each) => word.value.includes(each));
+    return mark === undefined ? [word] : [replaced(word, mark, single)];
+  });
+}
+
+function unknownOf(found: readonly Arg[]): Arg {
+  const feed = found.find((arg) => arg.feed === "network")?.feed ?? "unknown";
+  return { kind: "dynamic", value: UNKNOWN, span: [0, 0], feed };
+}
+
+function replaced(word: Arg, mark: string, by: Arg): Arg {
+  const kind = word.kind === "dynamic" ? word.kind : by.kind;
+  const feed = by.feed === undefined ? {} : { feed: by.feed };
+  return { ...word, ...feed, kind, value: word.value.replaceAll(mark, () => by.value) };
+}
+
+/** Bounds the found names that are judged one by one; any more give a doubt. */
+export function mostOf(found: readonly Arg[], { span }: Use): readonly [readonly Arg[], readonly Found[]] {
+  if (found.length <= MAX_FINDS) return [found, []];
+  const what = `more than ${MAX_FINDS} places to search`;
+  return [found.slice(0, MAX_FINDS), [{ kind: "unknown", doubt: "shell.limit", what, span }]];
+}
+/** The readers of this file, by the names that rows use. */
+export const FD_XARGS_READERS: Readonly<Record<string, Reader>> = {
+  fd: fdEffects,
+  xargs: xargsEffects,
+  parallel: parallelEffects,
 };

@@ -5,6 +5,7 @@
  * brace carry the span of the source word. Every body is a `List`, only a function's body is the compound
  * itself; the root is a `List`, without items when the text holds no command.
  */
+import { quote } from "shell-quote";
 
 /** Offsets into the judged text, UTF-16, end exclusive. */
 export type Span = readonly [start: number, end: number];
@@ -154,4 +155,9 @@ export interface Reading {
   readonly tree: List;
   /** A message that starts with "unsupported" is about a limit of the reader, any other about the syntax. */
   readonly errors: readonly { readonly message: string; readonly span: Span }[];
+}
+
+/** A shell text of exactly these words. */
+export function shellText(words: readonly string[]): string {
+  return quote(words);
 }

@@ -11,7 +11,7 @@ import {
 } from "../../../src/boxes/workspace/commit-plan.ts";
 import { parseGitConfig } from "../../../src/boxes/workspace/git-directory.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
-import { shellText } from "../../../src/policy/shell/quote.ts";
+import { shellText } from "../../../src/policy/shell/shell-syntax.ts";
 import { fc, many } from "../../fixtures/property.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { git, noGit, repository } from "./repository.ts";

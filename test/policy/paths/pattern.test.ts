@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { placeOfPattern } from "../../../src/policy/paths/pattern-paths.ts";
-import { type Op, placeOf } from "../../../src/policy/paths/path-place.ts";
+import { type Op, placeOf, placeOfPattern } from "../../../src/policy/paths/path-place.ts";
 
 const AROUND = { workspace: "/home/dev/project", home: "/home/dev" };
 const words = (text: string): readonly string[] => text.split(" ");

@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { foldPath } from "../../../src/core/file-names.ts";
-import { MAX_DEPTH } from "../../../src/policy/paths/system-paths.ts";
+import { MAX_DEPTH, secretAt, startupInHome, startupOfSystem } from "../../../src/policy/paths/path-place.ts";
 import { SECRETS } from "../../../src/policy/paths/secret-paths.generated.ts";
-import { secretAt } from "../../../src/policy/paths/secret-paths.ts";
-import { startupInHome, startupOfSystem } from "../../../src/policy/paths/path-place.ts";
 import { HOME_STARTUP, SYSTEM_STARTUP } from "../../../src/policy/paths/startup-paths.generated.ts";
 
 for (const [name, table, found] of [

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ProgramTable } from "../../../src/policy/programs/program-table.ts";
+import { ProgramTable } from "../../../src/policy/programs/program-models.ts";
 import { tells, told } from "./told.ts";
 
 tells({

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CommandPolicy } from "../../../src/policy/decide.ts";
 import { compilePrograms } from "../../../bin/compile-programs.ts";
-import { ProgramTable } from "../../../src/policy/programs/program-table.ts";
+import { ProgramTable } from "../../../src/policy/programs/program-models.ts";
 import { PROGRAMS } from "../../../src/policy/programs/programs.generated.ts";
 
 const policy = new CommandPolicy();

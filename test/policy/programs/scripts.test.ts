@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { fc } from "../../fixtures/property.ts";
 import { awkDeeds } from "../../../src/policy/programs/awk-program.ts";
-import { filterNames } from "../../../src/policy/programs/jq-program.ts";
+import { filterNames } from "../../../src/policy/programs/data-programs.ts";
 import { sedDeeds } from "../../../src/policy/programs/sed-program.ts";
 
 const SED_PARTS = [

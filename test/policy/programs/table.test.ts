@@ -3,8 +3,7 @@ import { test } from "node:test";
 import { type CompiledPrograms, compilePrograms, readFamilies } from "../../../bin/compile-programs.ts";
 import { wrongExamples } from "../../../bin/program-examples.ts";
 import type { Model } from "../../../src/policy/programs/program-model.ts";
-import { Models } from "../../../src/policy/programs/program-models.ts";
-import { ProgramTable } from "../../../src/policy/programs/program-table.ts";
+import { Models, ProgramTable } from "../../../src/policy/programs/program-models.ts";
 import { MODELS } from "../../../src/policy/programs/programs.generated.ts";
 
 const families = readFamilies();

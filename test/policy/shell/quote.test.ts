@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import test from "node:test";
 import { anyText, fc, many } from "../../fixtures/property.ts";
-import { shellText } from "../../../src/policy/shell/quote.ts";
+import { shellText } from "../../../src/policy/shell/shell-syntax.ts";
 import { readUnbash } from "../../../src/policy/shell/unbash-reader.ts";
 
 /** The words of the one command in a text, or null when it is not one of plain words. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { readGrant } from "../../../src/core/network.ts";
+import { readGrant } from "../../src/core/network.ts";
 import { proposed } from "./recorded.ts";
 
 test("the narrowest grants are those of the hosts that were reached", () => {

@@ -8,7 +8,7 @@ import {
   roleEffects,
   word,
 } from "./argument-roles.ts";
-import type { Arg, Found, Use, Reader } from "./program-model.ts";
+import type { Arg, Found, Reader, Use } from "./program-model.ts";
 
 const FLAGS = /^-[bBdEiIOPqRsSuvx]+$/;
 /** Options of the interpreter that neither write nor load anything. */

@@ -1,12 +1,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { parse } from "smol-toml";
-import { proposalText } from "../../../src/policy/propose/proposal-text.ts";
-import { type Proposal, proposePolicy } from "../../../src/policy/propose/propose-policy.ts";
-import { failedExamples } from "../../../src/policy/rule-examples.ts";
-import { readRules } from "../../../src/policy/rule-reader.ts";
-import type { RuleForm, UserRules } from "../../../src/policy/rule.ts";
-import { AROUND, policy, rulesFrom, verdict } from "../judged.ts";
+import { type Proposal, proposalText, proposePolicy } from "../../src/policy/propose-policy.ts";
+import { failedExamples } from "../../src/policy/rules-from-commands.ts";
+import { readRules, type RuleForm, type UserRules } from "../../src/policy/rule.ts";
+import { AROUND, policy, rulesFrom, verdict } from "./judged.ts";
 import { proposed, recorded } from "./recorded.ts";
 
 /** The rules as they are read from a file; every example of theirs passes. */

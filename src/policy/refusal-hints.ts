@@ -1,15 +1,13 @@
-import { coversHost, type Grant, grantText, readGrant } from "../core/network.ts";
-import { UNCARRIED } from "./carried-protocols.generated.ts";
-import { areGranted, isOwnHost } from "./containment.ts";
-import type { CommandContext, CommandDecision, CommandPolicy, Judgement } from "./decide.ts";
-import type { Effect } from "./effects/effect.ts";
-import { hostGrants } from "./judge-effects.ts";
-import type { NetworkStep } from "./ruling.ts";
-
 /**
  * Finds what a command needs of the network that is not granted, and how to grant it: in the form of `allow_domains`,
  * or in words.
  */
+import { coversHost, type Grant, grantText, readGrant } from "../core/network.ts";
+import { UNCARRIED } from "./carried-protocols.generated.ts";
+import { areGranted, isOwnHost, type NetworkStep } from "./containment.ts";
+import type { CommandContext, CommandDecision, CommandPolicy, Judgement } from "./decide.ts";
+import type { Effect } from "./effects/effect.ts";
+import { hostGrants } from "./judge-effects.ts";
 
 type NetworkEffect = Extract<Effect, { readonly kind: "network" }>;
 

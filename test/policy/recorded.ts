@@ -1,11 +1,10 @@
-import type { AgentEvent } from "../../../src/core/events.ts";
-import type { Mode } from "../../../src/core/decision.ts";
-import { type Proposal, proposePolicy } from "../../../src/policy/propose/propose-policy.ts";
-import { type Recording, recordingOf } from "../../../src/policy/propose/recording.ts";
-import type { UserRules } from "../../../src/policy/rule.ts";
-import { AROUND, policy } from "../judged.ts";
-
 /** Events of a run as recorded in its session, and the proposals for them. */
+import type { AgentEvent } from "../../src/core/events.ts";
+import type { Mode } from "../../src/core/decision.ts";
+import { type Proposal, proposePolicy } from "../../src/policy/propose-policy.ts";
+import { type Recording, recordingOf } from "../../src/policy/propose-grants.ts";
+import type { UserRules } from "../../src/policy/rule.ts";
+import { AROUND, policy } from "./judged.ts";
 
 interface Did {
   readonly mode?: Mode;

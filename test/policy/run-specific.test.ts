@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { asGlob, joined, shapeOf } from "../../../src/policy/propose/run-specific.ts";
+import { asGlob, joined, shapeOf } from "../../src/policy/propose-grants.ts";
 
 const together = (...texts: readonly string[]): string | null => {
   const shapes = texts.map((text) => shapeOf(text));
