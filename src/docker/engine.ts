@@ -423,3 +423,8 @@ export const isMissing = (thrown: unknown): boolean => hasStatus(thrown) && thro
 /** Two removals of the same thing at once: the engine refuses the second, and the first is enough. */
 export const isBeingRemoved = (thrown: unknown): boolean =>
   hasStatus(thrown) && thrown.statusCode === 409 && /already in progress/i.test(reasonOf(thrown));
+
+/** For a removal: passes over a thing that is gone already, or that another process is removing. */
+export function unlessGone(thrown: unknown): void {
+  if (!isMissing(thrown) && !isBeingRemoved(thrown)) throw thrown;
+}

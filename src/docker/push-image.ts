@@ -286,8 +286,7 @@ const canonicalRegistry = (host: string): string =>
  * good answer is reported.
  */
 type HelperAnswer =
-  | { readonly kind: "login"; readonly username: string; readonly password: string }
-  | { readonly kind: "token"; readonly token: string }
+  | Exclude<RegistryLogin, { readonly kind: "none" }>
   /** The helper has no login for this registry. */
   | { readonly kind: "none" }
   /** Why the helper gave no login. */

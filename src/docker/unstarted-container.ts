@@ -1,6 +1,6 @@
 import path from "node:path";
 import type { Container, MountSettings } from "dockerode";
-import { type Engine, isBeingRemoved, isMissing, isPodman } from "./engine.ts";
+import { type Engine, isPodman, unlessGone } from "./engine.ts";
 
 interface UnstartedRequest {
   /** Any existing image; nothing of it is run. */
@@ -38,10 +38,7 @@ export async function unstartedContainer(
     HostConfig: { NetworkMode: "none", Mounts: volume === undefined ? [] : [mountOf(volume)] },
   });
   // Another process may have removed the container, because it is labelled like any box.
-  const remove = (): Promise<void> =>
-    container.remove({ force: true }).catch((thrown: unknown) => {
-      if (!isMissing(thrown) && !isBeingRemoved(thrown)) throw thrown;
-    });
+  const remove = (): Promise<void> => container.remove({ force: true }).catch(unlessGone);
   return { container, [Symbol.asyncDispose]: remove };
 }
 

@@ -17,11 +17,12 @@ import { tarOf } from "../../boxes/workspace/workspace-archive.ts";
 /**
  * The lists of users and groups that a box sees, its own user first: a name, the home folder that HOME names, a shell.
  * They lie in `accounts` of a folder for mounts, one pair for each image, user and group; a pair is never changed,
- * because running boxes have it mounted.
+ * because running boxes have it mounted. For an engine that cannot mount them, an image has them.
  */
+
 type Account = NonNullable<BoxPlan["account"]>;
 
-/** A new number for a new form of the text. */
+/** A new number for a new form of the lists. */
 const FORM = 1;
 
 interface AccountRequest {
@@ -32,7 +33,7 @@ interface AccountRequest {
   readonly image: string;
   readonly own: boolean;
   readonly user: BoxPlan["user"];
-  /** Labels of the container that the image's entries are read through, so that a leftover container is found again. */
+  /** Labels of the container through which the image is read or made, so that a leftover container is found again. */
   readonly labels: Readonly<Record<string, string>>;
 }
 
@@ -234,20 +235,15 @@ async function textAt(
   return { text: Buffer.concat(parts).toString("utf8"), plain: links === 0 };
 }
 
-interface AccountImage {
-  /** The image's id. */
-  readonly image: string;
-  readonly user: BoxPlan["user"];
-  /** The labels of the container that the image is made from, so that a leftover container is found again. */
-  readonly labels: Readonly<Record<string, string>>;
-}
-
 /**
  * The id of an image that is the given one with the box's user in its lists: for an engine that cannot read a file of
  * this machine. Made once for each image, user and group, from a container that never starts; it is removed with our
  * other images.
  */
-export async function imageWithAccount(engine: Engine, wanted: AccountImage): Promise<string> {
+export async function imageWithAccount(
+  engine: Engine,
+  wanted: Pick<AccountRequest, "image" | "user" | "labels">,
+): Promise<string> {
   const { image, user, labels } = wanted;
   const of = shortHash(JSON.stringify([FORM, image, user.uid, user.gid]));
   try {

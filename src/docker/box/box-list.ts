@@ -15,6 +15,8 @@ import { removeUnthawed } from "./container.ts";
 import { BASE_REPOSITORY } from "../base-image.ts";
 import { ACCOUNT_REPOSITORY, SANDBOX_REPOSITORY } from "../image-inputs.ts";
 
+/** The boxes of one user as people see them: listed, picked and removed, in the end with all images and volumes. */
+
 /** The length of the ids that people see elsewhere. */
 export const SHORT_ID = 12;
 
@@ -118,7 +120,7 @@ export async function removeBoxes(engine: Engine, uid: number): Promise<number> 
   const { Volumes } = await engine.api.listVolumes({ filters });
   // The engine answers null for an empty list.
   const volumes = await ofThisMachine(Volumes ?? []);
-  await Promise.all(volumes.map(({ Name }) => engine.api.getVolume(Name).remove().catch(unlessGone)));
+  await Promise.all(volumes.map(({ Name }) => engine.api.getVolume(Name).remove().catch(unlessMissing)));
   return own.length;
 }
 
@@ -148,7 +150,7 @@ export async function removeImages(engine: Engine, others: readonly string[]): P
           tag.startsWith(`${name}:`),
         ) || others.includes(tag),
     );
-  for (const tag of ours) await engine.api.getImage(tag).remove({ force: true }).catch(unlessGone);
+  for (const tag of ours) await engine.api.getImage(tag).remove({ force: true }).catch(unlessMissing);
   await removeRunners(engine);
   return ours;
 }
@@ -156,9 +158,11 @@ export async function removeImages(engine: Engine, others: readonly string[]): P
 /** Removes the volumes that bring our runner into users' images. */
 async function removeRunners(engine: Engine): Promise<void> {
   const { Volumes } = await engine.api.listVolumes({ filters: { label: [RUNNER_LABEL] } });
-  await Promise.all((Volumes ?? []).map(({ Name }) => engine.api.getVolume(Name).remove().catch(unlessGone)));
+  await Promise.all(
+    (Volumes ?? []).map(({ Name }) => engine.api.getVolume(Name).remove().catch(unlessMissing)),
+  );
 }
 
-function unlessGone(thrown: unknown): void {
+function unlessMissing(thrown: unknown): void {
   if (!isMissing(thrown)) throw engineFailure("removing", thrown);
 }

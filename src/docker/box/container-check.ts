@@ -22,6 +22,11 @@ import {
 } from "../../boxes/runner-report.ts";
 import { isInside } from "../../core/file-names.ts";
 
+/**
+ * Whether a container is as planned, according to three witnesses: the engine's report (here for Docker, in
+ * podman-spec.ts for Podman), the box's own report, and the kernel's table of mounts.
+ */
+
 /** The parts of the engine's report of a container that are checked here. */
 export interface Inspected {
   readonly [field: string]: unknown;
@@ -36,7 +41,7 @@ export interface Inspected {
  * Compares what the engine made of the plan with the plan: one line for each deviation. Fields that the plan does not
  * name must be empty, so that an option of a newer engine is a deviation until it is known here.
  */
-export function differences(plan: BoxPlan, inspected: Inspected): readonly string[] {
+export function inspectedDifferences(plan: BoxPlan, inspected: Inspected): readonly string[] {
   const { HostConfig: host, ...config } = fieldsOf(containerSpec(plan));
   const found = fieldsOf(inspected.Config);
   return [
@@ -44,7 +49,7 @@ export function differences(plan: BoxPlan, inspected: Inspected): readonly strin
     ...compare("Config", config, found, CONFIG_READERS),
     ...environmentLines(config["Env"], found["Env"]),
     ...labelLines(fieldsOf(config["Labels"]), fieldsOf(found["Labels"])),
-    ...inspectedMountLines(plan, inspected.Mounts),
+    ...mountLines(plan, inspected.Mounts),
     ...identityLines(plan, inspected),
   ];
 }
@@ -170,7 +175,7 @@ const mountLine = (type: unknown, from: unknown, to: unknown, writable: boolean)
   `${String(type)} ${shown(from)} at ${shown(to)}, ${writable ? "writable" : "read-only"}`;
 
 /** The mounts as the engine reports them, including volumes that an image declares. */
-export function inspectedMountLines(plan: BoxPlan, found: unknown): readonly string[] {
+export function mountLines(plan: BoxPlan, found: unknown): readonly string[] {
   const wanted = mountsOf(plan).map((one) =>
     mountLine(one.Type, one.Source, one.Target, one.ReadOnly !== true),
   );
@@ -220,7 +225,7 @@ export function reportDifferences(
     ];
   return [
     ...processLines(processOf(plan), report.status),
-    ...mountLines(plan, report.mountinfo),
+    ...mountinfoLines(plan, report.mountinfo),
     ...networkLines(plan.mode === "danger-full-access", report),
     ...limitLines(report.rlimits),
     ...fileLines(plan, report.stats, host),
@@ -254,17 +259,11 @@ const nameOf = (file: SeenFile | undefined): string =>
 
 export const isGvisor = ({ host }: BoxPlan): boolean => isGvisorRuntime(host.runtime);
 
-/** A gVisor box reports through another kernel, in which host files have other inode numbers. */
-interface ReportedFacts {
-  readonly status: string;
-  readonly mountinfo: string;
-}
-
 /**
  * The box's own report if gVisor is its kernel: identity, capabilities, and each planned mount as planned. Limits and
  * inodes are those of another kernel; for these only the engine's report counts.
  */
-function gvisorLines(plan: BoxPlan, { status, mountinfo }: ReportedFacts): readonly string[] {
+function gvisorLines(plan: BoxPlan, { status, mountinfo }: BoxReport): readonly string[] {
   const { points, strange } = readMountinfo(mountinfo);
   return [
     ...processLines(plan, status, { gvisor: true }),
@@ -291,8 +290,11 @@ const ENGINE_FILES: ReadonlySet<string> = new Set(["/", "/etc/hosts", "/etc/host
 const isExpected = (plan: BoxPlan, path: string): boolean =>
   ENGINE_FILES.has(path) || mountsOf(plan).some(({ Target }) => Target === path);
 
-/** Compares the mounts in the box with the planned ones and those that every engine adds; any other is a deviation. */
-export function mountLines(plan: BoxPlan, mountinfo: string): readonly string[] {
+/**
+ * Compares the kernel's table of a box's mounts with the planned ones and those that every engine adds; any other is a
+ * deviation.
+ */
+export function mountinfoLines(plan: BoxPlan, mountinfo: string): readonly string[] {
   const { points: all, strange } = readMountinfo(mountinfo);
   const points = plan.host.podman === undefined ? all : withoutMasks(all);
   const expected = expectations(plan);

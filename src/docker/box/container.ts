@@ -14,7 +14,13 @@ import { type PausedRunner, RunnerClient } from "../../boxes/runner-client.ts";
 import { KEY_BYTES } from "../../boxes/runner-protocol.ts";
 import { imageWithAccount } from "./account.ts";
 import { askReport, type SeenFile } from "../../boxes/runner-report.ts";
-import { differences, type Inspected, isGvisor, mountLines, reportDifferences } from "./container-check.ts";
+import {
+  inspectedDifferences,
+  type Inspected,
+  isGvisor,
+  mountinfoLines,
+  reportDifferences,
+} from "./container-check.ts";
 
 /** Answers requests that commands make of the harness. */
 export type Door = (request: Buffer) => Promise<Buffer>;
@@ -30,7 +36,7 @@ interface ContainerExtras {
   readonly onWarning?: ((text: string) => void) | undefined;
 }
 
-interface WithEngine {
+interface ConnectOptions extends ContainerExtras {
   readonly engine: Engine;
 }
 
@@ -88,7 +94,7 @@ export async function thawedContainer(
 async function connectAndVerify(
   container: Docker.Container,
   plan: BoxPlan,
-  extras: ContainerExtras & WithEngine,
+  extras: ConnectOptions,
 ): Promise<VerifiedContainer> {
   const stack = new AsyncDisposableStack();
   stack.defer(() => removeContainer(container, extras.onWarning));
@@ -135,17 +141,15 @@ async function pause(container: Docker.Container, tries = 8): Promise<void> {
   }
 }
 
-interface Created {
-  readonly container: Docker.Container;
-  readonly plan: BoxPlan;
-}
-
 /** Creates the planned container in the engine's own terms. */
 export const createContainer = (engine: Engine, plan: BoxPlan): Promise<Docker.Container> =>
   isPodman(engine) ? createOnPodman(engine, plan) : engine.api.createContainer(containerSpec(plan));
 
 /** If the engine does not have these host files, an image names the user instead. */
-async function create(engine: Engine, plan: BoxPlan): Promise<Created> {
+async function create(
+  engine: Engine,
+  plan: BoxPlan,
+): Promise<{ readonly container: Docker.Container; readonly plan: BoxPlan }> {
   const { account, hosts } = plan;
   try {
     return { container: await createContainer(engine, plan), plan };
@@ -176,7 +180,7 @@ export function keptAlive(client: Pick<RunnerClient, "alive">): Disposable {
 async function connect(
   container: Docker.Container,
   plan: BoxPlan,
-  { door: onAsk, frozen, engine }: ContainerExtras & WithEngine,
+  { door: onAsk, frozen, engine }: ConnectOptions,
 ): Promise<RunnerClient> {
   // Attaching to a container that is not prepared makes Podman prepare it at the same time.
   if (isPodman(engine) && frozen === undefined) await prepareOnPodman(engine, container).catch(notStarted);
@@ -221,7 +225,7 @@ async function inspectedBy(
 ): Promise<{ readonly inspected: Inspected; readonly lines: readonly string[] }> {
   if (isPodman(engine)) return inspectOnPodman(engine, plan, container);
   const inspected = (await container.inspect()) as unknown as Inspected;
-  return { inspected, lines: differences(plan, inspected) };
+  return { inspected, lines: inspectedDifferences(plan, inspected) };
 }
 
 async function refuseReplaced(
@@ -331,7 +335,9 @@ const isThere = (container: Docker.Container, abortSignal: AbortSignal): Promise
     (thrown: unknown) => !isMissing(thrown),
   );
 
-/** Looks at containers and their processes from outside, if these processes run on this machine. */
+/*
+ * From here on: containers and their processes seen from outside, if these processes run on this machine.
+ */
 
 /**
  * Removes a container so that nothing in it runs once more. To end a frozen container, engines with cgroups version 1
@@ -374,7 +380,7 @@ async function isIn(id: string, pid: number): Promise<boolean> {
 async function mountsOutside(plan: BoxPlan, id: string, pid: unknown): Promise<readonly string[]> {
   if (isGvisor(plan) || typeof pid !== "number" || !(await isIn(id, pid))) return [];
   const text = await readFile(`/proc/${pid}/mountinfo`, "utf8").catch(() => "");
-  return text === "" ? [] : mountLines(plan, text);
+  return text === "" ? [] : mountinfoLines(plan, text);
 }
 
 /** Resolves to whether nothing of the container runs any more, once that is known or the wait was in vain. */

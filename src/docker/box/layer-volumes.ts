@@ -5,7 +5,7 @@ import type { Readable } from "node:stream";
 import type { Container, VolumeInspectInfo } from "dockerode";
 import { allLayers, type FoundLayer, type Layer } from "../../boxes/workspace/layer-record.ts";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
-import { type Engine, engineFailure, isBeingRemoved, isMissing } from "../engine.ts";
+import { type Engine, engineFailure, isMissing, unlessGone } from "../engine.ts";
 import { unstartedContainer } from "../unstarted-container.ts";
 import { makeFolder } from "../../platform/folders.ts";
 import { bytesOfText, untar } from "../../core/raw-data.ts";
@@ -19,7 +19,227 @@ import {
   type UnpackLimits,
 } from "../../boxes/workspace/workspace-changes.ts";
 
+/**
+ * What a session works on while no box does: the layers of an overlay, which the engine mounts as a volume, and the
+ * volume of a copy. Their changes are read, and what was given up is removed.
+ */
+
 type Labels = Readonly<Record<string, string>>;
+
+interface ReadOptions {
+  /** Called only if the layer alone does not tell. */
+  readonly engine: () => Promise<Engine>;
+  readonly uid: number;
+  /** A volume that already mounts the layers of an overlay. */
+  readonly mounted?: string | undefined;
+}
+
+/** How a layer that no box works on differs from the current workspace. */
+export async function changesOfLayer(
+  layer: Layer,
+  { engine, uid, mounted }: ReadOptions,
+): Promise<LayerChanges> {
+  if (layer.isolation === "copy") return changesOfCopy(layer, await bringCopy(layer, { engine, uid }));
+  const { folder, workspace, made } = layer;
+  const upper = path.join(folder, "upper");
+  await using stack = new AsyncDisposableStack();
+  const cached: { shown?: Promise<ReturnType<typeof mergedViewOf>> } = {};
+  const open = async () => {
+    const labels = ownerLabels(uid, await thisProcess());
+    return stack.use(mergedViewOf(await engine(), { folder, labels, mounted }));
+  };
+  const shows = async (file: string): Promise<boolean | undefined> =>
+    (await (cached.shown ??= open())).shows(file);
+  const { changes, incomplete } = await changesOfUpper({ lower: workspace, upper, shows });
+  return { changes: [...changes], incomplete, content: upper, since: made };
+}
+
+/** Brings the tree of a copy into its layer and returns its folder. */
+export async function bringCopy(
+  layer: Layer,
+  { engine: find, uid, most }: ReadOptions & { readonly most?: UnpackLimits },
+): Promise<string> {
+  const engine = await find();
+  const labels = ownerLabels(uid, await thisProcess());
+  const content = path.join(layer.folder, "tree");
+  if (layer.volume !== null) await requireCopy(engine, { ...layer, volume: layer.volume });
+  await removeTree(content);
+  await mkdir(content, { mode: 0o700 });
+  if (layer.volume === null) return content;
+  const image = await anyImage(engine, undefined);
+  const volume = { name: layer.volume, target: COPY_FOLDER };
+  try {
+    await using copy = await unstartedContainer(engine, { image, labels, volume });
+    const archive = (await copy.container.getArchive({ path: COPY_FOLDER })) as Readable;
+    try {
+      await unpack(archive, content, most);
+    } finally {
+      // There may be more after the archive's end, and a connection that waits for its reader keeps the process alive.
+      archive.destroy();
+    }
+  } catch (thrown) {
+    throw engineFailure("reading the copy", thrown);
+  }
+  return content;
+}
+
+interface MergedView extends AsyncDisposable {
+  /** Whether the merged layers have this path. */
+  readonly shows: (path: string) => Promise<boolean>;
+}
+
+interface Layers extends Pick<ReadOptions, "mounted"> {
+  readonly folder: string;
+  readonly labels: Labels;
+}
+
+/** Asks the engine, which alone can merge the layers; no program runs. The container is made for the first question. */
+function mergedViewOf(engine: Engine, layers: Layers): MergedView {
+  const stack = new AsyncDisposableStack();
+  const cached: { container?: ReturnType<typeof mountLayers> } = {};
+  return {
+    shows: async (path) => {
+      const container = await (cached.container ??= mountLayers(engine, layers, stack));
+      if (!path.isWellFormed()) return isListed(container, path);
+      try {
+        const answer = (await container.infoArchive({ path: `${PLACE}/${path}` })) as NodeJS.ReadableStream;
+        answer.resume();
+        return true;
+      } catch (thrown) {
+        if (isMissing(thrown)) return false;
+        // The engine cannot look up a link that leads to itself.
+        return isListed(container, path).catch(() => {
+          throw engineFailure("looking into the layer", thrown);
+        });
+      }
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+/** The engine takes no path that is not text, but its archives hold such names, and links as they are. */
+async function isListed(container: Container, path: string): Promise<boolean> {
+  const names = path.split("/");
+  const first = names.findIndex((name) => !name.isWellFormed());
+  const odd = first === -1 ? names.length - 1 : first;
+  const from = [PLACE, ...names.slice(0, odd)].join("/");
+  const wanted = bytesOfText(names.slice(odd).join("/"));
+  const archive = (await container.getArchive({ path: from })) as Readable;
+  try {
+    for await (const entry of untar(archive)) {
+      if (Buffer.isBuffer(entry)) continue;
+      const slash = entry.name.indexOf("/");
+      if (slash !== -1 && trimmed(entry.name.subarray(slash + 1)).equals(wanted)) return true;
+    }
+    return false;
+  } finally {
+    archive.destroy();
+  }
+}
+
+const trimmed = (name: Buffer): Buffer => (name.at(-1) === 0x2f ? name.subarray(0, -1) : name);
+
+async function mountLayers(
+  engine: Engine,
+  { folder, labels, mounted: there }: Layers,
+  stack: AsyncDisposableStack,
+) {
+  const name = there ?? (await overlayVolume(engine, folder, { labels, lower: "lower" }));
+  if (there === undefined) stack.defer(() => engine.api.getVolume(name).remove());
+  const image = await anyImage(engine, await notedImage(folder));
+  const volume = { name, target: PLACE };
+  return stack.use(await unstartedContainer(engine, { image, labels, volume })).container;
+}
+
+/** The noted image may have been removed since; nothing of the image is run. */
+async function anyImage(engine: Engine, noted: string | undefined): Promise<string> {
+  const there =
+    noted === undefined
+      ? undefined
+      : await engine.api
+          .getImage(noted)
+          .inspect()
+          .catch(() => undefined);
+  if (noted !== undefined && there !== undefined) return noted;
+  const images = await engine.api.listImages();
+  const ours = images.find(({ RepoTags }) =>
+    RepoTags?.some((tag) => tag.startsWith(`${SANDBOX_REPOSITORY}:`)),
+  );
+  if (ours !== undefined) return ours.Id;
+  throw new HarnessError(
+    EXIT.sandbox,
+    "reading the session's changes requires the sandbox image",
+    "harness setup",
+  );
+}
+
+/** One user of this machine, and one state folder of theirs. */
+export interface UserState {
+  readonly uid: number;
+  readonly stateDir: string;
+}
+
+export interface Leftover {
+  readonly id: string;
+  readonly remove: () => Promise<unknown>;
+}
+
+/** Longer than making any layer takes. */
+const BEGUN_MS = 3_600_000;
+
+/** Layers that were given up, or never finished being made. */
+export async function layersToRemove(
+  engine: Engine,
+  { uid, stateDir }: UserState,
+): Promise<readonly Leftover[]> {
+  const found = await allLayers(stateDir);
+  const here = ({ at }: FoundLayer): boolean => at === undefined || at === engine.endpoint.host;
+  // A copy on another engine is removed when that engine is asked next: no other engine knows of it.
+  return found
+    .filter((each) => isDone(each) && here(each))
+    .map((each) => ({
+      id: path.basename(each.folder),
+      remove: () => removeLayer(engine, uid, each),
+    }));
+}
+
+/** What cannot be removed now is left to the next box. */
+export async function clearGivenUp(engine: Engine, of: UserState): Promise<void> {
+  const all = await layersToRemove(engine, of).catch(() => []);
+  await Promise.all(all.map(({ remove }) => remove().catch(() => undefined)));
+}
+
+const isDone = ({ state, changed }: FoundLayer): boolean =>
+  state === "given-up" || (state === "begun" && Date.now() - changed > BEGUN_MS);
+
+/** The folder goes last: only it knows of the volume. */
+async function removeLayer(
+  engine: Engine,
+  uid: number,
+  { folder, volume, engine: kind }: FoundLayer,
+): Promise<void> {
+  if (kind !== undefined) return removeTree(folder);
+  if (volume !== null) await engine.api.getVolume(volume).remove().catch(unlessGone);
+  else await emptyWork(engine, folder, ownerLabels(uid)).catch(unlessGone);
+  await removeTree(folder);
+}
+
+/** Copies of dead runs that no layer of this state folder knows: the runs were killed before the copy was complete. */
+export async function copiesToRemove(
+  engine: Engine,
+  volumes: readonly VolumeInspectInfo[],
+  stateDir: string,
+): Promise<readonly Leftover[]> {
+  const known = new Set((await allLayers(stateDir)).map(({ volume }) => volume));
+  const alive = liveness();
+  const left: Leftover[] = [];
+  for (const { Name, Labels } of volumes) {
+    const owner = ownerOfKept(Labels, stateDir);
+    if (known.has(Name) || owner === undefined || (await alive(owner))) continue;
+    left.push({ id: Name, remove: () => engine.api.getVolume(Name).remove() });
+  }
+  return left;
+}
 
 interface VolumeWanted {
   /** Left out, the engine chooses a name. */
@@ -83,7 +303,11 @@ export const noteImage = (folder: string, image: string): Promise<void> =>
 
 const notedImage = (folder: string): Promise<string> => readFile(path.join(folder, "image"), "utf8");
 
-/** The place of the layers in a container that never starts. */
+/**
+ * The places of a copy, and of the layers of an overlay, in containers that never start. The engine leaves the top folder
+ * of an archive that it unpacks as it is, so a copy is not at the top of its place.
+ */
+export const COPY_FOLDER = "/harness-copy/tree";
 const PLACE = "/layers";
 
 /**
@@ -121,245 +345,4 @@ async function isStuck(inner: string): Promise<boolean> {
   } catch (thrown) {
     return errorCode(thrown) === "ENOTEMPTY" && process.getuid?.() !== 0;
   }
-}
-
-interface ReadOptions {
-  /** Called only if the layer alone does not tell. */
-  readonly engine: () => Promise<Engine>;
-  readonly uid: number;
-  /** A volume that already mounts the layers of an overlay. */
-  readonly mounted?: string | undefined;
-}
-
-/** How a layer that no box works on differs from the current workspace. */
-export async function changesOfLayer(
-  layer: Layer,
-  { engine, uid, mounted }: ReadOptions,
-): Promise<LayerChanges> {
-  if (layer.isolation === "copy") return changesInCopy(layer, { engine, uid });
-  const { folder, workspace, made } = layer;
-  const upper = path.join(folder, "upper");
-  await using stack = new AsyncDisposableStack();
-  const cached: { shown?: Promise<ReturnType<typeof mergedViewOf>> } = {};
-  const open = async () => {
-    const labels = ownerLabels(uid, await thisProcess());
-    return stack.use(mergedViewOf(await engine(), { folder, labels, mounted }));
-  };
-  const shows = async (file: string): Promise<boolean | undefined> =>
-    (await (cached.shown ??= open())).shows(file);
-  const { changes, incomplete } = await changesOfUpper({ lower: workspace, upper, shows });
-  return { changes: [...changes], incomplete, content: upper, since: made };
-}
-
-async function changesInCopy(layer: Layer, reading: ReadOptions): Promise<LayerChanges> {
-  return changesOfCopy(layer, await bringCopy(layer, reading));
-}
-
-/** Brings the tree of a copy into its layer and returns its folder. */
-export async function bringCopy(
-  layer: Layer,
-  { engine: find, uid, most }: ReadOptions & { readonly most?: UnpackLimits },
-): Promise<string> {
-  const engine = await find();
-  const labels = ownerLabels(uid, await thisProcess());
-  const content = path.join(layer.folder, "tree");
-  if (layer.volume !== null) await requireCopy(engine, { ...layer, volume: layer.volume });
-  await removeTree(content);
-  await mkdir(content, { mode: 0o700 });
-  if (layer.volume !== null)
-    await unpackVolume(
-      { engine, labels, image: await anyImage(engine, undefined), most },
-      layer.volume,
-      content,
-    );
-  return content;
-}
-
-interface CopySource {
-  readonly engine: Engine;
-  readonly labels: Readonly<Record<string, string>>;
-  /** Any image; nothing of it is run. */
-  readonly image: string;
-  readonly most: UnpackLimits | undefined;
-}
-
-async function unpackVolume(
-  { engine, labels, image, most }: CopySource,
-  volume: string,
-  content: string,
-): Promise<void> {
-  try {
-    const target = "/harness-copy/tree";
-    const wanted = { image, labels, volume: { name: volume, target } };
-    await using copy = await unstartedContainer(engine, wanted);
-    const archive = (await copy.container.getArchive({ path: target })) as Readable;
-    try {
-      await unpack(archive, content, most);
-    } finally {
-      // There may be more after the archive's end, and a connection that waits for its reader keeps the process alive.
-      archive.destroy();
-    }
-  } catch (thrown) {
-    throw engineFailure("reading the copy", thrown);
-  }
-}
-
-interface MergedView extends AsyncDisposable {
-  /** Whether the merged layers have this path. */
-  readonly shows: (path: string) => Promise<boolean>;
-}
-
-interface Layers {
-  readonly folder: string;
-  readonly labels: Readonly<Record<string, string>>;
-  /** A volume that already mounts them. */
-  readonly mounted?: string | undefined;
-}
-
-/** Asks the engine, which alone can merge the layers; no program runs. The container is made for the first question. */
-function mergedViewOf(engine: Engine, layers: Layers): MergedView {
-  const stack = new AsyncDisposableStack();
-  const cached: { container?: ReturnType<typeof mountLayers> } = {};
-  return {
-    shows: async (path) => {
-      const container = await (cached.container ??= mountLayers(engine, { ...layers, stack }));
-      if (!path.isWellFormed()) return isListed(container, path);
-      try {
-        const answer = (await container.infoArchive({ path: `${PLACE}/${path}` })) as NodeJS.ReadableStream;
-        answer.resume();
-        return true;
-      } catch (thrown) {
-        if (isMissing(thrown)) return false;
-        // The engine cannot look up a link that leads to itself.
-        return isListed(container, path).catch(() => {
-          throw engineFailure("looking into the layer", thrown);
-        });
-      }
-    },
-    [Symbol.asyncDispose]: () => stack.disposeAsync(),
-  };
-}
-
-/** The engine takes no path that is not text, but its archives hold such names, and links as they are. */
-async function isListed(container: Container, path: string): Promise<boolean> {
-  const names = path.split("/");
-  const first = names.findIndex((name) => !name.isWellFormed());
-  const odd = first === -1 ? names.length - 1 : first;
-  const from = [PLACE, ...names.slice(0, odd)].join("/");
-  const wanted = bytesOfText(names.slice(odd).join("/"));
-  const archive = (await container.getArchive({ path: from })) as Readable;
-  try {
-    for await (const entry of untar(archive)) {
-      if (Buffer.isBuffer(entry)) continue;
-      const slash = entry.name.indexOf("/");
-      if (slash !== -1 && trimmed(entry.name.subarray(slash + 1)).equals(wanted)) return true;
-    }
-    return false;
-  } finally {
-    archive.destroy();
-  }
-}
-
-const trimmed = (name: Buffer): Buffer => (name.at(-1) === 0x2f ? name.subarray(0, -1) : name);
-
-interface MountedLayers extends Layers {
-  readonly stack: AsyncDisposableStack;
-}
-
-async function mountLayers(engine: Engine, { folder, labels, mounted: there, stack }: MountedLayers) {
-  const name = there ?? (await overlayVolume(engine, folder, { labels, lower: "lower" }));
-  if (there === undefined) stack.defer(() => engine.api.getVolume(name).remove());
-  const image = await anyImage(engine, await notedImage(folder));
-  const volume = { name, target: PLACE };
-  return stack.use(await unstartedContainer(engine, { image, labels, volume })).container;
-}
-
-/** The noted image may have been removed since; nothing of the image is run. */
-async function anyImage(engine: Engine, noted: string | undefined): Promise<string> {
-  const there =
-    noted === undefined
-      ? undefined
-      : await engine.api
-          .getImage(noted)
-          .inspect()
-          .catch(() => undefined);
-  if (noted !== undefined && there !== undefined) return noted;
-  const images = await engine.api.listImages();
-  const ours = images.find(({ RepoTags }) =>
-    RepoTags?.some((tag) => tag.startsWith(`${SANDBOX_REPOSITORY}:`)),
-  );
-  if (ours !== undefined) return ours.Id;
-  throw new HarnessError(
-    EXIT.sandbox,
-    "reading the session's changes requires the sandbox image",
-    "harness setup",
-  );
-}
-
-interface Place {
-  readonly uid: number;
-  readonly stateDir: string;
-}
-
-interface Leftover {
-  readonly id: string;
-  readonly remove: () => Promise<unknown>;
-}
-
-/** Longer than making any layer takes. */
-const BEGUN_MS = 3_600_000;
-
-/** Layers that were given up, or never finished being made. */
-export async function layersToRemove(engine: Engine, { uid, stateDir }: Place): Promise<readonly Leftover[]> {
-  const found = await allLayers(stateDir);
-  const here = ({ at }: FoundLayer): boolean => at === undefined || at === engine.endpoint.host;
-  // A copy on another engine is removed when that engine is asked next: no other engine knows of it.
-  return found
-    .filter((each) => isDone(each) && here(each))
-    .map((each) => ({
-      id: path.basename(each.folder),
-      remove: () => removeLayer(engine, uid, each),
-    }));
-}
-
-/** What cannot be removed now is left to the next box. */
-export async function clearGivenUp(engine: Engine, place: Place): Promise<void> {
-  const all = await layersToRemove(engine, place).catch(() => []);
-  await Promise.all(all.map(({ remove }) => remove().catch(() => undefined)));
-}
-
-const isDone = ({ state, changed }: FoundLayer): boolean =>
-  state === "given-up" || (state === "begun" && Date.now() - changed > BEGUN_MS);
-
-/** The folder goes last: only it knows of the volume. */
-async function removeLayer(
-  engine: Engine,
-  uid: number,
-  { folder, volume, engine: kind }: FoundLayer,
-): Promise<void> {
-  if (kind !== undefined) return removeTree(folder);
-  if (volume !== null) await engine.api.getVolume(volume).remove().catch(unlessGone);
-  else await emptyWork(engine, folder, ownerLabels(uid)).catch(unlessGone);
-  await removeTree(folder);
-}
-
-function unlessGone(thrown: unknown): void {
-  if (!isMissing(thrown) && !isBeingRemoved(thrown)) throw thrown;
-}
-
-/** Copies of dead runs that no layer of this state folder knows: the runs were killed before the copy was complete. */
-export async function copiesToRemove(
-  engine: Engine,
-  volumes: readonly VolumeInspectInfo[],
-  stateDir: string,
-): Promise<readonly Leftover[]> {
-  const known = new Set((await allLayers(stateDir)).map(({ volume }) => volume));
-  const alive = liveness();
-  const left: Leftover[] = [];
-  for (const { Name, Labels } of volumes) {
-    const owner = ownerOfKept(Labels, stateDir);
-    if (known.has(Name) || owner === undefined || (await alive(owner))) continue;
-    left.push({ id: Name, remove: () => engine.api.getVolume(Name).remove() });
-  }
-  return left;
 }

@@ -3,12 +3,13 @@ import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { ParkedHandle } from "../../core/ports.ts";
 import { boxFilter, boxOf, type Owner, unparkable } from "../../boxes/box-record.ts";
 import type { BoxPlan } from "../container-spec.ts";
-import { overlayIn, placeOf, type VolumeRequest, workspaceUnseen } from "./workspace-place.ts";
+import { overlayIn, placeOf, type PlaceRequest, workspaceUnseen } from "./workspace-place.ts";
 import type { Isolation, Layer, Place } from "../../boxes/workspace/layer-record.ts";
 import {
   claimParked,
   discardParked,
   forget,
+  isParkedFor,
   type ParkedBox,
   parkedText,
   readParked,
@@ -53,6 +54,7 @@ export interface MadeBox {
   readonly container: VerifiedContainer;
   readonly plan: BoxPlan;
   readonly place: Place;
+  /** What ran in a box that was resumed; left out for a new box. */
   readonly jobs?: readonly KeptJob[];
   readonly network?: BoxNetwork | undefined;
 }
@@ -70,12 +72,13 @@ export function doorFor(
   return new CommitDoor({ engine, plan: { ...own, labels: unparkable(plan.labels) }, home, stateDir, log });
 }
 
+/** Makes the place, the mounts and the network of a box, then its container, which is verified. */
 export async function makeNewBox(making: NewBoxOptions): Promise<MadeBox> {
   const { maker, request, prepared, layer, door, signal, things } = making;
   const { plan, workspace, protection } = prepared;
   const { isolation } = request;
   const place = await placeOf(isolation, volumeRequest({ maker, prepared, layer }));
-  things.defer(() => removePlace(place, maker.onWarning));
+  things.defer(() => removeQuietly(place.remove, maker.onWarning));
   signal.throwIfAborted();
   const mounted = await environmentOf(making);
   if (mounted !== undefined) things.defer(() => removeQuietly(mounted.remove, maker.onWarning));
@@ -109,14 +112,8 @@ const networkOf = async (
 /** A network that could not be opened has left nothing behind. */
 async function removeOpened({ opened }: OpeningNetwork, onWarning: (text: string) => void): Promise<void> {
   const network = await opened.catch(() => undefined);
-  if (network !== undefined) await removeNetwork(network, onWarning);
+  if (network !== undefined) await removeQuietly(network.remove, onWarning);
 }
-
-const removeNetwork = async (network: BoxNetwork, onWarning: (text: string) => void): Promise<void> => {
-  await network.remove().catch((thrown: unknown) => {
-    onWarning(`left over from this run, for the next one to remove: ${reasonOf(thrown)}`);
-  });
-};
 
 /** Resumes the box that is frozen for the session if that is requested; otherwise discards that box. */
 export async function resumeBox(
@@ -157,8 +154,8 @@ export async function resumeBox(
     things.defer(() =>
       removeQuietly(() => removeStanding({ engine, stateDir, plan: taken.plan }), maker.onWarning),
     );
-  things.defer(() => removePlace(taken.place, maker.onWarning));
-  if (network !== undefined) things.defer(() => removeNetwork(network, maker.onWarning));
+  things.defer(() => removeQuietly(taken.place.remove, maker.onWarning));
+  if (network !== undefined) things.defer(() => removeQuietly(network.remove, maker.onWarning));
   things.defer(taken.container.close);
   return taken;
 }
@@ -217,7 +214,7 @@ const volumeRequest = ({
   maker,
   prepared,
   layer,
-}: Pick<NewBoxOptions, "maker" | "prepared" | "layer">): VolumeRequest => ({
+}: Pick<NewBoxOptions, "maker" | "prepared" | "layer">): PlaceRequest => ({
   ...maker,
   ...prepared.place,
   layer,
@@ -231,9 +228,6 @@ const explainFailure =
   (thrown: unknown): never => {
     throw workspaceUnseen(isolation, path, thrown) ?? thrown;
   };
-
-const removePlace = (place: Place, onWarning: (text: string) => void): Promise<void> =>
-  removeQuietly(place.remove, onWarning);
 
 /** The box's commands have ended by then; a failed clean-up does not change their result. */
 async function removeQuietly(remove: () => Promise<void>, onWarning: (text: string) => void): Promise<void> {
@@ -275,7 +269,7 @@ export interface ResumeRequest extends SessionRef {
   readonly isolation: Isolation;
   /** The plan of a box that would be made now. */
   readonly plan: BoxPlan;
-  readonly place: VolumeRequest;
+  readonly place: PlaceRequest;
   /** What an environment mounts into the box of this session, besides the plan. */
   readonly environment?: ((session: string) => BoxPlan["volumes"]) | undefined;
   readonly door: Door | undefined;
@@ -284,12 +278,7 @@ export interface ResumeRequest extends SessionRef {
   readonly onWarning: (text: string) => void;
 }
 
-interface ResumedBox {
-  readonly container: VerifiedContainer;
-  readonly plan: BoxPlan;
-  readonly place: Place;
-  readonly jobs: ParkedBox["jobs"];
-  readonly network: BoxNetwork | undefined;
+interface ResumedBox extends MadeBox {
   /** Records that nobody has the box any more. */
   readonly letGo: () => Promise<void>;
 }
@@ -327,10 +316,7 @@ export async function takeUp(standing: Standing, taking: ResumeRequest): Promise
   }
 }
 
-async function thawBox(
-  parked: ParkedBox | undefined,
-  taking: ResumeRequest,
-): Promise<Omit<ResumedBox, "letGo"> | string> {
+async function thawBox(parked: ParkedBox | undefined, taking: ResumeRequest): Promise<MadeBox | string> {
   if (parked === undefined) return "its record is damaged";
   if (!(await isThere(parked, taking))) return "the engine no longer has it";
   const { engine, door, onWarning } = taking;
@@ -370,8 +356,7 @@ async function isThere(
 ): Promise<boolean> {
   const boxes = await engine.api.listContainers({ all: true, filters: boxFilter(uid) });
   const found = boxes.find(({ Id }) => Id === container);
-  const parks = boxOf(found?.Labels)?.parks;
-  return found?.State === "paused" && parks?.session === session && parks.stateDir === stateDir;
+  return found?.State === "paused" && isParkedFor({ stateDir, session })(found);
 }
 
 /** The plan that would be made now, except for what names the old box. */

@@ -12,7 +12,7 @@ import {
   type Owner,
   thisProcess,
 } from "../../boxes/box-record.ts";
-import { type Engine, isBeingRemoved, isMissing } from "../engine.ts";
+import { type Engine, unlessGone } from "../engine.ts";
 import { removeUnthawed } from "./container.ts";
 import { makeFolder } from "../../platform/folders.ts";
 import { parsedJson } from "../../core/raw-data.ts";
@@ -218,12 +218,9 @@ export async function discardParked(engine: Engine, of: SessionRef): Promise<boo
 }
 
 /** Removes the boxes that were created with a lease for this session, and their volumes. The labels match no others. */
-export async function removeLeased(engine: Engine, { uid, stateDir, session }: SessionRef): Promise<void> {
-  const filters = boxFilter(uid);
-  const isMeant = ({ Labels }: { readonly Labels: Readonly<Record<string, string>> }): boolean => {
-    const parks = boxOf(Labels)?.parks;
-    return parks?.session === session && parks.stateDir === stateDir;
-  };
+export async function removeLeased(engine: Engine, of: SessionRef): Promise<void> {
+  const filters = boxFilter(of.uid);
+  const isMeant = isParkedFor(of);
   const boxes = (await engine.api.listContainers({ all: true, filters })).filter(isMeant);
   for (const { Id } of boxes) await removeUnthawed(engine.api.getContainer(Id)).catch(unlessGone);
   const { Volumes } = await engine.api.listVolumes({ filters });
@@ -231,22 +228,19 @@ export async function removeLeased(engine: Engine, { uid, stateDir, session }: S
     await engine.api.getVolume(Name).remove().catch(unlessGone);
 }
 
-function unlessGone(thrown: unknown): void {
-  if (!isMissing(thrown) && !isBeingRemoved(thrown)) throw thrown;
+/** The layers of a frozen box are mounted already and cannot be mounted twice: this volume gives access to them. */
+export async function frozenVolume(engine: Engine, of: SessionRef): Promise<string | undefined> {
+  const { Volumes } = await engine.api.listVolumes({ filters: boxFilter(of.uid) });
+  return (Volumes ?? []).find(isParkedFor(of))?.Name;
 }
 
-/** The layers of a frozen box are mounted already and cannot be mounted twice: this volume gives access to them. */
-export async function frozenVolume(
-  engine: Engine,
-  { uid, stateDir, session }: SessionRef,
-): Promise<string | undefined> {
-  const { Volumes } = await engine.api.listVolumes({ filters: boxFilter(uid) });
-  const own = (Volumes ?? []).find(({ Labels }) => {
+/** Whether a container or a volume was made for a box of this session that can be parked. */
+export const isParkedFor =
+  ({ stateDir, session }: Pick<SessionRef, "stateDir" | "session">) =>
+  ({ Labels }: { readonly Labels: Readonly<Record<string, string>> }): boolean => {
     const parks = boxOf(Labels)?.parks;
     return parks?.session === session && parks.stateDir === stateDir;
-  });
-  return own?.Name;
-}
+  };
 
 /** What is needed to resume a frozen box. */
 export interface ParkedBox {

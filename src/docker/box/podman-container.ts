@@ -4,7 +4,7 @@ import path from "node:path";
 import type Docker from "dockerode";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { asList, type Fields, fieldsOf } from "../../core/raw-data.ts";
-import { environmentLines, type Inspected, inspectedMountLines, labelLines } from "./container-check.ts";
+import { environmentLines, type Inspected, labelLines, mountLines } from "./container-check.ts";
 import { type BoxPlan, containerSpec } from "../container-spec.ts";
 import type { Engine } from "../engine.ts";
 import { MOST_PROCESSES, ociDifferences, PERIOD, podmanSpec, quotaOf } from "./podman-spec.ts";
@@ -14,6 +14,7 @@ import { MOST_PROCESSES, ociDifferences, PERIOD, podmanSpec, quotaOf } from "./p
  * the plan is compared with the configuration that Podman hands to its runtime, and with the resulting cgroup. Both
  * exist once the container is prepared, before anything of it runs.
  */
+
 export async function createOnPodman(engine: Engine, plan: BoxPlan): Promise<Docker.Container> {
   refuseOpen(plan);
   const folder = await mkdtemp(path.join(tmpdir(), "harness-podman-"));
@@ -99,7 +100,7 @@ function reportLines(
       .map(([name, found, wanted]) => `${name} is ${String(found)}, planned ${String(wanted)}`),
     ...(known.includes(runtime) ? [] : [`the runtime is ${runtime}, planned ${known.join(", ")}`]),
     ...labelLines(fieldsOf(planned.Labels), fieldsOf(config["Labels"])),
-    ...inspectedMountLines(plan, Mounts),
+    ...mountLines(plan, Mounts),
     ...(Array.isArray(ExecIDs) && ExecIDs.length > 0 ? ["something else was started in it"] : []),
   ];
 }

@@ -3,7 +3,9 @@ import { type BoxPlan, commandOf, containerSpec, mountsOf, PACKAGE_CAPABILITIES 
 import { asList, type Fields, fieldsOf } from "../../core/raw-data.ts";
 import { ULIMITS } from "../../boxes/runner-report.ts";
 
-type PodmanFields = Readonly<Record<string, unknown>>;
+/**
+ * The plan of a box in the terms of Podman's own interface, and the comparison of what Podman makes of it with the plan.
+ */
 
 /** Values that depend on this machine rather than on the plan. */
 interface PodmanOptions {
@@ -23,7 +25,7 @@ export const MOST_PROCESSES = 32_768;
  * The plan in the terms of Podman's own interface. The interface that Podman shares with Docker takes no profile as
  * text, loses read-only and masked paths, and adds settings that were not requested.
  */
-export function podmanSpec(plan: BoxPlan, { seccompFile, nproc }: PodmanOptions): PodmanFields {
+export function podmanSpec(plan: BoxPlan, { seccompFile, nproc }: PodmanOptions): Fields {
   const { HostConfig: host, ...config } = containerSpec(plan);
   return {
     image: plan.image.replace(/^sha256:/, ""),
@@ -79,7 +81,7 @@ const pair = (line: string): readonly [string, string] => {
 const PRIVATE = { nsmode: "private" };
 
 /** With rootless Podman the caller has the same uid inside, because files of the workspace belong to the caller. */
-const namespaces = ({ host }: BoxPlan): PodmanFields => ({
+const namespaces = ({ host }: BoxPlan): Fields => ({
   netns: { nsmode: "none" },
   ipcns: PRIVATE,
   pidns: PRIVATE,
@@ -95,7 +97,7 @@ type Mount = NonNullable<HostConfig["Mounts"]>[number];
  * The engine has no words for owner and number of files: appended to the size they go to the kernel unchanged, and the
  * box reports whether they hold.
  */
-function scratch([destination, text]: [string, string]): PodmanFields {
+function scratch([destination, text]: [string, string]): Fields {
   const words = text.split(",");
   const sized = words.filter((word) => /^(?:size|nr_inodes|uid|gid)=/.test(word));
   const others = words.filter((word) => !sized.includes(word));
@@ -107,7 +109,7 @@ function scratch([destination, text]: [string, string]): PodmanFields {
   };
 }
 
-const binds = (mounts: readonly Mount[]): readonly PodmanFields[] =>
+const binds = (mounts: readonly Mount[]): readonly Fields[] =>
   mounts
     .filter(({ Type }) => Type === "bind")
     .map(({ Source, Target, ReadOnly }) => ({
@@ -117,7 +119,7 @@ const binds = (mounts: readonly Mount[]): readonly PodmanFields[] =>
       options: [ReadOnly === true ? "ro" : "rw", "bind", "rprivate"],
     }));
 
-const volume = ({ Source, Target, ReadOnly }: Mount): PodmanFields => ({
+const volume = ({ Source, Target, ReadOnly }: Mount): Fields => ({
   Name: Source,
   Dest: Target,
   Options: [ReadOnly === true ? "ro" : "rw", "nocopy", "rprivate"],
@@ -128,7 +130,7 @@ export const PERIOD = 100_000;
 
 export const quotaOf = (nanoCpus: number): number => Math.round((nanoCpus / 1e9) * PERIOD);
 
-const resources = (host: HostConfig): PodmanFields => ({
+const resources = (host: HostConfig): Fields => ({
   memory: {
     limit: host.Memory,
     swap: host.MemorySwap,

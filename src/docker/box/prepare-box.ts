@@ -6,7 +6,7 @@ import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { type BoxIdentity, boxLabels, type Owner, ownerLabels, thisProcess } from "../../boxes/box-record.ts";
 import type { BoxPlan, HostFacts } from "../container-spec.ts";
 import { type Engine, hostFacts, isPodman, readSeccomp } from "../engine.ts";
-import type { VolumeRequest } from "./workspace-place.ts";
+import type { PlaceRequest } from "./workspace-place.ts";
 import { checkWorkspace, withEnclosing, type Workspace } from "../../boxes/workspace/box-workspace.ts";
 import {
   broken,
@@ -73,7 +73,7 @@ export interface Prepared {
   readonly workspace: Workspace;
   readonly protection: Protection;
   readonly owner: Owner;
-  readonly place: Omit<VolumeRequest, "engine" | "stateDir" | "layer" | "onWarning">;
+  readonly place: Omit<PlaceRequest, "engine" | "stateDir" | "layer" | "onWarning">;
 }
 
 /** Checks engine, image and workspace, and plans the box. The box itself is not made yet. */

@@ -17,7 +17,7 @@ import {
 } from "../../boxes/box-record.ts";
 import { type Engine, engineFailure, isBeingRemoved, isMissing } from "../engine.ts";
 import { emptyLayers } from "../environments/environment-mounts.ts";
-import { copiesToRemove, emptyWork, layersToRemove } from "./layer-volumes.ts";
+import { copiesToRemove, emptyWork, layersToRemove, type Leftover, type UserState } from "./layer-volumes.ts";
 import { layersIn } from "../../boxes/workspace/layer-record.ts";
 import { forget, holderOf, isClaimed, recordsOf, standings } from "./parked-boxes.ts";
 import { removeUnthawed } from "./container.ts";
@@ -25,7 +25,7 @@ import { filesIn, locksIn, ownerOf } from "../../boxes/workspace/workspace-lock.
 import { folderForMounts } from "./account.ts";
 import { networksIn } from "../egress/box-network.ts";
 
-interface Leftover {
+interface Left {
   readonly kind: "container" | "volume" | "folder" | "lock";
   readonly id: string;
   readonly reason: string;
@@ -37,14 +37,9 @@ export interface Reaped {
   readonly folders: readonly string[];
   readonly locks: readonly string[];
   /** Left by dead runs and kept on purpose: changes that were not applied. */
-  readonly kept: readonly Leftover[];
+  readonly kept: readonly Left[];
   /** Removal failed; the next start tries again. */
-  readonly failed: readonly Leftover[];
-}
-
-export interface ReapRequest {
-  readonly uid: number;
-  readonly stateDir: string;
+  readonly failed: readonly Left[];
 }
 
 /** A thing without owner labels (the container of one command) is a leftover once it is older than any such thing. */
@@ -59,8 +54,8 @@ interface FoundThing {
 }
 
 /** Removes what dead runs of this user left behind. Throws only when the engine does not answer at all. */
-export async function reap(engine: Engine, { uid, stateDir }: ReapRequest): Promise<Reaped> {
-  const removal = new Removal<Leftover["kind"]>();
+export async function reap(engine: Engine, { uid, stateDir }: UserState): Promise<Reaped> {
+  const removal = new Removal();
   const { failed, going } = removal;
   const [boxes, volumes, allVolumes] = await list(engine, uid);
   const isDead = deadJudge();
@@ -149,7 +144,7 @@ async function removeOrWait(container: Docker.Container): Promise<void> {
 }
 
 /** Records of boxes that may no longer be resumed. */
-async function expiredParkings(stateDir: string): Promise<readonly Thing[]> {
+async function expiredParkings(stateDir: string): Promise<readonly Leftover[]> {
   const now = Date.now();
   const expired = (await standings(stateDir)).map(async (each) =>
     (await isClaimed(each, now)) ? [] : [{ id: path.basename(each.file), remove: () => forget(each) }],
@@ -221,25 +216,14 @@ async function onlyDead<T extends { readonly record: Pick<BoxRecord, "owner">; r
 const namesOf = (boxes: readonly FoundThing[]): ReadonlySet<string> =>
   new Set(boxes.flatMap(({ id, record }) => [id, id.slice(0, 12), record.session ?? id]));
 
-interface Thing {
-  readonly id: string;
-  readonly remove: () => Promise<unknown>;
-}
-
-interface Failed<K> {
-  readonly kind: K;
-  readonly id: string;
-  readonly reason: string;
-}
-
 /** Removes many things; one failure does not stop the others. */
-class Removal<K extends string> {
-  readonly failed: Failed<K>[] = [];
+class Removal {
+  readonly failed: Left[] = [];
   /** Things that another start or the run itself is removing; that process also removes what depends on them. */
   readonly going = new Set<string>();
 
   /** Resolves to the things that were removed. */
-  async each(kind: K, things: readonly Thing[]): Promise<readonly string[]> {
+  async each(kind: Left["kind"], things: readonly Leftover[]): Promise<readonly string[]> {
     const gone = things.map(async ({ id, remove }) => {
       try {
         await remove();
@@ -254,7 +238,7 @@ class Removal<K extends string> {
   }
 
   /** A list that cannot be read is recorded as a failure and counts as empty. */
-  async orNone<T>(kind: K, id: string, list: Promise<readonly T[]>): Promise<readonly T[]> {
+  async orNone<T>(kind: Left["kind"], id: string, list: Promise<readonly T[]>): Promise<readonly T[]> {
     return list.catch((thrown: unknown) => {
       this.failed.push({ kind, id, reason: reasonOf(thrown) });
       return [];
@@ -263,9 +247,7 @@ class Removal<K extends string> {
 }
 
 /** Locks of dead processes. They have no effect and are removed so that they do not accumulate. */
-async function staleLocks(
-  stateDir: string,
-): Promise<readonly { readonly id: string; readonly remove: () => Promise<void> }[]> {
+async function staleLocks(stateDir: string): Promise<readonly Leftover[]> {
   const folder = locksIn(stateDir);
   const alive = liveness();
   const stale = (await filesIn(folder)).map(async (file) => {

@@ -18,6 +18,14 @@ import { NOTHING, type Protection } from "../../boxes/workspace/protection.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
 /**
+ * `<state>/protected/<workspace's hash>.<owner>.json` records what of a workspace was protected when a box that can
+ * write to it began. The file exists until that box has ended with a search of the whole tree. The next start compares
+ * with the records of dead owners: a path that is protected by then and was not at that time may come from the dead
+ * run. A file appears whole (written aside, synced, renamed); its name alone says whose it is, and for which workspace.
+ * Limit: a workspace that was moved meanwhile is not found.
+ */
+
+/**
  * Moves what a killed run may have planted out of the workspace before anything there counts as the user's. Such files
  * cannot be told from what the user has made since, so each is reported with its reason and the command that brings it
  * back. A box that only reads is no danger and moves nothing: it only reports.
@@ -33,7 +41,7 @@ export async function recoverPlanted(
   const alone = await reaped();
   const moved: MovedAway[] = [];
   for (const { file, held } of dead) {
-    if (held === undefined) await refuseUnknown(file, { workspace, mode, onWarning });
+    if (held === undefined) await refuseUnknown(file, { workspace, mode }, onWarning);
     else if (mode === "read-only") await tellPlanted(held, onWarning);
     else {
       const sweep = sweeping({ stateDir, onWarning }, { file, held }, alone);
@@ -48,12 +56,13 @@ type Warn = BoxMaker["onWarning"];
 /** Nothing that is there now can be recognized as the user's. */
 async function refuseUnknown(
   file: string,
-  { workspace, mode, onWarning }: Pick<BoxRequest, "workspace" | "mode"> & { readonly onWarning: Warn },
+  { workspace, mode }: Pick<BoxRequest, "workspace" | "mode">,
+  warn: Warn,
 ): Promise<void> {
   const { found } = await walk(path.resolve(workspace));
   const there = firstOf(found, MAX_NAMED) || "nothing";
   const message = `a run in ${workspace} was killed, and the list of files there that the host would obey is lost: ${file} is damaged. There is now: ${there}`;
-  if (mode === "read-only") return onWarning(message);
+  if (mode === "read-only") return warn(message);
   throw new HarnessError(
     EXIT.sandbox,
     message,
@@ -113,13 +122,7 @@ const warnInstead =
     return [];
   };
 
-/**
- * `<state>/protected/<workspace's hash>.<owner>.json` records what of a workspace was protected when a box that can
- * write to it began. The file exists until that box has ended with a search of the whole tree. The next start compares
- * with the records of dead owners: a path that is protected by then and was not at that time may come from the dead
- * run. A file appears whole (written aside, synced, renamed); its name alone says whose it is, and for which workspace.
- * Limit: a workspace that was moved meanwhile is not found.
- */
+/** The record of a run whose process has ended. */
 interface DeadRecord {
   readonly file: string;
   /** Undefined if the record cannot be read: damaged, or of another version. */

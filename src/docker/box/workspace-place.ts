@@ -14,15 +14,15 @@ import { type Isolation, type Layer, noteVolume, type Place } from "../../boxes/
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { topOf, unstartedContainer } from "../unstarted-container.ts";
 import { changesIn, FileRefused, statIn } from "../../boxes/runner-files.ts";
-import { emptyWork, noteImage, overlayVolume, requireCopy } from "./layer-volumes.ts";
+import { COPY_FOLDER, emptyWork, noteImage, overlayVolume, requireCopy } from "./layer-volumes.ts";
 import { archiveOf, refuseTooLarge, type Skipped } from "../../boxes/workspace/workspace-archive.ts";
 import { noteBytes } from "../../boxes/workspace/session-layer.ts";
 import type { RunnerClient } from "../../boxes/runner-client.ts";
 import { changesOfUpper } from "../../boxes/workspace/workspace-changes.ts";
 import { readMountinfo } from "../../boxes/runner-report.ts";
 
-/** A volume in place of the workspace. */
-export interface VolumeRequest {
+/** For what a box works on: the workspace itself, an overlay over it, or a copy of it in a volume of the engine. */
+export interface PlaceRequest {
   readonly engine: Engine;
   readonly workspace: { readonly path: string; readonly uid: number; readonly gid: number };
   readonly stateDir: string;
@@ -39,31 +39,26 @@ export interface VolumeRequest {
   readonly onWarning: (text: string) => void;
 }
 
-const NO_SOURCE =
-  /bind source path does not exist|mounts denied|(statfs|stat) \S.*: no such file or directory/i;
-const NO_MOUNT = /failed to mount local volume|error while mounting volume|mount(ing)? .*\boverlay\b/i;
-
-/** The error if the engine cannot give a box its workspace, with the way round it; undefined for any other failure. */
-export function workspaceUnseen(
-  isolation: Isolation,
-  workspace: string,
-  thrown: unknown,
-): HarnessError | undefined {
-  const reason = reasonOf(thrown);
-  const failure = (message: string): HarnessError =>
-    new HarnessError(EXIT.sandbox, `${message}: ${reason}`, "work on a copy: --isolation copy", thrown);
-  if (isolation === "bind" && NO_SOURCE.test(reason))
-    return failure(`the engine does not see ${workspace}, so it may be on another machine`);
-  if (isolation === "overlay" && (NO_MOUNT.test(reason) || NO_SOURCE.test(reason)))
-    return failure(`the engine cannot lay an overlay over ${workspace}`);
-  return undefined;
+/** Makes what the box will work on; for `bind` that is the workspace itself. */
+export function placeOf(isolation: Isolation, request: PlaceRequest): Promise<Place> {
+  return MAKERS[isolation](request);
 }
 
-/** In the container that fills the volume and never starts: the engine leaves the archive's own top folder as it is. */
-const TREE = "/harness-copy/tree";
+const MAKERS: Readonly<Record<Isolation, (request: PlaceRequest) => Promise<Place>>> = {
+  bind: ({ workspace }) =>
+    Promise.resolve({
+      disk: workspace.path,
+      snapshot: true,
+      changes: changesIn,
+      faults: () => [],
+      remove: () => Promise.resolve(),
+    }),
+  overlay: makeOverlay,
+  copy: makeCopy,
+};
 
 /** The workspace as a volume of the engine, wherever the engine is, filled by a tar stream. */
-async function makeCopy(request: VolumeRequest): Promise<Place> {
+async function makeCopy(request: PlaceRequest): Promise<Place> {
   const { engine, layer } = request;
   const kept = layer?.volume ?? undefined;
   if (layer === null || kept === undefined) await makeVolume(request);
@@ -78,7 +73,7 @@ async function makeCopy(request: VolumeRequest): Promise<Place> {
   };
 }
 
-async function makeVolume(request: VolumeRequest): Promise<void> {
+async function makeVolume(request: PlaceRequest): Promise<void> {
   const { engine, workspace, volume, layer } = request;
   await refuseTooLarge(workspace.path);
   try {
@@ -91,27 +86,27 @@ async function makeVolume(request: VolumeRequest): Promise<void> {
   }
 }
 
-const removeVolume = async ({ engine, volume }: VolumeRequest): Promise<void> => {
+const removeVolume = async ({ engine, volume }: PlaceRequest): Promise<void> => {
   await engine.api.getVolume(volume).remove();
 };
 
 /** A volume that outlives its box has no label of a box: it is removed when its session gives it up. */
-function labelsOf({ labels, layer, stateDir }: VolumeRequest): Record<string, string> {
+function labelsOf({ labels, layer, stateDir }: PlaceRequest): Record<string, string> {
   if (layer === null) return { ...labels };
   const { [BOX_LABEL]: _, ...others } = labels;
   return { ...others, ...keptLabels(layer.session, stateDir) };
 }
 
-async function fill(request: VolumeRequest): Promise<void> {
+async function fill(request: PlaceRequest): Promise<void> {
   const { engine, workspace, volume, labels, image, layer, onWarning } = request;
   const skipped: Skipped[] = [];
   const size = { bytes: 0 };
-  const top = topOf(engine, TREE);
+  const top = topOf(engine, COPY_FOLDER);
   const archive = counted(
     archiveOf(workspace.path, top.name, (one) => skipped.push(one)),
     size,
   );
-  await upload(engine, { image, labels, volume: { name: volume, target: TREE } }, archive, size);
+  await upload(engine, { image, labels, volume: { name: volume, target: COPY_FOLDER } }, archive, size);
   if (layer !== null) await noteBytes(layer.folder, size.bytes);
   for (const text of skippedLines(skipped)) onWarning(text);
 }
@@ -126,7 +121,7 @@ async function upload(
   using stalled = whenStalled(size);
   const { signal: abortSignal } = stalled;
   const body = Readable.from(archive, { objectMode: false });
-  await filler.container.putArchive(body, { path: topOf(engine, TREE).path, abortSignal });
+  await filler.container.putArchive(body, { path: topOf(engine, COPY_FOLDER).path, abortSignal });
 }
 
 const STALLED_MS = 60_000;
@@ -159,28 +154,8 @@ const skippedLines = (skipped: readonly Skipped[]): readonly string[] => [
   ...(skipped.length > MOST_REPORTED ? [`not in the copy: ${skipped.length - MOST_REPORTED} more`] : []),
 ];
 
-/** Makes what the box will work on; for `bind` that is the workspace itself. */
-export function placeOf(isolation: Isolation, request: VolumeRequest): Promise<Place> {
-  return MAKERS[isolation](request);
-}
-
-const MAKERS: Readonly<Record<Isolation, (request: VolumeRequest) => Promise<Place>>> = {
-  bind: ({ workspace }) =>
-    Promise.resolve({
-      disk: workspace.path,
-      snapshot: true,
-      changes: changesIn,
-      faults: () => [],
-      remove: () => Promise.resolve(),
-    }),
-  overlay: makeOverlay,
-  copy: makeCopy,
-};
-
-const COPY = "work on a copy: --isolation copy";
-
 /** The workspace as the lower layer. The box writes to the upper layer: its session's, or its own, then lost. */
-async function makeOverlay(request: VolumeRequest): Promise<Place> {
+async function makeOverlay(request: PlaceRequest): Promise<Place> {
   const { engine, stateDir, session, owner, volume, labels } = request;
   const folder = request.layer?.folder ?? (await makeBoxFolder(stateDir, session, owner));
   try {
@@ -197,7 +172,7 @@ async function makeOverlay(request: VolumeRequest): Promise<Place> {
 }
 
 /** An existing overlay that is mounted in a frozen container. */
-export function overlayIn(folder: string, request: VolumeRequest): Place {
+export function overlayIn(folder: string, request: PlaceRequest): Place {
   const { workspace } = request;
   const upper = path.join(folder, "upper");
   return {
@@ -243,7 +218,7 @@ async function unfitReason(folder: string): Promise<string | undefined> {
 }
 
 /** The box sees the upper layer's own folder as the workspace, so the folder gets the workspace's mode and owner. */
-async function prepareLayers(folder: string, request: VolumeRequest): Promise<void> {
+async function prepareLayers(folder: string, request: PlaceRequest): Promise<void> {
   const { workspace, image, layer } = request;
   const [upper, work] = [path.join(folder, "upper"), path.join(folder, "work")];
   await noteImage(folder, image);
@@ -270,7 +245,7 @@ async function isShown(client: RunnerClient, root: string, file: string): Promis
 }
 
 /** A session's layer is removed when the session gives it up. */
-async function removeOverlay(folder: string, request: VolumeRequest): Promise<void> {
+async function removeOverlay(folder: string, request: PlaceRequest): Promise<void> {
   const { engine, volume, labels, layer, session } = request;
   await engine.api.getVolume(volume).remove();
   if (layer !== null) return;
@@ -286,4 +261,26 @@ function faultsOf(mountinfo: string, workspace: string, session: string): readon
   return [
     `${workspace} is ${point?.type ?? "no mount"} (${layer ?? "no layer"}), planned the overlay of this box`,
   ];
+}
+
+const COPY = "work on a copy: --isolation copy";
+
+const NO_SOURCE =
+  /bind source path does not exist|mounts denied|(statfs|stat) \S.*: no such file or directory/i;
+const NO_MOUNT = /failed to mount local volume|error while mounting volume|mount(ing)? .*\boverlay\b/i;
+
+/** The error if the engine cannot give a box its workspace, with the way round it; undefined for any other failure. */
+export function workspaceUnseen(
+  isolation: Isolation,
+  workspace: string,
+  thrown: unknown,
+): HarnessError | undefined {
+  const reason = reasonOf(thrown);
+  const failure = (message: string): HarnessError =>
+    new HarnessError(EXIT.sandbox, `${message}: ${reason}`, COPY, thrown);
+  if (isolation === "bind" && NO_SOURCE.test(reason))
+    return failure(`the engine does not see ${workspace}, so it may be on another machine`);
+  if (isolation === "overlay" && (NO_MOUNT.test(reason) || NO_SOURCE.test(reason)))
+    return failure(`the engine cannot lay an overlay over ${workspace}`);
+  return undefined;
 }

@@ -6,7 +6,7 @@ import {
   type ServerResponse,
 } from "node:http";
 import type { Socket } from "node:net";
-import { Transform, Transform as Changing } from "node:stream";
+import { Transform } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
@@ -110,14 +110,12 @@ interface Forwarding {
   readonly rewriting?: Rewriting;
 }
 
-/** How the request ended, unless it ended well. */
-type RequestFailure = Denial;
-
 /**
  * Sends one request, made anew from what was read of it, and passes the answer back. Data from the client and data from
- * the server each wait while the other side does not read.
+ * the server each wait while the other side does not read. Resolves to how the request ended, or to null if it ended
+ * well.
  */
-export async function forwardRequest(forwarding: Forwarding): Promise<RequestFailure | null> {
+export async function forwardRequest(forwarding: Forwarding): Promise<Denial | null> {
   try {
     const body = await smallBody(forwarding);
     await attempt(forwarding, body, true);
@@ -427,7 +425,7 @@ const DECODERS: ReadonlyMap<string, () => Transform> = new Map([
 function masking(exchanges: readonly Exchange[]): Transform {
   const back = exchanges.map(([inside, outside]): Exchange => [outside, inside]);
   let pending = "";
-  return new Changing({
+  return new Transform({
     transform(chunk: Buffer, _, done) {
       const text = swap(pending + chunk.toString("latin1"), back);
       const kept = partialMatch(text, back);

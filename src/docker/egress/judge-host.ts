@@ -3,6 +3,11 @@ import { URL } from "node:url";
 import { networkInterfaces } from "node:os";
 import { coversHost, coversPort, type Grant, type SecretBinding, USUAL_PORTS } from "../../core/network.ts";
 
+/**
+ * What a box may reach: the host that a request names, in one spelling; whether a grant opens it; and which of its
+ * addresses may be dialled.
+ */
+
 /** Why a request was denied: `rule` for programs, `reason` for people and models. */
 export interface Denial {
   readonly rule: string;

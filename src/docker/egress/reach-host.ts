@@ -33,8 +33,11 @@ export interface ReachOptions {
   readonly connectMs: number;
   /** The proxy through which the host reaches the network; null if there is none. */
   readonly upstream: Upstream | null;
+  /** PEM certificates that a host, or a proxy behind TLS, is verified against; undefined: Node's own. */
   readonly roots: string | undefined;
 }
+
+type Dialing = Pick<ReachOptions, "connectMs" | "roots">;
 
 export interface HostConnection {
   readonly socket: Socket;
@@ -113,11 +116,7 @@ async function dialFirst(
 }
 
 /** TLS to the host over an existing connection; rejects if the host cannot be verified or does not answer. */
-export function verifiedTls(
-  socket: Socket,
-  host: string,
-  { roots, connectMs }: Pick<ReachOptions, "roots" | "connectMs">,
-): Promise<TLSSocket> {
+export function verifiedTls(socket: Socket, host: string, { roots, connectMs }: Dialing): Promise<TLSSocket> {
   const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
   const tls = connectTls({
     socket,
@@ -255,16 +254,7 @@ function isInRange(entry: string, address: string): boolean {
   return list.check(address, family === 4 ? "ipv4" : "ipv6");
 }
 
-interface ProxyDialing {
-  readonly connectMs: number;
-  /** PEM certificates that a proxy behind TLS is verified against. */
-  readonly roots: string | undefined;
-}
-
-async function dialProxy(
-  proxy: ProxyServer,
-  { connectMs, roots }: ProxyDialing,
-): Promise<Socket | Unreachable> {
+async function dialProxy(proxy: ProxyServer, { connectMs, roots }: Dialing): Promise<Socket | Unreachable> {
   const { host, port } = proxy;
   const socket = proxy.secure
     ? connectTls({
@@ -273,7 +263,7 @@ async function dialProxy(
         ...(isIP(host) === 0 ? { servername: host } : {}),
         ...(roots === undefined ? {} : { ca: roots }),
       })
-    : connect({ host, port, allowHalfOpen: true, noDelay: true });
+    : dialDirectly(host, port);
   try {
     await once(socket, proxy.secure ? "secureConnect" : "connect", {
       signal: AbortSignal.timeout(connectMs),
@@ -292,7 +282,7 @@ const LONGEST_ANSWER = 16 * 1024;
 async function tunnelThrough(
   proxy: ProxyServer,
   authority: Authority,
-  dialing: ProxyDialing,
+  dialing: Dialing,
 ): Promise<Socket | Unreachable> {
   const socket = await dialProxy(proxy, dialing);
   if (isUnreachable(socket)) return socket;

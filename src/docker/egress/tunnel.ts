@@ -2,6 +2,10 @@ import type { Socket } from "node:net";
 import type { OpenLine } from "./egress-ledger.ts";
 import type { Denial } from "./judge-host.ts";
 
+/**
+ * The tunnel of a TLS connection: its first message is read and judged, then its bytes pass unchanged and are counted.
+ */
+
 /** The bytes that all connections of a run may carry. */
 interface ByteBudget {
   readonly up: number;

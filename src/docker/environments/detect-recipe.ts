@@ -7,6 +7,8 @@ import { lastName } from "../../core/file-names.ts";
 import { fieldsIn } from "../../core/raw-data.ts";
 import { EMPTY_RECIPE, type FoundRecipe, type Recipe, type TakenItem, type Toolchain } from "./recipe.ts";
 
+/** What a project needs, found in its files: these are read first, then understood. */
+
 /** Names of files that decide how a project is built. The contents of all of them count for an environment's key. */
 const NAMES = new Set([
   ...Object.keys(VERSION_FILES),
@@ -36,10 +38,18 @@ const SKIPPED = new Set(
 );
 
 const MAX_DEPTH = 3;
-const MAX_SEARCHED = 600;
+const MAX_FOLDERS_READ = 600;
 const MAX_FILES = 400;
 const TEXT_BYTES = 256 * 1024;
 const HASHED_BYTES = 64 * 2 ** 20;
+
+/** A file of the workspace that says what the project needs; a long text is cut. */
+export interface ProjectFile {
+  readonly path: string;
+  readonly text: string;
+  /** Hash of the whole content. */
+  readonly hash: string;
+}
 
 interface FoundFiles {
   readonly files: readonly ProjectFile[];
@@ -59,7 +69,7 @@ async function namesIn(workspace: string): Promise<readonly [names: readonly str
   let level = [""];
   let folders = 0;
   for (let depth = 0; depth <= MAX_DEPTH && level.length > 0; depth += 1) {
-    const room = level.slice(0, MAX_SEARCHED - folders);
+    const room = level.slice(0, MAX_FOLDERS_READ - folders);
     folders += room.length;
     if (room.length < level.length) return [names, true];
     const below = await Promise.all(room.map((folder) => inFolder(workspace, folder)));
@@ -106,14 +116,6 @@ async function readProjectFile(workspace: string, name: string): Promise<Project
   } catch {
     return undefined;
   }
-}
-
-/** A file of the workspace that says what the project needs; a long text is cut. */
-export interface ProjectFile {
-  readonly path: string;
-  readonly text: string;
-  /** Hash of the whole content. */
-  readonly hash: string;
 }
 
 /** The most projects of a repository that are looked at, the top first; the rest is reported. */

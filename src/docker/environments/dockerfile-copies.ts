@@ -47,6 +47,7 @@ const FLAGS: Readonly<Record<string, readonly string[]>> = {
   COPY: ["from", "chown", "chmod", "link"],
   ADD: ["chown", "chmod", "checksum", "link"],
 };
+const ONE_TARGET = "several files need a folder as their target, with a slash at its end";
 const NO_FILES = "no file of the repository is in the system layer; set-up commands see the workspace";
 
 export function linesOfCopy(bringing: CopyInstruction): CopyResult {
@@ -57,8 +58,7 @@ export function linesOfCopy(bringing: CopyInstruction): CopyResult {
   if (sources.length === 0) return notTaken("it names no source or no target");
   const isFolder = /(?:^|\/)\.{0,2}$/.test(to);
   const place = { to: isFolder ? `${joined(folder, to)}/`.replace("//", "/") : joined(folder, to), flags };
-  if (sources.length > 1 && !isFolder)
-    return notTaken("several files need a folder as their target, with a slash at its end");
+  if (sources.length > 1 && !isFolder) return notTaken(ONE_TARGET);
   const from = flags.get("from");
   if (from !== undefined) return fromStage(sources, place, { ...bringing, from });
   if (body !== undefined) {
@@ -97,7 +97,7 @@ function readWords({ rest, line, scope }: CopyInstruction): Words {
   return { flags, plain, to, sources: sources.toReversed() };
 }
 
-const notTaken = (why: string): CopyResult => ({ lines: [], why, sources: [] });
+const notTaken = (why: string, sources: readonly string[] = []): CopyResult => ({ lines: [], why, sources });
 
 /** Archives that ADD unpacks, recognized by their usual names. */
 const ARCHIVE = /\.(?:tar|tgz|tbz2?|txz|tar\.(?:gz|bz2|xz))$/i;
@@ -122,23 +122,14 @@ function fromContext(
           : found.includes(undefined)
             ? NO_FILES
             : undefined;
-  if (fault !== undefined) return { lines: [], why: fault, sources };
+  if (fault !== undefined) return notTaken(fault, sources);
   const matches = found.flatMap((each) => (typeof each === "object" ? [...each] : []));
-  if (matches.length > 1 && !place.to.endsWith("/"))
-    return {
-      lines: [],
-      why: "several files need a folder as their target, with a slash at its end",
-      sources,
-    };
+  if (matches.length > 1 && !place.to.endsWith("/")) return notTaken(ONE_TARGET, sources);
   const isArchive = (match: ContextMatch): boolean =>
     name === "ADD" && !match.isFolder && match.files.every((file) => ARCHIVE.test(file.path));
   const archives = matches.filter(isArchive);
   if (archives.length > 0 && (owner !== undefined || archives.length < matches.length))
-    return {
-      lines: [],
-      why: "an archive must be the only source, and keeps the owners that it names",
-      sources,
-    };
+    return notTaken("an archive must be the only source, and keeps the owners that it names", sources);
   const files = matches.flatMap((match) =>
     match.files.map((file) => ({
       path: file.path,

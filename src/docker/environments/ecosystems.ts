@@ -301,15 +301,9 @@ export const ECOSYSTEMS: Readonly<Record<string, Reader>> = {
 
 /** The version of a language that a project asks for. Digits only; null: the project says nothing binding. */
 
-interface Wish {
-  readonly toolchain: Toolchain;
-  readonly version: string;
-  readonly from: string;
-}
+type VersionReader = (text: string) => readonly { readonly toolchain: Toolchain; readonly version: string }[];
 
-type VersionReader = (text: string) => readonly Omit<Wish, "from">[];
-
-const plain =
+const bareVersion =
   (toolchain: Toolchain): VersionReader =>
   (text) => {
     const version = numbersIn(firstLine(text));
@@ -371,12 +365,12 @@ const packageJson: VersionReader = (text) => {
 /** In order of precedence. */
 export const VERSION_FILES: Readonly<Record<string, VersionReader>> = {
   ".tool-versions": toolVersions,
-  ".nvmrc": plain("node"),
-  ".node-version": plain("node"),
-  ".python-version": plain("python"),
-  ".go-version": plain("go"),
-  ".ruby-version": plain("ruby"),
-  ".java-version": plain("java"),
+  ".nvmrc": bareVersion("node"),
+  ".node-version": bareVersion("node"),
+  ".python-version": bareVersion("python"),
+  ".go-version": bareVersion("go"),
+  ".ruby-version": bareVersion("ruby"),
+  ".java-version": bareVersion("java"),
   "rust-toolchain.toml": rustToolchain,
   "rust-toolchain": rustToolchain,
   "go.mod": goMod,

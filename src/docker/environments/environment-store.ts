@@ -30,6 +30,11 @@ export async function volumesOf({ api }: Engine, id: string): Promise<ReadonlySe
   return new Set((Volumes ?? []).map(({ Name }) => Name));
 }
 
+interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
 interface NewVolume {
   readonly id: string;
   readonly stateDir: string;
@@ -38,7 +43,7 @@ interface NewVolume {
   readonly layer: string | null;
   /** Any existing image; nothing of it is run. */
   readonly image: string;
-  readonly owner: { readonly uid: number; readonly gid: number };
+  readonly owner: Owner;
 }
 
 const TREE = "/harness-environment/tree";
@@ -53,29 +58,35 @@ export async function makeVolume(
   const volume = { name, target: TREE };
   const top = topOf(engine, TREE);
   await using filler = await unstartedContainer(engine, { image, labels, volume });
-  await filler.container.putArchive(Readable.from([folderArchive(top.name, owner)], { objectMode: false }), {
-    path: top.path,
-  });
+  await filler.container.putArchive(streamOf([folderArchive(top.name, owner)]), { path: top.path });
 }
+
+/** The unit of a tar archive. */
+const BLOCK = 512;
 
 const octal = (value: number, length: number): string => `${value.toString(8).padStart(length - 1, "0")}\0`;
 
 /** A tar archive of one folder, of mode 0755. */
-function folderArchive(name: string, { uid, gid }: NewVolume["owner"]): Buffer {
-  const header = Buffer.alloc(512);
+function folderArchive(name: string, { uid, gid }: Owner): Buffer {
+  const header = Buffer.alloc(BLOCK);
   header.write(`${name}/`, 0);
   header.write(octal(0o755, 8), 100);
   header.write(octal(uid, 8), 108);
   header.write(octal(gid, 8), 116);
   header.write(octal(0, 12), 124);
   header.write(octal(0, 12), 136);
-  header.write(" ".repeat(8), 148);
   header.write("5", 156);
   header.write("ustar", 257);
   header.write("00", 263);
+  return Buffer.concat([withChecksum(header), Buffer.alloc(2 * BLOCK)]);
+}
+
+/** The checksum of a tar header counts its own field as spaces. */
+function withChecksum(header: Buffer): Buffer {
+  header.write(" ".repeat(8), 148);
   const sum = header.reduce((total, byte) => total + byte, 0);
   header.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148);
-  return Buffer.concat([header, Buffer.alloc(1024)]);
+  return header;
 }
 
 export async function removeVolume({ api }: Engine, name: string): Promise<void> {
@@ -173,11 +184,6 @@ interface PodImageRequest {
   readonly signal: AbortSignal;
 }
 
-interface Owner {
-  readonly uid: number;
-  readonly gid: number;
-}
-
 /** The tag of one build: another build with the same key has other files. */
 const tagOf = ({ id, made }: BuiltEnvironment): string =>
   `${tagBegin(id)}${Date.parse(made).toString(36)}-pod`;
@@ -237,8 +243,6 @@ async function makeImage(wanted: PodImageRequest, tag: string): Promise<void> {
 const streamOf = (parts: Iterable<Buffer> | AsyncIterable<Buffer>): Readable =>
   Readable.from(parts, { objectMode: false });
 
-const BLOCK = 512;
-
 /** A tar stream in which every entry belongs to this user; everything else stays. */
 export async function* belongingTo(
   { uid, gid }: Owner,
@@ -292,8 +296,5 @@ function withOwner(header: Buffer, uid: number, gid: number): Buffer {
   }
   // The names of owners would take precedence over their numbers.
   header.fill(0, 265, 329);
-  header.write("        ", 148, "latin1");
-  const sum = header.reduce((total, byte) => total + byte, 0);
-  header.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148, "latin1");
-  return header;
+  return withChecksum(header);
 }

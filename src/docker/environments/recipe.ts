@@ -290,9 +290,9 @@ const hashOf = (value: unknown): string =>
  * is made, `log` of the last build, `points` (folders made only to mount on them), `lock`.
  */
 
-const mount = z.strictObject({ volume: z.string(), target: z.string() });
+const volumeMount = z.strictObject({ volume: z.string(), target: z.string() });
 
-const common = {
+const commonFields = {
   form: z.literal(1),
   id: z.string(),
   workspace: z.string(),
@@ -301,11 +301,11 @@ const common = {
   key: z.string(),
   /** The image of the system layer; null: the sandbox image as it is. */
   image: z.string().nullable(),
-  volumes: z.array(mount),
+  volumes: z.array(volumeMount),
 };
 
 const recordForm = z.strictObject({
-  ...common,
+  ...commonFields,
   recipe: recipeSchema,
   /** The file of the recipe, by its name at that time; empty if the recipe was detected. */
   file: z.string(),
@@ -338,7 +338,7 @@ const recordForm = z.strictObject({
     .nullable()
     .default(null),
 });
-const buildingForm = z.strictObject({ ...common, steps: z.number().int() });
+const buildingForm = z.strictObject({ ...commonFields, steps: z.number().int() });
 
 export type EnvironmentRecord = z.output<typeof recordForm>;
 export type BuildingRecord = z.output<typeof buildingForm>;
@@ -370,11 +370,11 @@ export const recordFrom = (value: unknown): EnvironmentRecord => recordForm.pars
 
 /** Undefined if there is no record, or if it cannot be read: then the environment is built anew. */
 export const readRecord = ({ folder }: EnvironmentFiles): Promise<EnvironmentRecord | undefined> =>
-  read(path.join(folder, "record"), recordForm);
+  readForm(path.join(folder, "record"), recordForm);
 export const readBuilding = ({ folder }: EnvironmentFiles): Promise<BuildingRecord | undefined> =>
-  read(path.join(folder, "building"), buildingForm);
+  readForm(path.join(folder, "building"), buildingForm);
 
-async function read<T>(file: string, form: z.ZodType<T>): Promise<T | undefined> {
+async function readForm<T>(file: string, form: z.ZodType<T>): Promise<T | undefined> {
   const text = await readFile(file, "utf8").catch(() => undefined);
   if (text === undefined) return undefined;
   try {

@@ -145,7 +145,7 @@ export function installVariables(
   presets: ReadonlySet<string>,
   { install_scripts, min_release_age }: InstallRules,
   now: number,
-): Readonly<Record<string, string>> {
+): Variables {
   return {
     ...(presets.has("npm") ? NPM : {}),
     // A source distribution is built by its own code, and pip takes no list of those that may.
@@ -163,11 +163,7 @@ export function installVariables(
  * Yarns that do not know their own variable refuse to do anything, so it is set only if the version of yarn is known
  * (`yarnAge`).
  */
-export function ageVariables(
-  presets: ReadonlySet<string>,
-  age: number,
-  now: number,
-): Readonly<Record<string, string>> {
+export function ageVariables(presets: ReadonlySet<string>, age: number, now: number): Variables {
   if (age === 0) return {};
   const before = new Date(now - age).toISOString();
   const minutes = inMinutes(age);
@@ -188,7 +184,7 @@ export function ageVariables(
 const inMinutes = (age: number): string => String(Math.ceil(age / MINUTE));
 
 /** For a yarn of this version. */
-export const yarnAge = (version: string | null, age: number): Readonly<Record<string, string>> =>
+export const yarnAge = (version: string | null, age: number): Variables =>
   age > 0 && takesAge("yarn", version) ? { YARN_NPM_MINIMAL_AGE_GATE: inMinutes(age) } : {};
 
 /** The first releases that take an age. */

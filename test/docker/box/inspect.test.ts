@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { MODES } from "../../../src/core/decision.ts";
-import { differences, type Inspected } from "../../../src/docker/box/container-check.ts";
+import { inspectedDifferences, type Inspected } from "../../../src/docker/box/container-check.ts";
 import type { BoxPlan } from "../../../src/docker/container-spec.ts";
 import { BOXES, boxPlan } from "../../fixtures/boxes.ts";
 
@@ -28,13 +28,16 @@ const changedConfig = (name: string, value: unknown): Inspected =>
 
 for (const mode of MODES)
   test(`what the engine makes of a ${mode} plan is the plan`, () => {
-    assert.deepEqual(differences(boxPlan(mode), BOXES[mode].inspected), []);
+    assert.deepEqual(inspectedDifferences(boxPlan(mode), BOXES[mode].inspected), []);
   });
 
 test("the container of one mode is none of another mode", () => {
   for (const planned of MODES)
     for (const made of MODES)
-      assert.equal(differences(boxPlan(planned), BOXES[made].inspected).length > 0, planned !== made);
+      assert.equal(
+        inspectedDifferences(boxPlan(planned), BOXES[made].inspected).length > 0,
+        planned !== made,
+      );
 });
 
 const socket = { Type: "bind", Source: "/var/run/docker.sock", Target: "/s", ReadOnly: true };
@@ -82,7 +85,7 @@ const HOST: Readonly<Record<string, unknown>> = {
 
 for (const [name, value] of Object.entries(HOST))
   test(`another ${name} is one line that names it`, () => {
-    const lines = differences(PLAN, changedHost(name, value));
+    const lines = inspectedDifferences(PLAN, changedHost(name, value));
     assert.equal(lines.length, 1, lines.join("\n"));
     assert.ok(lines[0]?.startsWith(`HostConfig.${name} is `), lines[0]);
   });
@@ -105,7 +108,7 @@ const CONFIG: Readonly<Record<string, unknown>> = {
 
 for (const [name, value] of Object.entries(CONFIG))
   test(`another ${name} of the configuration is one line that names it`, () => {
-    const lines = differences(PLAN, changedConfig(name, value));
+    const lines = inspectedDifferences(PLAN, changedConfig(name, value));
     assert.equal(lines.length, 1, lines.join("\n"));
     assert.ok(lines[0]?.startsWith(`Config.${name} is `), lines[0]);
   });
@@ -114,7 +117,10 @@ const withEnv = (...more: readonly string[]): Inspected =>
   changed(({ Config }) => (Config["Env"] = [...(Config["Env"] as string[]), ...more]));
 
 test("variables of the image may stay unless they decide what programs load", () => {
-  assert.deepEqual(differences(PLAN, withEnv("NODE_VERSION=24.1.0", "GOPATH=/go", "PYTHONUNBUFFERED=1")), []);
+  assert.deepEqual(
+    inspectedDifferences(PLAN, withEnv("NODE_VERSION=24.1.0", "GOPATH=/go", "PYTHONUNBUFFERED=1")),
+    [],
+  );
   for (const name of [
     "LD_PRELOAD",
     "LD_LIBRARY_PATH",
@@ -124,7 +130,7 @@ test("variables of the image may stay unless they decide what programs load", ()
     "ENV",
     "GIT_DIR",
   ])
-    assert.deepEqual(differences(PLAN, withEnv(`${name}=/x`)), [
+    assert.deepEqual(inspectedDifferences(PLAN, withEnv(`${name}=/x`)), [
       `the image sets ${name}, which decides what programs load: use another image`,
     ]);
 });
@@ -132,12 +138,12 @@ test("variables of the image may stay unless they decide what programs load", ()
 const env = (Config: Record<string, unknown>): string[] => Config["Env"] as string[];
 
 test("our own variables are there, once, as planned", () => {
-  assert.deepEqual(differences(PLAN, withEnv("HOME=/root")), ["Config.Env has HOME more than once"]);
+  assert.deepEqual(inspectedDifferences(PLAN, withEnv("HOME=/root")), ["Config.Env has HOME more than once"]);
   const other = changed(
     ({ Config }) => (Config["Env"] = env(Config).map((one) => one.replace(/^CI=1$/, "CI=2"))),
   );
-  assert.deepEqual(differences(PLAN, other), ["Config.Env lacks CI=1"]);
-  assert.equal(differences(PLAN, changedConfig("Env", null)).length, 8);
+  assert.deepEqual(inspectedDifferences(PLAN, other), ["Config.Env lacks CI=1"]);
+  assert.equal(inspectedDifferences(PLAN, changedConfig("Env", null)).length, 8);
 });
 
 test("words of the image without effect are no deviation", () => {
@@ -151,7 +157,7 @@ test("words of the image without effect are no deviation", () => {
     Config["Healthcheck"] = { Test: ["NONE"], Interval: 30 };
     Config["Labels"] = { ...(Config["Labels"] as object), vendor: "x" };
   });
-  assert.deepEqual(differences(PLAN, image), []);
+  assert.deepEqual(inspectedDifferences(PLAN, image), []);
 });
 
 const git = (Mounts: unknown[]): { Destination: string; RW: boolean } | undefined =>
@@ -160,19 +166,19 @@ const git = (Mounts: unknown[]): { Destination: string; RW: boolean } | undefine
 test("a mount that the engine adds, drops or opens is named with both its ends", () => {
   const volume = { Type: "volume", Name: "abc", Source: "/v/abc/_data", Destination: "/data", RW: true };
   assert.deepEqual(
-    differences(
+    inspectedDifferences(
       PLAN,
       changed(({ Mounts }) => Mounts.push(volume)),
     ),
     ['mounted but not planned: volume "abc" at "/data", writable'],
   );
   const opened = changed(({ Mounts }) => Object.assign(git(Mounts) ?? {}, { RW: true }));
-  assert.deepEqual(differences(PLAN, opened), [
+  assert.deepEqual(inspectedDifferences(PLAN, opened), [
     'not mounted: bind "/srv/repo/.git" at "/srv/repo/.git", read-only',
     'mounted but not planned: bind "/srv/repo/.git" at "/srv/repo/.git", writable',
   ]);
   assert.equal(
-    differences(
+    inspectedDifferences(
       PLAN,
       changed((container) => (container.Mounts = [])),
     ).length,
@@ -182,11 +188,11 @@ test("a mount that the engine adds, drops or opens is named with both its ends",
 
 test("labels, image and command are those of the plan, and nothing else was begun", () => {
   const lines = (value: Partial<Container>, plan: Partial<BoxPlan> = {}): readonly string[] =>
-    differences(
+    inspectedDifferences(
       { ...PLAN, ...plan },
       changed((container) => void Object.assign(container, value)),
     );
-  assert.deepEqual(differences(PLAN, changedConfig("Labels", { "dev.harness.box": "1" })), [
+  assert.deepEqual(inspectedDifferences(PLAN, changedConfig("Labels", { "dev.harness.box": "1" })), [
     'Config.Labels.dev.harness.uid is nothing, planned "64322"',
   ]);
   assert.deepEqual(lines({ Path: "bash" }), ['it would run ["bash","-c","true"]']);
@@ -197,11 +203,11 @@ test("labels, image and command are those of the plan, and nothing else was begu
   assert.deepEqual(lines({ AppArmorProfile: "mine" }), ['AppArmorProfile is "mine"']);
   const pinned = changed((container) => void Object.assign(container, { Image: "sha256:1" }));
   assert.deepEqual(
-    differences({ ...PLAN, image: "sha256:2" }, pinned).filter((line) => line.startsWith("Image")),
+    inspectedDifferences({ ...PLAN, image: "sha256:2" }, pinned).filter((line) => line.startsWith("Image")),
     ['Image is "sha256:1", planned sha256:2'],
   );
 });
 
 test("an answer that is no container is a deviation in every respect", () => {
-  assert.ok(differences(PLAN, {}).length > 30);
+  assert.ok(inspectedDifferences(PLAN, {}).length > 30);
 });
