@@ -8,7 +8,7 @@ import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { visible } from "../core/visible.ts";
 import { RUNNER_LABEL } from "../boxes/box-record.ts";
 import type { BoxPlan } from "./container-spec.ts";
-import { answered, type Engine, engineFailure, isMissing, isPodman } from "./engine.ts";
+import { answered, askEngine, type Engine, engineFailure, isMissing, isPodman } from "./engine.ts";
 import { quoted } from "./environments/dockerfile-copies.ts";
 import { topOf, unstartedContainer } from "./unstarted-container.ts";
 import { localBase, pullBase, PULLED_BASE } from "./base-image.ts";
@@ -150,24 +150,12 @@ export async function wantedImage(engine: Engine, root: string): Promise<{ tag: 
   return { tag, present: await imageExists(engine, tag) };
 }
 
-interface Modem {
-  readonly dial: (options: object, done: (failure: Error | null) => void) => void;
-}
-
-/** Takes a signal, which the library's own inspect does not. */
-const askImage = ({ api }: Engine, name: string, abortSignal: AbortSignal): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const path = `/images/${name}/json`;
-    const statusCodes = { 200: true, 404: "no such image", 500: "server error" };
-    (api.modem as Modem).dial({ path, method: "GET", statusCodes, abortSignal }, (failure) => {
-      if (failure === null) resolve();
-      else reject(failure);
-    });
-  });
-
 export async function imageExists(engine: Engine, name: string): Promise<boolean> {
   try {
-    await answered((signal) => askImage(engine, name, signal));
+    const statusCodes = { 200: true, 404: "no such image", 500: "server error" } as const;
+    await answered((abortSignal) =>
+      askEngine(engine.api, { path: `/images/${name}/json`, method: "GET", statusCodes, abortSignal }),
+    );
     return true;
   } catch (thrown) {
     if (isMissing(thrown)) return false;

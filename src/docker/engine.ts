@@ -293,13 +293,27 @@ interface Request {
   /** Content that is sent as a stream. */
   readonly file?: unknown;
   readonly abortSignal?: AbortSignal | undefined;
+  /** What each status of the answer means. */
+  readonly statusCodes?: Readonly<Record<number, true | string>>;
 }
 
-type Answer = (failure: unknown, data: unknown) => void;
+type Answer = (failure: Error | null, data: unknown) => void;
 
 interface Modem {
   dial: (request: Request, answer: Answer) => void;
 }
+
+/** Sends a request for which the client has no method, or whose method takes no signal. */
+export const askEngine = (
+  api: Docker,
+  request: Request & { readonly method: "GET" | "POST" },
+): Promise<unknown> =>
+  new Promise((resolve, reject) => {
+    (api.modem as Modem).dial(request, (failure, data) => {
+      if (failure === null) resolve(data);
+      else reject(failure);
+    });
+  });
 
 /** An engine's client that limits every wait and sends the content of a create request only once. */
 export function engineClient(options: Docker.DockerOptions, patience: Patience): Docker {
@@ -312,7 +326,7 @@ export function engineClient(options: Docker.DockerOptions, patience: Patience):
     const abortSignal = own === undefined ? wait.signal : AbortSignal.any([own, wait.signal]);
     dial({ ...sentOnce(request), abortSignal }, (failure, data) => {
       wait.end(wait.signal.aborted);
-      answer(wait.signal.aborted ? wait.signal.reason : failure, data);
+      answer(wait.signal.aborted ? (wait.signal.reason as Error) : failure, data);
     });
   };
   return api;

@@ -6,7 +6,7 @@ import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { asList, type Fields, fieldsOf } from "../../core/raw-data.ts";
 import { environmentLines, type Inspected, labelLines, mountLines } from "./container-check.ts";
 import { type BoxPlan, containerSpec } from "../container-spec.ts";
-import type { Engine } from "../engine.ts";
+import { askEngine, type Engine } from "../engine.ts";
 import { MOST_PROCESSES, ociDifferences, PERIOD, podmanSpec, quotaOf } from "./podman-spec.ts";
 
 /**
@@ -22,7 +22,7 @@ export async function createOnPodman(engine: Engine, plan: BoxPlan): Promise<Doc
     const seccompFile = path.join(folder, "seccomp.json");
     await writeFile(seccompFile, plan.seccomp, { mode: 0o600 });
     const spec = podmanSpec(plan, { seccompFile, nproc: await mostProcesses() });
-    const answer = await ask(engine, { path: "/containers/create", body: spec });
+    const answer = await askPodman(engine, "/containers/create", spec);
     return engine.api.getContainer((answer as { readonly Id: string }).Id);
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -31,7 +31,7 @@ export async function createOnPodman(engine: Engine, plan: BoxPlan): Promise<Doc
 
 /** Makes the namespaces and mounts of the container; its first process waits to become the command. */
 export const prepareOnPodman = (engine: Engine, { id }: Docker.Container): Promise<unknown> =>
-  ask(engine, { path: `/containers/${id}/init`, body: {} });
+  askPodman(engine, `/containers/${id}/init`, {});
 
 interface PodmanReport {
   readonly OCIConfigPath?: unknown;
@@ -46,7 +46,7 @@ export async function inspectOnPodman(
 ): Promise<{ readonly inspected: Inspected; readonly lines: readonly string[] }> {
   const [inspected, own] = await Promise.all([
     container.inspect() as Promise<unknown> as Promise<Inspected>,
-    ask(engine, { path: `/containers/${container.id}/json` }) as Promise<PodmanReport>,
+    askPodman(engine, `/containers/${container.id}/json`) as Promise<PodmanReport>,
   ]);
   const config = await configAt(own.OCIConfigPath);
   const lines = [
@@ -128,31 +128,16 @@ async function mostProcesses(): Promise<number> {
   return Math.min(own, MOST_PROCESSES);
 }
 
-interface PodmanRequest {
-  readonly path: string;
-  /** Sent with the request, if there is one. */
-  readonly body?: Fields;
-}
-
-interface Modem {
-  readonly dial: (options: object, done: (failure: Error | null, answer: unknown) => void) => void;
-}
-
 /** The oldest version of the interface that has all of this; later versions answer to it. */
 const OWN_API = "/v4.0.0/libpod";
 
-const ask = ({ api }: Engine, { path: at, body }: PodmanRequest): Promise<unknown> =>
-  new Promise((resolve, reject) => {
-    const request = {
-      path: `${OWN_API}${at}`,
-      method: body === undefined ? "GET" : "POST",
-      ...(body === undefined ? {} : { options: { _body: body } }),
-      statusCodes: { 200: true, 201: true, 204: true, 304: true, 404: "not there", 500: "server error" },
-    };
-    (api.modem as unknown as Modem).dial(request, (failure, answer) => {
-      if (failure === null) resolve(answer);
-      else reject(failure);
-    });
+/** Sends `body`, if there is one. */
+const askPodman = ({ api }: Engine, at: string, body?: Fields): Promise<unknown> =>
+  askEngine(api, {
+    path: `${OWN_API}${at}`,
+    method: body === undefined ? "GET" : "POST",
+    ...(body === undefined ? {} : { options: { _body: body } }),
+    statusCodes: { 200: true, 201: true, 204: true, 304: true, 404: "not there", 500: "server error" },
   });
 
 /**

@@ -1,6 +1,6 @@
 import { type ClientRequest, type IncomingMessage, request as sendRequest } from "node:http";
 import { errorCode, reasonOf } from "../../core/errors.ts";
-import type { Connection, Grant, OwnAnswer, OwnRequest, OwnRequests } from "../../core/network.ts";
+import type { Grant, OwnAnswer, OwnRequest, OwnRequests } from "../../core/network.ts";
 import { isDenial, shown } from "./judge-host.ts";
 import { EGRESS_LIMITS, EgressGate, isAnswered, type Judged } from "./egress-gate.ts";
 import type { OpenLine } from "./egress-ledger.ts";
@@ -27,7 +27,7 @@ export class GrantedRequests implements OwnRequests, AsyncDisposable {
       secrets: [],
       limits,
       reaching: { resolve, dial, connectMs: limits.connectMs, upstream: upstreamFrom(env), roots },
-      tell: (connection: Connection) => onConnection(connection),
+      tell: onConnection,
     });
   }
 

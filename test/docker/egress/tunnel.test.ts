@@ -1,14 +1,170 @@
 import assert from "node:assert/strict";
+import test from "node:test";
 import { once } from "node:events";
 import type { Socket } from "node:net";
-import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect, createServer, type TLSSocket } from "node:tls";
-import { makeSessionAuthority } from "../../../src/docker/egress/tls-ending.ts";
+import {
+  judgeHello,
+  LONGEST_HELLO,
+  MOST_RECORDS,
+  readClientHello,
+} from "../../../src/docker/egress/tunnel.ts";
 import { clientHello, connected, egress, exchange, granted, stub } from "../../fixtures/egress.ts";
+import { fc } from "../../fixtures/property.ts";
+import { makeSessionAuthority } from "../../../src/docker/egress/tls-ending.ts";
+
+const HELLO = await clientHello({ servername: "Example.ORG" });
+const MESSAGE = HELLO.subarray(5);
+
+/** The message in records of these sizes; the last has the rest. */
+function records(message: Buffer, sizes: readonly number[]): Buffer {
+  const parts: Buffer[] = [];
+  let at = 0;
+  for (const size of [...sizes, message.length]) {
+    const part = message.subarray(at, at + size);
+    if (part.length > 0) parts.push(Buffer.from([22, 3, 1, part.length >> 8, part.length & 255]), part);
+    at += size;
+  }
+  return Buffer.concat(parts);
+}
+
+const vector = (size: number, body: Buffer): Buffer => {
+  const head = Buffer.alloc(size);
+  head.writeUIntBE(body.length, 0, size);
+  return Buffer.concat([head, body]);
+};
+const extension = (type: number, body: Buffer): Buffer =>
+  Buffer.concat([Buffer.from([type >> 8, type & 255]), vector(2, body)]);
+const named = (...names: readonly string[]): Buffer =>
+  extension(
+    0,
+    vector(
+      2,
+      Buffer.concat(names.map((name) => Buffer.concat([Buffer.from([0]), vector(2, Buffer.from(name))]))),
+    ),
+  );
+
+/** A hello with these extensions; null has no list of such at all. */
+function made(extensions: readonly Buffer[] | null): Buffer {
+  const body = Buffer.concat([
+    Buffer.alloc(34),
+    vector(1, Buffer.alloc(32)),
+    vector(2, Buffer.from([19, 1])),
+    vector(1, Buffer.from([0])),
+    ...(extensions === null ? [] : [vector(2, Buffer.concat(extensions))]),
+  ]);
+  return records(Buffer.concat([Buffer.from([1]), vector(3, body)]), []);
+}
+
+/** The name, or the rule that speaks against it. */
+function read(bytes: Buffer): string | null {
+  const found = readClientHello(bytes);
+  return found.kind === "hello"
+    ? found.serverName
+    : found.kind === "denied"
+      ? `! ${found.denial.rule}`
+      : "more";
+}
+
+test("the name of a hello is read, in one spelling", () => {
+  assert.equal(read(HELLO), "example.org");
+  assert.equal(read(made([named("Example.Org.")])), "example.org");
+  assert.equal(read(made([])), null);
+  assert.equal(read(made(null)), null);
+});
+
+test("a hello that is cut into records anywhere is read as the same one, and none of its beginnings is", () => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 1, max: 60 }), { maxLength: 6 }), (sizes) => {
+      const bytes = records(MESSAGE, sizes);
+      assert.equal(read(bytes), "example.org");
+      for (let length = 0; length < bytes.length; length += 7)
+        assert.equal(read(bytes.subarray(0, length)), "more");
+    }),
+    { numRuns: 50 },
+  );
+});
+
+for (const [what, bytes, expected] of [
+  ["two names in one list", made([named("example.org", "other.test")]), "! sni"],
+  ["two lists of names", made([named("example.org"), named("other.test")]), "! sni"],
+  ["an empty name", made([named("")]), "! not-tls"],
+  ["an empty list", made([extension(0, vector(2, Buffer.alloc(0)))]), "! not-tls"],
+  [
+    "a name of another kind",
+    made([extension(0, vector(2, Buffer.concat([Buffer.from([1]), vector(2, Buffer.from("a"))])))]),
+    "! not-tls",
+  ],
+  ["an extension twice", made([extension(10, Buffer.alloc(2)), extension(10, Buffer.alloc(2))]), "! not-tls"],
+  ["lengths that do not fit", made([extension(0, Buffer.from([0, 200, 0]))]), "! not-tls"],
+  ["a record that is none", Buffer.from("GET / HTTP/1.1\r\n"), "! not-tls"],
+  ["a record of data", Buffer.from([23, 3, 3, 0, 1, 0]), "! not-tls"],
+  ["another message first", Buffer.from([22, 3, 1, 0, 4, 2, 0, 0, 0]), "! not-tls"],
+  ["an old version's hello", Buffer.from([0x80, 0x2e, 1, 3, 1]), "! not-tls"],
+  ["an empty record", Buffer.from([22, 3, 1, 0, 0]), "! not-tls"],
+  ["a message of megabytes", Buffer.from([22, 3, 1, 0, 4, 1, 255, 255, 255]), "! sni"],
+  [
+    "another record in between",
+    Buffer.concat([records(MESSAGE, []).subarray(0, 5), MESSAGE.subarray(0, 20)]),
+    "more",
+  ],
+] as const)
+  test(`a hello with ${what} is ${expected}`, () => {
+    assert.equal(read(bytes), expected);
+  });
+
+test("a hello that does not end is refused before it is long", () => {
+  const bytes = records(
+    Buffer.concat([Buffer.from([1, 0, 0x3f, 0xff]), Buffer.alloc(LONGEST_HELLO - 100)]),
+    [5000, 5000],
+  );
+  assert.equal(read(bytes), "more");
+  assert.equal(read(Buffer.concat([bytes, Buffer.from([22, 3, 1, 0x3f, 0]), Buffer.alloc(80)])), "! sni");
+});
+
+const pieces = (count: number): Buffer => records(MESSAGE, Array<number>(count - 1).fill(1));
+
+test("a hello in more records than any program makes is refused, however short they are", () => {
+  assert.equal(read(pieces(MOST_RECORDS)), "example.org");
+  assert.equal(read(pieces(MOST_RECORDS + 1)), "! not-tls");
+});
+
+test("any bytes are read without harm", () => {
+  const changed = fc
+    .tuple(fc.nat(HELLO.length - 1), fc.nat(255), fc.nat(HELLO.length))
+    .map(([at, byte, length]) => {
+      const bytes = Buffer.from(HELLO);
+      bytes[at] = byte;
+      return bytes.subarray(0, length);
+    });
+  fc.assert(
+    fc.property(fc.oneof(fc.uint8Array({ maxLength: 200 }), changed), (bytes) => {
+      assert.notEqual(read(Buffer.from(bytes)), undefined);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+function rule(bytes: Buffer, host: string, literal = false): string {
+  const found = readClientHello(bytes);
+  assert.equal(found.kind, "hello");
+  return judgeHello(found, host, literal)?.rule ?? "";
+}
+
+test("the name is that of the tunnel, and an encrypted hello hides no other", () => {
+  const encrypted = extension(0xfe_0d, Buffer.alloc(40));
+  assert.equal(rule(HELLO, "example.org"), "");
+  assert.equal(rule(HELLO, "a.example.org"), "sni");
+  assert.equal(rule(made([]), "example.org"), "sni");
+  assert.equal(rule(made([]), "10.0.0.1", true), "");
+  assert.equal(rule(made([named("10.0.0.1")]), "10.0.0.1", true), "sni");
+  assert.equal(rule(made([named("example.org"), encrypted]), "example.org"), "");
+  assert.equal(rule(made([named("front.test"), encrypted]), "example.org"), "sni");
+});
 
 const GRANTS = [granted("example.org")];
-const HELLO = await clientHello({ servername: "example.org" });
+const WHOLE_HELLO = await clientHello({ servername: "example.org" });
 const CONNECT = "CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\n";
 
 const echo = (socket: Socket): void => void socket.pipe(socket);
@@ -19,20 +175,20 @@ test("a hello that comes with the CONNECT is read, and one in two packets and re
   const { client } = await connected(way.proxy.socket, "example.org:443");
   const cut = Buffer.concat([
     Buffer.from([22, 3, 1, 0, 40]),
-    HELLO.subarray(5, 45),
-    Buffer.from([22, 3, 1, (HELLO.length - 45) >> 8, (HELLO.length - 45) & 255]),
+    WHOLE_HELLO.subarray(5, 45),
+    Buffer.from([22, 3, 1, (WHOLE_HELLO.length - 45) >> 8, (WHOLE_HELLO.length - 45) & 255]),
   ]);
   client.write(cut);
   await sleep(10);
   assert.equal(server.came(), "");
-  client.write(HELLO.subarray(45));
+  client.write(WHOLE_HELLO.subarray(45));
   await once(client, "data");
-  assert.equal(server.came(), Buffer.concat([cut, HELLO.subarray(45)]).toString("latin1"));
+  assert.equal(server.came(), Buffer.concat([cut, WHOLE_HELLO.subarray(45)]).toString("latin1"));
   client.destroy();
   await using other = await stub((socket) => socket.once("data", () => socket.end("bye")));
   await using second = await egress(other.port, { grants: GRANTS });
   assert.match(
-    await exchange(second.proxy.socket, Buffer.concat([Buffer.from(CONNECT), HELLO])),
+    await exchange(second.proxy.socket, Buffer.concat([Buffer.from(CONNECT), WHOLE_HELLO])),
     /200 [^]*bye$/,
   );
 });
@@ -65,10 +221,13 @@ test("what the client ends, the host may still answer, and the other way round",
   await using server = await stub((socket) => socket.resume().on("end", () => socket.end("the rest")));
   await using way = await egress(server.port, { grants: GRANTS });
   const { client } = await connected(way.proxy.socket, "example.org:443");
-  client.end(HELLO);
+  client.end(WHOLE_HELLO);
   assert.equal(String((await once(client, "data"))[0]), "the rest");
   for (; way.told.length === 0;) await sleep(5);
-  assert.deepEqual([way.told[0]?.up, way.told[0]?.down, way.told[0]?.rule], [HELLO.length, 8, "granted"]);
+  assert.deepEqual(
+    [way.told[0]?.up, way.told[0]?.down, way.told[0]?.rule],
+    [WHOLE_HELLO.length, 8, "granted"],
+  );
 });
 
 test("a server that asks for a second hello gets it", async () => {
@@ -117,7 +276,7 @@ for (const [what, retry, servername, passes] of [
     );
     await using way = await egress(server.port, { grants: GRANTS });
     const { client } = await connected(way.proxy.socket, "example.org:443");
-    client.write(HELLO);
+    client.write(WHOLE_HELLO);
     let came = Buffer.alloc(0);
     client.on("data", (chunk: Buffer) => (came = Buffer.concat([came, chunk])));
     for (; came.length < retry.length;) await sleep(5);
@@ -126,11 +285,11 @@ for (const [what, retry, servername, passes] of [
     client.write(Buffer.concat([changed, second.subarray(0, 40)]));
     await sleep(10);
     client.write(second.subarray(40));
-    const whole = HELLO.toString("latin1") + changed.toString("latin1") + second.toString("latin1");
+    const whole = WHOLE_HELLO.toString("latin1") + changed.toString("latin1") + second.toString("latin1");
     if (passes) for (; server.came().length < whole.length;) await sleep(5);
     else await once(client, "end");
     assert.equal(server.came() === whole, passes);
-    if (!passes) assert.equal(server.came(), HELLO.toString("latin1"), "nothing of it is passed on");
+    if (!passes) assert.equal(server.came(), WHOLE_HELLO.toString("latin1"), "nothing of it is passed on");
     const rules = way.proxy.ledger().connections.map(({ verdict, rule }) => `${verdict} ${rule}`);
     assert.equal(rules.filter((each) => each === "denied sni").length, passes ? 0 : 1, rules.join());
     client.destroy();
@@ -144,7 +303,7 @@ test("a client that is cut off ends the host's connection", async () => {
   });
   await using way = await egress(server.port, { grants: GRANTS });
   const { client } = await connected(way.proxy.socket, "example.org:443");
-  client.write(HELLO);
+  client.write(WHOLE_HELLO);
   await once(client, "data");
   client.destroy();
   await left;
@@ -154,7 +313,7 @@ test("a tunnel in which nothing moves is closed, one in which something does is 
   await using server = await stub(echo);
   await using way = await egress(server.port, { grants: GRANTS, limits: { idleMs: 600 } });
   const { client } = await connected(way.proxy.socket, "example.org:443");
-  client.on("data", () => undefined).write(HELLO);
+  client.on("data", () => undefined).write(WHOLE_HELLO);
   // Longer in all than it may stand still; each pause is a small part of that, also on a busy machine.
   for (let round = 0; round < 14; round += 1) {
     await sleep(50);
@@ -171,7 +330,7 @@ test("bytes of tunnels are held to the run's budget", async () => {
   await using way = await egress(server.port, { grants: GRANTS, limits: { bytesDown: 50_000 } });
   const { client } = await connected(way.proxy.socket, "example.org:443");
   let came = 0;
-  client.on("data", (chunk: Buffer) => (came += chunk.length)).write(HELLO);
+  client.on("data", (chunk: Buffer) => (came += chunk.length)).write(WHOLE_HELLO);
   await once(client, "end");
   assert.ok(came <= 50_000);
   assert.match(
@@ -193,7 +352,7 @@ test("a side that does not read holds up the other", async () => {
   });
   await using way = await egress(server.port, { grants: GRANTS });
   const { client } = await connected(way.proxy.socket, "example.org:443");
-  client.write(HELLO);
+  client.write(WHOLE_HELLO);
   client.pause();
   let before = -1;
   for (let passed = 0; passed !== before; passed = way.proxy.ledger().connections[0]?.down ?? 0) {
@@ -210,7 +369,7 @@ test("a thousand tunnels are open at a time, and no more than there may be", asy
   const tunnels: Socket[] = [];
   const opened = async (): Promise<void> => {
     const { client } = await connected(way.proxy.socket, "example.org:443");
-    client.write(HELLO);
+    client.write(WHOLE_HELLO);
     await once(client, "data");
     tunnels.push(client);
   };
@@ -231,13 +390,13 @@ test("the end of the proxy ends its tunnels, and their lines are written", async
   await using server = await stub(echo);
   const way = await egress(server.port, { grants: GRANTS });
   const { client } = await connected(way.proxy.socket, "example.org:443");
-  client.write(HELLO);
+  client.write(WHOLE_HELLO);
   await once(client, "data");
-  assert.equal(way.proxy.ledger().connections[0]?.down, HELLO.length);
+  assert.equal(way.proxy.ledger().connections[0]?.down, WHOLE_HELLO.length);
   await way[Symbol.asyncDispose]();
   assert.deepEqual(
     way.told.map(({ host, up, down }) => [host, up, down]),
-    [["example.org", HELLO.length, HELLO.length]],
+    [["example.org", WHOLE_HELLO.length, WHOLE_HELLO.length]],
   );
   client.destroy();
 });
