@@ -25,7 +25,7 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
     name: "start",
     of: [
       /\/src\/core\/(?!visible\.ts)|\/node_modules\/jsonc-parser\//,
-      /\/src\/(?:app\/(?:host|stderr-messages|interruption|named-engine|project\/project-trust)|cli\/(?:command|command-line|settings|terminal)|extensions\/(?:brought|trust)|platform\/safe-files|render\/tty\/columns)\.ts$/,
+      /\/src\/(?:app\/(?:host|stderr-messages|interruption|project\/project-trust)|cli\/(?:command|command-line|settings|terminal)|extensions\/(?:brought|trust)|platform\/safe-files|render\/tty\/columns)\.ts$/,
       /\/src\/config\/(?:load-config|settings-schema|setting-words)\.ts$/,
     ],
   },
@@ -60,13 +60,13 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
     of: [
       /\/src\/docker\/(?:box\/(?!box-list)|(?:base-image|box-image|image-inputs|image-progress|unstarted-container|engine-install|engine|engine-endpoint|container-spec)\.ts$)/,
       /\/src\/docker\/(?:egress\/(?:box-network|host-trust|network-settings)\.ts$|environments\/(?!installed-packages))/,
-      /\/src\/(?:boxes\/(?!canaries|masked-box).*|app\/(?:box-services|box-access|secret-bindings|granted-network|project\/container-context|environments\/(?:environment-recipe|workspace-environment)|sessions\/checkpoint-access)|platform\/host-programs|sessions\/checkpoints\/store-place)\.ts$/,
+      /\/src\/(?:boxes\/(?!canaries|masked-box).*|app\/(?:boxes\/(?:box-access|granted-network|workspace-environment)|sessions\/checkpoint-access)|platform\/host-programs|sessions\/checkpoints\/store-place)\.ts$/,
     ],
   },
   {
     name: "run",
     of: [
-      /\/src\/app\/(?:run\/|(?:harness-requests|model-access|model-terms|search\/run-index|extensions\/(?:mcp-plans|mcp-words|web-tools|open-extensions))\.ts$)/,
+      /\/src\/app\/(?:run\/|(?:model-access|project\/(?:mcp-plans|open-extensions))\.ts$)/,
       /\/src\/sessions\/checkpoints\/(?:recorder|checkpoint-store|packs)\.ts$/,
     ],
   },
@@ -79,7 +79,7 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
   {
     name: "asked",
     of: [
-      /\/src\/app\/search\/(?:search-request|search-access|search-vectors)\.ts$/,
+      /\/src\/app\/project\/(?:search-request|search-access)\.ts$/,
       /\/src\/search\/(?:[\w-]+\/)?(?:index-folders|catalog|embedded-vectors|embedded-store|lexical-search|open-store|segments|ranked-query|rank-hits|tokens|weights|look-for-changes|open-index|search-store|index-vectors)\.ts$/,
     ],
   },

@@ -1,4 +1,4 @@
-import type { RulesShown, Reply } from "../app/prompter.ts";
+import type { Reply, RulesShown } from "../app/run/prompter.ts";
 import type { Question } from "../core/ports.ts";
 import { visible } from "../core/visible.ts";
 import {

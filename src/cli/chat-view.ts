@@ -1,5 +1,5 @@
 import type { Finished } from "../agent/agent-run.ts";
-import { isTyped, withoutMode } from "../app/run/mode-note.ts";
+import { isTyped, withoutMode } from "../app/run/person-request.ts";
 import type { AgentEvent } from "../core/events.ts";
 import type { Handoff } from "../core/run-record.ts";
 import type { Message } from "../core/model-provider.ts";

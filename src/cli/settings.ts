@@ -1,7 +1,6 @@
 import { Flags } from "@oclif/core";
 import type { LimitValues } from "../agent/limits.ts";
-import { type Host, hostFrom } from "../app/host.ts";
-import { settingsOnEngine } from "../app/named-engine.ts";
+import { type Host, hostFrom, settingsOnEngine } from "../app/host.ts";
 import { projectText } from "../app/project/project-trust.ts";
 import { type Config, type ConfigRequest, loadConfig } from "../config/load-config.ts";
 import { type SettingKey } from "../config/settings-schema.ts";

@@ -1,13 +1,13 @@
-import { checkNetwork } from "../app/granted-network.ts";
+import { checkNetwork } from "../app/boxes/granted-network.ts";
 import type { Host } from "../app/host.ts";
 import { noteTo } from "../app/stderr-messages.ts";
 import { sessionsWorkspace } from "../app/sessions/session-access.ts";
 import { askForTrust, readUntrusted, untrustedOf } from "../app/project/project-trust.ts";
-import type { TakenUp } from "../app/sessions/taken-up.ts";
+import type { TakenUp } from "../app/sessions/session-hold.ts";
 import { ChatController } from "../app/run/chat-controller.ts";
-import { ChatNotice, desktopNotice, isWatched } from "../app/run/person-notice.ts";
-import { LastingRules } from "../app/run/lasting-rules.ts";
-import { namedNote } from "../app/run/mode-note.ts";
+import { ChatNotice, desktopNotice, isWatched } from "../app/run/run-observers.ts";
+import { LastingRules } from "../app/run/prompter.ts";
+import { namedNote } from "../app/run/person-request.ts";
 import type { Config } from "../config/load-config.ts";
 import type { Settings } from "../config/settings-schema.ts";
 import { EXIT, type ExitCode, HarnessError, type Signal } from "../core/errors.ts";
@@ -268,7 +268,7 @@ function storeOnce(host: Host, warn: (text: string) => void) {
 }
 
 async function takenUpAgain(host: Host, id: string): Promise<TakenUp | undefined> {
-  const { takenUp } = await import("../app/sessions/taken-up.ts");
+  const { takenUp } = await import("../app/sessions/session-hold.ts");
   return takenUp(host, id);
 }
 

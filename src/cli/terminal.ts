@@ -1,5 +1,5 @@
 import type { Interface } from "node:readline/promises";
-import type { PartAnswer, Prompter } from "../app/prompter.ts";
+import type { PartAnswer, Prompter } from "../app/run/prompter.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { visible } from "../core/visible.ts";
 import { stderr } from "../render/tty/output.ts";

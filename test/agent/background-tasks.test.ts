@@ -18,7 +18,7 @@ import {
 } from "../../src/core/tool.ts";
 import type { Parked, SessionRecord } from "../../src/core/session.ts";
 import { toolsFor } from "../../src/tools/index.ts";
-import { withoutMode } from "../../src/app/run/mode-note.ts";
+import { withoutMode } from "../../src/app/run/person-request.ts";
 import { type Line, resultsOf } from "../fakes/agent.ts";
 import { fakeBox } from "../fakes/box.ts";
 import { crew, type Crew } from "../fakes/crew.ts";

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import test from "node:test";
-import { hostFrom } from "../../src/app/host.ts";
-import { hostAt, namedEngine, settingsOnEngine } from "../../src/app/named-engine.ts";
+import { hostAt, hostFrom, namedEngine, settingsOnEngine } from "../../src/app/host.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import { endpointsFrom } from "../../src/docker/engine-endpoint.ts";
 import { refusalOf } from "../fixtures/refusal.ts";

@@ -8,7 +8,7 @@ import {
   networkNote,
   undoNote,
   withoutMode,
-} from "../../src/app/run/mode-note.ts";
+} from "../../src/app/run/person-request.ts";
 import { networkOf, systemPrompt } from "../../src/agent/prompt.ts";
 import type { Message } from "../../src/core/model-provider.ts";
 

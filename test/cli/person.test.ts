@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { person } from "../../src/cli/chat/person-answers.ts";
-import type { Reply } from "../../src/app/prompter.ts";
+import type { Reply } from "../../src/app/run/prompter.ts";
 import type { Question } from "../../src/core/ports.ts";
 
 const question = (text: string, more: Partial<Question> = {}): Question => ({

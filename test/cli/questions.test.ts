@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { RulesShown } from "../../src/app/prompter.ts";
+import type { RulesShown } from "../../src/app/run/prompter.ts";
 import { questionsOn } from "../../src/cli/approval-question.ts";
 import type { Question } from "../../src/core/ports.ts";
 import { fakeKeyboard } from "../fakes/keyboard.ts";

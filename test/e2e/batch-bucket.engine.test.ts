@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { readRows } from "../../src/app/batch/batch-rows.ts";
-import { keptAt, runIndexedRow } from "../../src/app/batch/indexed-row.ts";
+import { keptAt, runIndexedRow } from "../../src/app/batch/pod-row.ts";
 import { hostFrom } from "../../src/app/host.ts";
 import { DEFAULTS } from "../../src/config/settings-schema.ts";
 import { openBundle } from "../../src/sessions/session-bundle.ts";

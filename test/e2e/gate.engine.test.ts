@@ -306,7 +306,7 @@ test("no tool is without a row", () => {
 });
 
 test("nothing that brings tools is without a row", () => {
-  const source = readFileSync(path.join(ROOT, "src/app/extensions/open-extensions.ts"), "utf8");
+  const source = readFileSync(path.join(ROOT, "src/app/project/open-extensions.ts"), "utf8");
   const [, list = ""] = /const OPENERS: readonly Opener\[\] = \[([^\]]*)\]/.exec(source) ?? [];
   const openers = list
     .split(",")

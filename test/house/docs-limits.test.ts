@@ -125,9 +125,9 @@ const HELD: Readonly<Record<string, readonly Held[]>> = {
     ["a line of input", `${EXTENSIONS}/message-lines.ts`, "MAX_MESSAGE_BYTES"],
     ["a line of input", `${EXTENSIONS}/message-lines.ts`, "DEEPEST"],
     ["requests of an agent", `${EXTENSIONS}/mcp-server.ts`, "MAX_OPEN"],
-    ["calls that wait", "src/app/serve/served-session.ts", "MAX_WAITING"],
+    ["calls that wait", "src/app/serve-mcp.ts", "MAX_WAITING"],
     ["sessions of an editor", `${EXTENSIONS}/acp-agent.ts`, "MAX_SESSIONS"],
-    ["earlier sessions", "src/app/serve/editor-sessions.ts", "MAX_LISTED"],
+    ["earlier sessions", "src/app/editor-sessions.ts", "MAX_LISTED"],
     ["commands", `${EXTENSIONS}/acp-updates.ts`, "MAX_COMMANDS"],
   ],
   "docs/observation.md": [

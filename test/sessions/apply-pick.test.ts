@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { cpSync, writeFileSync } from "node:fs";
 import test from "node:test";
 import { pickParts } from "../../src/app/sessions/apply-changes.ts";
-import type { Prompter } from "../../src/app/prompter.ts";
+import type { Prompter } from "../../src/app/run/prompter.ts";
 import { CheckpointStore } from "../../src/sessions/checkpoints/checkpoint-store.ts";
 import { move, noteBase, prepareApply } from "../../src/sessions/apply-layer.ts";
 import { memorySteps } from "../fakes/steps.ts";

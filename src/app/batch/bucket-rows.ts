@@ -1,18 +1,19 @@
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import path from "node:path";
 import type { Settings } from "../../config/settings-schema.ts";
-import { readBucketAddress } from "../../core/addresses.ts";
+import { bucketAddress, readBucketAddress } from "../../core/addresses.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { parsedJson } from "../../core/raw-data.ts";
 import { makeFolder } from "../../platform/folders.ts";
 import { readRegular, TooLargeError } from "../../platform/safe-files.ts";
-import { rowResultForm, type RowResult } from "../../render/batch-results.ts";
+import { type RowResult, rowResultForm } from "../../render/batch-results.ts";
 import { Bucket, type BucketTime } from "../../s3/bucket.ts";
 import { bucketAccess, CREDENTIAL_VARIABLES } from "../../s3/bucket-access.ts";
 import { BucketTrouble } from "../../s3/bucket-trouble.ts";
 import { MAX_BUNDLE_BYTES } from "../../sessions/session-bundle.ts";
 import type { Host } from "../host.ts";
-import { type KeptRow, type KeptRows, NotKept, RESULTS, ROW_NAME, rowName, RUNNING } from "./kept-rows.ts";
+import { type KeptRow, type KeptRows, NotKept, RESULTS, ROW_NAME, rowName, RUNNING } from "./batch-folder.ts";
+import { visibleLine } from "../../core/visible.ts";
 
 /**
  * Rows as objects, named like the files of a volume. The object with the result is written last: if it exists, the
@@ -167,3 +168,24 @@ export function withoutKeys(
   const keys = new Set<string>(CREDENTIAL_VARIABLES.filter((name) => !Object.hasOwn(secrets, name)));
   return Object.fromEntries(Object.entries(env).filter(([name]) => !keys.has(name)));
 }
+
+/** Bundles in a bucket, as a batch in a cluster leaves them. Loaded only for such an address. */
+export function bucketAt(
+  env: Host["env"],
+  address: string,
+): { readonly bucket: Bucket; readonly key: string } {
+  const read = readBucketAddress(address);
+  if (typeof read !== "string") return { bucket: new Bucket(read.bucket, bucketAccess(env)), key: read.key };
+  throw new HarnessError(EXIT.usage, `${visibleLine(address)}: ${read}`, "--bundle s3://BUCKET/KEY");
+}
+
+/** Addresses of the objects ending in `.tar` below a prefix, at any depth. */
+export async function* bundlesBelow(env: Host["env"], address: string): AsyncGenerator<string> {
+  const { bucket, key } = bucketAt(env, address);
+  const prefix = key === "" || key.endsWith("/") ? key : `${key}/`;
+  for await (const object of bucket.list(prefix, new AbortController().signal))
+    if (object.key.endsWith(".tar")) yield bucketAddress(bucket.name, object.key);
+}
+
+/** Transient trouble of the bucket, which affects all of its objects. */
+export const isTransient = (thrown: unknown): boolean => thrown instanceof BucketTrouble && thrown.passing;

@@ -9,18 +9,18 @@ import {
   type SeenJob,
   type SeenPod,
 } from "../../kubernetes/batch-cluster.ts";
-import { batchName } from "../../kubernetes/batch-job.ts";
+import { BATCH_LABEL, batchName } from "../../kubernetes/batch-job.ts";
 import type { RowResult } from "../../render/batch-results.ts";
 import type { BatchRow } from "./batch-rows.ts";
-import { changedError, type ChangedPod, PodComparison } from "./changed-pods.ts";
-import { clusterError, describeJob } from "./cluster-errors.ts";
-import { podResult } from "./pod-result.ts";
+import { podResult } from "./pod-row.ts";
+import { firstLines } from "../../core/wording.ts";
+import { loopDifferences } from "../../kubernetes/pod-readback.ts";
 
 /**
  * Watches a batch in a cluster to its end. The Job decides what runs when, so a watcher may die and start again at any
  * time, and several may watch.
  */
-export interface WatchedBatch {
+interface WatchedBatch {
   readonly cluster: BatchCluster;
   readonly hash: string;
   /** Uid of the batch's Job. */
@@ -87,7 +87,7 @@ export async function patiently<T>(
 }
 
 /** How the watch ended; rows without a result have not finished. */
-export type WatchEnd = "ended" | "deleted";
+type WatchEnd = "ended" | "deleted";
 
 export async function watchBatch(batch: WatchedBatch, signal: AbortSignal): Promise<WatchEnd> {
   const over = new AbortController();
@@ -363,3 +363,100 @@ const reasonsOf = (waiting: readonly SeenPod[]): readonly string[] => [
     ),
   ),
 ];
+
+/** A pod that the cluster made differently from its Job. */
+interface ChangedPod {
+  readonly name: string;
+  readonly lines: readonly string[];
+}
+
+/** Compares each pod of a batch once with its template, while the pod may still do something. */
+class PodComparison {
+  changed: ChangedPod | undefined;
+  readonly #template: unknown;
+  readonly #looked = new Set<string>();
+
+  constructor(template: unknown) {
+    this.#template = template;
+  }
+
+  /** Whether this is the first pod that differs. */
+  look({ name, gone, ending, phase }: SeenPod, object: unknown): boolean {
+    if (gone || ending || (phase !== "waiting" && phase !== "running")) return false;
+    if (this.changed !== undefined || this.#looked.has(name)) return false;
+    this.#looked.add(name);
+    const lines = loopDifferences(this.#template, object);
+    if (lines.length > 0) this.changed = { name, lines };
+    return lines.length > 0;
+  }
+}
+
+const SHOWN = 6;
+
+const listOf = (lines: readonly string[]): string =>
+  firstLines(lines, SHOWN, visibleLine)
+    .map((line) => `\n    ${line}`)
+    .join("");
+
+const leaveOut = `exclude pods with the label ${BATCH_LABEL} from the cluster's admission webhooks and policies`;
+
+/**
+ * A changed pod is refused as a changed box is: an added container could take the model's key, another account could do
+ * more than a loop may.
+ */
+const changedError = ({ name, lines }: ChangedPod, hash: string): HarnessError =>
+  new HarnessError(
+    EXIT.sandbox,
+    `the pod ${visibleLine(name)} differs from its Job's template, so the batch has been stopped:${listOf(lines)}`,
+    `${leaveOut}; kubectl patch job ${batchName(hash)} -p '{"spec":{"suspend":false}}'; then --resume`,
+  );
+
+/** For a Job that is only tried. */
+export const changedTemplate = (lines: readonly string[]): HarnessError =>
+  new HarnessError(
+    EXIT.sandbox,
+    `the cluster would create different pods from those requested, so nothing was started:${listOf(lines)}`,
+    leaveOut,
+  );
+
+const describeJob = (hash: string): string => `kubectl describe job ${batchName(hash)}`;
+
+/** Each kind of trouble has its own wording and next step. */
+function clusterError(trouble: ClusterTrouble, hash: string): HarnessError {
+  const said = visibleLine(trouble.message);
+  switch (trouble.kind) {
+    case "away":
+    case "expired":
+      return new HarnessError(
+        EXIT.sandbox,
+        `the cluster does not answer: ${said}`,
+        "kubectl version; what runs there continues, and --resume watches it again",
+        trouble,
+      );
+    case "quota":
+      return new HarnessError(
+        EXIT.sandbox,
+        `a quota of the namespace is used up: ${said}`,
+        "kubectl describe quota; once there is room, continue with --resume",
+        trouble,
+      );
+    case "forbidden":
+      return new HarnessError(
+        EXIT.usage,
+        `the cluster forbids it: ${said}`,
+        "kubectl auth can-i --list",
+        trouble,
+      );
+    case "unauthorised":
+      return new HarnessError(
+        EXIT.usage,
+        `the cluster does not accept your credentials: ${said}`,
+        "kubectl auth whoami",
+        trouble,
+      );
+    case "no_namespace":
+      return new HarnessError(EXIT.usage, `not found: ${said}`, "kubectl get namespaces", trouble);
+    case "invalid":
+      return new HarnessError(EXIT.sandbox, `the cluster rejected it: ${said}`, describeJob(hash), trouble);
+  }
+}

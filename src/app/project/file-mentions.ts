@@ -7,7 +7,7 @@ import { FolderTree } from "../../platform/folder-tree.ts";
 import { folderOf, isRuleFile, Sieve } from "../../search/files/look-for-changes.ts";
 import type { Host } from "../host.ts";
 import { ignoreRulesOf } from "./policy-context.ts";
-import { PATH_RULES } from "../search/search-access.ts";
+import { PATH_RULES } from "./search-access.ts";
 
 /**
  * Files that a person names with `@`. The host looks at a workspace that may be hostile: no link is followed, only

@@ -12,18 +12,12 @@ import { readCommand } from "../../extensions/command-files.ts";
 import { NO_TEXT, readSkill, skillFoldersOf } from "../../extensions/skill-folders.ts";
 import { projectHooks, projectTools } from "../../extensions/program-files.ts";
 import type { RuleForm } from "../../policy/rule.ts";
-import { serverDoes } from "../extensions/mcp-words.ts";
+import { serverDoes } from "./mcp-plans.ts";
 import type { Host } from "../host.ts";
-import { readContainer } from "./container-context.ts";
+import type { Doing } from "./project-trust.ts";
+import { readContainer } from "../boxes/workspace-environment.ts";
 
 /** Describes what the things that a project brings would do: nothing counts before it was shown like this. */
-
-export interface Doing {
-  /** As the project wrote it: the caller that shows it must escape it. */
-  readonly text: string;
-  /** It counts only once it is trusted; otherwise it counts at once. */
-  readonly loosens: boolean;
-}
 
 export interface Effects {
   readonly does: readonly Doing[];

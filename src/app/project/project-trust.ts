@@ -17,7 +17,6 @@ import {
 } from "../../extensions/trust.ts";
 import type { Host } from "../host.ts";
 import { noteTo } from "../stderr-messages.ts";
-import type { Doing } from "./project-effects.ts";
 
 const ownerOf = ({ places, uid }: Host): TrustOwner => ({
   stateDir: places.state,
@@ -25,7 +24,7 @@ const ownerOf = ({ places, uid }: Host): TrustOwner => ({
   uid,
   further: async (kind, top, files) => {
     if (kind !== "devcontainer" || files.length < 2) return [];
-    const { contextFiles } = await import("./container-context.ts");
+    const { contextFiles } = await import("../boxes/workspace-environment.ts");
     return contextFiles(top, files);
   },
 });
@@ -62,6 +61,14 @@ export interface ShownItem {
   readonly told: boolean;
   /** What has changed since it was trusted, in lines of a unified diff. */
   readonly diff: readonly string[];
+}
+
+/** What a thing would do once it is trusted. */
+export interface Doing {
+  /** As the project wrote it: the caller that shows it must escape it. */
+  readonly text: string;
+  /** It counts only once it is trusted; otherwise it counts at once. */
+  readonly loosens: boolean;
 }
 
 export interface ShownTrust {

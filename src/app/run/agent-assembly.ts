@@ -1,8 +1,8 @@
 import type { AgentContext } from "../../agent/agent-context.ts";
 import {
   BackgroundTasks,
-  type SubagentStart,
   type Subagent,
+  type SubagentStart,
   WriteOrder,
 } from "../../agent/background-tasks.ts";
 import { bounded } from "../../agent/call-result.ts";
@@ -20,18 +20,22 @@ import type { Settings } from "../../config/settings-schema.ts";
 import type { Checkpoints, Outputs, Parked } from "../../core/session.ts";
 import type { Capabilities, Provider } from "../../core/model-provider.ts";
 import { type Plan, planKept } from "../../core/run-record.ts";
-import type { Approver } from "../../core/ports.ts";
+import type { Approver, OwnedBox } from "../../core/ports.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import { unlessAborted } from "../../platform/waits.ts";
 import { cleaned } from "../../render/event-json.ts";
 import type { Part } from "../../tools/tool-context.ts";
 import type { Host } from "../host.ts";
-import { isLocalModel } from "../model-terms.ts";
+import { isLocalModel } from "../model-access.ts";
 import { lazyJudge } from "../project/policy-context.ts";
 import type { Sink } from "./event-sink.ts";
 import type { LazyBox } from "./lazy-box.ts";
 import type { SessionGrants } from "./session-grants.ts";
 import type { SessionState } from "./session-state.ts";
+import { CanaryTouched, EXIT } from "../../core/errors.ts";
+import type { Emit } from "../../core/events.ts";
+import { clipped } from "../../core/wording.ts";
+import { visibleLine } from "../../core/visible.ts";
 
 export interface AgentParts {
   readonly host: Host;
@@ -208,4 +212,32 @@ function compactorFor(
     ...(kept === undefined ? {} : { kept }),
     keep: (trigger, signal) => agent().hooks.compacting(trigger, { emit: agent().emit, signal }),
   });
+}
+
+interface Watch {
+  readonly emit: Emit;
+  /** Ends the run. */
+  readonly end: (why: CanaryTouched) => void;
+}
+
+/** The box with canaries in it; a touch by any of its commands is reported, and ends the run. */
+export async function withCanaries(box: OwnedBox, { emit, end }: Watch): Promise<OwnedBox> {
+  const [{ plantCanaries }, { canaryBox }] = await Promise.all([
+    import("../../boxes/canaries.ts"),
+    import("../../boxes/canaries.ts"),
+  ]);
+  const canaries = await plantCanaries(box);
+  return canaryBox(box, canaries, ({ canary, path, command, by }) => {
+    const programs = by.map((words) => commandText(words));
+    emit({ type: "canary", canary, path: visibleLine(path), command: commandText(command), by: programs });
+    const way = programs.length === 0 ? "" : `, by ${programs.join(" > ")}`;
+    end(new CanaryTouched(EXIT.failed, `A canary was touched: ${canary} (${visibleLine(path)})${way}`));
+  });
+}
+
+const MOST = 200;
+
+function commandText(words: readonly string[]): string {
+  const line = visibleLine(words.join(" "));
+  return clipped(line, MOST);
 }

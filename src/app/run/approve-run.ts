@@ -24,17 +24,14 @@ import {
   type SessionRecord,
 } from "../../core/session.ts";
 import type { Finished } from "../../agent/agent-run.ts";
-import { checkNetwork } from "../granted-network.ts";
+import { checkNetwork } from "../boxes/granted-network.ts";
 import { type Host, runWorkspace } from "../host.ts";
-import { checkModelSettings } from "../model-access.ts";
-import type { Prompter } from "../prompter.ts";
+import { checkModelSettings, priceToday } from "../model-access.ts";
+import { LastingRules, type Prompter } from "./prompter.ts";
 import { openSessions } from "../sessions/session-access.ts";
-import { takenUp } from "../sessions/taken-up.ts";
-import { holdWhenFree } from "../sessions/session-hold.ts";
+import { holdWhenFree, takenUp } from "../sessions/session-hold.ts";
 import { noteTo } from "../stderr-messages.ts";
 import { interruption } from "../interruption.ts";
-import { priceToday } from "../model-terms.ts";
-import { LastingRules } from "./lasting-rules.ts";
 import { type ParkedRun, runTask } from "./run-task.ts";
 
 export interface ApproveRequest {

@@ -24,7 +24,7 @@ import {
   type AttemptsResult,
   combinedEnd,
 } from "./attempt-plan.ts";
-import { outcomeAfter } from "./failed-run.ts";
+import { outcomeAfter } from "./event-sink.ts";
 import { type RunInput, runTask } from "./run-task.ts";
 
 /** A run of several candidates, with everything that each of them is run with. */

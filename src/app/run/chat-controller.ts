@@ -9,14 +9,13 @@ import type { Provider } from "../../core/model-provider.ts";
 import type { Approver } from "../../core/ports.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
 import type { AskPerson } from "../../tools/tool-context.ts";
-import { offeredSkills, openExtensions } from "../extensions/open-extensions.ts";
-import type { Expansion, SlashCommands } from "../extensions/slash-commands.ts";
-import { HarnessRequests } from "../harness-requests.ts";
+import { offeredSkills, openExtensions } from "../project/open-extensions.ts";
+import type { Expansion, SlashCommands } from "../project/skills-and-commands.ts";
+import { HarnessRequests } from "./session-grants.ts";
 import type { Host } from "../host.ts";
 import type { ModelClient } from "../model-access.ts";
-import { DecidedCalls } from "./decided-calls.ts";
-import { withCanaries } from "./canary-watch.ts";
-import { type RunIndex, runIndex } from "../search/run-index.ts";
+import { withCanaries } from "./agent-assembly.ts";
+import { type RunIndex, runIndex } from "./session-state.ts";
 import {
   ChatBox,
   chatTurn,
@@ -26,6 +25,7 @@ import {
   type TurnInput,
 } from "./chat-session.ts";
 import { type Observers, observersFor } from "./run-observers.ts";
+import type { Verdict } from "../../core/decision.ts";
 
 interface ChatControllerParts {
   readonly host: Host;
@@ -94,7 +94,7 @@ export class ChatController implements AsyncDisposable {
     };
     this.#box = new ChatBox(
       async (signal, keep, told) => {
-        const { openBoxFor } = await import("../box-access.ts");
+        const { openBoxFor } = await import("../boxes/box-access.ts");
         const { host, workspace, runtime } = parts;
         const opening = {
           host,
@@ -140,13 +140,13 @@ export class ChatController implements AsyncDisposable {
 
   /** The current words after a slash in addition to the chat's own commands. */
   async commands(): Promise<SlashCommands> {
-    const { slashCommands } = await import("../extensions/slash-commands.ts");
+    const { slashCommands } = await import("../project/skills-and-commands.ts");
     return slashCommands(this.#parts.host, this.workspace);
   }
 
   /** The expansion of a line that names such a command; otherwise a note on what is left out. */
   async expansion(line: string): Promise<Expansion | string> {
-    const { expansionOf } = await import("../extensions/slash-commands.ts");
+    const { expansionOf } = await import("../project/skills-and-commands.ts");
     const commands = await this.commands();
     return expansionOf(line, commands) ?? commands.note;
   }
@@ -380,3 +380,44 @@ export class ChatController implements AsyncDisposable {
     }
   }
 }
+
+/** A call that was asked about or denied, and its outcome. */
+export interface DecidedCall {
+  readonly tool: string;
+  /** The judged command or path; empty if the call itself was judged. */
+  readonly what: string;
+  readonly decision: Verdict;
+  readonly runs: boolean;
+  readonly by: Extract<AgentEvent, { readonly type: "call.decided" }>["by"];
+  readonly rule: string;
+  readonly reason: string;
+}
+
+/** A chat's latest calls that were not simply allowed, collected from its events. */
+export class DecidedCalls {
+  readonly #tools = new Map<string, string>();
+  readonly #last: DecidedCall[] = [];
+
+  get last(): readonly DecidedCall[] {
+    return this.#last;
+  }
+
+  take(event: AgentEvent): void {
+    if (event.type === "run.started") this.#tools.clear();
+    if (event.type === "call.proposed") this.#tools.set(event.call, event.tool);
+    if (event.type !== "call.decided" || (event.decision === "allow" && event.runs)) return;
+    this.#last.push(decidedCall(event, this.#tools.get(event.call) ?? ""));
+    if (this.#last.length > MAX) this.#last.shift();
+  }
+}
+
+type Decided = Extract<AgentEvent, { readonly type: "call.decided" }>;
+
+function decidedCall({ decision, runs, by, judged, rules }: Decided, tool: string): DecidedCall {
+  const { commands = [], writes = [], reads = [] } = judged ?? {};
+  const [what = ""] = [...commands, ...writes, ...reads];
+  const [rule = { id: "", reason: "" }] = rules;
+  return { tool, what, decision, runs, by, rule: rule.id, reason: rule.reason };
+}
+
+const MAX = 20;

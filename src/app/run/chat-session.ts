@@ -21,25 +21,35 @@ import type { AgentEvent, Emit } from "../../core/events.ts";
 import type { Extensions } from "../../core/tool.ts";
 import { type Connection, type GrantSaid, installs } from "../../core/network.ts";
 import type { Provider, Usage } from "../../core/model-provider.ts";
-import { type ModelAsked, modelAsked, smallBy } from "./asked-run.ts";
+import {
+  boxNote,
+  type ModelAsked,
+  modelAsked,
+  modeNote,
+  networkNote,
+  smallBy,
+  undoNote,
+} from "./person-request.ts";
 import type { Approver, Box, Index, OwnedBox } from "../../core/ports.ts";
 import { NO_USAGE, sumUsage } from "../../models/model-api.ts";
 import { unlessAborted } from "../../platform/waits.ts";
 import type { AskPerson } from "../../tools/tool-context.ts";
 import { checkpointsFor, takenBack } from "../sessions/checkpoint-access.ts";
 import { logAfterEnd } from "../sessions/session-access.ts";
-import type { HarnessRequests } from "../harness-requests.ts";
+import { type HarnessRequests, SessionGrants } from "./session-grants.ts";
 import type { Host } from "../host.ts";
 import type { ModelClient } from "../model-access.ts";
-import { agentContext } from "./agent-assembly.ts";
+import { agentContext, type withCanaries } from "./agent-assembly.ts";
 import { runSink, type Sink, startedEvent } from "./event-sink.ts";
-import type { withCanaries } from "./canary-watch.ts";
 import { boxChanges, connectionEvent, type LazyBox, lazyBox, readyEvent } from "./lazy-box.ts";
-import { boxNote, modeNote, networkNote, undoNote } from "./mode-note.ts";
 import { giveUpFrozen } from "./run-task.ts";
-import { briefingFrom, type SessionPrompt, sessionPrompt } from "./session-prompt.ts";
-import { SessionGrants } from "./session-grants.ts";
-import { type SessionState, sessionState } from "./session-state.ts";
+import {
+  briefingFrom,
+  type SessionPrompt,
+  sessionPrompt,
+  type SessionState,
+  sessionState,
+} from "./session-state.ts";
 
 /** One session that a chat continues. */
 export class Conversation {

@@ -27,16 +27,16 @@ import { type Connection, type GrantSaid, installs } from "../../core/network.ts
 import type { Approver, Index } from "../../core/ports.ts";
 import { unlessAborted } from "../../platform/waits.ts";
 import { checkpointsFor, takenBack } from "../sessions/checkpoint-access.ts";
-import { openExtensions } from "../extensions/open-extensions.ts";
-import { HarnessRequests } from "../harness-requests.ts";
+import { openExtensions } from "../project/open-extensions.ts";
+import { HarnessRequests, SessionGrants } from "./session-grants.ts";
 import type { Host } from "../host.ts";
 import { modelClient } from "../model-access.ts";
 import type { Untrusted } from "../project/project-trust.ts";
-import { type RunIndex, runIndex } from "../search/run-index.ts";
+import { briefingFrom, type RunIndex, runIndex, sessionPrompt, sessionState } from "./session-state.ts";
 import type { Renderer } from "../../render/renderers.ts";
 import { isSmallWindow } from "../../models/model-kinds.ts";
 import { noteTo } from "../stderr-messages.ts";
-import { agentContext, type AgentParts } from "./agent-assembly.ts";
+import { agentContext, type AgentParts, withCanaries } from "./agent-assembly.ts";
 import {
   goesOnOnly,
   hasWorked,
@@ -44,19 +44,24 @@ import {
   smallBy,
   stepsBefore,
   testsNote,
+  undoNote,
   verificationFor,
   wantedOf,
   yamlError,
-} from "./asked-run.ts";
-import { aboutRun, runRenderer, runSink, startedEvent, type WaitingSink, waitingSink } from "./event-sink.ts";
-import { failedRun, type RunProgress, whereLeft } from "./failed-run.ts";
-import { withCanaries } from "./canary-watch.ts";
+} from "./person-request.ts";
+import {
+  aboutRun,
+  failedRun,
+  type RunProgress,
+  runRenderer,
+  runSink,
+  startedEvent,
+  type WaitingSink,
+  waitingSink,
+  whereLeft,
+} from "./event-sink.ts";
 import { boxChanges, connectionEvent, type LazyBox, lazyBox, readyEvent } from "./lazy-box.ts";
-import { undoNote } from "./mode-note.ts";
-import { briefingFrom, sessionPrompt } from "./session-prompt.ts";
 import { type Observers, observersFor } from "./run-observers.ts";
-import { SessionGrants } from "./session-grants.ts";
-import { sessionState } from "./session-state.ts";
 
 /** What a run is asked that goes on without a task of its own. */
 export const GO_ON = "Go on with the task.";
@@ -107,7 +112,7 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
   await using requests = requestsFor(given, sink.emit);
   await using extensions = await extensionsFor(given, { box, requests, emit: sink.emit });
   const unbuilt = async (): Promise<string | undefined> =>
-    (await import("../environments/workspace-environment.ts")).unbuiltEnvironment(given);
+    (await import("../boxes/workspace-environment.ts")).unbuiltEnvironment(given);
   const model = beginModel(given, box);
   const asked = { ...given, parameters: async () => (await model.capabilities).parameters };
   const ends =
@@ -170,7 +175,7 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
 /** Failing to write a proposal does not fail the run. */
 async function recordedBy({ host, session }: RunInput, emit: Emit): Promise<Pick<Finished, "recorded">> {
   try {
-    const { writeProposal } = await import("../project/policy-proposal.ts");
+    const { writeProposal } = await import("../project/policy-context.ts");
     return { recorded: await writeProposal(host, session) };
   } catch (thrown) {
     emit({ type: "notice", text: `--record: no rules could be proposed: ${reasonOf(thrown)}` });
@@ -340,7 +345,7 @@ function boxFor({ host, settings, session, workspace, flags, parkedRun }: RunInp
   const warn = noteTo(flags.quiet);
   return lazyBox(
     async (signal, end) => {
-      const { openBoxFor } = await import("../box-access.ts");
+      const { openBoxFor } = await import("../boxes/box-access.ts");
       const opening = {
         host,
         settings,
@@ -364,7 +369,7 @@ function boxFor({ host, settings, session, workspace, flags, parkedRun }: RunInp
 /** Continuing without an answer discards the frozen box, and the leftovers of an interrupted parking. */
 export async function giveUpFrozen(host: Host, { id }: Session): Promise<void> {
   if (!existsSync(path.join(host.places.state, "parked"))) return;
-  const { dropFrozen } = await import("../box-access.ts");
+  const { dropFrozen } = await import("../boxes/box-access.ts");
   await dropFrozen(host, id);
 }
 
@@ -436,7 +441,7 @@ export interface ParkedRun {
 }
 
 interface ClaimedApproval {
-  readonly event: Approval;
+  readonly event: Extract<EventBody, { readonly type: "approval" }>;
   readonly runs: boolean;
   /** Told to the model with a no. */
   readonly told?: string;
@@ -445,5 +450,3 @@ interface ClaimedApproval {
   /** Granted to it. */
   readonly grant?: GrantSaid;
 }
-
-type Approval = Extract<EventBody, { readonly type: "approval" }>;

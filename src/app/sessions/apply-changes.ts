@@ -13,7 +13,7 @@ import type { CheckpointStore } from "../../sessions/checkpoints/checkpoint-stor
 import { type Entry, textOf } from "../../sessions/checkpoints/entry.ts";
 import type { Op } from "../../sessions/checkpoints/undo-plan.ts";
 import type { Host } from "../host.ts";
-import type { Prompter } from "../prompter.ts";
+import type { Prompter } from "../run/prompter.ts";
 import { withLayer } from "./session-changes.ts";
 
 export interface ApplyOptions {

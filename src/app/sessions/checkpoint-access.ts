@@ -7,9 +7,8 @@ import type { Emit } from "../../core/events.ts";
 import type { SessionDiff, WholeStep } from "../../sessions/checkpoints/checkpoint-diff.ts";
 import type { CheckpointStore } from "../../sessions/checkpoints/checkpoint-store.ts";
 import { storeFolder } from "../../sessions/checkpoints/store-place.ts";
-import type { Host } from "../host.ts";
-import { namedCluster } from "../named-engine.ts";
-import type { UndoneStep } from "../run/mode-note.ts";
+import { type Host, namedCluster } from "../host.ts";
+import type { UndoneStep } from "../run/person-request.ts";
 
 /** Opens the checkpoint stores of workspaces; their code is loaded on first use. */
 export async function checkpointStores(): Promise<(place: CheckpointPlace) => CheckpointStore> {
@@ -147,7 +146,7 @@ export async function endBoxes(host: Host): Promise<void> {
   // A pod of a dead run cannot change anything on this machine.
   if ((await namedCluster(host)) !== undefined) return;
   const [{ lookForEngine }, { isEngine }, { reap }] = await Promise.all([
-    import("../box-access.ts"),
+    import("../boxes/box-access.ts"),
     import("../../docker/engine.ts"),
     import("../../docker/box/reap.ts"),
   ]);

@@ -42,7 +42,7 @@ export class WorkspaceCommit implements AsyncDisposable {
   }
 
   static async open(wanted: CommitParts): Promise<WorkspaceCommit> {
-    const { writingBox } = await import("../box-access.ts");
+    const { writingBox } = await import("../boxes/box-access.ts");
     // The caller reports the commit itself.
     const warn = (text: string): void => (tellsCommitOnly(text) ? undefined : wanted.warn(text));
     return new WorkspaceCommit(wanted, await writingBox({ ...wanted, warn }, wanted.signal));

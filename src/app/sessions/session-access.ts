@@ -25,7 +25,7 @@ export const passingFolder = (stateDir: string): string => path.join(stateDir, "
 /** Clears what killed commands left of such sessions, before sessions are read; usually there is nothing. */
 export async function clearLeft(host: Host): Promise<void> {
   if (!holdsAny(passingFolder(host.places.state))) return;
-  const { clearPassed } = await import("./passing-session.ts");
+  const { clearPassed } = await import("./session-changes.ts");
   await clearPassed(host);
 }
 

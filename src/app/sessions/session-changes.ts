@@ -1,6 +1,7 @@
-import { lstat } from "node:fs/promises";
-import { lastStep, type Session, type SessionStore } from "../../core/session.ts";
-import { EXIT, HarnessError, Interrupted, reasonOf } from "../../core/errors.ts";
+import { lstat, readdir, rm } from "node:fs/promises";
+import path from "node:path";
+import { lastStep, type Session, type SessionAbout, type SessionStore } from "../../core/session.ts";
+import { errorCode, EXIT, HarnessError, Interrupted, reasonOf } from "../../core/errors.ts";
 import type { LayerChanges } from "../../core/ports.ts";
 import { isEngine } from "../../docker/engine.ts";
 import { changesOfLayer, clearGivenUp } from "../../docker/box/layer-volumes.ts";
@@ -14,12 +15,14 @@ import { filesOf, type SessionDiff } from "../../sessions/checkpoints/checkpoint
 import type { CheckpointStore } from "../../sessions/checkpoints/checkpoint-store.ts";
 import { checkpointsIn } from "../../sessions/checkpoints/store-place.ts";
 import { finishUndo, undo, type Undone, type UndoRequest } from "../../sessions/checkpoints/undo-changes.ts";
-import { dropFrozen, hasFrozen, lookForEngine, requireEngine } from "../box-access.ts";
+import { dropFrozen, hasFrozen, lookForEngine, requireEngine } from "../boxes/box-access.ts";
 import { checkpointStores, endBoxes, endDeadBoxes } from "./checkpoint-access.ts";
-import type { Host } from "../host.ts";
-import { logAfterEnd } from "./session-access.ts";
+import { type Host, hostAt, namedCluster } from "../host.ts";
+import { logAfterEnd, passingFolder } from "./session-access.ts";
 import { holdSessions } from "./session-hold.ts";
-import { hostAt, namedCluster } from "../named-engine.ts";
+import { isAlive, type Owner, thisProcess } from "../../boxes/box-record.ts";
+import { openStore } from "../../sessions/session-store.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 /** Works on the states of a workspace while no box holds it, and no other undo is in progress. */
 async function aloneIn<T>(
@@ -202,7 +205,7 @@ export async function removeSession(host: Host, sessions: SessionStore, id: stri
   const { workspace } = session.info();
   await removeLayer(host, session);
   const { forgetSession } = await import("../../sessions/checkpoints/recorder.ts");
-  const { removeProposal } = await import("../project/policy-proposal.ts");
+  const { removeProposal } = await import("../project/policy-context.ts");
   await removeProposal(host, id);
   // The session itself is removed last: after a kill, the same command can be typed again.
   forgetSession({ stateDir: host.places.state, workspace }, id);
@@ -283,4 +286,93 @@ export async function undoSession(
       logAfterEnd(session, { type: "files.undone", to: wanted.redo ? null : wanted.target, whole });
     return undone;
   });
+}
+
+/**
+ * A session that leaves nothing behind. Its records lie in `<state>/passing/<session>.<owner>/`, which no other command
+ * reads, so it is never anybody's last session, not even while it runs. The folder's name is enough to clear up after a
+ * kill: it names the owner, and the session whose layer and first tree lie beside those of others.
+ */
+export interface PassingSession extends AsyncDisposable {
+  readonly session: Session;
+  /** For files that are removed with the session. */
+  readonly folder: string;
+}
+
+export async function passingSession(
+  host: Host,
+  store: SessionStore,
+  about: SessionAbout,
+): Promise<PassingSession> {
+  const id = store.reserve();
+  const { pid, start, boot } = await thisProcess();
+  const folder = path.join(passingFolder(host.places.state), `${id}.${pid}-${start}-${boot}`);
+  makeFolder(folder);
+  const own = openStore(folder);
+  return {
+    session: own.create(about, id),
+    folder,
+    [Symbol.asyncDispose]: async () => {
+      try {
+        await removeSession(host, own, id);
+      } finally {
+        own[Symbol.dispose]();
+        await rm(folder, { recursive: true, force: true });
+      }
+    },
+  };
+}
+
+interface Leftover {
+  readonly folder: string;
+  readonly session: string;
+  readonly owner: Owner;
+}
+
+/**
+ * Clears what killed processes left of such sessions; the engine's part of a layer is removed with the next box. What
+ * cannot be cleared now is left to the next command.
+ */
+export async function clearPassed({ places }: Host): Promise<void> {
+  const root = passingFolder(places.state);
+  const names = await readdir(root).catch((thrown: unknown) => {
+    if (errorCode(thrown) === "ENOENT") return [];
+    throw thrown;
+  });
+  for (const name of names) {
+    const left = leftoverOf(root, name);
+    if (left === undefined || (await isAlive(left.owner))) continue;
+    await clearLeftover(places.state, left).catch(() => undefined);
+  }
+}
+
+function leftoverOf(root: string, name: string): Leftover | undefined {
+  const [, session, pid, start = "", boot = ""] = /^(\w+)\.(\d+)-(\d+)-([\w-]+)$/.exec(name) ?? [];
+  if (session === undefined) return undefined;
+  return { folder: path.join(root, name), session, owner: { pid: Number(pid), start, boot } };
+}
+
+/** The folder is removed last, so that a clearing that is killed can start again. */
+async function clearLeftover(stateDir: string, { folder, session }: Leftover): Promise<void> {
+  const workspace = workspaceOf(folder, session);
+  await giveUpLayer(stateDir, session);
+  if (workspace !== undefined) {
+    const { forgetSession } = await import("../../sessions/checkpoints/recorder.ts");
+    {
+      using store = (await checkpointStores())({ stateDir, workspace });
+      forgetBase(store, session);
+    }
+    forgetSession({ stateDir, workspace }, session);
+  }
+  await rm(folder, { recursive: true, force: true });
+}
+
+/** Undefined if the session was killed before it began. */
+function workspaceOf(folder: string, session: string): string | undefined {
+  try {
+    using store = openStore(folder);
+    return store.open(session).info().workspace;
+  } catch {
+    return undefined;
+  }
 }

@@ -14,12 +14,11 @@ import { giveUpLayer, layerOf, layersIn } from "../../boxes/workspace/layer-reco
 import { boxFolders, isAlive, makeBoxFolder, removeBoxFolder, thisProcess } from "../../boxes/box-record.ts";
 import { archiveOf } from "../../boxes/workspace/workspace-archive.ts";
 import { bringCopy } from "../../docker/box/layer-volumes.ts";
-import { requireEngine } from "../box-access.ts";
+import { requireEngine } from "../boxes/box-access.ts";
 import type { Host } from "../host.ts";
 import { clearGone } from "../sessions/session-changes.ts";
-import { isBare, type Subject } from "./subject.ts";
-import { UNPACK } from "./unpack-script.ts";
-import { BUDGET, stagingBox, type VetOptions } from "./vet-box.ts";
+import { BUDGET, isBare, stagingBox, type Subject, type VetOptions } from "./vet-box.ts";
+import { UNPACK } from "./vet-scripts.ts";
 
 /**
  * A subject that must be unpacked or cloned lies below the cache while it is examined: `<cache>/vet/boxes/<id>/tree`. A

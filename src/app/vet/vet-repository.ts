@@ -21,12 +21,26 @@ import type { TreeFacts } from "../../vet/compare-versions.ts";
 import { type TreeLook, lookAt } from "../../vet/look/look-at.ts";
 import { type PlannedStep, planSteps, type ProjectPlace, STAND_INS } from "../../vet/step-plan.ts";
 import { projectCheck } from "../run/project-check.ts";
-import { clockAhead, differing, newIn, runAgain, runPastCanaries } from "./run-again.ts";
-import { type RunStep, runSteps } from "./run-steps.ts";
-import { PYTHON_STAND_INS } from "./stand-ins.ts";
+import {
+  clockAhead,
+  differing,
+  newIn,
+  runAgain,
+  runPastCanaries,
+  type RunStep,
+  runSteps,
+} from "./run-steps.ts";
+import { PYTHON_STAND_INS } from "./vet-scripts.ts";
 import { GIT, SAFE_GIT, stage, type Staged } from "./staging.ts";
-import { type Subject, subjectNamed } from "./subject.ts";
-import { mostPids, presetsIn, refuseGrants, stepsBox, type VetOptions } from "./vet-box.ts";
+import {
+  mostPids,
+  presetsIn,
+  refuseGrants,
+  stepsBox,
+  type Subject,
+  subjectNamed,
+  type VetOptions,
+} from "./vet-box.ts";
 
 /**
  * What would this repository do? It is examined, its commands are run in a box without anything of the user's, and

@@ -1,8 +1,7 @@
-import type { Reply } from "../../app/prompter.ts";
+import type { Reply, RulesShown } from "../../app/run/prompter.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import type { Question } from "../../core/ports.ts";
 import type { AskPerson } from "../../tools/tool-context.ts";
-import type { RulesShown } from "../../app/prompter.ts";
 import type { Completion } from "./file-completion.ts";
 
 /** The person's next input. */

@@ -1,5 +1,4 @@
-import type { LastingRules } from "../../app/run/lasting-rules.ts";
-import { askedInTurn, NO, type Person, type Reply, YES } from "../../app/prompter.ts";
+import { askedInTurn, type LastingRules, NO, type Person, type Reply, YES } from "../../app/run/prompter.ts";
 import { noteTo } from "../../app/stderr-messages.ts";
 import type { Answer, Question } from "../../core/ports.ts";
 import { type Session, settledIn } from "../../core/session.ts";

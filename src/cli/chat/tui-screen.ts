@@ -1,4 +1,4 @@
-import type { Reply } from "../../app/prompter.ts";
+import type { Reply } from "../../app/run/prompter.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import { fitted, widthOfStream } from "../../render/tty/columns.ts";
 import { systemClock } from "../../render/tty/paced-writer.ts";

@@ -20,8 +20,8 @@ export async function welcome(
 ): Promise<void> {
   const config = await configFor(flags);
   if (flags.quiet || isChosen(config)) return;
-  const { firstChecks, modelChecks } = await import("../../app/setup/checkup.ts");
-  const { isWelcomed, noteWelcome } = await import("../../app/setup/first-run.ts");
+  const { firstChecks, modelChecks } = await import("../../app/checkup.ts");
+  const { isWelcomed, noteWelcome } = await import("../../app/first-run.ts");
   if (isWelcomed(host) && !hasFailed(await modelChecks(host, config.settings), "model")) return;
   await untilInterrupted(async (signal) => {
     stderr.write(headline(stderr));
@@ -52,14 +52,14 @@ async function runChecks(look: () => Promise<readonly Health[]>): Promise<readon
 async function offerImage(host: Host, signal: AbortSignal): Promise<void> {
   const question = "The sandbox image is not built. Build it now? It takes some minutes, once.";
   if (!(await confirm(question, false, signal))) return;
-  const { buildImage } = await import("../../app/own-boxes.ts");
+  const { buildImage } = await import("../../app/boxes/own-boxes.ts");
   using progress = new ProgressLine(stderr, { what: "sandbox image", quiet: false });
   await orReport(async () => (await buildImage(host, { rebuild: false, onLine: progress.line }))(signal));
 }
 
 /** Offers a model as `harness init` does. */
 async function offerModel(host: Host, signal: AbortSignal): Promise<void> {
-  const run = await import("../../app/setup/first-run.ts");
+  const run = await import("../../app/first-run.ts");
   await orReport(async () => {
     const own = await run.ownSettings(host);
     const answers = await run.askPlaces(run.serverPlaces(host, own), signal);

@@ -14,7 +14,7 @@ export class Acp extends HarnessCommand {
 
   async run(): Promise<void> {
     const { flags: given } = await this.parse(Acp);
-    const { serveEditor } = await import("../../app/serve/editor-sessions.ts");
+    const { serveEditor } = await import("../../app/editor-sessions.ts");
     if (process.stdin.isTTY && !given.quiet)
       stderr.write("note: this speaks ACP, and is meant to be started by an editor; Ctrl-D ends it\n");
     process.exitCode = await serveEditor({

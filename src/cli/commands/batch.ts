@@ -1,7 +1,7 @@
 import path from "node:path";
 import { Args, Flags } from "@oclif/core";
 import type { BatchBudget } from "../../app/batch/batch-run.ts";
-import type { printedManifests } from "../../app/batch/cluster-command.ts";
+import type { printedManifests } from "../../app/batch/cluster-batch.ts";
 import type { BatchRow } from "../../app/batch/batch-rows.ts";
 import { interruption } from "../../app/interruption.ts";
 import { noteTo } from "../../app/stderr-messages.ts";
@@ -136,8 +136,8 @@ export class Batch extends HarnessCommand {
     const { settings } = config;
     const limits = limitsFrom(flags, settings.max_turns);
     const [own, { refuseUnpriced }, { refuseVainRows }] = await Promise.all([
-      import("../../app/batch/batch-command.ts"),
-      import("../../app/model-terms.ts"),
+      import("../../app/batch/batch-run.ts"),
+      import("../../app/model-access.ts"),
       import("../../app/run/attempt-plan.ts"),
     ]);
     refuseUnpriced(limits.cost, settings);
@@ -157,7 +157,7 @@ export class Batch extends HarnessCommand {
     };
     using stopped = interruption();
     if (onCluster !== undefined) {
-      const { runOnCluster } = await import("../../app/batch/cluster-command.ts");
+      const { runOnCluster } = await import("../../app/batch/cluster-batch.ts");
       const command = { on: onCluster, rows, settings, flags };
       const end = await runOnCluster(this.host, command, telling, stopped.signal);
       return this.#finish(end, { title, folder }, flags);
@@ -188,7 +188,7 @@ export class Batch extends HarnessCommand {
   }
 
   async #print(command: Parameters<typeof printedManifests>[1]): Promise<void> {
-    const cluster = await import("../../app/batch/cluster-command.ts");
+    const cluster = await import("../../app/batch/cluster-batch.ts");
     answer(await cluster.printedManifests(this.host, command, noteTo(command.flags["quiet"] === true)));
   }
 
@@ -200,8 +200,8 @@ export class Batch extends HarnessCommand {
   ): Promise<void> {
     const { settings } = await ownConfigFor(flags);
     const [own, { indexedRow, keptAt, runIndexedRow }] = await Promise.all([
-      import("../../app/batch/batch-command.ts"),
-      import("../../app/batch/indexed-row.ts"),
+      import("../../app/batch/batch-run.ts"),
+      import("../../app/batch/pod-row.ts"),
     ]);
     const { words } = own.wordsOfFlags(flags, settings);
     const { row, tree } = await indexedRow(this.host, {

@@ -1,7 +1,7 @@
 import { Args, Flags } from "@oclif/core";
 import { attackTable } from "../../render/lists/attack-lines.ts";
 import { bundledLines, healthTable } from "../../render/lists/setup-lines.ts";
-import { checkUp, exitFor } from "../../app/setup/checkup.ts";
+import { checkUp, exitFor } from "../../app/checkup.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { configFor, settingFlags, workspaceOf } from "../settings.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
@@ -54,7 +54,7 @@ export class Doctor extends HarnessCommand {
     flags: Readonly<Record<string, unknown>> & { readonly json: boolean },
     file: string | undefined,
   ): Promise<void> {
-    const { writeBugReport } = await import("../../app/setup/bug-report-file.ts");
+    const { writeBugReport } = await import("../../app/doctor-reports.ts");
     const load = (): ReturnType<typeof configFor> => configFor(flags);
     const bundled = await writeBugReport({ host: this.host, workspace: workspaceOf(flags), load, file });
     if (flags.json) answerJson(bundled);
@@ -63,7 +63,7 @@ export class Doctor extends HarnessCommand {
 
   async #attack(flags: Readonly<Record<string, unknown>> & { readonly json: boolean }): Promise<void> {
     const { settings } = await configFor(flags);
-    const { attackBoxes } = await import("../../app/setup/attack-battery.ts");
+    const { attackBoxes } = await import("../../app/doctor-reports.ts");
     const runtime = typeof flags["runtime"] === "string" ? flags["runtime"] : null;
     const request = { image: settings.image, runtime };
     const report = await untilInterrupted((signal) => attackBoxes(this.host, request, signal), "");

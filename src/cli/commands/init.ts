@@ -13,7 +13,7 @@ import {
   type SettingChange,
   wantedOffers,
   writeChanges,
-} from "../../app/setup/first-run.ts";
+} from "../../app/first-run.ts";
 import { untilInterrupted } from "../../app/interruption.ts";
 import { envNameOf } from "../../config/load-config.ts";
 import { EXIT } from "../../core/errors.ts";

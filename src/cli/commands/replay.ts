@@ -6,9 +6,9 @@ import {
   pastCommands,
   replayRun,
   type Rerun,
-} from "../../app/run/replay-run.ts";
+} from "../../app/sessions/replay-run.ts";
 import { attemptOf, sessionGiven, withSessions } from "../../app/sessions/session-access.ts";
-import type { ReplayedCall, ReplayedEnd } from "../../app/run/conversation-replay.ts";
+import type { ReplayedCall, ReplayedEnd } from "../../app/sessions/conversation-replay.ts";
 import { runWorkspace } from "../../app/host.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
@@ -112,7 +112,7 @@ export class Replay extends HarnessCommand {
     { events, folder, ownWord }: Recorded,
     { isolation, engine, json, quiet }: ReplayFlags,
   ): Promise<void> {
-    const { replayConversation } = await import("../../app/run/conversation-replay.ts");
+    const { replayConversation } = await import("../../app/sessions/conversation-replay.ts");
     const config = await configFor({ cwd: folder, engine, ...(isolation && { isolation }) });
     const counts = { same: 0, differs: 0, "not run": 0 };
     const given = {

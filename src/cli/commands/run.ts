@@ -1,6 +1,6 @@
 import { Args } from "@oclif/core";
 import type { SessionChoice } from "../../app/sessions/session-access.ts";
-import type { TakenUp } from "../../app/sessions/taken-up.ts";
+import type { TakenUp } from "../../app/sessions/session-hold.ts";
 import { lastAnswer, HarnessCommand } from "../command.ts";
 import { configFor, limitsFrom, runFlags, settingFlags, workspaceOf } from "../settings.ts";
 import { promptFrom } from "../terminal.ts";
@@ -45,7 +45,7 @@ export class Run extends HarnessCommand {
   async #said(prompt: string, folder: string, quiet: boolean): Promise<string> {
     if (!prompt.startsWith("/")) return prompt;
     const [{ expandedPrompt }, { runWorkspace }, { noteTo }] = await Promise.all([
-      import("../../app/extensions/slash-commands.ts"),
+      import("../../app/project/skills-and-commands.ts"),
       import("../../app/host.ts"),
       import("../../app/stderr-messages.ts"),
     ]);
@@ -59,7 +59,7 @@ export class Run extends HarnessCommand {
   ): Promise<TakenUp | undefined> {
     if (!flags.continue && flags.resume === undefined) return undefined;
     const [{ takenUpBy }, { noteTo }] = await Promise.all([
-      import("../../app/sessions/taken-up.ts"),
+      import("../../app/sessions/session-hold.ts"),
       import("../../app/stderr-messages.ts"),
     ]);
     const taken = await takenUpBy(this.host, flags, folder);

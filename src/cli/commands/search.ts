@@ -4,7 +4,7 @@ import { untilInterrupted } from "../../app/interruption.ts";
 import { noteTo } from "../../app/stderr-messages.ts";
 import { promptFrom } from "../terminal.ts";
 import { runWorkspace } from "../../app/host.ts";
-import { ask, belowOf } from "../../app/search/search-request.ts";
+import { ask, belowOf } from "../../app/project/search-request.ts";
 import { configFor, settingFlags, storeFlag, workspaceOf } from "../settings.ts";
 import { hitLines } from "../../render/lists/search-lines.ts";
 import { stdout } from "../../render/tty/output.ts";

@@ -7,9 +7,18 @@ import { packageRoot } from "../../app/host.ts";
 import { untrustedIn } from "../../app/project/project-trust.ts";
 import { noteTo } from "../../app/stderr-messages.ts";
 import { configFor, settingFlags, workspaceOf } from "../settings.ts";
-import { modelStep } from "../../app/setup/setup-model.ts";
-import { describeEngine, engineStep, imageStep, Steps } from "../../app/setup/setup-steps.ts";
-import { done, type SetupContext, standIn, INSTEAD, sidecarStep } from "../../app/setup/setup-context.ts";
+import { modelStep } from "../../app/setup-model.ts";
+import {
+  describeEngine,
+  done,
+  engineStep,
+  imageStep,
+  INSTEAD,
+  type SetupContext,
+  sidecarStep,
+  standIn,
+  Steps,
+} from "../../app/setup-steps.ts";
 import { stderr } from "../../render/tty/output.ts";
 
 export class Setup extends HarnessCommand {

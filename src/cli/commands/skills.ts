@@ -12,7 +12,7 @@ export class Skills extends HarnessCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(Skills);
     const { runWorkspace } = await import("../../app/host.ts");
-    const { skillsAndCommands } = await import("../../app/extensions/slash-commands.ts");
+    const { skillsAndCommands } = await import("../../app/project/skills-and-commands.ts");
     const folder = await runWorkspace(workspaceOf(flags), "harness skills --cwd FOLDER");
     const { skills, commands, problems, untrusted } = await skillsAndCommands(this.host, folder);
     if (flags.json) return answerJson({ skills, commands, problems, untrusted });

@@ -1,5 +1,5 @@
 import { Flags } from "@oclif/core";
-import { hasModels, tearDown } from "../../app/setup/setup-context.ts";
+import { hasModels, tearDown } from "../../app/setup-steps.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { keptEnvironments } from "../../render/lists/environment-lines.ts";
 import { stderr } from "../../render/tty/output.ts";

@@ -1,6 +1,6 @@
 import { clipped, nearest } from "../../core/wording.ts";
 import { visibleLine } from "../../core/visible.ts";
-import type { SlashCommands } from "../../app/extensions/slash-commands.ts";
+import type { SlashCommands } from "../../app/project/skills-and-commands.ts";
 import { widthOfStream, wrapped } from "../../render/tty/columns.ts";
 import type { Output } from "../../render/tty/output.ts";
 import type { ChatController } from "../../app/run/chat-controller.ts";

@@ -1,4 +1,4 @@
-import { isTyped, withoutMode } from "../../app/run/mode-note.ts";
+import { isTyped, withoutMode } from "../../app/run/person-request.ts";
 import { HarnessError } from "../../core/errors.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
 import { visible } from "../../core/visible.ts";
@@ -63,7 +63,7 @@ export async function resume({ chat, argument: given, output }: SlashCall): Prom
   const { workspace, id: found } = session.info();
   if (workspace !== chat.workspace)
     return `${found} is a session of ${workspace}; to continue it there: harness resume ${found}`;
-  const { liesElsewhere } = await import("../../app/sessions/taken-up.ts");
+  const { liesElsewhere } = await import("../../app/sessions/session-hold.ts");
   const at = await liesElsewhere(chat.host, found);
   if (at !== undefined)
     return `The changes of ${found} are at ${visible(at)}, where this chat has no box; to continue it there: harness resume ${found}`;

@@ -1,6 +1,6 @@
 import { commandPolicy, explain, nextCommand } from "../../app/project/policy-commands.ts";
 import { workspacePolicy, wordsOfRule } from "../../app/project/policy-context.ts";
-import type { DecidedCall } from "../../app/run/decided-calls.ts";
+import type { DecidedCall } from "../../app/run/chat-controller.ts";
 import { firstLines } from "../../core/wording.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { widthOfStream } from "../../render/tty/columns.ts";

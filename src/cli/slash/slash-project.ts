@@ -1,9 +1,14 @@
 import { type CommitPreview, proposedMessage, WorkspaceCommit } from "../../app/sessions/commit-changes.ts";
-import { checkUp, exitFor } from "../../app/setup/checkup.ts";
-import { FACTS_FILE, factsDiff, writeFacts } from "../../app/project/facts-file.ts";
-import { factsText, projectFacts } from "../../app/project/project-facts.ts";
+import { checkUp, exitFor } from "../../app/checkup.ts";
+import {
+  FACTS_FILE,
+  factsDiff,
+  factsText,
+  projectFacts,
+  writeFacts,
+} from "../../app/project/project-facts.ts";
 import type { ChatController } from "../../app/run/chat-controller.ts";
-import { instructionsFor } from "../../app/run/session-prompt.ts";
+import { instructionsFor } from "../../app/run/session-state.ts";
 import { firstLines, formatCount } from "../../core/wording.ts";
 import { visible, visibleLine } from "../../core/visible.ts";
 import { fileDiffs } from "../../render/tty/file-diffs.ts";
@@ -69,7 +74,7 @@ function windowLines({ conversation, settings }: ChatController): readonly strin
 export async function system({ chat }: SlashCall): Promise<string> {
   const said = chat.conversation?.memory.history.pinned;
   if (said !== undefined) return visible(said);
-  const { sessionPrompt } = await import("../../app/run/session-prompt.ts");
+  const { sessionPrompt } = await import("../../app/run/session-state.ts");
   const { text } = await sessionPrompt(chat.host, chat.settings, chat.workspace);
   return visible(
     `${text}\n\n(This is how a session would begin now; skills and MCP servers add their part with the first message.)`,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { boundJobs, thisMachine } from "../../../src/app/batch/batch-command.ts";
+import { boundJobs, thisMachine } from "../../../src/app/batch/batch-run.ts";
 
 const GiB = 2 ** 30;
 const BOX = { memory: 2 * GiB, cpus: null, servesModel: false };

@@ -3,7 +3,7 @@ import { readdir, utimes, writeFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import type { BatchRow } from "../../../src/app/batch/batch-rows.ts";
-import { type CommonClock, rowName, rowsInFolder } from "../../../src/app/batch/kept-rows.ts";
+import { type CommonClock, rowName, rowsInFolder } from "../../../src/app/batch/batch-folder.ts";
 import { rowsFor } from "../../fixtures/cluster-batch.ts";
 import { scratch, type Scratch } from "../../fixtures/scratch.ts";
 

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { indexedRow } from "../../../src/app/batch/indexed-row.ts";
+import { indexedRow, repositoryName, rowEnvironments } from "../../../src/app/batch/pod-row.ts";
 import { type BatchRow, readRows } from "../../../src/app/batch/batch-rows.ts";
-import { repositoryName, rowEnvironments } from "../../../src/app/batch/row-environments.ts";
-import { podEnvironmentFor } from "../../../src/app/environments/pod-environment.ts";
+import { podEnvironmentFor } from "../../../src/app/boxes/pod-environment.ts";
 import { type Host, hostFrom } from "../../../src/app/host.ts";
 import type { Settings } from "../../../src/config/settings-schema.ts";
 import { EXIT } from "../../../src/core/errors.ts";

@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { unattended } from "../../../src/agent/approvers.ts";
-import { modelAsked, smallBy, testsNote, verificationFor, wantedOf } from "../../../src/app/run/asked-run.ts";
+import {
+  modelAsked,
+  smallBy,
+  testsNote,
+  verificationFor,
+  wantedOf,
+} from "../../../src/app/run/person-request.ts";
 import { fakeAgent } from "../../fakes/agent.ts";
 import { fakeBox } from "../../fakes/box.ts";
 import { memoryStore } from "../../fakes/store.ts";

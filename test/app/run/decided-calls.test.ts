@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { DecidedCalls } from "../../../src/app/run/decided-calls.ts";
+import { DecidedCalls } from "../../../src/app/run/chat-controller.ts";
 import type { AgentEvent } from "../../../src/core/events.ts";
 
 test("what was asked or denied is kept, what was simply allowed is not", () => {

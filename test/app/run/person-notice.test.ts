@@ -9,10 +9,10 @@ import {
   ChatNotice,
   desktopNotice,
   isWatched,
+  noticeFor,
   noticeText,
   withNotice,
-  noticeFor,
-} from "../../../src/app/run/person-notice.ts";
+} from "../../../src/app/run/run-observers.ts";
 import { fakeClock, fakeTerminal } from "../../fakes/terminal.ts";
 import { EVERY_EVENT, stamped } from "../../fixtures/events.ts";
 

@@ -3,7 +3,7 @@ import test from "node:test";
 import { History } from "../../../src/agent/history.ts";
 import { hostFrom } from "../../../src/app/host.ts";
 import { lazyBox } from "../../../src/app/run/lazy-box.ts";
-import { briefingFrom, instructionsFor } from "../../../src/app/run/session-prompt.ts";
+import { briefingFrom, instructionsFor } from "../../../src/app/run/session-state.ts";
 import { fakeBox } from "../../fakes/box.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 

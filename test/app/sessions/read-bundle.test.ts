@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import test from "node:test";
-import { bundledSessions } from "../../../src/app/sessions/bundle-list.ts";
-import { recordsOfBundle, type ReadBundle, shownBundle } from "../../../src/app/sessions/read-bundle.ts";
+import {
+  bundledSessions,
+  type ReadBundle,
+  recordsOfBundle,
+  shownBundle,
+} from "../../../src/app/sessions/read-bundle.ts";
 import { bundleOf, openBundle } from "../../../src/sessions/session-bundle.ts";
 import { RECORDS } from "../../contract/store-words.ts";
 import { scratch } from "../../fixtures/scratch.ts";

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { runAgain } from "../../../src/app/vet/run-again.ts";
-import { type Running, runSteps, type RunStep } from "../../../src/app/vet/run-steps.ts";
+import { runAgain, type Running, type RunStep, runSteps } from "../../../src/app/vet/run-steps.ts";
 import type { PlannedStep } from "../../../src/vet/step-plan.ts";
 
 /** A box that none of this reaches. */

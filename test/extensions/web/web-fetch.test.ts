@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { HarnessRequests } from "../../../src/app/harness-requests.ts";
+import { HarnessRequests } from "../../../src/app/run/session-grants.ts";
 import { hostFrom } from "../../../src/app/host.ts";
 import { DEFAULTS } from "../../../src/config/settings-schema.ts";
 import { htmlReader, secretJudge } from "../../../src/extensions/web/web-text.ts";

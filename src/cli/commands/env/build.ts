@@ -1,5 +1,5 @@
 import { Flags } from "@oclif/core";
-import { buildEnvironment } from "../../../app/environments/environment-build.ts";
+import { buildEnvironment } from "../../../app/boxes/environment-build.ts";
 import { runWorkspace } from "../../../app/host.ts";
 import { untilInterrupted } from "../../../app/interruption.ts";
 import { noteText } from "../../../app/stderr-messages.ts";

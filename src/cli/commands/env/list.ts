@@ -1,4 +1,4 @@
-import { ownEnvironments } from "../../../app/environments/own-environments.ts";
+import { ownEnvironments } from "../../../app/boxes/own-boxes.ts";
 import { environmentTable } from "../../../render/lists/environment-lines.ts";
 import { stderr, stdout } from "../../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";

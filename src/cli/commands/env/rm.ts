@@ -1,5 +1,5 @@
 import { Args, Flags } from "@oclif/core";
-import { removeEnvironments } from "../../../app/environments/own-environments.ts";
+import { removeEnvironments } from "../../../app/boxes/own-boxes.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { settingFlags } from "../../settings.ts";

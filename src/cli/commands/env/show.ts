@@ -1,8 +1,8 @@
 import { Flags } from "@oclif/core";
-import { chooseRecipe } from "../../../app/environments/environment-recipe.ts";
-import { pushedImage } from "../../../app/environments/pod-environment.ts";
+import { chooseRecipe } from "../../../app/boxes/workspace-environment.ts";
+import { pushedImage } from "../../../app/boxes/pod-environment.ts";
 import { runWorkspace } from "../../../app/host.ts";
-import { environmentLog, environmentOf, noteFor } from "../../../app/environments/own-environments.ts";
+import { environmentLog, environmentOf, noteFor } from "../../../app/boxes/own-boxes.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { visibleWhole } from "../../../core/visible.ts";
 import { recipeLines, standingLines } from "../../../render/lists/environment-lines.ts";

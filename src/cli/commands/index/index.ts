@@ -5,7 +5,7 @@ import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { untilInterrupted } from "../../../app/interruption.ts";
 import { noteTo } from "../../../app/stderr-messages.ts";
 import { runWorkspace } from "../../../app/host.ts";
-import type { Indexed, Indexing } from "../../../app/search/indexing.ts";
+import type { Indexed, Indexing } from "../../../app/project/indexing.ts";
 import { configFor, settingFlags, storeFlag, workspaceOf } from "../../settings.ts";
 
 export class Index extends HarnessCommand {
@@ -54,13 +54,13 @@ export class Index extends HarnessCommand {
       flags.json ? answerJson(indexed) : answer(indexedLines(indexed));
     await untilInterrupted(async (signal) => {
       if (!flags.watch)
-        return show(await (await import("../../../app/search/indexing.ts")).indexFolder(indexing, signal));
-      return (await import("../../../app/search/indexing.ts")).watch(indexing, show, signal);
+        return show(await (await import("../../../app/project/indexing.ts")).indexFolder(indexing, signal));
+      return (await import("../../../app/project/indexing.ts")).watch(indexing, show, signal);
     }, KEPT);
   }
 
   async #prune(settings: Settings, json: boolean, note: (text: string) => void): Promise<void> {
-    const { pruneIndexes } = await import("../../../app/search/search-access.ts");
+    const { pruneIndexes } = await import("../../../app/project/search-access.ts");
     const pruned = await untilInterrupted((signal) => pruneIndexes(this.host, settings, note, signal), "");
     if (json) return answerJson(pruned);
     const { prunedLines } = await import("../../../render/lists/search-lines.ts");
@@ -71,7 +71,7 @@ export class Index extends HarnessCommand {
 const KEPT = "what is done is kept; harness index continues from there";
 
 async function status(indexing: Indexing, json: boolean): Promise<void> {
-  const { indexStatus } = await import("../../../app/search/indexing.ts");
+  const { indexStatus } = await import("../../../app/project/indexing.ts");
   const found = await untilInterrupted((signal) => indexStatus(indexing, signal), "");
   if (json) return answerJson(found);
   const { statusLines } = await import("../../../render/lists/search-lines.ts");

@@ -1,4 +1,4 @@
-import { listServers } from "../../../app/extensions/mcp-commands.ts";
+import { listServers } from "../../../app/project/mcp-commands.ts";
 import { runWorkspace } from "../../../app/host.ts";
 import { noteTo } from "../../../app/stderr-messages.ts";
 import { visibleWhole } from "../../../core/visible.ts";

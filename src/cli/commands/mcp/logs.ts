@@ -1,5 +1,5 @@
 import { Args } from "@oclif/core";
-import { serverLog } from "../../../app/extensions/mcp-commands.ts";
+import { serverLog } from "../../../app/project/mcp-commands.ts";
 import { visible } from "../../../core/visible.ts";
 import { stderr } from "../../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";

@@ -25,7 +25,7 @@ export class McpServe extends HarnessCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(McpServe);
     const config = await configFor(flags);
-    const { serveBox } = await import("../../../app/serve/serve-mcp.ts");
+    const { serveBox } = await import("../../../app/serve-mcp.ts");
     if (process.stdin.isTTY && !flags.quiet)
       stderr.write("note: this speaks MCP, and is meant to be started by another agent; Ctrl-D ends it\n");
     process.exitCode = await serveBox({

@@ -1,7 +1,7 @@
 import { Args, Flags } from "@oclif/core";
 import { runWorkspace } from "../../../app/host.ts";
 import { untilInterrupted } from "../../../app/interruption.ts";
-import { type TestedServer, tryServer } from "../../../app/extensions/mcp-commands.ts";
+import { type TestedServer, tryServer } from "../../../app/project/mcp-commands.ts";
 import { noteTo } from "../../../app/stderr-messages.ts";
 import { EXIT } from "../../../core/errors.ts";
 import { counted } from "../../../core/wording.ts";

@@ -1,5 +1,5 @@
 import { Args, Flags } from "@oclif/core";
-import { proposedFor } from "../../../app/project/policy-proposal.ts";
+import { proposedFor } from "../../../app/project/policy-context.ts";
 import { sessionGiven, withSessions } from "../../../app/sessions/session-access.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { settingFlags, workspaceOf } from "../../settings.ts";

@@ -9,8 +9,8 @@ import { untilInterrupted } from "../../../app/interruption.ts";
 import { pipedInput } from "../../terminal.ts";
 import { noteUntrusted } from "../../../app/project/project-trust.ts";
 import { noteTo } from "../../../app/stderr-messages.ts";
-import { openBoxFor } from "../../../app/box-access.ts";
-import { asNoBox, execAnswer } from "../../../app/own-boxes.ts";
+import { openBoxFor } from "../../../app/boxes/box-access.ts";
+import { asNoBox, execAnswer } from "../../../app/boxes/own-boxes.ts";
 import { stderr, stdout } from "../../../render/tty/output.ts";
 
 const KEEP = { head: 256 * 1024, tail: 256 * 1024 };

@@ -1,6 +1,6 @@
 import { boxTable } from "../../../render/lists/boxes-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { ownBoxes, shortId } from "../../../app/own-boxes.ts";
+import { ownBoxes, shortId } from "../../../app/boxes/own-boxes.ts";
 import { stderr, stdout } from "../../../render/tty/output.ts";
 import { settingFlags } from "../../settings.ts";
 

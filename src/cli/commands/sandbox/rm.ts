@@ -1,6 +1,10 @@
 import { Args, Flags } from "@oclif/core";
-import { type RemovedBoxes, removeOwnBoxes, shortId } from "../../../app/own-boxes.ts";
-import { environmentCount } from "../../../app/environments/own-environments.ts";
+import {
+  environmentCount,
+  type RemovedBoxes,
+  removeOwnBoxes,
+  shortId,
+} from "../../../app/boxes/own-boxes.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { stderr } from "../../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";

@@ -6,8 +6,8 @@ import { pipedInput } from "../../terminal.ts";
 import { boxFlags, configFor, workspaceOf } from "../../settings.ts";
 import { noteUntrusted } from "../../../app/project/project-trust.ts";
 import { noteTo } from "../../../app/stderr-messages.ts";
-import { openBoxFor } from "../../../app/box-access.ts";
-import { asNoBox } from "../../../app/own-boxes.ts";
+import { openBoxFor } from "../../../app/boxes/box-access.ts";
+import { asNoBox } from "../../../app/boxes/own-boxes.ts";
 import { stderr, stdout } from "../../../render/tty/output.ts";
 
 /** The best shell of the image. */

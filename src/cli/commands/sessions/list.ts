@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import type { Host } from "../../../app/host.ts";
-import type { BundleFilter } from "../../../app/sessions/bundle-list.ts";
+import type { BundleFilter } from "../../../app/sessions/read-bundle.ts";
 import { EXIT } from "../../../core/errors.ts";
 import { visibleLine } from "../../../core/visible.ts";
 import { sessionTable } from "../../../render/lists/sessions-lines.ts";
@@ -57,7 +57,7 @@ async function ofBundles(
   place: string,
   { query, limit, json, quiet }: Readonly<Record<"json" | "quiet", boolean>> & BundleFilter,
 ): Promise<void> {
-  const { bundledSessions } = await import("../../../app/sessions/bundle-list.ts");
+  const { bundledSessions } = await import("../../../app/sessions/read-bundle.ts");
   const { sessions, faults } = await bundledSessions(host, place, { query, limit });
   if (json) for (const each of sessions) answerJson(each);
   else if (sessions.length > 0)

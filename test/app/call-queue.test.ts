@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { CallQueue } from "../../src/app/serve-mcp.ts";
+
+const never = new AbortController().signal;
+const turns = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+
+/** Calls that are begun in this order, and end when they are told to. */
+function queued() {
+  const queue = new CallQueue();
+  const begun: string[] = [];
+  const gates = new Map<string, () => void>();
+  const add = (name: string, beside: boolean, signal = never): Promise<string> =>
+    queue.run(beside, signal, () => {
+      begun.push(name);
+      return new Promise<string>((resolve) => void gates.set(name, () => resolve(name)));
+    });
+  const end = async (name: string): Promise<void> => {
+    gates.get(name)?.();
+    await turns();
+  };
+  return { queue, begun, add, end };
+}
+
+test("those that only look run side by side, every other one alone, all in their order", async () => {
+  const { begun, add, end } = queued();
+  const all = [add("r1", true), add("r2", true), add("w1", false), add("r3", true), add("w2", false)];
+  await turns();
+  assert.deepEqual(begun, ["r1", "r2"]);
+  await end("r1");
+  assert.deepEqual(begun, ["r1", "r2"]);
+  await end("r2");
+  assert.deepEqual(begun, ["r1", "r2", "w1"]);
+  await end("w1");
+  assert.deepEqual(begun, ["r1", "r2", "w1", "r3"]);
+  await end("r3");
+  await end("w2");
+  assert.deepEqual(await Promise.all(all), ["r1", "r2", "w1", "r3", "w2"]);
+});
+
+test("what is given up before its turn is not run, and holds nobody up", async () => {
+  const { begun, add, end } = queued();
+  const given = new AbortController();
+  const all = [add("w1", false), add("w2", false, given.signal), add("r1", true)];
+  await turns();
+  given.abort();
+  assert.equal(await all[1], "cancelled");
+  await end("w1");
+  await end("r1");
+  assert.deepEqual(begun, ["w1", "r1"]);
+  assert.equal(await add("late", false, given.signal), "cancelled");
+  await Promise.all(all);
+});
+
+test("work that fails gives its turn on", async () => {
+  const { queue, begun, add, end } = queued();
+  const broken = queue.run(false, never, () => Promise.reject(new Error("disk full")));
+  const next = add("w1", false);
+  await assert.rejects(broken, /disk full/);
+  await turns();
+  assert.deepEqual(begun, ["w1"]);
+  await end("w1");
+  await next;
+});
+
+test("so many wait at most, and idle is when all of them have ended", async () => {
+  const { queue, add, end } = queued();
+  const all = Array.from({ length: 65 }, (_, at) => add(`w${at}`, false));
+  await turns();
+  assert.equal(queue.full, true);
+  await end("w0");
+  assert.equal(queue.full, false);
+  const state = { idle: false };
+  const idle = queue.idle().then(() => (state.idle = true));
+  for (let at = 1; at < 64; at += 1) await end(`w${at}`);
+  assert.equal(state.idle, false);
+  await end("w64");
+  await Promise.all([...all, idle]);
+});

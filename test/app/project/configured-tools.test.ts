@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { openExtensions } from "../../../src/app/project/open-extensions.ts";
+import { hostFrom } from "../../../src/app/host.ts";
+import { DEFAULTS, type Settings } from "../../../src/config/settings-schema.ts";
+import type { CustomToolGiven } from "../../../src/core/added-programs.ts";
+import { BUILT_IN, toolsFor } from "../../../src/tools/index.ts";
+import { fakeBox } from "../../fakes/box.ts";
+import { fakeToolContext } from "../../fakes/tool-context.ts";
+import { type Scratch, scratch } from "../../fixtures/scratch.ts";
+import { trustAll } from "../../fixtures/trust-all.ts";
+
+const lookup: CustomToolGiven = { description: "looks up", command: "lookup" };
+
+async function opened(place: Scratch, tools: Settings["tools"]) {
+  const warned: string[] = [];
+  const box = fakeBox({ workspace: place.at("work") });
+  const extensions = await openExtensions({
+    host: hostFrom({ HOME: place.at("home") }),
+    settings: { ...DEFAULTS, tools },
+    origins: {},
+    workspace: place.at("work"),
+    session: "s1",
+    requests: {
+      send: () => Promise.reject(new Error("no requests here")),
+      serviceAt: () => assert.fail("no requests here"),
+    },
+    box: () => Promise.resolve(box),
+    emit: () => undefined,
+    warn: (text) => void warned.push(text),
+    signal: new AbortController().signal,
+  });
+  return { tools: extensions.tools(), names: extensions.tools().map(({ name }) => name), warned };
+}
+
+test("every name of a built-in tool is known", () => {
+  const offered = toolsFor(
+    fakeToolContext({
+      index: { search: () => Promise.reject(new Error("no index")) },
+      plan: () => undefined,
+      subagents: {
+        run: () => assert.fail("nothing is called"),
+        begin: () => assert.fail("nothing is called"),
+        look: () => assert.fail("nothing is called"),
+      },
+    }),
+  );
+  assert.deepEqual(
+    offered.map(({ name }) => name).filter((name) => !BUILT_IN.has(name)),
+    [],
+  );
+});
+
+test("a tool that has the name of another one, or no schema, is left out and told; the others are there", async () => {
+  await using place = await scratch({ "work/a.txt": "a" });
+  const { names, warned } = await opened(place, {
+    lookup,
+    bash: lookup,
+    tracker__find: lookup,
+    mcp_resource: lookup,
+    broken: { ...lookup, schema: { type: "object", properties: { a: { type: "tree" } } } },
+    elsewhere: { ...lookup, schema: { $ref: "https://schema.example/a.json" } },
+  });
+  assert.deepEqual(names, ["lookup"]);
+  assert.equal(warned.length, 5);
+  assert.match(
+    warned[1] ?? "",
+    /tracker__find is left out: names with __ or mcp_ are reserved for the tools of MCP servers/,
+  );
+  assert.equal(warned[0], "the tool bash is left out: a built-in tool has that name");
+});
+
+test("a project's tools count once they are trusted, and never over the user's", async () => {
+  await using place = await scratch({
+    "work/.harness/tools.json": JSON.stringify({
+      lookup: { description: "theirs", command: "theirs" },
+      other: { description: "other", command: "other" },
+    }),
+  });
+  assert.deepEqual((await opened(place, { lookup })).names, ["lookup"]);
+  await trustAll(hostFrom({ HOME: place.at("home") }), place.at("work"));
+  const { tools, names, warned } = await opened(place, { lookup });
+  assert.deepEqual([names, tools[0]?.description], [["lookup", "other"], "looks up"]);
+  assert.deepEqual(warned, ["the tool lookup is left out: another tool has that name"]);
+});
+
+test("arguments are held to the schema, and its patterns to nothing", async () => {
+  await using place = await scratch({ "work/a.txt": "a" });
+  const schema = {
+    type: "object",
+    properties: {
+      word: { type: "string", pattern: "^(a+)+$" },
+      pattern: { enum: [{ pattern: "x" }, "b"] },
+      deep: {
+        type: "array",
+        items: { type: "object", required: ["n"], properties: { n: { type: "integer" } } },
+      },
+    },
+    required: ["word"],
+    additionalProperties: false,
+  };
+  const [tool] = (await opened(place, { lookup: { ...lookup, schema } })).tools;
+  const issues = (args: unknown): unknown => {
+    const read = tool?.prepare(args);
+    return read?.kind === "invalid" ? read.issues : read?.kind;
+  };
+  assert.equal(issues({ word: `${"a".repeat(50_000)}b` }), "prepared");
+  assert.equal(issues({ word: "a", pattern: { pattern: "x" } }), "prepared");
+  assert.deepEqual(issues({ word: "a", pattern: "c" }), [
+    "pattern: must be equal to one of the allowed values",
+  ]);
+  assert.deepEqual(issues({}), ["must have required property 'word'"]);
+  assert.deepEqual(issues({ word: "a", more: 1 }), ['must NOT have additional properties: "more"']);
+  assert.deepEqual(issues({ word: "a", deep: [{ n: "x" }] }), ["deep.0.n: must be integer"]);
+});
