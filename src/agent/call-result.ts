@@ -1,13 +1,15 @@
-import type { BeforeCall, InvalidCall, PreparedCall, ToolResult } from "../core/tool.ts";
-import { clipped, formatCount } from "../core/wording.ts";
-import { inertJson, visible, visibleLine } from "../core/visible.ts";
+/** What happens around a call: hooks may change or veto it, and its result is cut, recorded and counted. */
+
 import type { ToolCall } from "../core/model-provider.ts";
-import type { Judged } from "./action-judge.ts";
-import type { AgentContext } from "./agent-context.ts";
 import { fits, headWithin, tailWithin } from "../core/raw-data.ts";
 import type { EndedCall, Outputs } from "../core/session.ts";
-import type { NextReply } from "./next-reply.ts";
+import type { BeforeCall, InvalidCall, PreparedCall, ToolResult } from "../core/tool.ts";
+import { inertJson, visible, visibleLine } from "../core/visible.ts";
+import { clipped, formatCount } from "../core/wording.ts";
+import type { Judged } from "./action-judge.ts";
+import type { AgentContext } from "./agent-context.ts";
 import { isIdle } from "./ending/deeds.ts";
+import type { NextReply } from "./next-reply.ts";
 
 /** A call after the hooks and before the policy. */
 export interface HookedCall {
@@ -71,18 +73,14 @@ export async function afterCall(
     result.kind === "cancelled"
       ? undefined
       : await agent.hooks.after(call, result, { emit: agent.emit, signal });
-  const noted = by === undefined ? "" : `\n[${by} replaced the arguments: ${argumentsText(call.args)}]`;
+  const noted =
+    by === undefined ? "" : `\n[${by} replaced the arguments: ${clipped(inertJson(call.args), MAX_TOLD)}]`;
   const hooked = said === undefined && noted === "" ? {} : { hooked: true as const };
   const isKept = said === undefined || said === result.text;
   if (isKept && noted === "") return { ...(prepared.bounded ? result : bounded(agent, result)), ...hooked };
   const { full: _, ...kept } = result;
   const whole = isKept ? result : kept;
   return bounded(agent, { ...whole, ...hooked, text: `${said ?? result.text}${noted}` });
-}
-
-function argumentsText(args: ToolCall["args"]): string {
-  const text = inertJson(args);
-  return clipped(text, MAX_TOLD);
 }
 
 interface CallEnd {

@@ -1,7 +1,9 @@
+/** The transcript of an agent, what the model sees of it, and how many tokens that takes. */
+
 import type { Message, PromptParts, ToolCall, ToolOffer } from "../core/model-provider.ts";
 import type { Compaction, SessionRecord } from "../core/session.ts";
-import { excerpt, standingPart } from "./prompt.ts";
 import { promptBytes, TokenEstimator } from "../models/model-api.ts";
+import { excerpt, standingPart } from "./prompt.ts";
 
 /** Begins messages of harness itself, which have the role of the user. */
 export const NOTICE = "[harness] ";
@@ -167,7 +169,7 @@ export class History {
 }
 
 /** Characters shown of a user's request whose message is no longer shown. */
-const REQUEST = 4000;
+const MAX_REQUEST = 4000;
 const SUMMARY = "[Summary of the earlier work on this. Its messages are no longer shown.]";
 /** Shorter results cost about as much as the mark that would replace them. */
 const PRUNED_FROM = 300;
@@ -228,7 +230,7 @@ function summaryText(
     (index, place, all) => index < keepFrom && all.indexOf(index) === place,
   );
   const requests = hidden.flatMap((index) => messages[index]?.text ?? []);
-  const [goal, current] = requests.map((text) => excerpt(text, REQUEST));
+  const [goal, current] = requests.map((text) => excerpt(text, MAX_REQUEST));
   return [
     ...(goal === undefined ? [] : [goal]),
     ...(current === undefined ? [] : [`[The latest request, word for word]\n${current}`]),

@@ -1,6 +1,10 @@
-import { counted, formatDuration } from "../core/wording.ts";
+/**
+ * What ends a run that does not end by itself: its limits, calls that lead nowhere, and replies without a valid call.
+ */
+
 import type { Message, Price, ToolCall, Usage } from "../core/model-provider.ts";
 import type { SpentBefore } from "../core/session.ts";
+import { counted, formatDuration } from "../core/wording.ts";
 import { costOf, NO_USAGE, sumUsage } from "../models/model-api.ts";
 import { NOTICE } from "./history.ts";
 

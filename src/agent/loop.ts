@@ -2,15 +2,15 @@ import { CanaryTouched, EXIT, HarnessError } from "../core/errors.ts";
 import { circleIn, type Message, type ToolCall, withoutCircle } from "../core/model-provider.ts";
 import type { ToolResult } from "../core/tool.ts";
 import type { AgentContext } from "./agent-context.ts";
+import { endLeft, readCall, runCall, waves } from "./call.ts";
 import type { Earned } from "./ending/deeds.ts";
 import { type EndRules, REPAIR_NOW } from "./ending/earned-end.ts";
-import type { Demand } from "./next-reply.ts";
-import { endLeft, readCall, runCall, waves } from "./call.ts";
+import { type LoopEnd, standingRefusal, Stopped, waitsFor } from "./ending/outcome.ts";
+import type { Proof } from "./ending/verification.ts";
 import { NOTICE } from "./history.ts";
 import { ask, askAside, type Reply } from "./model-request.ts";
-import type { Proof } from "./ending/verification.ts";
+import type { Demand } from "./next-reply.ts";
 import { askApart } from "./small-models.ts";
-import { type LoopEnd, standingRefusal, Stopped, waitsFor } from "./ending/outcome.ts";
 
 /** What remains of a reply when its run is resumed; its open calls are in the history. */
 type RestOfRound = Omit<Round, "calls">;
@@ -118,11 +118,11 @@ async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd |
   return undefined;
 }
 
+type Replied = Extract<Reply, { readonly kind: "replied" }>;
+
 /** Whether a small model's reply was cut off because it repeated itself. */
-const repeatsItself = (
-  { isWeak }: AgentContext,
-  { stop, message: { text } }: Extract<Reply, { readonly kind: "replied" }>,
-): boolean => stop === "length" && isWeak && circleIn(text) !== undefined;
+const repeatsItself = ({ isWeak }: AgentContext, { stop, message: { text } }: Replied): boolean =>
+  stop === "length" && isWeak && circleIn(text) !== undefined;
 
 /** Constrains the next reply by what was done and by what the model still sees. */
 function constrainNext(agent: AgentContext): void {
@@ -140,10 +140,12 @@ function constrainNext(agent: AgentContext): void {
   agent.next.demand(agent.next.seesAll && demand !== "run" ? acts : demand);
 }
 
+type Answered = Extract<LoopEnd, { readonly how: "answered" }>;
+
 /** The model is told once about background tasks that still run; its next answer ends them. */
 async function endOfTasks(
   agent: AgentContext,
-  answer: Extract<LoopEnd, { readonly how: "answered" }>,
+  answer: Answered,
   signal: AbortSignal,
 ): Promise<LoopEnd | undefined> {
   const waits = taskWaits(agent);
@@ -154,8 +156,6 @@ async function endOfTasks(
   await agent.tasks?.endAll();
   return earnedEnd(agent, answer, signal);
 }
-
-type Answered = Extract<LoopEnd, { readonly how: "answered" }>;
 
 /** Shows an earned end to the hooks, which may delay it or reword the answer. */
 async function endByHooks(
@@ -290,8 +290,6 @@ export function boxLost(thrown: unknown): Extract<LoopEnd, { readonly how: "touc
   if (!(thrown instanceof HarnessError) || thrown.exit !== EXIT.sandbox) throw thrown;
   return { how: "sandbox_lost", reason: `${thrown.message}${thrown.remedy && `; next: ${thrown.remedy}`}` };
 }
-
-type Replied = Extract<Reply, { readonly kind: "replied" }>;
 
 /** The calls of one reply, or those that are left of it. */
 interface Round {

@@ -1,21 +1,22 @@
 /**
- * Shows a small model the file names and the files that the task names together with the task, so that its first reply
- * can already act. Everything is marked as data and stays below 1,000 tokens in all. Files shown here count as read.
+ * Two ways to help a small model. With its task it is shown the file names and the files that the task names, so that
+ * its first reply can already act. Later, a whole short file is requested apart from the conversation.
  */
+
 import { lastName } from "../core/file-names.ts";
-import type { AgentContext } from "./agent-context.ts";
-import { mendable } from "./ending/bent-check.ts";
-import { blocksOf, MAX_WRITTEN_WHOLE, type ShownFile } from "./next-reply.ts";
-import { clipped, excerpt, firstBytes, oneLine } from "./prompt.ts";
 import type { AssistantMessage, Message, Stop } from "../core/model-provider.ts";
 import { holdsMask } from "../core/secrets.ts";
+import type { AgentContext } from "./agent-context.ts";
+import { mendable } from "./ending/bent-check.ts";
 import type { FailingCheck } from "./ending/earned-end.ts";
 import { ownLines } from "./ending/verification.ts";
 import { ask, type ReplacementRequest, type Reply } from "./model-request.ts";
+import { blocksOf, MAX_WRITTEN_WHOLE, type ShownFile } from "./next-reply.ts";
+import { clipped, excerpt, firstBytes, oneLine } from "./prompt.ts";
 
-/** Bytes. */
-const MAX_NAMES = 1000;
-const MAX_FILES = 2800;
+/** Bytes of names and of files that are shown with the task: less than 1,000 tokens in all. */
+const MAX_NAME_BYTES = 1000;
+const MAX_FILE_BYTES = 2800;
 const MAX_FILE_COUNT = 4;
 /** A workspace with at most this many files is shown whatever the task names. */
 const FEW_FILES = 4;
@@ -44,7 +45,7 @@ interface PreflightInput {
   readonly checked?: { readonly text: string; readonly exit_code: number };
 }
 
-/** Rejects only when the box is lost. */
+/** What is shown with the task, marked as data. Files shown here count as read. Rejects only when the box is lost. */
 export async function preflight(
   agent: AgentContext,
   about: PreflightInput,
@@ -95,7 +96,7 @@ async function textFiles(agent: AgentContext, names: readonly string[]): Promise
 function namesText(names: readonly string[]): string {
   if (names.length === 0) return "[The workspace is empty.]";
   const shown: string[] = [];
-  let room = MAX_NAMES;
+  let room = MAX_NAME_BYTES;
   for (const name of names) {
     const line = clipped(oneLine(name), 200);
     room -= Buffer.byteLength(line) + 1;
@@ -116,7 +117,7 @@ async function shownFiles(
   signal: AbortSignal,
 ): Promise<readonly ShownFile[]> {
   const files: ShownFile[] = [];
-  let room = MAX_FILES;
+  let room = MAX_FILE_BYTES;
   for (const name of names.slice(0, MAX_FILE_COUNT * 2)) {
     if (files.length >= MAX_FILE_COUNT) break;
     const text = await lookWithTool(agent, "read_file", { path: name }, signal, room);

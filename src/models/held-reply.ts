@@ -1,8 +1,10 @@
+/** Replies that the server constrains to a schema: one JSON object, either a call of an offered tool or an answer. */
+
 import type { CallForm, Hold, JsonSchema, ModelRequest, ToolOffer } from "../core/model-provider.ts";
 import { isFields } from "../core/raw-data.ts";
 import { readArguments } from "./reply.ts";
 import { notOffered, OfferedTools, withSchemaTypes } from "./text-calls/settle.ts";
-import type { WrittenCalls } from "./text-calls/text-protocol.ts";
+import type { TextCallReader } from "./text-calls/text-protocol.ts";
 
 /** What is known about a model before the first request. */
 export interface KnownModel {
@@ -53,8 +55,6 @@ export class Holding {
 }
 
 const key = (model: string, native: boolean): string => `${native ? "native" : "text"} ${model}`;
-
-/** Replies that the server constrains to a schema: one JSON object, either a call of an offered tool or an answer. */
 
 /** Servers build a grammar from these choices for each request; many long paths or lines would make that slow. */
 const MOST_CHOICES = 200;
@@ -182,14 +182,14 @@ const ANSWER = /^\s*\{\s*(?:"reply"\s*:\s*\{\s*)?"answer"\s*:\s*"/;
  * Reads a held reply and shows only the answer inside the JSON, as it streams in. A reply that is not such an object is
  * read like any other reply.
  */
-export class HeldReply implements WrittenCalls {
+export class HeldReply implements TextCallReader {
   readonly #tools: OfferedTools;
-  readonly #plain: WrittenCalls;
+  readonly #plain: TextCallReader;
   #text = "";
   #answer: JsonText | undefined;
   #isPlain = false;
 
-  constructor(tools: readonly ToolOffer[], plain: WrittenCalls) {
+  constructor(tools: readonly ToolOffer[], plain: TextCallReader) {
     this.#tools = new OfferedTools(tools);
     this.#plain = plain;
   }
@@ -209,19 +209,19 @@ export class HeldReply implements WrittenCalls {
     return this.#answer.push(this.#text.slice(head[0].length));
   }
 
-  end(): ReturnType<WrittenCalls["end"]> {
+  end(): ReturnType<TextCallReader["end"]> {
     if (this.#isPlain) return this.#plain.end();
     if (this.#answer !== undefined) return this.#asAnswer(this.#answer.text);
     return this.#asCall() ?? this.#asPlain(this.#text);
   }
 
-  #asPlain(text: string): ReturnType<WrittenCalls["end"]> {
+  #asPlain(text: string): ReturnType<TextCallReader["end"]> {
     this.#plain.push(text);
     return this.#plain.end();
   }
 
   /** Calls inside an answer are not run, and such a reply does not count as an answer. */
-  #asAnswer(prose: string): ReturnType<WrittenCalls["end"]> {
+  #asAnswer(prose: string): ReturnType<TextCallReader["end"]> {
     const { calls, malformed, missed = [] } = this.#asPlain(prose);
     const unrun = calls.map(({ name, args }) => ({
       name,
@@ -232,7 +232,7 @@ export class HeldReply implements WrittenCalls {
     return { calls: [], malformed: [...unrun, ...malformed], missed, prose };
   }
 
-  #asCall(): ReturnType<WrittenCalls["end"]> | undefined {
+  #asCall(): ReturnType<TextCallReader["end"]> | undefined {
     const read = readArguments(this.#text);
     if ("wrong" in read) return undefined;
     const { reply = read.args } = read.args;

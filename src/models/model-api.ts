@@ -1,4 +1,5 @@
-import { formatDuration } from "../core/wording.ts";
+/** What one API provides, how it fails, the limits on its time, and what its tokens cost. */
+
 import { reasonOf } from "../core/errors.ts";
 import type {
   FailureKind,
@@ -9,6 +10,7 @@ import type {
   Stop,
   Usage,
 } from "../core/model-provider.ts";
+import { formatDuration } from "../core/wording.ts";
 
 /**
  * One API, without what all APIs share: `provider.ts` adds time limits, retries, calls written as prose, checks of

@@ -1,3 +1,7 @@
+/**
+ * What is known of a model without a request to it: what it is for, how large it is, and which models the set-up offers.
+ */
+
 import { totalmem } from "node:os";
 
 /** What a model is for. */
@@ -18,8 +22,6 @@ const EMBEDDERS =
   /(?:^|[-_./:])(?:embed(?:ding|dings|der)?|embeddinggemma|minilm|bge|gte|e5|arctic-embed\d*|mxbai|paraphrase|rerank(?:er)?)(?:[-_./:]|$)/;
 
 const isEmbedderName = (name: string): boolean => EMBEDDERS.test(name.toLowerCase());
-
-/* How large a model is: by its user's setting, the size in its name, its server's count, or its window. */
 
 /** No model with fewer parameters is usable here: a smaller count is something else. */
 const LEAST_PARAMETERS = 10_000_000;
@@ -52,8 +54,7 @@ const SMALL_WINDOW = 16_384;
 export const isSmallWindow = (window: { readonly tokens: number; readonly known: boolean }): boolean =>
   window.known && window.tokens <= SMALL_WINDOW;
 
-/** Models of Ollama's library that the set-up offers, and what they require of a machine. */
-
+/** A model of Ollama's library that the set-up offers, and what it requires of a machine. */
 export interface ModelChoice {
   readonly name: string;
   /** Bytes of the download, as listed in the library. */

@@ -1,14 +1,14 @@
 import { z } from "zod";
 import { ailing, broken, EXIT, HarnessError, type Health, healthy, reasonOf } from "../core/errors.ts";
-import { type KeyedProvider, PROVIDER_SERVERS, readKey } from "./provider-servers.ts";
+import { formatCount } from "../core/wording.ts";
 import { NOT_REPORTED, type Reported } from "./capabilities.ts";
 import { type Answer, askJson } from "./http-request.ts";
 import { billions, kindOf } from "./model-kinds.ts";
+import { type KeyedProvider, PROVIDER_SERVERS, readKey } from "./provider-servers.ts";
 import { ollamaAddress } from "./providers/ollama-client.ts";
-import { ollamaHealth, SMALL_CONTEXT } from "./providers/ollama-setup.ts";
 import { quoted } from "./providers/ollama-server.ts";
+import { ollamaHealth, SMALL_CONTEXT } from "./providers/ollama-setup.ts";
 import { readScenario } from "./providers/scenario.ts";
-import { formatCount } from "../core/wording.ts";
 
 export interface ModelHealthRequest {
   readonly provider: "ollama" | KeyedProvider | "scripted";
@@ -51,7 +51,7 @@ const BASE_FORM = "http://host/path or https://host/path, without a password or 
 const modelList = z.object({
   data: z.array(z.object({ id: z.string(), max_model_len: z.number().int().positive().nullish() })),
 });
-type Listed = z.infer<typeof modelList>["data"][number];
+type ListedModel = z.infer<typeof modelList>["data"][number];
 
 /** The state of the model that a run would use. Never throws; no text contains a key. */
 export async function modelHealth(request: ModelHealthRequest): Promise<readonly Health[]> {
@@ -154,7 +154,7 @@ function rightBase(provider: Keyed, base: string): string {
 }
 
 /** Only a warning: some servers accept any name, and some do not list all their models. */
-function nameHealth(model: string, listed: Listed | undefined, all: readonly Listed[]): Health {
+function nameHealth(model: string, listed: ListedModel | undefined, all: readonly ListedModel[]): Health {
   if (listed !== undefined) return healthy("model.name", model);
   const other = all.find(({ id }) => kindOf(id, null) === "chat")?.id;
   const remedy = `harness config set chat_model ${other === undefined ? "NAME" : quoted(other)}`;
@@ -165,7 +165,7 @@ function contextHealth(
   provider: Keyed,
   base: string,
   { maxContext }: ModelHealthRequest,
-  listed: Listed | undefined,
+  listed: ListedModel | undefined,
 ): Health {
   const bounds = [maxContext, listed?.max_model_len].filter((bound) => typeof bound === "number");
   const setIt = "harness config set max_context_tokens 32768";
@@ -271,18 +271,18 @@ const listed = z.object({
   /** llama.cpp. The trained window is not a promise: the server may run with less, which /props reports. */
   meta: z.object({ n_ctx: tokens, n_params: tokens }).nullish().catch(null),
 });
-type KeyedServerListed = z.infer<typeof listed>;
+type ModelEntry = z.infer<typeof listed>;
 
-const modelList_ = z.object({ data: z.array(z.object({ id: z.string() }).loose()) });
+const idList = z.object({ data: z.array(z.object({ id: z.string() }).loose()) });
 
 /** One model's entry of /v1/models or of LM Studio's /api/v0/models, unparsed. */
 function entryIn(answer: unknown, model: string): unknown {
-  return modelList_.safeParse(answer).data?.data.find(({ id }) => id === model);
+  return idList.safeParse(answer).data?.data.find(({ id }) => id === model);
 }
 
 /** null if the answer is not a list of models. */
 const idsIn = (answer: unknown): readonly string[] | null =>
-  modelList_.safeParse(answer).data?.data.map(({ id }) => id) ?? null;
+  idList.safeParse(answer).data?.data.map(({ id }) => id) ?? null;
 
 export function reportedIn(entry: unknown): Reported {
   const { data } = listed.safeParse(entry);
@@ -296,7 +296,7 @@ export function reportedIn(entry: unknown): Reported {
   };
 }
 
-function contextOf(data: KeyedServerListed): number | null {
+function contextOf(data: ModelEntry): number | null {
   const told =
     data.max_model_len ??
     data.loaded_context_length ??
@@ -310,14 +310,14 @@ function contextOf(data: KeyedServerListed): number | null {
 }
 
 /** A list of abilities without this one means no; a missing list means unknown. */
-function toolsOf({ supported_parameters, capabilities }: KeyedServerListed): boolean | null {
+function toolsOf({ supported_parameters, capabilities }: ModelEntry): boolean | null {
   if (supported_parameters) return supported_parameters.includes("tools");
   if (Array.isArray(capabilities)) return capabilities.includes("tool_use");
   const calling = capabilities?.["function_calling"];
   return typeof calling === "boolean" ? calling : null;
 }
 
-const thinkingOf = ({ supported_parameters }: KeyedServerListed): boolean | null =>
+const thinkingOf = ({ supported_parameters }: ModelEntry): boolean | null =>
   supported_parameters ? supported_parameters.includes("reasoning") : null;
 
 const props = z.object({

@@ -1,7 +1,7 @@
 /** The providers that are accessed by an address and a key, by their names in the settings. */
 import { closeSync, readFileSync } from "node:fs";
-import * as z from "zod";
 import { quote } from "shell-quote";
+import * as z from "zod";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { parsedJson } from "../core/raw-data.ts";
 import { NotRegularError, openRegularSync } from "../platform/safe-files.ts";
@@ -50,7 +50,7 @@ const key = z.string().regex(/^[\u0021-\u007e]{1,500}$/);
 /** Maps a provider's name to its key. */
 const keyFile = z.partialRecord(z.enum(Object.keys(PROVIDER_SERVERS) as KeyedProvider[]), key);
 
-const MAX_BYTES = 64 * 1024;
+const MAX_KEY_FILE = 64 * 1024;
 const GROUP_AND_OTHERS = 0o077;
 /** Shorter keys are stand-ins such as `none`, and words this short occur everywhere. */
 const SHORTEST_HIDDEN = 8;
@@ -100,7 +100,7 @@ function readSecret(file: string): string | undefined {
   const { descriptor } = opened;
   try {
     const { mode, size, uid } = opened.stats;
-    if (size > MAX_BYTES) throw noKeys(file);
+    if (size > MAX_KEY_FILE) throw noKeys(file);
     if ((mode & GROUP_AND_OTHERS) !== 0) {
       const shown = (mode & 0o777).toString(8).padStart(4, "0");
       const reason = `${file} has mode ${shown}, so others may read or change the keys in it`;

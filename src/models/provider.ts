@@ -15,7 +15,7 @@ import {
   type RetryRules,
   SPREAD,
 } from "../core/server-wait.ts";
-import { redact } from "./provider-servers.ts";
+import { HeldReply, heldSchema, Holding, type KnownModel, withForm } from "./held-reply.ts";
 import {
   asFailure,
   type Clock,
@@ -41,7 +41,7 @@ import {
   type WireEvent,
   WireFailure,
 } from "./model-api.ts";
-import { HeldReply, heldSchema, Holding, type KnownModel, withForm } from "./held-reply.ts";
+import { redact } from "./provider-servers.ts";
 import { isEmpty, messageFrom, Reply, stopOf } from "./reply.ts";
 import { OfferedTools } from "./text-calls/settle.ts";
 import { CallStream } from "./text-calls/text-call-stream.ts";
@@ -50,9 +50,9 @@ import {
   inText,
   plainText,
   type ReadCalls,
-  type ReadsWritten,
   RememberedFallbacks,
-  type WrittenCalls,
+  type TextCallReader,
+  type TextCallReaderFor,
 } from "./text-calls/text-protocol.ts";
 
 export interface ProviderOptions {
@@ -71,7 +71,7 @@ export interface ProviderOptions {
   /** What is known about a model before a request. */
   readonly known?: (model: string) => KnownModel;
   /** Reads calls from the text; pass another reader if it knows more about the tools. */
-  readonly written?: ReadsWritten;
+  readonly written?: TextCallReaderFor;
   readonly random?: () => number;
 }
 
@@ -145,7 +145,7 @@ interface Setup {
   readonly price: (model: string) => Price | undefined;
   readonly estimator: TokenEstimator;
   readonly fallbacks: Fallbacks;
-  readonly written: (request: ModelRequest) => WrittenCalls;
+  readonly written: (request: ModelRequest) => TextCallReader;
   readonly holding: Holding;
   readonly known: (model: string) => KnownModel;
   readonly clock: Clock;

@@ -1,3 +1,5 @@
+/** The content of one reply: its text and native calls as they arrive, and the message that it becomes. */
+
 import { reasonOf } from "../core/errors.ts";
 import {
   type AssistantMessage,
@@ -10,7 +12,7 @@ import {
 } from "../core/model-provider.ts";
 import type { Counted, Limits, WireEvent } from "./model-api.ts";
 import { type OfferedTools, withSchemaTypes } from "./text-calls/settle.ts";
-import type { ReadCall, ReadCalls, WrittenCalls } from "./text-calls/text-protocol.ts";
+import type { ReadCall, ReadCalls, TextCallReader } from "./text-calls/text-protocol.ts";
 
 interface Ended {
   readonly found: ReadCalls;
@@ -48,12 +50,12 @@ export class Reply {
   readonly #native = new NativeCalls();
   readonly #wholeText = new WholeText();
   readonly #wholeThinking = new WholeText();
-  readonly #written: WrittenCalls;
+  readonly #written: TextCallReader;
   readonly #limits: Limits;
   readonly #circles: Circles | null;
 
   /** `small`: the reply of a small model, which may repeat itself endlessly. */
-  constructor(written: WrittenCalls, limits: Limits, small = false) {
+  constructor(written: TextCallReader, limits: Limits, small = false) {
     this.#circles = small ? new Circles() : null;
     this.#written = written;
     this.#limits = limits;
@@ -321,6 +323,28 @@ function noObject(value: unknown): string {
 
 const shownArguments = (text: string): string => text.slice(0, MAX_SHOWN_ARGUMENTS).toWellFormed();
 
+/** The message, without repeated calls, and with an id for each call that is unique in the conversation. */
+export function messageFrom(
+  { text, thinking }: Reply,
+  found: ReadCalls,
+  history: readonly Message[],
+  random: () => number,
+): { readonly message: AssistantMessage; readonly malformed: readonly MalformedCall[] } {
+  const ids = new CallIds(history, random);
+  const seen = new Set<string>();
+  const calls: ToolCall[] = [];
+  for (const { id, name, args } of found.calls) {
+    const call = `${name} ${JSON.stringify(args)}`;
+    if (seen.has(call)) continue;
+    seen.add(call);
+    calls.push({ id: ids.next(id), name, args });
+  }
+  return {
+    message: { role: "assistant", text, ...(thinking === "" ? {} : { thinking }), calls },
+    malformed: found.malformed.map(({ id, ...rest }) => ({ ...rest, id: ids.next(id) })),
+  };
+}
+
 const ID_CHARACTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 /** Mistral's templates accept only this length, and all other servers accept it too. */
 const ID_LENGTH = 9;
@@ -351,8 +375,6 @@ export class CallIds {
   }
 }
 
-/** How a completed reply becomes a message. */
-
 /** Marks of chat templates; models send them with no text between them. */
 const MARKS =
   /<\|(?:im_start|im_end|endoftext|eot_id|start_header_id|end_header_id|end|assistant|user)\|>|<\/?s>|<(?:start|end)_of_turn>/g;
@@ -374,30 +396,6 @@ export function stopOf({ stop }: Reply, { calls, malformed }: ReadCalls): Stop {
   if (calls.length > 0) return "calls";
   return stop === "calls" && malformed.length === 0 ? "end" : stop;
 }
-
-/** The message, without repeated calls, and with an id for each call that is unique in the conversation. */
-export function messageFrom(
-  { text, thinking }: Reply,
-  found: ReadCalls,
-  history: readonly Message[],
-  random: () => number,
-): { readonly message: AssistantMessage; readonly malformed: readonly MalformedCall[] } {
-  const ids = new CallIds(history, random);
-  const seen = new Set<string>();
-  const calls: ToolCall[] = [];
-  for (const { id, name, args } of found.calls) {
-    const call = `${name} ${JSON.stringify(args)}`;
-    if (seen.has(call)) continue;
-    seen.add(call);
-    calls.push({ id: ids.next(id), name, args });
-  }
-  return {
-    message: { role: "assistant", text, ...(thinking === "" ? {} : { thinking }), calls },
-    malformed: found.malformed.map(({ id, ...rest }) => ({ ...rest, id: ids.next(id) })),
-  };
-}
-
-/** Facts about a model's JSON text that JSON.parse does not report. */
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

@@ -1,8 +1,11 @@
+/** The tool apply_patch: finds where each hunk fits, and changes all files of a patch or none. */
+
 import * as z from "zod";
-import { bytesOfText, textOfBytes } from "../core/raw-data.ts";
 import type { Box, ExecResult } from "../core/ports.ts";
+import { bytesOfText, textOfBytes } from "../core/raw-data.ts";
 import { type AnyTool, anyTool, type Facts, NO_FACTS, type ToolResult } from "../core/tool.ts";
 import { type FilePatch, type Hunk, PatchMistake, readPatch } from "./patch-reader.ts";
+import { BOM, knownContent, markWritten, unreadPaths } from "./read-file.ts";
 import { boundedDiff, compactDiff, nearestPlace, placeShown } from "./text-edit.ts";
 import {
   absolute,
@@ -14,7 +17,6 @@ import {
   shown,
   type ToolContext,
 } from "./tool-context.ts";
-import { knownContent, markWritten, unreadPaths } from "./read-file.ts";
 
 const input = forgiving(z.strictObject({ patch: z.string() }));
 
@@ -361,8 +363,6 @@ interface FileLines {
   readonly eol: "\n" | "\r\n";
   readonly newline: boolean;
 }
-
-const BOM = "\uFEFF";
 
 /** `returns`: the patch itself contains carriage returns, which then are part of the lines. */
 function fileLines(text: string, returns: boolean): FileLines {

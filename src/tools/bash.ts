@@ -1,7 +1,9 @@
+/** The tool bash: one shell whose folder and exported variables persist, and its jobs in the background. */
+
 import * as z from "zod";
 import type { Box, ExecRequest, ExecResult, Job, OldJob } from "../core/ports.ts";
 import { type AnyTool, anyTool, type Facts, NO_FACTS, type ToolResult } from "../core/tool.ts";
-import { count, flag, forgiving, isGiven, type ShellState, type ToolContext } from "./tool-context.ts";
+import { formatDuration } from "../core/wording.ts";
 import {
   type Advise,
   adviseOnce,
@@ -16,9 +18,9 @@ import {
   wordsOf,
   wrapped,
 } from "./shell-command.ts";
-import { formatDuration } from "../core/wording.ts";
+import { count, flag, forgiving, isGiven, type ShellState, type ToolContext } from "./tool-context.ts";
 
-const MAX_S_LENGTH = 600;
+const MAX_SECONDS = 600;
 
 const input = forgiving(
   z
@@ -110,7 +112,7 @@ async function run(shell: Shell & State, given: Input, box: Box, signal: AbortSi
   const { command, job, background, kill = false, timeout } = given;
   if (given.restart === true) return restarted(shell.context);
   if (!isGiven(command)) {
-    const waitMs = Math.min(timeout ?? 0, MAX_S_LENGTH) * 1000;
+    const waitMs = Math.min(timeout ?? 0, MAX_SECONDS) * 1000;
     return shell.jobs.look(box, { id: job ?? "", kill, waitMs }, signal);
   }
   if (background !== true) return foreground(shell, { command, timeout }, box, signal);
@@ -137,7 +139,7 @@ function lostFolder({ context: { workspace, shell }, folder, env }: Shell & Stat
 }
 
 /** The longest timeout, in seconds, that the model may request: at least the default of a command. */
-const longest = ({ timeoutMs }: ToolContext): number => Math.max(MAX_S_LENGTH, timeoutMs / 1000);
+const longest = ({ timeoutMs }: ToolContext): number => Math.max(MAX_SECONDS, timeoutMs / 1000);
 
 /** One request to the box: its result includes the shell's state, and a missing folder is noticed at its start. */
 async function foreground(

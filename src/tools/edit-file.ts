@@ -1,8 +1,12 @@
+/** The tools edit_file and write_file: each changes one file. */
+
 import * as z from "zod";
-import { bytesOfText, textOfBytes } from "../core/raw-data.ts";
 import type { Box } from "../core/ports.ts";
-import { counted } from "../core/wording.ts";
+import { bytesOfText, textOfBytes } from "../core/raw-data.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
+import { counted } from "../core/wording.ts";
+import { BOM, CRLF, knownContent, markWritten, textAbout, unreadPaths, WITH_BOM } from "./read-file.ts";
+import { boundedDiff, compactDiff, type Edit, linesOf, replaced } from "./text-edit.ts";
 import {
   absolute,
   failed,
@@ -14,8 +18,6 @@ import {
   shown,
   type ToolContext,
 } from "./tool-context.ts";
-import { BOM, CRLF, knownContent, markWritten, textAbout, unreadPaths, WITH_BOM } from "./read-file.ts";
-import { boundedDiff, compactDiff, type Edit, linesOf, replaced } from "./text-edit.ts";
 
 const editForm = forgiving(z.strictObject({ old: z.string(), new: z.string(), all: flag.optional() }));
 
@@ -50,8 +52,7 @@ export const editFileTool = (context: ToolContext): AnyTool =>
       return { ...NO_FACTS, reads: unreadPaths(context, writes), writes };
     },
     shown: (given) => editsOf(given).map(editLines).join("\n"),
-    run: ({ path, ...given }, box) =>
-      edit({ context, box }, absolute(context.workspace, path), editsOf(given)),
+    run: ({ path, ...given }, box) => edit(context, box, absolute(context.workspace, path), editsOf(given)),
   });
 
 type EditInput = Omit<z.infer<typeof editInput>, "path">;
@@ -69,12 +70,12 @@ function editsOf({ old, new: young, all = false, edits = [] }: EditInput): reado
 const editLines = ({ old, new: young, all }: Edit): string =>
   `@@ ${all ? "every occurrence" : "one place"} @@\n${linesOf(old, young)}`;
 
-interface EditTarget {
-  readonly context: ToolContext;
-  readonly box: Box;
-}
-
-async function edit({ context, box }: EditTarget, path: string, edits: readonly Edit[]): Promise<ToolResult> {
+async function edit(
+  context: ToolContext,
+  box: Box,
+  path: string,
+  edits: readonly Edit[],
+): Promise<ToolResult> {
   const known = await knownContent(context, box, path, "shows");
   const name = shown(context.workspace, path);
   if (known.kind === "refused") return known.result;

@@ -1,3 +1,5 @@
+/** The tools note and notes: what outlasts a session about a workspace. */
+
 import * as z from "zod";
 import { type Note, NOTE_BOUNDS } from "../core/session.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";

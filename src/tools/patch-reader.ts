@@ -1,3 +1,5 @@
+/** Reads a patch in either notation, a unified diff or what stands between *** Begin Patch and *** End Patch. */
+
 import { textOfBytes } from "../core/raw-data.ts";
 
 type ReadPatch =

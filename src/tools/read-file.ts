@@ -1,7 +1,10 @@
+/** The tool read_file, how it shows a file, and what a model is known to have read of a file that it changes. */
+
 import * as z from "zod";
-import { formatSize } from "../core/wording.ts";
 import type { Box, FileContent } from "../core/ports.ts";
+import { textOfBytes } from "../core/raw-data.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
+import { formatSize } from "../core/wording.ts";
 import {
   absolute,
   count,
@@ -14,9 +17,8 @@ import {
   shown,
   type ToolContext,
 } from "./tool-context.ts";
-import { textOfBytes } from "../core/raw-data.ts";
 
-const LINES = 2000;
+const MAX_LINES = 2000;
 const LINES_OF = "offset is the first line, limit how many lines";
 
 const input = forgiving(
@@ -31,12 +33,12 @@ export const readFileTool = (context: ToolContext): AnyTool =>
   anyTool({
     name: "read_file",
     instead: { start_line: LINES_OF, end_line: LINES_OF, lines: LINES_OF, range: LINES_OF },
-    description: `Read a text file, lines numbered. At most ${LINES} lines at once; offset and limit page on.`,
+    description: `Read a text file, lines numbered. At most ${MAX_LINES} lines at once; offset and limit page on.`,
     input,
     concurrent: true,
     where: "box",
     facts: ({ path }) => ({ ...NO_FACTS, reads: [absolute(context.workspace, path)] }),
-    run: ({ path, offset = 1, limit = LINES }, box, signal) => {
+    run: ({ path, offset = 1, limit = MAX_LINES }, box, signal) => {
       const page = { first: Math.max(1, Math.floor(offset)), most: Math.max(1, Math.floor(limit)) };
       return read({ context, box, signal, path: absolute(context.workspace, path) }, page);
     },
@@ -178,8 +180,8 @@ export async function knownContent(
 }
 
 /** Limits of a file that is shown in answer to a call that had not read it. */
-const MAX_BYTES = 16_000;
-const MAX_LINES = 400;
+const MAX_SHOWN_BYTES = 16_000;
+const MAX_SHOWN_LINES = 400;
 
 interface UnreadFile {
   readonly path: string;
@@ -195,7 +197,7 @@ async function unreadResult(
 ): Promise<ToolResult> {
   const name = shown(context.workspace, path);
   const { lines, notes } = textAbout(read.content);
-  const fits = read.content.length <= MAX_BYTES && lines.length > 0 && lines.length <= MAX_LINES;
+  const fits = read.content.length <= MAX_SHOWN_BYTES && lines.length > 0 && lines.length <= MAX_SHOWN_LINES;
   if (shows === "keeps" || !fits || binaryKind(read.content, path) !== undefined)
     return failed(`${name}: read it with read_file first. Nothing was changed.`);
   context.seen.saw(path, await tokenOf(box, path, read));

@@ -1,7 +1,12 @@
+/** The tools that look through the workspace: list_dir, glob, grep and semantic_search. */
+
 import * as z from "zod";
-import { formatSize } from "../core/wording.ts";
+import { asSeenFrom } from "../core/file-names.ts";
 import type { Box, Entry, Index, IndexHit } from "../core/ports.ts";
-import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
+import { textOfBytes } from "../core/raw-data.ts";
+import { type AnyTool, anyTool, type Facts, NO_FACTS, type ToolResult } from "../core/tool.ts";
+import { visibleLine } from "../core/visible.ts";
+import { formatSize } from "../core/wording.ts";
 import {
   absolute,
   count,
@@ -15,9 +20,12 @@ import {
   shown,
   type ToolContext,
 } from "./tool-context.ts";
-import { asSeenFrom } from "../core/file-names.ts";
-import { textOfBytes } from "../core/raw-data.ts";
-import { visibleLine } from "../core/visible.ts";
+
+/** A look at a folder or a file; without a path, at the workspace. */
+const looksAt = ({ workspace }: ToolContext, path = "."): Facts => ({
+  ...NO_FACTS,
+  reads: [absolute(workspace, path)],
+});
 
 const MAX_ENTRIES = 500;
 /** Most entries of one folder that a box lists. */
@@ -35,7 +43,7 @@ export const listDirTool = (context: ToolContext): AnyTool =>
     input: listInput,
     concurrent: true,
     where: "box",
-    facts: ({ path = "." }) => ({ ...NO_FACTS, reads: [absolute(context.workspace, path)] }),
+    facts: ({ path }) => looksAt(context, path),
     run: async ({ path = "." }, box) => {
       const folder = absolute(context.workspace, path);
       const listed = await box.list(folder);
@@ -77,7 +85,7 @@ export const globTool = (context: ToolContext): AnyTool =>
     input: globInput,
     concurrent: true,
     where: "box",
-    facts: ({ path = "." }) => ({ ...NO_FACTS, reads: [absolute(context.workspace, path)] }),
+    facts: ({ path }) => looksAt(context, path),
     run: async ({ pattern, path = "." }, box, signal) => {
       const folder = absolute(context.workspace, path);
       const found = await ripgrep(box, ["--files", "--glob=!.git", "--", folder], signal);
@@ -202,7 +210,7 @@ export const grepTool = (context: ToolContext): AnyTool =>
     input: grepInput,
     concurrent: true,
     where: "box",
-    facts: ({ path = "." }) => ({ ...NO_FACTS, reads: [absolute(context.workspace, path)] }),
+    facts: ({ path }) => looksAt(context, path),
     run: async ({ path = ".", ...wanted }, box, signal) => {
       const place = absolute(context.workspace, path);
       const found = await ripgrep(box, [...ripgrepOptions(wanted), "--", place], signal);
@@ -291,25 +299,23 @@ interface Found {
   readonly trouble: string;
 }
 
+type NotOk = Exclude<ToolResult, { readonly kind: "ok" }>;
+
 /** Runs ripgrep in the box. A repository's ripgrep configuration is ignored. */
-async function ripgrep(
-  box: Box,
-  words: readonly string[],
-  signal: AbortSignal,
-): Promise<Found | Exclude<ToolResult, { readonly kind: "ok" }>> {
+async function ripgrep(box: Box, words: readonly string[], signal: AbortSignal): Promise<Found | NotOk> {
   const asked = ["rg", "--no-config", "--hidden", "--null", "--color=never", "--sort=path", ...words];
   const result = await box.exec(
     { words: asked, timeoutMs: SEARCH_MS, keep: { head: KEPT, tail: 0 } },
     signal,
   );
   const cut = cutShort(result, "searching");
-  if (cut !== undefined) return cut as Exclude<ToolResult, { readonly kind: "ok" }>;
+  if (cut !== undefined) return cut as NotOk;
   const [out, said] = [textOfBytes(result.stdout.head), textOfBytes(result.stderr.head).trim()];
   const mistaken = result.exit_code >= MISTAKE && out === "";
   const lost = result.stdout.total > KEPT;
   if (!mistaken) return { kind: "found", out: lost ? wholePart(out) : out, lost, trouble: said };
   const why = result.exit_code === NO_PROGRAM ? "ripgrep is not in this image; use bash" : said;
-  return failed(why === "" ? result.reason : why) as Exclude<ToolResult, { readonly kind: "ok" }>;
+  return failed(why === "" ? result.reason : why) as NotOk;
 }
 
 /** Removes the entry that was cut. */
@@ -321,10 +327,10 @@ const MAX_HITS = 20;
 const PREVIEW = 500;
 
 const semanticInput = forgiving(z.strictObject({ query: z.string().min(1), limit: count.optional() }));
-type Input = z.infer<typeof semanticInput>;
+type SemanticInput = z.infer<typeof semanticInput>;
 
 export function semanticSearchTool(index: Index): AnyTool {
-  return anyTool<Input>({
+  return anyTool<SemanticInput>({
     name: "semantic_search",
     description: "Find code by what it does.",
     input: semanticInput,

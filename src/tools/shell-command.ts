@@ -1,9 +1,11 @@
+/** A shell command of a tool: its output, what its ending means to the model, and the state that it leaves behind. */
+
 import { quote } from "shell-quote";
-import { counted, firstOf, formatDuration, formatSize } from "../core/wording.ts";
-import type { Box, ExecRequest, ExecResult, KeptOutput } from "../core/ports.ts";
-import { lastStates } from "../core/visible.ts";
 import type { Cause } from "../core/errors.ts";
+import type { Box, ExecRequest, ExecResult, KeptOutput } from "../core/ports.ts";
 import type { ToolResult } from "../core/tool.ts";
+import { lastStates } from "../core/visible.ts";
+import { counted, firstOf, formatDuration, formatSize } from "../core/wording.ts";
 import type { Exported, ShellState, ToolContext } from "./tool-context.ts";
 
 /** Bytes kept of each stream of a command that is waited for. */
@@ -280,7 +282,7 @@ export function keeperOf(context: Pick<ToolContext, "shell" | "refused">): Keepe
     return {
       request: {
         input: lineOf(`${place.file} ${token}\n`),
-        keepFile: { path: place.file, limit: MAX_COUNT },
+        keepFile: { path: place.file, limit: MAX_STATE },
       },
       take: async ({ keptFile, killed }) => {
         // The file of a killed shell may be incomplete.
@@ -343,7 +345,7 @@ async function ownOf(box: Box): Promise<Exported | undefined> {
     words: ["env", "-0"],
     folder: "/",
     timeoutMs: 10_000,
-    keep: { head: MAX_COUNT, tail: 0 },
+    keep: { head: MAX_STATE, tail: 0 },
   };
   const { exit_code, stdout } = await box.exec(request, new AbortController().signal);
   const text = exit_code === 0 && stdout.lost === 0 ? utf8In(stdout.head) : undefined;
@@ -351,7 +353,7 @@ async function ownOf(box: Box): Promise<Exported | undefined> {
 }
 
 /** Bytes of state that a shell may leave, the box's own variables included. */
-const MAX_COUNT = 64 * 1024;
+const MAX_STATE = 64 * 1024;
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /** Variables that bash sets itself, or reads before the first command and so before anything is judged. */
 const OWN = /^(?:PWD|OLDPWD|SHLVL|_|SHELLOPTS|BASHOPTS|BASH|BASH_.*|__h_.*)$/;

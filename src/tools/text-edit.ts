@@ -1,3 +1,5 @@
+/** Edits of a text: making them, showing what they changed, and finding the place that a failed one may have meant. */
+
 import { diffArrays } from "diff";
 import { changesOf, differing, hunksOf, lineCounts, splitLines } from "../core/line-diff.ts";
 import { numbered } from "./read-file.ts";
@@ -188,14 +190,9 @@ export function nearestPlace(wanted: readonly string[], lines: readonly string[]
 export function placeShown({ first, last }: Place, lines: readonly string[]): string {
   const end = Math.min(last, first + MAX_SHOWN - 1);
   const more = last > end ? `\n[${last - end} more lines]` : "";
-  const page = lines.slice(first - 1, end).map((line) => cut(line.toWellFormed()));
+  const page = lines.slice(first - 1, end).map(shortened);
   return numbered(page, first) + more;
 }
-
-const cut = (line: string): string =>
-  line.length > MAX_LENGTH
-    ? `${line.slice(0, MAX_LENGTH).toWellFormed()}[… ${line.length - MAX_LENGTH} more]`
-    : line;
 
 const squeezed = (line: string): string => line.replace(/[ \t\r]+/g, " ").trim();
 

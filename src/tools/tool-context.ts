@@ -1,10 +1,12 @@
+/** What the tools share: the state of their agent, paths and results in words, and inputs as models send them. */
+
 import * as z from "zod";
+import type { Cause } from "../core/errors.ts";
 import { asSeenFrom, lastName } from "../core/file-names.ts";
-import type { Plan } from "../core/run-record.ts";
 import { type Box, BOX_HOME, type ExecResult, type FileResult, type Index } from "../core/ports.ts";
+import type { Plan } from "../core/run-record.ts";
 import type { Notes, NoteText, Outputs } from "../core/session.ts";
 import type { ToolResult } from "../core/tool.ts";
-import type { Cause } from "../core/errors.ts";
 import { nearest } from "../core/wording.ts";
 
 /** Contents of files that the model knows, by absolute path. Every change is stored with the session. */

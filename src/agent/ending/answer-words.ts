@@ -1,7 +1,8 @@
 /*
- * Whether a final answer says that a change was made, or that tests pass. Judged by its words alone, without a model.
- * The claim is compared with what was changed and run, so only plain statements count. Statements that are hedged,
- * conditional, taken back, about somebody else or an earlier time, or in a language not listed here, are believed.
+ * Whether a final answer says that a change was made or that tests pass, and whether it is an answer at all. Judged by
+ * its words alone, without a model. The result is weighed against what was changed and run, so only plain statements
+ * count. Statements that are hedged, conditional, taken back, about somebody else or an earlier time, or in a language
+ * not listed here, are believed, and one sentence of substance makes an answer, right or wrong.
  */
 
 const CHANGED =
@@ -20,9 +21,9 @@ interface Form {
   readonly form: RegExp;
 }
 
-const formOf = (words: string, form: string): Form => ({
+const formOf = (words: string, form: string | RegExp): Form => ({
   words: words.split("|"),
-  form: new RegExp(form, "u"),
+  form: typeof form === "string" ? new RegExp(form, "u") : form,
 });
 
 const says = (sentence: string, { words, form }: Form): boolean =>
@@ -151,11 +152,6 @@ export function saysChanged(answer: string): boolean {
   return sentences.some(toldDone) && !sentences.some((sentence) => BELIEVED.test(sentence));
 }
 
-/*
- * Whether a final answer is no answer, by its words alone; no model is asked. The result is weighed against what was
- * done, so only plain English statements count: one sentence of substance makes it an answer, right or wrong.
- */
-
 /** Characters read of each sentence: its beginning shows what it is. */
 const MAX_SENTENCE = 300;
 
@@ -186,18 +182,14 @@ const POLITE =
 
 export type NoAnswer = "gives up" | "asks back" | "announces" | "repeats" | "copies" | "says done";
 
-/**
- * Each with words of which a match contains one. Compiling a pattern on its first use takes longer than all its
- * matches, so the words are tested first.
- */
-const FORMS: readonly (readonly [NoAnswer, RegExp, readonly string[]])[] = [
-  ["gives up", GIVES_UP, ["can't", "cannot", "can not", "couldn't", "could not", "able to", "have", "as a"]],
-  ["asks back", ASKS_BACK, ["you", "need", "please", "kindly", "should i", "shall i", "can i", "required"]],
-  ["announces", ANNOUNCES, ["i'll", "i will", "i am", "i'm", "i shall", "we", "let"]],
+const EVASIONS: readonly (readonly [NoAnswer, Form])[] = [
+  ["gives up", formOf("can't|cannot|can not|couldn't|could not|able to|have|as a", GIVES_UP)],
+  ["asks back", formOf("you|need|please|kindly|should i|shall i|can i|required", ASKS_BACK)],
+  ["announces", formOf("i'll|i will|i am|i'm|i shall|we|let", ANNOUNCES)],
 ];
 
-const noAnswerForm = (sentence: string): NoAnswer | undefined =>
-  FORMS.find(([, form, words]) => words.some((word) => sentence.includes(word)) && form.test(sentence))?.[0];
+const evasionIn = (sentence: string): NoAnswer | undefined =>
+  EVASIONS.find(([, form]) => says(sentence, form))?.[0];
 
 /** How an answer avoids the request entirely; undefined for any other answer. */
 export function noAnswerIn(answer: string, request: string): NoAnswer | undefined {
@@ -210,7 +202,7 @@ export function noAnswerIn(answer: string, request: string): NoAnswer | undefine
     .filter((sentence) => !POLITE.test(sentence));
   const [first = ""] = said;
   if (OPENS_GIVING_UP.test(first) && GIVES_UP.test(first)) return "gives up";
-  const forms = said.map(noAnswerForm);
+  const forms = said.map(evasionIn);
   return forms.includes(undefined) ? undefined : forms[0];
 }
 

@@ -1,7 +1,8 @@
-/** What a run has done, judged by its calls. Pure. */
+/** What a run has done, judged by its calls, and what its answer lacks for that. Pure. */
+
 import type { Intent } from "../../core/model-provider.ts";
-import type { EndedCall } from "../../core/session.ts";
 import { headWithin } from "../../core/raw-data.ts";
+import type { EndedCall } from "../../core/session.ts";
 import { visibleLine } from "../../core/visible.ts";
 import type { Demand } from "../next-reply.ts";
 import {
@@ -229,8 +230,6 @@ export class Deeds {
   }
 }
 
-/** Finds what an answer lacks, what the model is told about it, and how the run ends if it stays so. Pure. */
-
 /** How an answer is judged by what was done for it. */
 export type Earned =
   | { readonly kind: "earned" }
@@ -380,8 +379,12 @@ const NOT_GREEN =
 
 const STILL_FAILS =
   "The last command that you ran failed, so you are not done. Mend what it shows and run it again; if the command itself was wrong, run a right one.";
-/** Most bytes of a command that are quoted. */
-export const NAMED = 300;
+
+/** Most bytes of a command or an output that are quoted. */
+const MAX_QUOTED = 300;
+
+/** On one line, between backticks. */
+export const quotedText = (text: string): string => `\`${visibleLine(headWithin(text, MAX_QUOTED))}\``;
 
 const notRun = ({ ran, worked }: Deeds): string =>
   ran === undefined ? (worked ? "nothing was run" : "nothing was done") : "no tests were run";
@@ -392,7 +395,7 @@ const failedTrial = ({ triedSince }: Deeds): string =>
 const failedRun = (ran: EndedCommand | undefined): string =>
   ran === undefined
     ? "nothing was run"
-    : `the last command that the model ran failed (exit ${ran.exitCode}): \`${visibleLine(headWithin(ran.command, NAMED))}\``;
+    : `the last command that the model ran failed (exit ${ran.exitCode}): ${quotedText(ran.command)}`;
 
 export function nudgeOf(lack: Lack, intent: Intent): string {
   switch (lack) {

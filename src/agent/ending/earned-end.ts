@@ -1,12 +1,12 @@
 /** Whether the work earns the ending that the model claims. Pure, except for the files that are read and parsed. */
-import { brokenFiles, brokenReason, brokenText, type ParseContext, type YamlError } from "./broken-syntax.ts";
+
 import type { Mode } from "../../core/decision.ts";
-import { headWithin } from "../../core/raw-data.ts";
-import { visibleLine } from "../../core/visible.ts";
-import { type Demand, ownText, type ShownFile } from "../next-reply.ts";
 import type { Intent, Message } from "../../core/model-provider.ts";
+import { headWithin } from "../../core/raw-data.ts";
 import type { EndedCall } from "../../core/session.ts";
+import { type Demand, ownText, type ShownFile } from "../next-reply.ts";
 import { asksOnCondition, saysNotNeeded } from "./answer-words.ts";
+import { brokenFiles, brokenReason, brokenText, type ParseContext, type YamlError } from "./broken-syntax.ts";
 import {
   type Deeds,
   demandOf,
@@ -15,8 +15,8 @@ import {
   endWith,
   type Lack,
   lackOf,
-  NAMED,
   nudgeOf,
+  quotedText,
   ranFor,
   type RequestFacts,
   TRY_IT,
@@ -202,12 +202,12 @@ export class EndRules {
     this.#fruitless = this.#failedOn.has(state) ? this.#fruitless + 1 : 0;
     this.#failedOn.add(state);
     if (!this.#isCandidate) return undefined;
-    const command = visibleLine(headWithin(this.verification?.command ?? "", NAMED));
+    const command = quotedText(this.verification?.command ?? "");
     if (this.#fruitless >= MOST_FRUITLESS)
-      return `\`${command}\` still fails, and ${MOST_FRUITLESS} replies in a row left the files in a state on which it had already failed.`;
+      return `${command} still fails, and ${MOST_FRUITLESS} replies in a row left the files in a state on which it had already failed.`;
     return this.#rewritings < MOST_MENDS
       ? undefined
-      : `\`${command}\` still fails after the model was asked for whole files ${MOST_MENDS} times.`;
+      : `${command} still fails after the model was asked for whole files ${MOST_MENDS} times.`;
   }
 
   /**
@@ -470,12 +470,8 @@ export async function expectedOf(
   return commonReply(replies);
 }
 
-/** Most bytes of a quoted text. */
-const MAX_QUOTED = 300;
-const named = (text: string): string => `\`${visibleLine(headWithin(text, MAX_QUOTED))}\``;
-
 const unexpectedText = ({ command, expected, printed }: Unexpected): string =>
-  `Asked beforehand what ${named(command)} prints when the task is done, you said ${named(expected)}; it printed, which is data, ${named(printed)}. Mend what you changed with an edit, and run it again.`;
+  `Asked beforehand what ${quotedText(command)} prints when the task is done, you said ${quotedText(expected)}; it printed, which is data, ${quotedText(printed)}. Mend what you changed with an edit, and run it again.`;
 
 const unexpectedReason = ({ command, expected, printed }: Unexpected): string =>
-  `nothing checks it, and ${named(command)} printed ${named(printed)} where the model itself expects ${named(expected)}`;
+  `nothing checks it, and ${quotedText(command)} printed ${quotedText(printed)} where the model itself expects ${quotedText(expected)}`;

@@ -1,15 +1,16 @@
-import type { Box } from "../../core/ports.ts";
+/*
+ * What a request says by name, and whether that is so at the end. About files: a deleted file is gone, a created file
+ * exists, a file to be changed is changed. About things in files: the project's new version, a function or value that
+ * should exist, a name that should be replaced everywhere, a dependency that should be gone. Small models empty a file
+ * that they should delete, write the new version into the changelog alone, or rename in one file of ten, and say that
+ * it is done. Only plain English sentences that say exactly this are read: a wrong demand would cost a finished run.
+ */
+
 import { folderBefore, isOfTests } from "../../core/file-names.ts";
+import type { Box } from "../../core/ports.ts";
 import { textOfBytes } from "../../core/raw-data.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { isCache } from "./run-changes.ts";
-
-/*
- * What a request says about files by name, and whether that is so at the end: a deleted file is gone, a created file
- * exists, a file to be changed is changed. Small models empty a file that they should delete, or write to the old name
- * of one that they should rename, and say that it is done. Only plain English sentences that say exactly this are read:
- * a wrong demand would cost a finished run.
- */
 
 interface FilesWanted {
   /** Paths relative to the workspace. */
@@ -35,7 +36,7 @@ const ADJECTIVES = "(?:(?:new|old|empty|unused|small|simple|plain|text|markdown|
 
 const list = (name: string): string => `${name}(?:(?:, and |, | and )${name})*`;
 const whole = (text: string): RegExp => new RegExp(`${ASKED}${text}$`, "i");
-const begins = (text: string): RegExp => new RegExp(`${ASKED}${text}(?=$|[ ,:;])`, "i");
+const begins = (text: string, after = " ,:;"): RegExp => new RegExp(`${ASKED}${text}(?=$|[${after}])`, "i");
 
 const DELETES = [
   whole(`(?:delete|remove|rm) (?:the |my )?${ADJECTIVES}${KIND} (${list(ANY)})`),
@@ -205,13 +206,6 @@ async function isMadeElsewhere(names: readonly string[], box: Box): Promise<bool
   return false;
 }
 
-/*
- * What a request says by name about things in files, and whether that is so at the end: the project's new version, a
- * function or value that should exist, a name that should be replaced everywhere, a dependency that should be gone.
- * Small models write the new version into the changelog alone, or rename in one file of ten, and say that it is done.
- * As with files, only plain English sentences that say exactly this are read.
- */
-
 export interface ThingsWanted {
   readonly version: string | undefined;
   /** Names that a changed file has to contain. */
@@ -222,7 +216,7 @@ export interface ThingsWanted {
   readonly undepended: readonly string[];
 }
 
-const asks = (text: string): RegExp => new RegExp(`${ASKED}${text}(?=$|[ ,:;.(])`, "i");
+const asks = (text: string): RegExp => begins(text, " ,:;.(");
 
 const OF_THIS = "(?:package|project|crate|library|app)";
 const VERSION = asks(
@@ -408,6 +402,7 @@ async function notIn(names: readonly string[], box: Box): Promise<readonly strin
 
 const GREP_KEEP = { head: 4096, tail: 0 };
 const MOST_NAMED = 5;
+
 /** Text for people may still mention the old name. */
 async function leftIn(names: readonly string[], box: Box): Promise<readonly string[]> {
   const left: string[] = [];

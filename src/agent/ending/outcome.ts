@@ -1,13 +1,15 @@
+/** How the loop and its run end: which replies are final answers, and which of several endings counts. */
+
 import { EXIT, type ExitCode, ONLY_LOOKED, PLAIN_ENDING, type Signal } from "../../core/errors.ts";
-import { firstOf } from "../../core/wording.ts";
-import type { EndedCommand } from "./deeds.ts";
-import { headWithin } from "../../core/raw-data.ts";
 import type { Denial, RunStatus } from "../../core/events.ts";
 import type { FailureKind, JsonSchema, Message } from "../../core/model-provider.ts";
 import type { Question } from "../../core/ports.ts";
+import { headWithin } from "../../core/raw-data.ts";
 import type { EndedCall, Parked, ParkedChild } from "../../core/session.ts";
 import { visibleLine } from "../../core/visible.ts";
+import { firstOf } from "../../core/wording.ts";
 import { NOTICE } from "../history.ts";
+import { type EndedCommand, quotedText } from "./deeds.ts";
 
 /** How the loop ended. */
 export type Ending =
@@ -113,8 +115,7 @@ function unproved({ grounded, claims, redTests }: RunFacts): string | undefined 
   return redTests === undefined ? undefined : `The model's answer says that tests pass, ${redRun(redTests)}.`;
 }
 
-const redRun = (command: string): string =>
-  `but their last run failed: \`${visibleLine(headWithin(command, NAMED))}\``;
+const redRun = (command: string): string => `but their last run failed: ${quotedText(command)}`;
 
 const CLAIMED = "The model changed nothing, although its answer says that it did";
 
@@ -149,9 +150,7 @@ function doneBecause({
   if (word === true) return `${PLAIN_ENDING} but made no calls: nothing backs what it says was done.`;
   if (grounded === false) return `${PLAIN_ENDING} without looking at the repository.`;
   const ended =
-    ran === undefined || ran.exitCode === 0
-      ? ""
-      : `; \`${visibleLine(headWithin(ran.command, NAMED))}\` exited with ${ran.exitCode}`;
+    ran === undefined || ran.exitCode === 0 ? "" : `; ${quotedText(ran.command)} exited with ${ran.exitCode}`;
   return `${PLAIN_ENDING}${ended}${verified}.`;
 }
 
@@ -270,13 +269,13 @@ export const SAME_BOX =
   "A person was asked about this, which took time. The box has waited: background jobs and /tmp are as they were, but files of the workspace may have changed.";
 
 /** Most bytes; the whole text is shown with the question. */
-const NAMED = 300;
+const MAX_QUESTION = 300;
 
 /** For people: what waits, and why. */
 export function waitsFor({ tool, text, decision: { rules } }: Question): string {
   const [rule] = rules;
   const why = rule === undefined ? "" : ` (${rule.reason})`;
-  const head = headWithin(text, NAMED);
+  const head = headWithin(text, MAX_QUESTION);
   return `${[tool, head === text ? text : `${head}…`].filter(Boolean).join(": ")}${why}`;
 }
 

@@ -1,3 +1,12 @@
+/**
+ * What a run changed in the workspace, for people: paths covered by ignore rules are counted, not listed. Also what the
+ * host would later run or obey of it, and what harness itself did there.
+ */
+
+import type { EventBody, RunChanges } from "../../core/events.ts";
+import { asSeenFrom, isDependencies, isInside } from "../../core/file-names.ts";
+import { type Box, type Changes, listed } from "../../core/ports.ts";
+import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
 import {
   type BoxLog,
   type Handoff,
@@ -6,14 +15,8 @@ import {
   NOT_ALL,
   RETURNS,
 } from "../../core/run-record.ts";
-import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
-import { type Box, type Changes, listed } from "../../core/ports.ts";
 import type { Checkpoints } from "../../core/session.ts";
-import type { EventBody, RunChanges } from "../../core/events.ts";
-import { asSeenFrom, isDependencies, isInside } from "../../core/file-names.ts";
 import { type ChangedPath, commitHandoff, handoffWithin, mergedHandoff } from "../../policy/handoff-paths.ts";
-
-/** What a run changed in the workspace, for people: paths covered by ignore rules are counted, not listed. */
 
 export const NO_CHANGES: RunChanges = { added: [], modified: [], deleted: [], ignored: 0 };
 
@@ -150,12 +153,10 @@ class NameReader {
   }
 }
 
-/** What a run changed that the host would later run or obey, if the box can tell. */
-
 const HANDOFF_LIMIT_MS = 20_000;
 /** Most links that are examined, and most bytes of their paths; a link beyond that counts as leading outside. */
-const MAX_COUNT = 20_000;
-const MAX_BYTES = 4 * 2 ** 20;
+const MAX_LINKS = 20_000;
+const MAX_LINK_BYTES = 4 * 2 ** 20;
 /** Most characters of JSON that are reported for each tier. */
 const MAX_TIER_JSON = 2 ** 18;
 
@@ -167,6 +168,7 @@ export type HandoffReport = Pick<
   "handoff" | "handoff_left_out"
 >;
 
+/** What a run changed that the host would later run or obey, if the box can tell. */
 export async function handoffIn(box: Box, { all }: Changes, signal: AbortSignal): Promise<HandoffReport> {
   const targets = await linkTargets(box, linksIn(all), signal);
   const changed = {
@@ -189,11 +191,11 @@ const targetOf = (path: string, targets: ReadonlyMap<string, string>): string | 
 
 function linksIn(all: Changes["all"]): readonly string[] {
   const links: string[] = [];
-  let room = MAX_BYTES;
+  let room = MAX_LINK_BYTES;
   for (const { what, kind, path } of all) {
     if (kind !== "link" || what === "deleted" || !isLookedAt(path)) continue;
     room -= path.length;
-    if (room < 0 || links.length === MAX_COUNT) break;
+    if (room < 0 || links.length === MAX_LINKS) break;
     links.push(path);
   }
   return links;
@@ -224,8 +226,6 @@ async function* linkPaths(paths: readonly string[]): AsyncGenerator<Uint8Array> 
   yield await Promise.resolve(bytesOfText(paths.map((path) => `./${path}\0`).join("")));
 }
 
-/** What harness itself did in a workspace, as reported in events, JSON and on the screen. */
-
 type Finished = Extract<EventBody, { readonly type: "run.finished" }>;
 
 interface BoxLogReport extends Required<
@@ -237,6 +237,7 @@ interface BoxLogReport extends Required<
 /** Most paths of one commit. */
 const MAX_PATHS = 100;
 
+/** What harness itself did, as reported in events, JSON and on the screen. */
 export function boxLogReport(log: BoxLog, workspace: string): BoxLogReport {
   const commits = log.commits.map((commit) => ({ commit, handoff: handoffOfCommit(commit, workspace) }));
   const staged = stagedHandoff(log, workspace);

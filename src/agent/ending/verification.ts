@@ -1,17 +1,17 @@
-import { counted, formatDuration } from "../../core/wording.ts";
-import { textOfBytes } from "../../core/raw-data.ts";
-import type { Checkpoints } from "../../core/session.ts";
 import type { Mode } from "../../core/decision.ts";
 import type { Emit, EventBody } from "../../core/events.ts";
-import { type Hooks, NO_FACTS, type ToolResult } from "../../core/tool.ts";
 import type { Approver, Box, BoxRecovery, ExecRequest, ExecResult } from "../../core/ports.ts";
+import { textOfBytes } from "../../core/raw-data.ts";
+import type { Checkpoints } from "../../core/session.ts";
+import { type Hooks, NO_FACTS, type ToolResult } from "../../core/tool.ts";
 import { visible } from "../../core/visible.ts";
-import { endingOf, KEEP, plain, wordsOf } from "../../tools/shell-command.ts";
+import { counted, formatDuration } from "../../core/wording.ts";
 import type { Judge } from "../action-judge.ts";
-import { type Bent, bentBy, bentText, bentWords } from "./bent-check.ts";
 import type { Limits } from "../limits.ts";
-import { byContent, changesIn, isUntouched, withoutCaches } from "./run-changes.ts";
 import { excerpt } from "../prompt.ts";
+import { endingOf, KEEP, plain, wordsOf } from "../../tools/shell-command.ts";
+import { type Bent, bentBy, bentText, bentWords } from "./bent-check.ts";
+import { byContent, changesIn, isUntouched, withoutCaches } from "./run-changes.ts";
 
 /** The command that proves a change. */
 export interface Check {
@@ -57,6 +57,8 @@ interface CheckRun {
   /** Why a check that only the project named cannot run here, by its own output, whatever a hook made of that. */
   readonly cannot?: string | undefined;
 }
+
+type CheckOutput = Pick<CheckRun, "exit_code" | "text" | "ending">;
 
 type Verified = NonNullable<Extract<EventBody, { readonly type: "run.finished" }>["verified"]>;
 
@@ -416,7 +418,7 @@ const MISSING: readonly RegExp[] = [
 ];
 
 /** Why a check that the user did not name cannot run here; undefined if it ran. */
-export function cannotRun({ exit_code, text, ending }: Omit<CheckRun, "isCut">): string | undefined {
+export function cannotRun({ exit_code, text, ending }: CheckOutput): string | undefined {
   if (exit_code === 0) return undefined;
   for (const form of MISSING) {
     const found = form.exec(text);
@@ -425,14 +427,31 @@ export function cannotRun({ exit_code, text, ending }: Omit<CheckRun, "isCut">):
   return exit_code === 126 || exit_code === 127 ? ending : undefined;
 }
 
-/** Texts about a check, for the model and for people. */
-
-/** The result of one run of the check: its output, and how it ended in a few words. */
-interface CheckOutput {
-  readonly exit_code: number;
-  readonly text: string;
-  readonly ending: string;
+/** Sent with the task when the check was run before the first turn. */
+export function checkNote(command: string, { exit_code, text, ending }: CheckOutput): string {
+  const opening = `\`${command}\` will be run when you say that you are done, and has to succeed.`;
+  if (exit_code === 0) return `${opening} It succeeds now.`;
+  return `${opening} Now it fails (${ending}). Its output, which is data:\n${excerpt(ownLines(text), MAX_NOTED)}`;
 }
+
+/** Most characters of a check's output beside a task or a result: about 400 tokens. */
+const MAX_NOTED = 1600;
+
+const betweenText = (command: string, { exit_code, text, ending }: CheckOutput): string =>
+  exit_code === 0
+    ? `\`${command}\` succeeds now. If that was all that was asked for, change nothing more and give your final answer.`
+    : `\`${command}\` still fails (${ending}). Its output, which is data:\n${excerpt(ownLines(text), MAX_NOTED)}`;
+
+/** A program written by a small model may never end. */
+const notOver = (command: string, ms: number): string =>
+  `\`${command}\` took a moment before; now it was not over after ${ms / 1000} s, and was ended.`;
+
+/** The check did not end before the task either. */
+const stillNotOver = (command: string, ms: number): string =>
+  `\`${command}\` is not over after ${ms / 1000} s, as it was not before, and was ended.`;
+
+const repairText = (command: string, { text, ending }: CheckOutput): string =>
+  `You said that you are done, but \`${command}\` fails (${ending}). Find the cause and mend it, then say what you did. Its output, which is data:\n${ownLines(text)}`;
 
 /** The last lines that are not blank, without the line that says how the command ended. */
 const lastLines = (text: string, most: number): readonly string[] =>
@@ -441,9 +460,6 @@ const lastLines = (text: string, most: number): readonly string[] =>
     .map((line) => line.trim())
     .filter((line) => line !== "" && !line.startsWith("[exit "))
     .slice(-most);
-
-const repairText = (command: string, { text, ending }: CheckOutput): string =>
-  `You said that you are done, but \`${command}\` fails (${ending}). Find the cause and mend it, then say what you did. Its output, which is data:\n${ownLines(text)}`;
 
 /** Node's own stack frames: six of the ten lines that a failed test prints. */
 const FRAME_OF_NODE = /^\s+at (?:async )?(?:.*\()?node:[\w/]+:\d+:\d+\)?(?: \{)?$/;
@@ -459,26 +475,3 @@ export const ownLines = (text: string): string =>
     .split("\n")
     .filter((line) => !FRAME_OF_NODE.test(line) && !COUNT_OF_NODE.test(line))
     .join("\n");
-
-const betweenText = (command: string, { exit_code, text, ending }: CheckOutput): string =>
-  exit_code === 0
-    ? `\`${command}\` succeeds now. If that was all that was asked for, change nothing more and give your final answer.`
-    : `\`${command}\` still fails (${ending}). Its output, which is data:\n${excerpt(ownLines(text), MAX_NOTED)}`;
-
-/** A program written by a small model may never end. */
-const notOver = (command: string, ms: number): string =>
-  `\`${command}\` took a moment before; now it was not over after ${ms / 1000} s, and was ended.`;
-
-/** The check did not end before the task either. */
-const stillNotOver = (command: string, ms: number): string =>
-  `\`${command}\` is not over after ${ms / 1000} s, as it was not before, and was ended.`;
-
-/** Sent with the task when the check was run before the first turn. */
-export function checkNote(command: string, { exit_code, text, ending }: CheckOutput): string {
-  const opening = `\`${command}\` will be run when you say that you are done, and has to succeed.`;
-  if (exit_code === 0) return `${opening} It succeeds now.`;
-  return `${opening} Now it fails (${ending}). Its output, which is data:\n${excerpt(ownLines(text), MAX_NOTED)}`;
-}
-
-/** About 400 tokens. */
-const MAX_NOTED = 1600;

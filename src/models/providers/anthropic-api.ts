@@ -1,5 +1,8 @@
 import type { ToolCall } from "../../core/model-provider.ts";
 import { asFields, asList, type Fields } from "../../core/raw-data.ts";
+import type { Wire, WireEvent, WireRequest } from "../model-api.ts";
+import { conversationOf, fittedId, type Turn, USUAL_ID } from "../request-history.ts";
+import { MessageReader } from "./anthropic-stream.ts";
 import { brokenOff, notModelServer, OTHER_JSON, type RequestContext } from "./api-refusals.ts";
 import {
   type Concession,
@@ -10,9 +13,6 @@ import {
   valueIn,
   withoutField,
 } from "./api-request.ts";
-import type { Wire, WireEvent, WireRequest } from "../model-api.ts";
-import { conversationOf, fittedId, type Turn, USUAL_ID } from "../request-history.ts";
-import { MessageReader } from "./anthropic-stream.ts";
 
 interface AnthropicOptions {
   /** Must not end in /v1. */
@@ -301,7 +301,7 @@ function withoutBreakpoints(body: Fields): Fields | undefined {
   };
 }
 
-const MAX_COUNT = 500;
+const MAX_REPLIES = 500;
 
 /**
  * Replies with signed thoughts, block for block as received. A transcript cannot hold signatures, and the API accepts
@@ -321,7 +321,7 @@ class Replies {
     this.#kept.delete(key);
     this.#kept.set(key, content);
     for (const oldest of this.#kept.keys()) {
-      if (this.#kept.size <= MAX_COUNT) break;
+      if (this.#kept.size <= MAX_REPLIES) break;
       this.#kept.delete(oldest);
     }
   }

@@ -1,9 +1,9 @@
 /** One request to an API like OpenAI's or Anthropic's. */
 import type { IncomingMessage } from "node:http";
-import { formatDuration } from "../../core/wording.ts";
 import { errorCode, reasonOf } from "../../core/errors.ts";
-import { askedToWait } from "../../core/server-wait.ts";
 import { asFields, type Fields, parsedJson } from "../../core/raw-data.ts";
+import { askedToWait } from "../../core/server-wait.ts";
+import { formatDuration } from "../../core/wording.ts";
 import {
   chunksOf,
   NoConnection,

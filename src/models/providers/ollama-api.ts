@@ -1,6 +1,9 @@
 import type { ChatRequest } from "ollama/browser";
 import { z } from "zod";
+import { errorCode, reasonOf } from "../../core/errors.ts";
 import type { FailureKind, Message, Stop } from "../../core/model-provider.ts";
+import { parsedJson } from "../../core/raw-data.ts";
+import { askedToWait, isBusy } from "../../core/server-wait.ts";
 import {
   MAX_LINE_LENGTH,
   MAX_STREAM_LENGTH,
@@ -10,10 +13,14 @@ import {
   type WireRequest,
 } from "../model-api.ts";
 import { ollamaStream, Refused } from "./ollama-client.ts";
-import { type ModelInForce, ollamaLine, OllamaSession, type SessionOptions } from "./ollama-server.ts";
-import { errorCode, reasonOf } from "../../core/errors.ts";
-import { askedToWait, isBusy } from "../../core/server-wait.ts";
-import { parsedJson } from "../../core/raw-data.ts";
+import {
+  type ModelInForce,
+  ollamaLine,
+  OllamaSession,
+  OTHER_ADDRESS,
+  type SessionOptions,
+  UPDATE_OLLAMA,
+} from "./ollama-server.ts";
 
 /** Ollama's /api/chat. */
 export class OllamaWire implements Wire {
@@ -312,7 +319,7 @@ interface Row {
 
 const noRemedy = (): string => "";
 const otherModel = (): string => "harness config set chat_model NAME";
-const update = (): string => "update Ollama: https://ollama.com/download";
+const update = (): string => UPDATE_OLLAMA;
 const ANY = /(?:)/;
 const MAX_REASON_LENGTH = 500;
 
@@ -364,7 +371,7 @@ const ROWS: readonly Row[] = [
     statuses: [301, 302, 303, 307, 308, 404, 405],
     words: ANY,
     kind: "unreachable",
-    remedy: () => "harness config set base_url http://HOST:11434",
+    remedy: () => OTHER_ADDRESS,
   },
   { statuses: [429], words: ANY, kind: "rate_limited", remedy: noRemedy, passing: true },
   { statuses: [503], words: /busy|maximum pending/i, kind: "rate_limited", remedy: noRemedy, passing: true },
@@ -436,7 +443,7 @@ function failureIn(
   }
   if (code?.startsWith("HPE_") === true)
     return new WireFailure("unreachable", `what answers at ${context.baseUrl} does not speak HTTP`, {
-      remedy: "harness config set base_url http://HOST:11434",
+      remedy: OTHER_ADDRESS,
     });
   const late = code === "ETIMEDOUT";
   return new WireFailure(

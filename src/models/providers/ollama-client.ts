@@ -1,5 +1,8 @@
+/** How Ollama is reached: the official client over the transport of all servers, and the server's address. */
+
 import type { IncomingMessage } from "node:http";
 import type { Ollama } from "ollama/browser";
+import { EXIT, HarnessError } from "../../core/errors.ts";
 import { asFields, parsedJson } from "../../core/raw-data.ts";
 import {
   type Answer,
@@ -12,7 +15,6 @@ import {
   textWithin,
 } from "../http-request.ts";
 import { MAX_BODY_LENGTH } from "../model-api.ts";
-import { EXIT, HarnessError } from "../../core/errors.ts";
 
 /**
  * The official client, over the transport that all servers share. One client serves one request. Its fetch adds what

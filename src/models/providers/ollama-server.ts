@@ -1,11 +1,13 @@
+/** What an Ollama server reports: its state, its models, and the facts that a session's requests use. */
+
 import { totalmem } from "node:os";
 import type { Ollama } from "ollama/browser";
-import { z } from "zod";
 import { quote } from "shell-quote";
+import { z } from "zod";
 import { type Answer, NO_ANSWER } from "../http-request.ts";
+import { WireFailure } from "../model-api.ts";
 import { billions, kindOf, type ModelKind } from "../model-kinds.ts";
 import { askOllama, isLoopback } from "./ollama-client.ts";
-import { WireFailure } from "../model-api.ts";
 
 /** What was found at an address. Every possible failure is an arm of this type. */
 export type OllamaStatus =
@@ -56,6 +58,13 @@ export interface StatusRequest {
 
 /** The first version with `truncate: false` and `shift: false`; older ones silently cut a long prompt. */
 export const MIN_OLLAMA = "0.12.6";
+
+export const tooOldText = (version: string, baseUrl: string): string =>
+  `Ollama ${version} at ${baseUrl} cuts long prompts without saying so; ${MIN_OLLAMA} or newer is needed`;
+
+/** The next step for a person. */
+export const UPDATE_OLLAMA = "update Ollama: https://ollama.com/download";
+export const OTHER_ADDRESS = "harness config set base_url http://HOST:11434";
 
 const text = z.string().max(1000);
 const tokens = z.number().int().positive();
@@ -337,11 +346,7 @@ export class OllamaSession {
           version: status.version,
         };
       case "too-old":
-        throw new WireFailure(
-          "refused",
-          `Ollama ${status.version} at ${baseUrl} cuts long prompts without saying so; ${MIN_OLLAMA} or newer is needed`,
-          { remedy: "update Ollama: https://ollama.com/download" },
-        );
+        throw new WireFailure("refused", tooOldText(status.version, baseUrl), { remedy: UPDATE_OLLAMA });
       case "failing":
         throw new WireFailure("server", `Ollama ${status.version} at ${baseUrl} fails: ${status.reason}`, {
           passing: true,
@@ -372,7 +377,7 @@ export class OllamaSession {
 function noServer(baseUrl: string, status: { readonly kind: string; readonly reason: string }): WireFailure {
   if (status.kind !== "down")
     return new WireFailure("unreachable", `what answers at ${baseUrl} is not Ollama: ${status.reason}`, {
-      remedy: "harness config set base_url http://HOST:11434",
+      remedy: OTHER_ADDRESS,
     });
   const late = status.reason === NO_ANSWER;
   return new WireFailure(

@@ -1,26 +1,30 @@
+/** An Ollama that a run can use: what is wrong with the one that is there, starting one, and downloading a model. */
+
 import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:fs";
 import { access, type FileHandle, open, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
-import { firstOf, formatCount, formatDuration, formatSize } from "../../core/wording.ts";
 import { ailing, broken, errorCode, type Health, healthy, reasonOf } from "../../core/errors.ts";
+import { firstOf, formatCount, formatDuration, formatSize } from "../../core/wording.ts";
+import { makeFolder } from "../../platform/folders.ts";
 import { askOllama, isLoopback, ollamaStream, Refused } from "./ollama-client.ts";
 import {
   contextInForce,
-  MIN_OLLAMA,
   ollamaLine,
   ollamaModels,
   type OllamaStatus,
   ollamaStatus,
+  OTHER_ADDRESS,
   quoted,
   type ReadyModel,
   serverMemory,
   type ServerModel,
   type StatusRequest,
+  tooOldText,
+  UPDATE_OLLAMA,
 } from "./ollama-server.ts";
-import { makeFolder } from "../../platform/folders.ts";
 
 interface OllamaHealthRequest extends StatusRequest {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -52,15 +56,9 @@ async function serverHealth(status: OllamaStatus, request: OllamaHealthRequest):
     case "down":
       return fail(`no Ollama answers at ${baseUrl}: ${status.reason}`, await startLine(request));
     case "not-ollama":
-      return fail(
-        `what answers at ${baseUrl} is not Ollama: ${status.reason}`,
-        "harness config set base_url http://HOST:11434",
-      );
+      return fail(`what answers at ${baseUrl} is not Ollama: ${status.reason}`, OTHER_ADDRESS);
     case "too-old":
-      return fail(
-        `Ollama ${status.version} at ${baseUrl} cuts long prompts without saying so; ${MIN_OLLAMA} or newer is needed`,
-        `update Ollama: ${DOWNLOAD}`,
-      );
+      return fail(tooOldText(status.version, baseUrl), UPDATE_OLLAMA);
     case "failing":
       return fail(
         `Ollama ${status.version} at ${baseUrl} fails: ${status.reason}`,
@@ -74,7 +72,7 @@ async function serverHealth(status: OllamaStatus, request: OllamaHealthRequest):
 const fail = (detail: string, remedy: string): Health => broken("model.server", detail, remedy);
 
 async function startLine({ baseUrl, env }: OllamaHealthRequest): Promise<string> {
-  if (!isLoopback(baseUrl)) return "harness config set base_url http://HOST:11434";
+  if (!isLoopback(baseUrl)) return OTHER_ADDRESS;
   const line = ollamaLine(baseUrl, "serve");
   if ((await findOllama(env)) !== undefined) return line;
   const install = `install Ollama from ${DOWNLOAD}, then: ${line}`;
@@ -413,7 +411,7 @@ const REMEDIES: readonly (readonly [RegExp, (request: PullRequest) => string])[]
     /file does not exist|not found|invalid model name|name is invalid/i,
     () => "harness config set chat_model NAME",
   ],
-  [/newer version of ollama|: 412/i, () => "update Ollama: https://ollama.com/download"],
+  [/newer version of ollama|: 412/i, () => UPDATE_OLLAMA],
   [/unauthorized|: 40[13]\b|access denied/i, () => "ollama signin"],
   [/^(?:connect )?ECONNREFUSED/, ({ baseUrl }) => ollamaLine(baseUrl, "serve")],
   [/(?:)/, ({ baseUrl, model }) => ollamaLine(baseUrl, "pull", model)],

@@ -1,3 +1,5 @@
+/** Calls written as text: how tools, calls and results are described to a model, and what is read of its replies. */
+
 import type { MalformedCall, Message, ModelRequest, ToolCall, ToolOffer } from "../../core/model-provider.ts";
 
 /**
@@ -69,16 +71,26 @@ function messageInText(message: Message, names: Map<string, string>): Message {
 const toolResponse = (name: string, text: string): string =>
   `<tool_response name=${JSON.stringify(name)}>\n${text.replaceAll(/<(?=\/?tool_response)/gi, "<\\")}\n</tool_response>`;
 
-/** A call as it was read; the id is the server's, if it gave one. */
-export type ReadCall = Omit<ToolCall, "id"> & { readonly id?: string };
+export type WrittenCall = Omit<ToolCall, "id">;
+
+/** Its name is as written; empty if the name cannot be told. */
+export type WrittenMalformed = Omit<MalformedCall, "id">;
+
+/** Text that looks like a call but may not be run: the reply stays text, and the model is told. */
+export type WrittenMiss = Required<WrittenMalformed>;
+
+/** The id is the server's, if it gave one. */
+type WithId<Call> = Call & { readonly id?: string };
+
+export type ReadCall = WithId<WrittenCall>;
 
 export interface ReadCalls {
   readonly calls: readonly ReadCall[];
-  readonly malformed: readonly (Omit<MalformedCall, "id"> & { readonly id?: string })[];
+  readonly malformed: readonly WithId<WrittenMalformed>[];
 }
 
 /** Searches the content of one reply for calls written as text. */
-export interface WrittenCalls {
+export interface TextCallReader {
   /** The prose that may be shown by now, possibly empty. */
   push(chunk: string): string;
   /** `prose` is all of the prose. It begins with the text from `push`, unless that turned out to be a thought. */
@@ -89,10 +101,10 @@ export interface WrittenCalls {
   };
 }
 
-export type ReadsWritten = (tools: readonly ToolOffer[]) => WrittenCalls;
+export type TextCallReaderFor = (tools: readonly ToolOffer[]) => TextCallReader;
 
 /** Content that is not searched: it has to fit a format, so calls inside it are data. */
-export const plainText: ReadsWritten = () => {
+export const plainText: TextCallReaderFor = () => {
   let prose = "";
   return {
     push: (chunk) => {
@@ -131,31 +143,6 @@ export type OfferedTool =
       /** Some APIs wrap the tool in this. */
       readonly function?: { readonly name?: unknown; readonly parameters?: unknown };
     };
-
-export interface WrittenCall {
-  readonly name: string;
-  readonly args: Readonly<Record<string, unknown>>;
-}
-
-export interface WrittenMalformed {
-  /** As written; empty if the name cannot be told. */
-  readonly name: string;
-  readonly reason: string;
-  /** The arguments, if they could be read. */
-  readonly args?: Readonly<Record<string, unknown>>;
-  readonly missed?: WrittenMiss["missed"];
-  readonly nearest?: readonly string[];
-}
-
-/** Text that looks like a call but may not be run: the reply stays text, and the model is told. */
-export interface WrittenMiss {
-  readonly missed: "not_offered" | "not_alone" | "other_form";
-  readonly name: string;
-  readonly args: Readonly<Record<string, unknown>>;
-  readonly reason: string;
-  /** Offered names that the model may mean, likeliest first. */
-  readonly nearest: readonly string[];
-}
 
 export interface Reading {
   readonly calls: readonly WrittenCall[];

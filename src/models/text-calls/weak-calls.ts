@@ -1,10 +1,12 @@
-import { CUT, type Found, GARBLED, type Outcome, type Reading, type WrittenMiss } from "./text-protocol.ts";
-import { lineEnd, readLiteral, readPythonCall, readPythonList, skipSpace } from "./literals.ts";
-import { ARGUMENT_KEYS, CALL_KEYS, callsIn, nameIn } from "./payloads.ts";
-import { decide, notOffered, OfferedTools } from "./settle.ts";
+/** Calls that no token marks: those that are run, and those that are only reported to the model. */
+
 import { isFields } from "../../core/raw-data.ts";
 import { announcesNextStep } from "./hidden-text.ts";
+import { lineEnd, readLiteral, readPythonCall, readPythonList, skipSpace } from "./literals.ts";
 import type { Item } from "./markup.ts";
+import { ARGUMENT_KEYS, CALL_KEYS, callsIn, nameIn } from "./payloads.ts";
+import { decide, notOffered, OfferedTools } from "./settle.ts";
+import { CUT, type Found, GARBLED, type Outcome, type Reading, type WrittenMiss } from "./text-protocol.ts";
 
 const FIRST_KEY = /\{\s*["']?([A-Za-z_]\w*)["']?\s*:\s*(?:["']([^"'\n]{0,80})["'])?/y;
 const PYTHON_LIST = /\[\s*([A-Za-z_][\w.-]*)\s*\(/y;
