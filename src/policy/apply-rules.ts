@@ -7,7 +7,7 @@ import { resolvePath } from "./paths/normal-path.ts";
 import type { Span } from "./shell/shell-syntax.ts";
 import { isCalled, isNeverAllowed, isWhole, pathOf, type UserRule, type UserRules } from "./rule.ts";
 import { fitsWildcard, type Wildcard } from "../core/wording.ts";
-import { mayFit, type PathPattern, surelyFits } from "./paths/path-pattern.ts";
+import { type Around, mayFit, type PathPattern, surelyFits } from "./paths/path-pattern.ts";
 
 /** Input of the judgement: one ruling for each effect, in the same order. */
 interface Judged {
@@ -252,11 +252,6 @@ function fitsAllow(rule: UserRule, called: Called, effects: readonly Effect[], p
     (path === null || has((effect) => surelyPath(path, pathOf(effect), places))) &&
     (host === null || has((effect) => effect.kind === "network" && surelyHosts(host, effect.hosts)))
   );
-}
-
-export interface Around {
-  readonly workspace: string;
-  readonly home: string;
 }
 
 export const asksForCommand = ({ prefix, arg }: UserRule): boolean => prefix !== null || arg !== null;

@@ -1,13 +1,13 @@
+/** Rulings: the verdict on one effect, and whether the box alone contains it. */
 import type { Verdict } from "../core/decision.ts";
 import type { TextDoubt } from "./shell/read-shell.ts";
 import type { Span } from "./shell/shell-syntax.ts";
 import { coversHost, type Grant } from "../core/network.ts";
-import { isInside } from "../core/file-names.ts";
 import { namesSecret } from "./effects/environment.ts";
 import type { Called } from "./effects/call-effects.ts";
 import type { Effect } from "./effects/effect.ts";
 import { resolvePath } from "./paths/normal-path.ts";
-import { isTemp } from "./paths/path-place.ts";
+import { isBoxed } from "./paths/path-place.ts";
 import { UNKNOWN } from "./programs/program-model.ts";
 import { REACHING } from "./reaching.generated.ts";
 
@@ -212,7 +212,7 @@ export function codeObjection(text: string, around: Around): boolean {
 function leadsOut(piece: string, { workspace }: Around): boolean {
   if (!/^[/~]|(?:^|\/)\.\.(?:\/|$)/.test(piece)) return false;
   const path = resolvePath(workspace, piece);
-  return piece.startsWith("~") || !(isInside(workspace, path) || isTemp(path));
+  return piece.startsWith("~") || !isBoxed(path, workspace);
 }
 
 /** Words inside the quoted strings of a program. */
@@ -248,16 +248,16 @@ const piecesOf = (text: string): readonly string[] =>
   text.split(/[\s"'`()[\]{},;=<>|&@:]+/).filter((piece) => piece !== "");
 
 /** How a path in a text may be used: only read, or also written. */
-type Use = "read" | "write";
+type PathUse = "read" | "write";
 
 /** The text, taken as a path, is a secret, is hidden, or is something that the host obeys. */
-function isKept(piece: string, around: Around, use: Use = "write"): boolean {
+function isKept(piece: string, around: Around, use: PathUse = "write"): boolean {
   const { workspace, home } = around;
   const path = resolvePath(workspace, piece.startsWith("~/") ? home + piece.slice(1) : piece);
   return around.keeps(path, use === "write");
 }
 
-const textObjection = (text: string, around: Around, use: Use = "write"): boolean =>
+const textObjection = (text: string, around: Around, use: PathUse = "write"): boolean =>
   !addressesIn(text).every(isOwnHost) ||
   REACHERS.test(text.includes(UNKNOWN) ? text.replaceAll(UNKNOWN, " ") : text) ||
   piecesOf(text).some((piece) => isKept(piece, around, use));
@@ -266,7 +266,7 @@ const OPENERS = new Set(REACHING.openers);
 const KEPT_WORD = new RegExp(REACHING.kept, "i");
 
 /** Objections against the words of a command, whatever its program makes of them. */
-function callObjection({ words }: Called, around: Around, use: Use): boolean {
+function callObjection({ words }: Called, around: Around, use: PathUse): boolean {
   const [name = "", sub = "", ...rest] = words.map(({ value }) => value);
   if (OPENERS.has(name) || sub === "install" || (name === "php" && sub === "-i")) return true;
   const all = [name, sub, ...rest];
@@ -290,8 +290,8 @@ export function withObjections(
   if (!rulings.some(({ contained }) => contained === "offline")) return rulings;
   // A command that records in the repository may write there in its box.
   const records = new Set(effects.flatMap(({ kind, call }) => (kind === "repository" ? [call] : [])));
-  const objected: Readonly<Record<Use, boolean[]>> = { read: [], write: [] };
-  const objects = (call: number, use: Use): boolean => {
+  const objected: Readonly<Record<PathUse, boolean[]>> = { read: [], write: [] };
+  const objects = (call: number, use: PathUse): boolean => {
     const called = calls[call];
     if (called === undefined) return false;
     return (objected[use][call] ??= records.has(call) || callObjection(called, around, use));
@@ -307,7 +307,7 @@ export function withObjections(
 }
 
 /** Code and variables only read the paths in their words; any other effect may write them, too. */
-const useOf = (effect: Effect): Use =>
+const useOf = (effect: Effect): PathUse =>
   effect.kind === "code" || (effect.kind === "unknown" && effect.doubt.startsWith("env.")) ? "read" : "write";
 
 /** `"$DIR/"*` is everything if the variable is empty. */

@@ -15,7 +15,7 @@ import { EffectWalk } from "./effects/effect-walk.ts";
 import { type Ruling, textRuling, withObjectedFlaws, withObjections } from "./containment.ts";
 import { type Places, rulingOf, placesFor } from "./judge-effects.ts";
 import type { IgnoreRules } from "./paths/ignore-rules.ts";
-import { Models, ProgramTable } from "./programs/program-models.ts";
+import { Models } from "./programs/program-models.ts";
 import { applyRules } from "./apply-rules.ts";
 import type { UserRules } from "./rule.ts";
 import { readInner, readShell, type ShellText } from "./shell/read-shell.ts";
@@ -82,7 +82,7 @@ interface Judged {
 
 /** Judges command lines. Its only state is the models of programs that it has prepared. */
 export class CommandPolicy {
-  private readonly models = new Models(new ProgramTable());
+  private readonly models = new Models();
 
   /** Pure and total: every text gets a decision. */
   decide(text: string, context: CommandContext): CommandDecision {

@@ -269,12 +269,10 @@ export function mergedHandoff(...lists: readonly (readonly Handoff[])[]): readon
   const found = new Map<string, Handoff>();
   for (const one of lists.flat()) {
     const known = found.get(one.path);
-    if (known === undefined || commitRank(one) < commitRank(known)) found.set(one.path, one);
+    if (known === undefined || rank(one) < rank(known)) found.set(one.path, one);
   }
-  return [...found.values()].toSorted((a, b) => commitRank(a) - commitRank(b) || (a.path < b.path ? -1 : 1));
+  return [...found.values()].toSorted((a, b) => rank(a) - rank(b) || (a.path < b.path ? -1 : 1));
 }
-
-const commitRank = ({ tier }: Handoff): number => TIERS.indexOf(tier);
 
 function asChanged({ kind, path, what, mode, oldMode, target }: GitEntry): readonly ChangedPath[] {
   if (kind === "repository") return [];

@@ -1,3 +1,4 @@
+/** What recorded runs did, and the grants that their connections needed. */
 import type { Mode, Verdict } from "../core/decision.ts";
 import type { AgentEvent } from "../core/events.ts";
 import { coversHost, coversPort, type Grant, grantText, isPreset, readGrant } from "../core/network.ts";

@@ -4,7 +4,7 @@ import { holdsMask, maskSecrets } from "../core/secrets.ts";
 import { type CommandContext, CommandPolicy } from "./decide.ts";
 import { programOf } from "./effects/call-effects.ts";
 import { decidePath } from "./paths/decide-path.ts";
-import { failedExamples, generalised, ruleFor } from "./rules-from-commands.ts";
+import { failedExamples, generalised, pathsOf, ruleFor, wordsOf } from "./rules-from-commands.ts";
 import { pathOf, readRules, type RuleForm, tomlRule, type UserRules } from "./rule.ts";
 import { grantsNaming } from "./refusal-hints.ts";
 import { shellText } from "./shell/shell-syntax.ts";
@@ -318,12 +318,11 @@ const isRight = (want: ProposedExample["want"], verdict: Verdict): boolean =>
 
 /** Adds a counterexample: the same command with one more word, or a file beside the rule's file. */
 function withBeyond(form: RuleForm, policy: CommandPolicy, home: string): RuleForm {
-  const { prefix, path } = form;
-  const [first = ""] = typeof path === "string" ? [path] : (path ?? []);
+  const [first = ""] = pathsOf(form);
   const other =
-    prefix === undefined
+    form.prefix === undefined
       ? `echo > ${shellText([`${first}.other`])}`
-      : shellText([...prefix.map((word) => (typeof word === "string" ? word : (word[0] ?? ""))), "other"]);
+      : shellText([...wordsOf(form), "other"]);
   const tried = { ...form, notMatch: [other] };
   const { examples } = readRules([tried], "user");
   return examples.length === 1 && failedExamples(examples, policy, home).length === 0 ? tried : form;

@@ -1,3 +1,4 @@
+/** Rules made from commands: the narrowest ones for a single command, a general one for several of one shape. */
 import { below, isInside } from "../core/file-names.ts";
 import type { CommandContext, CommandDecision, CommandPolicy, TextEffects } from "./decide.ts";
 import { type Called, isAside } from "./effects/call-effects.ts";
@@ -232,8 +233,9 @@ function clusters(forms: readonly RuleForm[]): readonly Members[] {
 }
 
 const keyOf = (text: string): string => shapeOf(text).key;
-const pathsOf = ({ path }: RuleForm): readonly string[] => (typeof path === "string" ? [path] : (path ?? []));
-const wordsOf = ({ prefix = [] }: RuleForm): readonly string[] =>
+export const pathsOf = ({ path }: RuleForm): readonly string[] =>
+  typeof path === "string" ? [path] : (path ?? []);
+export const wordsOf = ({ prefix = [] }: RuleForm): readonly string[] =>
   prefix.map((word) => (typeof word === "string" ? word : (word[0] ?? "")));
 
 /** Joins texts of one shape, with a pattern where they differ. */

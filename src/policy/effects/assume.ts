@@ -1,9 +1,10 @@
+/** Values that are assumed where only containment is asked for. */
 import { isInside, lastName } from "../../core/file-names.ts";
 import { resolvePath } from "../paths/normal-path.ts";
 import type { Arg, Use } from "../programs/program-model.ts";
 import type { Assignment, Compound, List, Node, Piece, Simple, Word } from "../shell/shell-syntax.ts";
 import { BOX_LISTS } from "./environment.ts";
-import { isBoxed } from "./local-tools.ts";
+import { isBoxed } from "../paths/path-place.ts";
 import type { Assumed, Scope } from "./scope.ts";
 import {
   FILTERS,
@@ -348,7 +349,7 @@ function textOf({ pieces }: Word): string {
   return pieces.map((piece) => (piece.kind === "text" ? piece.text : "$")).join("");
 }
 
-/** Questions to the tables of `printed.yaml`, by the words of a command. */
+/* What the tables of `printed.yaml` say of a command, by its words. */
 
 /** Commands that set the variables they name. */
 const SETS: ReadonlySet<string> = new Set(SET_VARIABLES);

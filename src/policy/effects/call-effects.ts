@@ -1,3 +1,4 @@
+/** The walk over a text as its parts see it, and the effects of one command. */
 import type { Models } from "../programs/program-models.ts";
 import {
   type Arg,
@@ -199,7 +200,7 @@ class CallSurroundings implements Surroundings {
 
   shell(text: Arg, { folder, input }: StartedAt): readonly Found[] {
     const { at } = this;
-    return collected(at, () => shellEffects(text, { ...inFolder(at, folder), input }));
+    return collected(at, () => innerTextEffects(text, { ...inFolder(at, folder), input }));
   }
 }
 
@@ -296,7 +297,7 @@ function cdTarget(words: Words, folder: Place): Place {
 }
 
 /** Effects of a text that a shell runs. */
-function shellEffects(text: Arg, { walk, scope, input }: CallAt): void {
+function innerTextEffects(text: Arg, { walk, scope, input }: CallAt): void {
   if (text.kind !== "literal") {
     walk.doubt("word.dynamic", text.value, text.span);
     const from = text.feed === "network" ? "fetched" : "input";

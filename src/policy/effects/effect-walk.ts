@@ -25,7 +25,7 @@ import { compoundEffects, redirectEffects } from "./shell-effects.ts";
 import type { Doubt, Effect } from "./effect.ts";
 import { ENVIRONMENT, exportsSecret, isInert, isPrivate, isTame, variableDoubt } from "./environment.ts";
 import { type Assumed, either, literalOf, resolve, type Scope, withVariable } from "./scope.ts";
-import { isBoxed } from "./local-tools.ts";
+import { isBoxed } from "../paths/path-place.ts";
 
 const MAX_COMMANDS = 100;
 const MAX_DEPTH = 10;

@@ -1,6 +1,5 @@
-import { isInside } from "../../core/file-names.ts";
 import { resolvePath } from "../paths/normal-path.ts";
-import { isSystem, isTemp } from "../paths/path-place.ts";
+import { isBoxed, isSystem } from "../paths/path-place.ts";
 import type { Place } from "./effect.ts";
 import { VARIABLES } from "./environment.generated.ts";
 
@@ -103,6 +102,6 @@ export function isTame(name: string, value: string | null, { folders, workspace 
 function kindOf(path: string, folder: Place, workspace: string): ReturnType<PathPlace> {
   if (folder === null && !path.startsWith("/")) return null;
   const at = resolvePath(folder ?? "/", path);
-  if (isInside(workspace, at) || isTemp(at)) return "inside";
+  if (isBoxed(at, workspace)) return "inside";
   return isSystem(at) ? "system" : null;
 }

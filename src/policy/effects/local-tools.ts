@@ -1,8 +1,7 @@
-import { isInside } from "../../core/file-names.ts";
 import type { Arg } from "../programs/program-model.ts";
 import { awkDeeds } from "../programs/awk-program.ts";
 import { resolvePath } from "../paths/normal-path.ts";
-import { isKept, isSystem, isTemp } from "../paths/path-place.ts";
+import { isBoxed, isKept, isSystem } from "../paths/path-place.ts";
 import type { EffectKind, Place } from "./effect.ts";
 import { LOCAL_TOOLS } from "./local-tools.generated.ts";
 
@@ -61,10 +60,6 @@ function isNear(path: string, { folder, workspace, home }: At): boolean {
   if (isSystem(at) || at === "/dev/null") return true;
   return isBoxed(at, workspace) && !isKept(at, true, { workspace, home });
 }
-
-/** The path is in the workspace or among the temporary files. */
-export const isBoxed = (path: string, workspace: string): boolean =>
-  isInside(workspace, path) || isTemp(path);
 
 const FILE =
   /^[\w+-][\w@.+-]*\/[\w@./+-]*$|^\.{1,2}\/[\w@./+-]+$|^\/[\w@./+-]+$|^[\w+-][\w.@+-]*\.(?:[cm]?[jt]s|json|toml|ini|cfg|ya?ml|rb|py|pl|pm|xml|conf)$/;

@@ -1,3 +1,4 @@
+/** What earlier commands of a text leave for later ones, and what a word expands to there. */
 import { resolvePath } from "../paths/normal-path.ts";
 import { type Arg, UNKNOWN } from "../programs/program-model.ts";
 import type { Place } from "./effect.ts";

@@ -1,10 +1,11 @@
+/** Effects of the shell's own constructs: compound commands and redirects. */
 import { type Arg, type Found, isGuess, type Use } from "../programs/program-model.ts";
 import type { Compound, Node, Redirect, RedirectOperator } from "../shell/shell-syntax.ts";
 import type { Walk } from "./call-effects.ts";
 import { isPrivate, variableDoubt } from "./environment.ts";
 import { either, placeOf, type Scope, withFunction, withoutVariables, withVariable } from "./scope.ts";
 import type { Effect } from "./effect.ts";
-import { isBoxed } from "./local-tools.ts";
+import { isBoxed } from "../paths/path-place.ts";
 
 interface At {
   readonly walk: Walk;
@@ -155,11 +156,9 @@ function callsItself(node: Node, name: string, apart: boolean): boolean {
   }
 }
 
-interface RedirectAt {
-  readonly walk: Walk;
-  readonly scope: Scope;
+interface RedirectAt extends At {
+  /** The program or construct that is redirected. */
   readonly by: string;
-  readonly input: Use["input"];
 }
 
 /** Adds the effects of redirects. Returns what stdin is after them. */

@@ -6,8 +6,7 @@ import {
   type Verdict,
   VERDICTS,
 } from "../../core/decision.ts";
-import { mayFit, surelyFits } from "./path-pattern.ts";
-import type { Around } from "../apply-rules.ts";
+import { type Around, mayFit, surelyFits } from "./path-pattern.ts";
 import type { UserRule, UserRules } from "../rule.ts";
 import {
   isOwnedTemp,
@@ -19,6 +18,12 @@ import {
 } from "./path-place.ts";
 import { isInside } from "../../core/file-names.ts";
 import { resolvePath, specialKind } from "./normal-path.ts";
+
+/**
+ * Supplied by the caller: the real target of an absolute path, with every link followed and `..` applied after them, also
+ * for a path that does not exist yet. Null: unknown, and the path is judged as written.
+ */
+export type LinkFacts = (path: string) => string | null;
 
 export interface PathContext extends Surroundings {
   readonly mode: Mode;
@@ -197,12 +202,6 @@ function isAbout(
   return effect !== null && mayWrite && path?.some((each) => surelyFits(each, at, around)) === true;
 }
 
-/**
- * Supplied by the caller: the real target of an absolute path, with every link followed and `..` applied after them, also
- * for a path that does not exist yet. Null: unknown, and the path is judged as written.
- */
-export type LinkFacts = (path: string) => string | null;
-
 /** One way to read a path; the strictest decides. */
 interface Reading {
   readonly place: PlaceOf;
@@ -210,12 +209,8 @@ interface Reading {
   readonly note: string;
 }
 
-interface ReadingContext extends Surroundings {
-  readonly links?: LinkFacts;
-}
-
 /** The path as written, then its real target if that is elsewhere. */
-function readingsOf(path: string, op: Op, context: ReadingContext): readonly [Reading, ...Reading[]] {
+function readingsOf(path: string, op: Op, context: PathContext): readonly [Reading, ...Reading[]] {
   const { links, ...rest } = context;
   const around = {
     ...rest,

@@ -1,3 +1,4 @@
+/** Patterns of whole paths, and of single names as gitignore has them. */
 import { isInside } from "../../core/file-names.ts";
 
 /** A glob over whole paths: `*` stays inside one name, `**` stands for any number of names, zero included. */
@@ -8,7 +9,8 @@ export interface PathPattern {
   readonly fixed: number;
 }
 
-interface Around {
+/** The folders that a pattern may start from. */
+export interface Around {
   readonly workspace: string;
   readonly home: string;
 }

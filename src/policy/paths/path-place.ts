@@ -1,3 +1,4 @@
+/** Where a path or a shell pattern lies, and whether it is secret, protected or obeyed by the host. */
 import {
   below,
   foldPath,
@@ -162,7 +163,7 @@ export const startupInHome = (folded: string): string | null => findPrefix(IN_HO
 /** The same for a folded path from `/`. */
 export const startupOfSystem = (folded: string): string | null => findPrefix(IN_SYSTEM, folded);
 
-const SPECIAL = /[*?[(]/;
+const PATTERN_CHARACTER = /[*?[(]/;
 
 /**
  * `placeOf` for a path with shell patterns. Its location is its last folder without a pattern. It is secret or protected
@@ -171,7 +172,7 @@ const SPECIAL = /[*?[(]/;
  */
 export function placeOfPattern(pattern: string, op: Op, around: Surroundings): PlaceOf {
   const at = resolvePath(around.cwd ?? around.workspace, pattern);
-  const special = at.search(SPECIAL);
+  const special = at.search(PATTERN_CHARACTER);
   const literal = placeOf(at, op, around);
   if (special === -1) return literal;
   const folder = at.slice(0, Math.max(1, at.lastIndexOf("/", special)));
@@ -179,7 +180,7 @@ export function placeOfPattern(pattern: string, op: Op, around: Surroundings): P
   const names = foldPath(at.slice(folder.length))
     .split("/")
     .filter((name) => name !== "");
-  const place = either(literal, known);
+  const place = withFolder(literal, known);
   if (at.includes("(")) return { ...place, kind: "unknown" };
   if (op === "read") return { ...place, secret: place.secret ?? aimedAt(names, SECRET_AIMS) };
   const protects = known.kind === "temp" ? null : aimedAt(names, PROTECTED_AIMS);
@@ -188,7 +189,7 @@ export function placeOfPattern(pattern: string, op: Op, around: Surroundings): P
 }
 
 /** Location of the folder, and findings against the folder and the pattern. */
-const either = (literal: PlaceOf, folder: PlaceOf): PlaceOf => ({
+const withFolder = (literal: PlaceOf, folder: PlaceOf): PlaceOf => ({
   path: literal.path,
   kind: folder.kind,
   secret: literal.secret ?? folder.secret,
@@ -243,7 +244,7 @@ const isHome = (folder: string, { home }: Surroundings): boolean =>
 
 function aimedAt(names: readonly string[], { dotted, plain }: Aims): string | null {
   for (const [index, name] of names.entries()) {
-    if (!SPECIAL.test(name)) continue;
+    if (!PATTERN_CHARACTER.test(name)) continue;
     const last = index === names.length - 1;
     const hit = name.startsWith(".") ? firstDotted(name, dotted, last) : firstPlain(name, plain, last);
     if (hit !== undefined) return hit.why;
@@ -260,7 +261,7 @@ function firstDotted(text: string, aims: readonly Aim[], last: boolean): Aim | u
 
 /** The first row that the pattern aims at, by at least two characters of a name's start or three of a name's end. */
 function firstPlain(text: string, aims: readonly Aim[], last: boolean): Aim | undefined {
-  const start = text.slice(0, text.search(SPECIAL));
+  const start = text.slice(0, text.search(PATTERN_CHARACTER));
   const byEnd = text.replaceAll(/[^a-z0-9.]/g, "").length >= 3;
   if (start.length < 2 && !byEnd) return undefined;
   const pattern = patternOf(text);
@@ -275,17 +276,17 @@ function firstPlain(text: string, aims: readonly Aim[], last: boolean): Aim | un
 
 const patternOf = (text: string): NamePattern | undefined => readPattern(text)?.[0];
 
-interface Row {
+interface SecretRow {
   readonly why: string;
   /** The names before the last one, each with its slash; empty for most rows. */
   readonly before: string;
   readonly folder: boolean;
 }
 
-const ALL = Object.entries(SECRETS).flatMap(([why, paths]) => paths.map((path) => ({ why, path })));
+const SECRET_ROWS = Object.entries(SECRETS).flatMap(([why, paths]) => paths.map((path) => ({ why, path })));
 
-const BY_NAME: ReadonlyMap<string, readonly Row[]> = Map.groupBy(
-  ALL.filter(({ path }) => !path.includes("*")).map(({ why, path }) => {
+const SECRETS_BY_NAME: ReadonlyMap<string, readonly SecretRow[]> = Map.groupBy(
+  SECRET_ROWS.filter(({ path }) => !path.includes("*")).map(({ why, path }) => {
     const folder = path.endsWith("/");
     const whole = folder ? path.slice(0, -1) : path;
     const start = whole.lastIndexOf("/") + 1;
@@ -294,22 +295,22 @@ const BY_NAME: ReadonlyMap<string, readonly Row[]> = Map.groupBy(
   ({ name }) => name,
 );
 
-const STARTS = ALL.filter(({ path }) => path.endsWith("*")).map(({ path, why }) => ({
+const SECRET_STARTS = SECRET_ROWS.filter(({ path }) => path.endsWith("*")).map(({ path, why }) => ({
   start: path.slice(0, -1),
   why,
 }));
 
 /** Keyed by the ending with its dot. */
-const ENDS: ReadonlyMap<string, string> = new Map(
-  ALL.filter(({ path }) => path.startsWith("*")).map(({ path, why }) => [path.slice(1), why]),
+const SECRET_ENDS: ReadonlyMap<string, string> = new Map(
+  SECRET_ROWS.filter(({ path }) => path.startsWith("*")).map(({ path, why }) => [path.slice(1), why]),
 );
 
-const MAX_LENGTH = Math.max(...[...ENDS.keys()].map((end) => end.length));
+const LONGEST_END = Math.max(...[...SECRET_ENDS.keys()].map((end) => end.length));
 
 /** Why a read there may show a password or a key. The path is absolute, resolved and folded. */
 export function secretAt(folded: string): string | null {
   const name = lastName(folded);
-  return isHarmless(name) ? null : (bySpelling(name) ?? byTable(folded));
+  return saysHarmless(name) ? null : (bySpelling(name) ?? byTable(folded));
 }
 
 /** By whole names only: certificates and test keys in system folders are not secret. */
@@ -318,26 +319,29 @@ const namedSecretAt = (folded: string): string | null => byTable(folded);
 const EXAMPLES = [".example", ".sample", ".template", ".dist"];
 
 /** Names that say that they hold no secret: public keys and examples of environment files. */
-const isHarmless = (name: string): boolean =>
+const saysHarmless = (name: string): boolean =>
   name.endsWith(".pub") || (name.startsWith(".env.") && EXAMPLES.some((end) => name.endsWith(end)));
 
 function bySpelling(name: string): string | null {
-  for (let dot = name.indexOf(".", name.length - MAX_LENGTH); dot !== -1; dot = name.indexOf(".", dot + 1)) {
-    const why = ENDS.get(name.slice(dot));
+  for (let dot = name.indexOf(".", name.length - LONGEST_END); dot !== -1; dot = name.indexOf(".", dot + 1)) {
+    const why = SECRET_ENDS.get(name.slice(dot));
     if (why !== undefined) return why;
   }
-  for (const { start, why } of STARTS) if (name.startsWith(start)) return why;
+  for (const { start, why } of SECRET_STARTS) if (name.startsWith(start)) return why;
   return null;
 }
 
 /** Marks the first characters of the table's names by their codes: most names in paths start with none of them. */
-const FIRST = new Uint8Array(128);
-for (const name of BY_NAME.keys()) FIRST[name.charCodeAt(0)] = 1;
+const SECRET_FIRST_LETTERS = new Uint8Array(128);
+for (const name of SECRETS_BY_NAME.keys()) SECRET_FIRST_LETTERS[name.charCodeAt(0)] = 1;
 
 function byTable(folded: string): string | null {
   for (let start = 1; start <= folded.length;) {
     const end = endOfName(folded, start);
-    const rows = FIRST[folded.charCodeAt(start)] === 1 ? BY_NAME.get(folded.slice(start, end)) : undefined;
+    const rows =
+      SECRET_FIRST_LETTERS[folded.charCodeAt(start)] === 1
+        ? SECRETS_BY_NAME.get(folded.slice(start, end))
+        : undefined;
     const row = rows?.find((each) => (each.folder || end === folded.length) && follows(folded, start, each));
     if (row !== undefined) return row.why;
     start = end + 1;
@@ -345,7 +349,7 @@ function byTable(folded: string): string | null {
   return null;
 }
 
-const follows = (folded: string, start: number, { before }: Row): boolean =>
+const follows = (folded: string, start: number, { before }: SecretRow): boolean =>
   before === "" || folded.slice(0, start).endsWith(`/${before}`);
 
 const READABLE = prefixTable(ROWS);
@@ -357,6 +361,10 @@ export function isTemp(path: string): boolean {
   for (const folder of TEMPORARY) if (isInside(folder, path)) return true;
   return false;
 }
+
+/** The path is in the workspace or among the temporary files. */
+export const isBoxed = (path: string, workspace: string): boolean =>
+  isInside(workspace, path) || isTemp(path);
 
 /** The folder directly below one for temporary files that is the path or holds it; undefined for any other path. */
 function tempFolderOf(path: string): string | undefined {

@@ -130,9 +130,7 @@ function tarEffects(use: Use, table: OptionTable): readonly Found[] {
   return [
     ...reading.misread.map(({ doubt, arg, what }) => use.doubt(doubt, arg, what)),
     ...reading.options.flatMap(({ spec, value, name, span }) => [
-      ...(value === null || spec.role === "command"
-        ? []
-        : roleEffects(spec.role, value, use, { forced: false, recursive: false })),
+      ...(value === null || spec.role === "command" ? [] : roleEffects(spec.role, value, use)),
       ...(spec.fixed === null ? [] : [{ ...fixedEffect(spec.fixed, use.folder, name), span }]),
     ]),
     ...tarModeEffects(parts),
@@ -176,9 +174,8 @@ const REMOTE = /^[^/]+:/;
 function archives({ use, reading, names }: Parts, kind: "read" | "write"): readonly Found[] {
   return reading.options.flatMap(({ name, value }): readonly Found[] => {
     if ((name !== "-f" && name !== "--file") || value === null) return [];
-    if (REMOTE.test(value.value) && !names.has("--force-local"))
-      return roleEffects("host", value, use, { forced: false, recursive: false });
-    return roleEffects(kind, value, use, { forced: false, recursive: false });
+    if (REMOTE.test(value.value) && !names.has("--force-local")) return roleEffects("host", value, use);
+    return roleEffects(kind, value, use);
   });
 }
 
@@ -269,17 +266,6 @@ function modeEffects(use: Use): readonly Found[] {
       : []),
   ];
 }
-/** The readers of this file, by the names that rows use. */
-export const ARCHIVE_READERS: Readonly<Record<string, Reader>> = {
-  tar: tarEffects,
-  unzip: unzipEffects,
-  zip: zipEffects,
-  "7z": letterCommands,
-  ar: arEffects,
-  cpio: cpioEffects,
-  cabextract: (use) => (given(use, "-l", "--list") ? [] : [{ kind: "write", path: use.folder }]),
-  uudecode: () => [{ kind: "write", path: null }],
-};
 
 const SUFFIX = /\.(?:gz|z|Z|tgz|taz|bz2?|tbz2?|xz|lzma|txz|tlz|zst|tzst|lz4|br)$/;
 const TO_STDOUT: ReadonlySet<string> = new Set(["-c", "--stdout", "--to-stdout"]);
@@ -310,6 +296,14 @@ function unpackedEffects(use: Use): readonly Found[] {
 }
 
 /** The readers of this file, by the names that rows use. */
-export const COMPRESS_READERS: Readonly<Record<string, Reader>> = {
+export const ARCHIVE_READERS: Readonly<Record<string, Reader>> = {
+  tar: tarEffects,
+  unzip: unzipEffects,
+  zip: zipEffects,
+  "7z": letterCommands,
+  ar: arEffects,
+  cpio: cpioEffects,
+  cabextract: (use) => (given(use, "-l", "--list") ? [] : [{ kind: "write", path: use.folder }]),
+  uudecode: () => [{ kind: "write", path: null }],
   "a file beside": unpackedEffects,
 };

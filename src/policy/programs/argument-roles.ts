@@ -1,3 +1,4 @@
+/** What one argument means: its effects by role, the hosts in it, and code in a file, a text or stdin. */
 import type { Place } from "../effects/effect.ts";
 import {
   type Arg,
@@ -14,12 +15,15 @@ export interface Weight {
   readonly recursive: boolean;
 }
 
+/** Without options that force or recurse. */
+export const LIGHT: Weight = { forced: false, recursive: false };
+
 /** Effects of an argument with this role. `command` takes all following arguments and is handled by the caller. */
 export function roleEffects(
   role: Exclude<Role, "command">,
   arg: Arg,
   use: Use,
-  weight: Weight,
+  weight = LIGHT,
 ): readonly Found[] {
   const { span } = arg;
   switch (role) {
@@ -218,6 +222,7 @@ export const networkTo = (arg: Arg): Found => ({ kind: "network", hosts: hostsOf
 /** For clients whose operands are hosts: without an operand the host comes from a file or a default. */
 export const reachesAnyway = (use: Use): readonly Found[] =>
   use.operands.length > 0 ? [] : [{ kind: "network", hosts: [] }];
+
 /** Stdin is read as commands, some of which run on this machine. */
 export const commandsFromStdin = ({ input }: Use): readonly Found[] =>
   input === "nothing" ? [] : [{ kind: "code", from: "input", path: null }];

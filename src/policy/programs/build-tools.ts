@@ -1,3 +1,4 @@
+/** Compilers, build tools and package managers. */
 import { PROGRAM_WORDS } from "../program-words.generated.ts";
 import {
   fixedEffect,
@@ -11,12 +12,12 @@ import {
 import type { Arg, Found, Reader, Use } from "./program-model.ts";
 import type { Preset } from "../../core/network.ts";
 
-const LIGHT = { forced: false, recursive: false };
 /** Options with which nothing is compiled: the compiler only reports about itself or its files. */
-const TELLS =
+const COMPILER_TELLS =
   /^(?:-v|-V|--version|-print-[\w-]+(?:=[\w.+-]*)?|--print-[\w-]+(?:=[\w.+-]*)?|-dump(?:version|machine|fullversion|specs)|--help(?:=[\w,^]+)?|--target-help|-Q|-###)$/;
+
 /** Options that do not write, load or run anything. */
-const HARMLESS =
+const COMPILER_HARMLESS =
   /^(?:-fsyntax-only|-c|-S|-E|-g[0-3]?|-ggdb[0-3]?|-O\w?|-w|-pedantic(?:-errors)?|-ansi|-pthread|-static|-shared|-pipe|-std=[\w+:]+|-W(?![lpa],)[\w+=-]*|-D\w+(?:=[\w.]*)?|-U\w+|-m(?:32|64|arch=[\w.-]+|tune=[\w.-]+)|-f(?:no-)?(?:PIC|pic|PIE|pie|exceptions|rtti|strict-aliasing|permissive|diagnostics-color(?:=\w+)?|color-diagnostics|openmp|stack-protector(?:-\w+)?|omit-frame-pointer|sanitize=[\w,]+|visibility=\w+|max-errors=\d+|concepts|coroutines|common|char8_t|unsigned-char|signed-char|short-enums|inline-functions|fast-math|analyzer|function-sections|data-sections)|-M{1,2}|-nostdlib|-nostdinc)$/;
 
 /** C compilers and similar ones. Of their many options some run or load programs, so only a few are accepted. */
@@ -24,7 +25,7 @@ function compilerEffects(use: Use): readonly Found[] {
   const { args, folder, program } = use;
   const all = (shape: RegExp): boolean =>
     args.every(({ kind, value }) => kind === "literal" && shape.test(value));
-  if (args.length > 0 && all(TELLS)) return [];
+  if (args.length > 0 && all(COMPILER_TELLS)) return [];
   const checks = args.some(({ kind, value }) => kind === "literal" && value === "-fsyntax-only");
   const found: Found[] = checks
     ? [fixedEffect("check", folder, program)]
@@ -34,17 +35,17 @@ function compilerEffects(use: Use): readonly Found[] {
   return found;
 }
 
-const outputEffects = (arg: Arg, use: Use): readonly Found[] => roleEffects("write", arg, use, LIGHT);
+const outputEffects = (arg: Arg, use: Use): readonly Found[] => roleEffects("write", arg, use);
 
 function compilerWord(arg: Arg, use: Use): readonly Found[] {
   const { kind, value } = arg;
   if (value === "-o" && kind === "literal") return [];
   if (value.startsWith("-o")) return outputEffects({ ...arg, value: value.slice(2) }, use);
-  if (/^-[IL]./.test(value)) return roleEffects("check", { ...arg, value: value.slice(2) }, use, LIGHT);
+  if (/^-[IL]./.test(value)) return roleEffects("check", { ...arg, value: value.slice(2) }, use);
   if (value.startsWith("-"))
-    return kind === "literal" && HARMLESS.test(value) ? [] : [unknownOption(arg, use)];
+    return kind === "literal" && COMPILER_HARMLESS.test(value) ? [] : [unknownOption(arg, use)];
   if (value.startsWith("@")) return [use.doubt("option.loads-code", arg)];
-  return roleEffects("check", arg, use, LIGHT);
+  return roleEffects("check", arg, use);
 }
 
 /** The doubt about an option. For these ones (library, language), the box settles it. */
@@ -58,10 +59,10 @@ function unknownOption(arg: Arg, use: Use): Found {
 }
 
 /** A plain setting on the command line; in other forms a shell may run a part of it. */
-const PLAIN = /^(?!SHELL=|MAKEFLAGS=|MAKEFILES=|\.)[A-Za-z_][\w-]*[:?+]?=[\w./:,-]*$/;
+const PLAIN_MAKE_SETTING = /^(?!SHELL=|MAKEFLAGS=|MAKEFILES=|\.)[A-Za-z_][\w-]*[:?+]?=[\w./:,-]*$/;
 
 const isUnclear = (arg: Arg): boolean =>
-  arg.kind !== "literal" || (arg.value.includes("=") && !PLAIN.test(arg.value));
+  arg.kind !== "literal" || (arg.value.includes("=") && !PLAIN_MAKE_SETTING.test(arg.value));
 
 const CHECK_TARGETS: ReadonlySet<string> = new Set(PROGRAM_WORDS.checks.targets);
 
@@ -108,17 +109,17 @@ function maven(use: Use): readonly Found[] {
       found.push(use.doubt("option.unknown", arg));
   }
   for (const { span, value } of goals)
-    if (PUBLISHES.test(value)) found.push({ kind: "network", hosts: [], span });
-  return [...found, fixedEffect(areTests(goals, /^test$/) ? "check" : "project", folder, program)];
+    if (MAVEN_PUBLISHES.test(value)) found.push({ kind: "network", hosts: [], span });
+  return [...found, fixedEffect(areTestTargets(goals, /^test$/) ? "check" : "project", folder, program)];
 }
 
 /** Goals of maven that send what was built to a server. */
-const PUBLISHES =
+const MAVEN_PUBLISHES =
   /^(?:site-)?deploy$|^(?:release|jreleaser|nexus-staging):|:(?:deploy|publish|release)(?:-\w+)?$/;
 
-const areTests = (targets: readonly Arg[], shape: RegExp): boolean =>
+const areTestTargets = (targets: readonly Arg[], shape: RegExp): boolean =>
   targets.length > 0 && targets.every(({ kind, value }) => kind === "literal" && shape.test(value));
-const isVersion = ({ kind, value }: Arg): boolean =>
+const isJavaVersion = ({ kind, value }: Arg): boolean =>
   kind === "literal" && /^(?:-{1,2}version|-XshowSettings(?::\w+)?)$/.test(value);
 
 /** Advisories are fetched from the network. */
@@ -144,6 +145,7 @@ const testOrProject = ({ operands, folder, program }: Use): readonly Found[] => 
   const tests = more.length === 0 && first?.kind === "literal" && first.value === "test";
   return [fixedEffect(tests ? "check" : "project", folder, program)];
 };
+
 /** Found secrets are verified with the services that they belong to. */
 const secretScan: Reader = ({ options }) =>
   options.some(({ name }) => name === "-n" || name === "--no-verify") ? [] : [{ kind: "network", hosts: [] }];
@@ -170,40 +172,13 @@ function cargoFormats(use: Use): readonly Found[] {
   return checks ? words : [...words, ...writesGiven(use.withOperands([]))];
 }
 
-/** The readers of this file, by the names that rows use. */
-export const BUILD_READERS: Readonly<Record<string, Reader>> = {
-  gcc: compilerEffects,
-  "make targets": makeTargets,
-  cmake: (use) => {
-    const [first] = use.args;
-    const project = fixedEffect("project", use.folder, use.program);
-    return first?.value === "-E"
-      ? [project, use.doubt("language.unknown", first)]
-      : [project, ...writesTo(use), ...writesTo(use, /^--(?:install-)?prefix$/)];
-  },
-  mvn: maven,
-  java: (use) => {
-    const [first, second] = use.args;
-    if (first?.kind === "literal" && first.value.endsWith(".java")) return programEffects(first, use);
-    if (first?.value === "-jar" && second !== undefined) return programEffects(second, use);
-    if (first !== undefined && use.args.every(isVersion)) return [];
-    return [fixedEffect("project", use.folder, use.program), fixedEffect("ask", use.folder, use.program)];
-  },
-  "go addresses": goAddresses,
-  "go fmt": goFormat,
-  "cargo fmt": cargoFormats,
-  "cargo deny": denyEffects,
-  "detect-secrets scan": secretScan,
-  "zig build": testOrProject,
-  "dart format": dartFormats,
-  rake: rakeEffects,
-};
-
-/** Package managers: their arguments either only choose among the packages of registries, or may lead anywhere. */
+/*
+ * Package managers: their arguments either only choose among the packages of registries, or may lead anywhere.
+ */
 
 const { files, ...flags } = PROGRAM_WORDS.packages;
-const FILES = new Set(files);
-const FLAGS: Readonly<Record<keyof typeof flags, ReadonlySet<string>>> = {
+const PIP_FILES = new Set(files);
+const PACKAGE_FLAGS: Readonly<Record<keyof typeof flags, ReadonlySet<string>>> = {
   npm: new Set(flags.npm),
   pip: new Set(flags.pip),
   cargo: new Set(flags.cargo),
@@ -211,7 +186,7 @@ const FLAGS: Readonly<Record<keyof typeof flags, ReadonlySet<string>>> = {
 };
 
 /** A package with its version: no address, no `owner/repository`, no alias of another, no path. */
-const NAMES: Readonly<Record<keyof typeof flags, RegExp>> = {
+const PACKAGE_NAMES: Readonly<Record<keyof typeof flags, RegExp>> = {
   npm: /^(?:@[a-z0-9][\w.-]*\/)?[a-z0-9][\w.-]*(?:@[\w.^~<>=*+-]+)?$/i,
   pip: /^[a-z0-9][\w.-]*(?:\[[\w.,-]+\])?(?:[<>=!~]=?=?[\w.*+!-]+(?:,[<>=!~]=?=?[\w.*+!-]+)*)?$/i,
   cargo: /^[a-z][\w-]*(?:@[\w.^~<>=*+-]+)?$/i,
@@ -219,34 +194,34 @@ const NAMES: Readonly<Record<keyof typeof flags, RegExp>> = {
 };
 
 /** npm takes a name with such an ending for a file, pip for an archive of a package. */
-const ARCHIVE = /\.(?:tgz|tar|tar\.\w+|zip|whl)$/i;
+const PACKAGE_ARCHIVE = /\.(?:tgz|tar|tar\.\w+|zip|whl)$/i;
 
 /** The workspace's own package, built by its own code. */
-const OWN = /^\.(?:\[[\w,.-]+\])?$/;
+const OWN_PACKAGE = /^\.(?:\[[\w,.-]+\])?$/;
 
 const installs =
-  (from: keyof typeof NAMES) =>
+  (from: keyof typeof PACKAGE_NAMES) =>
   (use: Use): readonly Found[] => {
     const found: Found[] = [];
     let plain = true;
     let file = false;
     for (const arg of use.args) {
       const before = file;
-      file = from === "pip" && FILES.has(arg.value);
+      file = from === "pip" && PIP_FILES.has(arg.value);
       if (arg.kind !== "literal") plain = false;
       else if (before) found.push(reading(arg, use));
-      else if (from === "pip" && OWN.test(arg.value))
+      else if (from === "pip" && OWN_PACKAGE.test(arg.value))
         found.push(fixedEffect("project", use.folder, use.program));
-      else if (!isPlain(from, arg)) plain = false;
+      else if (!isPlainPackage(from, arg)) plain = false;
     }
     const install: Found = { kind: "install", what: use.program };
     return [plain && !file ? { ...install, from: from satisfies Preset } : install, ...found];
   };
 
-const isPlain = (from: keyof typeof NAMES, { value }: Arg): boolean =>
-  FLAGS[from].has(value) ||
+const isPlainPackage = (from: keyof typeof PACKAGE_NAMES, { value }: Arg): boolean =>
+  PACKAGE_FLAGS[from].has(value) ||
   value === "--only-binary=:all:" ||
-  (NAMES[from].test(value) && !ARCHIVE.test(value));
+  (PACKAGE_NAMES[from].test(value) && !PACKAGE_ARCHIVE.test(value));
 
 /** Words for `every use` of a row. */
 export const PACKAGE_EFFECTS = {
@@ -271,7 +246,32 @@ const packageFileNames = (use: Use): readonly Found[] =>
     .map((arg) => reading(arg, use));
 
 /** The readers of this file, by the names that rows use. */
-export const PACKAGE_READERS: Readonly<Record<string, Reader>> = {
+export const BUILD_READERS: Readonly<Record<string, Reader>> = {
+  gcc: compilerEffects,
+  "make targets": makeTargets,
+  cmake: (use) => {
+    const [first] = use.args;
+    const project = fixedEffect("project", use.folder, use.program);
+    return first?.value === "-E"
+      ? [project, use.doubt("language.unknown", first)]
+      : [project, ...writesTo(use), ...writesTo(use, /^--(?:install-)?prefix$/)];
+  },
+  mvn: maven,
+  java: (use) => {
+    const [first, second] = use.args;
+    if (first?.kind === "literal" && first.value.endsWith(".java")) return programEffects(first, use);
+    if (first?.value === "-jar" && second !== undefined) return programEffects(second, use);
+    if (first !== undefined && use.args.every(isJavaVersion)) return [];
+    return [fixedEffect("project", use.folder, use.program), fixedEffect("ask", use.folder, use.program)];
+  },
+  "go addresses": goAddresses,
+  "go fmt": goFormat,
+  "cargo fmt": cargoFormats,
+  "cargo deny": denyEffects,
+  "detect-secrets scan": secretScan,
+  "zig build": testOrProject,
+  "dart format": dartFormats,
+  rake: rakeEffects,
   "package files": packageFiles,
   "names of package files": packageFileNames,
 };

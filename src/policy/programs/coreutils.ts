@@ -1,3 +1,4 @@
+/** Coreutils and their kin: programs that copy, move, split, test, print and page files. */
 import { fixedEffect, given } from "./argument-roles.ts";
 import type { Place } from "../effects/effect.ts";
 import type { Arg, Found, Reader, Use } from "./program-model.ts";
@@ -18,12 +19,12 @@ function chmodEffects(use: Use): readonly Found[] {
   );
 }
 
-const FLAGS = /^[+=]/;
+const CHATTR_MODE = /^[+=]/;
 
 const chattrEffects = (use: Use): readonly Found[] =>
   changedRights(
     use,
-    use.operands.filter(({ value }) => !FLAGS.test(value)),
+    use.operands.filter(({ value }) => !CHATTR_MODE.test(value)),
     given(use, "-R"),
   );
 
@@ -38,7 +39,7 @@ interface CopyTarget {
   readonly isFolder: boolean;
 }
 
-const HERE = { kind: "literal", value: "." } as const;
+const CURRENT_FOLDER = { kind: "literal", value: "." } as const;
 const FOLDER = /(?:^|\/)\.{0,2}\/?$/;
 
 /** Sources and target; the target may be an option's value. */
@@ -48,7 +49,7 @@ function copyTarget(use: Use): CopyTarget {
   if (named) return { sources: operands, target: named, isFolder: true };
   const last = operands.at(-1);
   if (last === undefined || operands.length === 1)
-    return { sources: operands, target: { ...HERE, span: use.span }, isFolder: true };
+    return { sources: operands, target: { ...CURRENT_FOLDER, span: use.span }, isFolder: true };
   const sources = operands.slice(0, -1);
   return {
     sources,
@@ -144,20 +145,7 @@ function patchEffects(use: Use): readonly Found[] {
   return given(use, "-o", "--output") ? doubts : [...doubts, { kind: "write", path: use.folder }];
 }
 
-/** The readers of this file, by the names that rows use. */
-export const FILE_CHANGES_READERS: Readonly<Record<string, Reader>> = {
-  cp: copyEffects,
-  mv: moveEffects,
-  ln: linkEffects,
-  install: installEffects,
-  patch: patchEffects,
-  mktemp: ({ operands }) => (operands.length > 0 ? [] : [{ kind: "write", path: "/tmp/tmp.*" }]),
-  mknod: (use) => (use.operands.length > 2 ? [fixedEffect("system", use.folder, use.program)] : []),
-  chmod: chmodEffects,
-  chattr: chattrEffects,
-};
-
-const DD_NUMBERS = new Set("bs ibs obs cbs count skip seek iseek oseek conv iflag oflag status".split(" "));
+const DD_HARMLESS = new Set("bs ibs obs cbs count skip seek iseek oseek conv iflag oflag status".split(" "));
 
 /** Any number of files whose names start like this. */
 function partFiles(use: Use, prefix: Arg | null | undefined, standard: string): readonly Found[] {
@@ -175,33 +163,25 @@ function ddEffects(use: Use): readonly Found[] {
     if (name === "if") return [{ kind: "read", path: use.place(value), span: arg.span } satisfies Found];
     if (name === "of") return [{ kind: "write", path: use.place(value), span: arg.span } satisfies Found];
     if (arg.loose === true) return [use.doubt("word.dynamic", arg)];
-    return DD_NUMBERS.has(name) ? [] : [use.doubt("option.unknown", arg)];
+    return DD_HARMLESS.has(name) ? [] : [use.doubt("option.unknown", arg)];
   });
 }
 
-const BUNDLE = /^-[^-]/;
-const INNER_VALUE = /^-[^-]*?[LPIoHT](?!\d*$)./;
+const TREE_BUNDLE = /^-[^-]/;
+const TREE_INNER_VALUE = /^-[^-]*?[LPIoHT](?!\d*$)./;
 
 /** In a bundle of `tree`, a letter takes the next word, never the rest of its own: `-Lo 2 out` writes `out`. */
-const bundledValues = (use: Use): readonly Found[] =>
+const treeBundles = (use: Use): readonly Found[] =>
   use.args
-    .filter(({ value }) => BUNDLE.test(value) && INNER_VALUE.test(value))
+    .filter(({ value }) => TREE_BUNDLE.test(value) && TREE_INNER_VALUE.test(value))
     .map((arg) => use.doubt("option.unknown", arg));
-/** The readers of this file, by the names that rows use. */
-export const FILE_LISTING_READERS: Readonly<Record<string, Reader>> = {
-  tree: bundledValues,
-  split: (use) => partFiles(use, use.operands[1], "x"),
-  csplit: (use) =>
-    partFiles(use, use.options.findLast(({ name }) => name === "-f" || name === "--prefix")?.value, "xx"),
-  dd: ddEffects,
-};
 
-const FILE = new Set("-a -b -c -d -e -f -g -h -k -p -r -s -u -w -x -G -L -N -O -S".split(" "));
-const TEXT = new Set(["-n", "-z", "-t", "-o"]);
-const FILES = new Set(["-nt", "-ot", "-ef"]);
-const TEXTS = new Set(["=", "==", "!=", "<", ">"]);
-const NUMBERS = new Set(["-eq", "-ne", "-lt", "-le", "-gt", "-ge"]);
-const NAMES = new Set(["-v", "-R"]);
+const FILE_TESTS = new Set("-a -b -c -d -e -f -g -h -k -p -r -s -u -w -x -G -L -N -O -S".split(" "));
+const TEXT_TESTS = new Set(["-n", "-z", "-t", "-o"]);
+const FILE_COMPARISONS = new Set(["-nt", "-ot", "-ef"]);
+const TEXT_COMPARISONS = new Set(["=", "==", "!=", "<", ">"]);
+const NUMBER_COMPARISONS = new Set(["-eq", "-ne", "-lt", "-le", "-gt", "-ge"]);
+const NAME_TESTS = new Set(["-v", "-R"]);
 
 const NAME = /^\w+$/;
 const NUMBER = /^[+-]?\d+$/;
@@ -212,16 +192,16 @@ const NUMBER = /^[+-]?\d+$/;
  */
 function testEffects(use: Use): readonly Found[] {
   const closes = use.args.at(-1);
-  if (use.program !== "[") return use.args.flatMap((_, at) => wordEffects(use, use.args, at));
+  if (use.program !== "[") return use.args.flatMap((_, at) => testedWord(use, use.args, at));
   if (closes?.kind !== "literal" || closes.value !== "]")
     return [use.doubt("operand.unknown", closes ?? { kind: "literal", value: "[", span: use.span })];
   const words = use.args.slice(0, -1);
-  return words.flatMap((_, at) => wordEffects(use, words, at));
+  return words.flatMap((_, at) => testedWord(use, words, at));
 }
 
-function wordEffects(use: Use, words: readonly Arg[], at: number): readonly Found[] {
+function testedWord(use: Use, words: readonly Arg[], at: number): readonly Found[] {
   const word = words[at] as Arg;
-  if (word.kind === "literal") return operatorEffects(use, word, [words[at - 1], words[at + 1]]);
+  if (word.kind === "literal") return testOperator(use, word, [words[at - 1], words[at + 1]]);
   const open = word.value.charAt(0);
   if (word.kind === "glob") return "*?[".includes(open) ? [use.doubt("word.leading-glob", word)] : [];
   return word.loose !== true && isSurelyOperand(words, at) ? [] : [use.doubt("word.dynamic", word)];
@@ -229,14 +209,14 @@ function wordEffects(use: Use, words: readonly Arg[], at: number): readonly Foun
 
 type Neighbours = readonly [before: Arg | undefined, behind: Arg | undefined];
 
-function operatorEffects(use: Use, { value }: Arg, [before, behind]: Neighbours): readonly Found[] {
+function testOperator(use: Use, { value }: Arg, [before, behind]: Neighbours): readonly Found[] {
   const known = [before, behind].filter((arg) => arg !== undefined);
-  if (NAMES.has(value))
+  if (NAME_TESTS.has(value))
     return behind === undefined || isLiteral(behind, NAME) ? [] : [use.doubt("shell.expansion", behind)];
-  if (NUMBERS.has(value))
+  if (NUMBER_COMPARISONS.has(value))
     return known.filter((arg) => !isLiteral(arg, NUMBER)).map((arg) => use.doubt("shell.expansion", arg));
-  if (FILES.has(value)) return known.flatMap((arg) => testedFile(use, arg));
-  return FILE.has(value) && behind !== undefined ? testedFile(use, behind) : [];
+  if (FILE_COMPARISONS.has(value)) return known.flatMap((arg) => testedFile(use, arg));
+  return FILE_TESTS.has(value) && behind !== undefined ? testedFile(use, behind) : [];
 }
 
 const isLiteral = ({ kind, value }: Arg, form: RegExp): boolean => kind === "literal" && form.test(value);
@@ -245,15 +225,16 @@ const CONNECTIVES = new Set(["!", "(", ")", "-a", "-o"]);
 
 function testedFile(use: Use, arg: Arg): readonly Found[] {
   const { kind, value, span } = arg;
-  if (kind === "literal" && (CONNECTIVES.has(value) || FILE.has(value) || TEXT.has(value))) return [];
-  return [{ kind: "read", path: folderOf(use.place(arg), use.folder), span }];
+  if (kind === "literal" && (CONNECTIVES.has(value) || FILE_TESTS.has(value) || TEXT_TESTS.has(value)))
+    return [];
+  return [{ kind: "read", path: orItsFolder(use.place(arg), use.folder), span }];
 }
 
 /**
  * A test of a file below the current folder that may hold a secret tells no more than the list of its folder, and
  * counts as a read of the folder.
  */
-const folderOf = (path: Place, folder: Place): Place =>
+const orItsFolder = (path: Place, folder: Place): Place =>
   path !== null && folder !== null && path.startsWith(`${folder}/`) && secretAt(foldPath(path)) !== null
     ? path.slice(0, path.lastIndexOf("/"))
     : path;
@@ -263,13 +244,13 @@ function isSurelyOperand(words: readonly Arg[], at: number): boolean {
   const before = words[at - 1];
   const behind = words[at + 1];
   if (words.length === 1) return true;
-  const follows = before?.kind === "literal" && (isUnary(before.value) || TEXTS.has(before.value));
-  return follows || (behind?.kind === "literal" && TEXTS.has(behind.value));
+  const follows = before?.kind === "literal" && (isUnary(before.value) || TEXT_COMPARISONS.has(before.value));
+  return follows || (behind?.kind === "literal" && TEXT_COMPARISONS.has(behind.value));
 }
 
-const isUnary = (value: string): boolean => FILE.has(value) || TEXT.has(value);
+const isUnary = (value: string): boolean => FILE_TESTS.has(value) || TEXT_TESTS.has(value);
 
-const COUNTS = /(?:^|[^%])(?:%%)*%[-+ #'*.\dhjlLqtz]*n/;
+const PRINTF_COUNTS = /(?:^|[^%])(?:%%)*%[-+ #'*.\dhjlLqtz]*n/;
 
 /** Any operand that is no format sets the clock. */
 function setsDate(use: Use): readonly Found[] {
@@ -287,7 +268,7 @@ function printfEffects(use: Use): readonly Found[] {
     return [use.doubt("shell.expansion", format)];
   if (format.kind !== "literal" && (format.loose === true || use.args.length > at + 1))
     return [use.doubt("word.dynamic", format)];
-  return COUNTS.test(format.value) ? [use.doubt("shell.expansion", format)] : [];
+  return PRINTF_COUNTS.test(format.value) ? [use.doubt("shell.expansion", format)] : [];
 }
 
 /** bat may start a pager, and its first word may be a command that changes bat's own files. */
@@ -298,7 +279,7 @@ function batEffects(use: Use): readonly Found[] {
   );
   return [
     ...paging.map(({ value }) =>
-      use.doubt("option.unknown", value ?? first ?? { ...NOWHERE, span: use.span }),
+      use.doubt("option.unknown", value ?? first ?? { ...PAGING_OPTION, span: use.span }),
     ),
     ...(first?.value === "cache" ? [use.doubt("operand.unknown", first)] : []),
   ];
@@ -307,13 +288,29 @@ function batEffects(use: Use): readonly Found[] {
 /** less runs `+command` at its start. */
 const plusCommands = (use: Use): readonly Found[] =>
   use.operands.filter(({ value }) => value.startsWith("+")).map((arg) => use.doubt("operand.unknown", arg));
+
 /** Only names of pages: a path would be formatted with macros of its own. */
 const pagePaths = (use: Use): readonly Found[] =>
   use.operands.filter(({ value }) => value.includes("/")).map((arg) => use.doubt("operand.unknown", arg));
 
-const NOWHERE = { kind: "literal", value: "--paging" } as const;
+const PAGING_OPTION = { kind: "literal", value: "--paging" } as const;
+
 /** The readers of this file, by the names that rows use. */
-export const TEXT_READERS: Readonly<Record<string, Reader>> = {
+export const COREUTILS_READERS: Readonly<Record<string, Reader>> = {
+  cp: copyEffects,
+  mv: moveEffects,
+  ln: linkEffects,
+  install: installEffects,
+  patch: patchEffects,
+  mktemp: ({ operands }) => (operands.length > 0 ? [] : [{ kind: "write", path: "/tmp/tmp.*" }]),
+  mknod: (use) => (use.operands.length > 2 ? [fixedEffect("system", use.folder, use.program)] : []),
+  chmod: chmodEffects,
+  chattr: chattrEffects,
+  tree: treeBundles,
+  split: (use) => partFiles(use, use.operands[1], "x"),
+  csplit: (use) =>
+    partFiles(use, use.options.findLast(({ name }) => name === "-f" || name === "--prefix")?.value, "xx"),
+  dd: ddEffects,
   bat: batEffects,
   strings: (use) =>
     use.operands

@@ -1,3 +1,4 @@
+/** Programs that query data: databases, tables, calculators, jq and yq. */
 import { given, networkTo, part, roleEffects, valuesOf } from "./argument-roles.ts";
 import { type Arg, type Found, isGuess, type Reader, type Role, UNKNOWN, type Use } from "./program-model.ts";
 import { escapes } from "./shell-programs.ts";
@@ -6,19 +7,20 @@ const SQLITE_FLAGS =
   /^--?(?:header|noheader|column|csv|json|line|list|html|markdown|box|table|tabs|quote|ascii|batch|bail|readonly|echo|safe|stats|interactive|nofollow|deserialize|utf8)$/;
 const SQLITE_VALUED = /^--?(?:separator|nullvalue|newline|maxsize|cmd)$/;
 /** Commands of sqlite3 that only print, or set how it prints. */
-const TELLING =
+const SQLITE_TELLING =
   /^\.(?:tables?|schema|fullschema|ind(?:ex|ices|exes)|databases|dump|mode|headers?|separator|nullvalue|width|timer|echo|bail|changes|stats|explain|eqp|show|quit|exit|print|help|dbinfo|limit|version|lint|sha3sum|timeout|parameter)(?:\s[^|`]*)?$/;
+
 /** Commands of sqlite3 that open other files or run code. */
-const REACHING =
+const SQLITE_REACHING =
   /\b(?:attach|load_extension|readfile|writefile|edit|zipfile|fsdir|fts3_tokenizer|vacuum\s+into|vacuum\s+\w+\s+into|temp_store_directory|data_store_directory|writable_schema|trusted_schema)\b/i;
 
 /** Whether a text of SQL statements and commands (one per line) reaches nothing but the database. */
-function isTame({ kind, value }: Pick<Arg, "kind" | "value">): boolean {
+function isTameSql({ kind, value }: Pick<Arg, "kind" | "value">): boolean {
   const lines = value.split("\n").map((line) => line.trim());
   return (
     kind === "literal" &&
-    !REACHING.test(value) &&
-    lines.every((line) => !line.startsWith(".") || TELLING.test(line))
+    !SQLITE_REACHING.test(value) &&
+    lines.every((line) => !line.startsWith(".") || SQLITE_TELLING.test(line))
   );
 }
 
@@ -36,18 +38,18 @@ function sqliteArguments(args: readonly Arg[]): SqliteArguments {
     if (!arg.value.startsWith("-")) operands.push(arg);
     else
       tame &&=
-        arg.kind === "literal" && (valued ? isTame(args[at + 1] ?? arg) : SQLITE_FLAGS.test(arg.value));
+        arg.kind === "literal" && (valued ? isTameSql(args[at + 1] ?? arg) : SQLITE_FLAGS.test(arg.value));
     if (valued) at += 1;
   }
   return { operands, tame };
 }
 
-function isTameInput(input: Use["input"]): boolean {
+function isTameSqlInput(input: Use["input"]): boolean {
   if (typeof input === "string") return input === "nothing" || input === "project";
-  return input.rough !== true && isTame({ kind: "literal", value: input.text });
+  return input.rough !== true && isTameSql({ kind: "literal", value: input.text });
 }
 
-function fileOf(base: Arg | undefined, use: Use): readonly Found[] {
+function databaseFile(base: Arg | undefined, use: Use): readonly Found[] {
   if (base === undefined || (base.kind === "literal" && /^(?::memory:)?$/.test(base.value))) return [];
   return [{ kind: "write", path: base.value.startsWith("file:") ? null : use.place(base), span: base.span }];
 }
@@ -56,8 +58,8 @@ function fileOf(base: Arg | undefined, use: Use): readonly Found[] {
 function sqlite(use: Use): readonly Found[] {
   const { operands, tame } = sqliteArguments(use.args);
   const [base, ...statements] = operands;
-  const inside = tame && (statements.length > 0 ? statements.every(isTame) : isTameInput(use.input));
-  return [{ ...escapes(use), ...(inside ? { inside } : {}) }, ...fileOf(base, use)];
+  const inside = tame && (statements.length > 0 ? statements.every(isTameSql) : isTameSqlInput(use.input));
+  return [{ ...escapes(use), ...(inside ? { inside } : {}) }, ...databaseFile(base, use)];
 }
 
 /** Options of Miller before its first verb that only describe the format of data; those in `VALUED` take a value. */
@@ -87,33 +89,31 @@ function mlrEffects(use: Use): readonly Found[] {
     .map((verb) => use.doubt("operand.unknown", verb));
   const vague = args.filter(({ kind }) => kind === "dynamic").map((arg) => use.doubt("word.dynamic", arg));
   // Field names are harmless even if taken for files, so the split between verb and files does not matter.
-  const read = args
-    .slice(at + 1)
-    .flatMap((arg) => roleEffects("read", arg, use, { forced: false, recursive: false }));
+  const read = args.slice(at + 1).flatMap((arg) => roleEffects("read", arg, use));
   return [...doubts, ...vague, ...read];
 }
 
-const ADDRESS = /^(?:https?|ftp):/i;
+const FETCHED_ADDRESS = /^(?:https?|ftp):/i;
 
 /** An argument that is an address is fetched. */
 function addressEffects(use: Use): readonly Found[] {
   return [...namedAddresses(use), ...includedSchemas(use)];
 }
 
-const SCHEMAS: ReadonlySet<string> = new Set(["-schema", "-relaxng", "-schematron"]);
+const SCHEMA_OPTIONS: ReadonlySet<string> = new Set(["-schema", "-relaxng", "-schematron"]);
 
 /** A schema may include others by address. */
 const includedSchemas = ({ options }: Use): readonly Found[] =>
   options.some(({ name }) => name === "-nonet")
     ? []
     : options
-        .filter(({ name }) => SCHEMAS.has(name))
+        .filter(({ name }) => SCHEMA_OPTIONS.has(name))
         .map(({ span }) => ({ kind: "network", hosts: [], span }));
 
 function namedAddresses(use: Use): readonly Found[] {
   const words: readonly Arg[] = [...use.operands, ...use.options.flatMap(({ value }) => value ?? [])];
   return words.flatMap((arg): readonly Found[] => {
-    const [address] = ADDRESS.exec(arg.value) ?? [];
+    const [address] = FETCHED_ADDRESS.exec(arg.value) ?? [];
     if (address === undefined) return [];
     const host = arg.value.slice(address.length).split("/")[2];
     return [{ kind: "network", hosts: host === undefined || host === "" ? [] : [host], span: arg.span }];
@@ -127,19 +127,18 @@ function fxEffects(use: Use): readonly Found[] {
     .map((text): Found => ({ kind: "code", from: "inline", path: null, text: text.value, span: text.span }));
 }
 
-const has = (use: Use, ...names: readonly string[]): boolean =>
-  use.options.some(({ name }) => names.includes(name));
 /** `!` runs a command unless it compares; `?` runs a line of stdin; a number can become a character. */
 const RUNS_IN_DC = /!(?![<>=])|[?a]/;
 
 /** Programs of dc from options, files or stdin. */
 function dcEffects(use: Use): readonly Found[] {
-  const given = use.options.filter(({ name }) => name === "-e" || name === "--expression");
-  const files = has(use, "-f", "--file") || use.operands.length > 0;
+  const expressions = valuesOf(use, "-e", "--expression");
+  const anyExpression = given(use, "-e", "--expression");
+  const files = given(use, "-f", "--file") || use.operands.length > 0;
   const { input } = use;
   const text: Arg | null =
     typeof input === "string" ? null : { kind: "literal", value: input.text, span: input.span };
-  const programs = given.length > 0 || files ? given.flatMap(({ value }) => value ?? []) : [text];
+  const programs = anyExpression || files ? expressions : [text];
   const doubts = programs.flatMap((program) => {
     if (program?.kind === "literal")
       return RUNS_IN_DC.test(program.value) ? [use.doubt("language.unknown", program)] : [];
@@ -158,7 +157,7 @@ const fromInput = ({ input }: Use): Found => ({
 });
 
 /** A template that is filled with environment variables. */
-const printsEnvironment = (): readonly Found[] => [{ kind: "read", path: "/proc/self/environ" }];
+const fillsFromEnvironment = (): readonly Found[] => [{ kind: "read", path: "/proc/self/environ" }];
 const HOST_OF_CONNECTION = /(?:^|\s)host(?:addr)?\s*=\s*'?([^\s',]+)'?(?=\s|$)/;
 /** Settings that name another server, or a file that does. */
 const NAMES_SERVER = /\b(?:host(?:addr)?|service(?:file)?)\s*=/;
@@ -187,22 +186,10 @@ function databaseServer(use: Use): readonly Found[] {
   return named || servers.length > 0 ? servers : [{ kind: "network", hosts: OWN_SERVER }];
 }
 
-/** The readers of this file, by the names that rows use. */
-export const DATA_READERS: Readonly<Record<string, Reader>> = {
-  "database server": databaseServer,
-  dc: dcEffects,
-  envsubst: printsEnvironment,
-  m4: (use) => (use.operands.length === 0 ? [fromInput(use)] : []),
-  "fetches what has an address": addressEffects,
-  fx: fxEffects,
-  mlr: mlrEffects,
-  sqlite: sqlite,
-};
-
 type ValueRole = Exclude<Role, "command">;
 
 /** Options with values; with several values, each has its role. */
-const VALUES: Readonly<Record<string, readonly ValueRole[]>> = {
+const JQ_VALUED: Readonly<Record<string, readonly ValueRole[]>> = {
   "--arg": ["data", "data"],
   "--argjson": ["data", "data"],
   "--slurpfile": ["data", "read"],
@@ -212,25 +199,25 @@ const VALUES: Readonly<Record<string, readonly ValueRole[]>> = {
   "--library-path": ["loads"],
 };
 
-const FILTER_LETTER = /^-[a-zA-Z]*f[a-zA-Z]*$/;
-const BUNDLE = /^-[crjasSCMneRhV]+$/;
-const FLAGS: ReadonlySet<string> = new Set(
+const JQ_FILTER_LETTER = /^-[a-zA-Z]*f[a-zA-Z]*$/;
+const JQ_BUNDLE = /^-[crjasSCMneRhV]+$/;
+const JQ_FLAGS: ReadonlySet<string> = new Set(
   `--compact-output --raw-output --raw-output0 --join-output --ascii-output --slurp --sort-keys --color-output
   --monochrome-output --null-input --exit-status --raw-input --tab --unbuffered --stream --stream-errors --seq --help
   --version --build-configuration`.split(/\s+/),
 );
-const FILTER_FILES: ReadonlySet<string> = new Set(["-f", "--from-file"]);
+const JQ_FILTER_FILES: ReadonlySet<string> = new Set(["-f", "--from-file"]);
 
-const ENVIRONMENT: ReadonlySet<string> = new Set(["env", "$ENV", "strenv", "envsubst"]);
-const LOADING = /^(?:import|include|modulemeta|get_search_list|load\w*|strload|system|eval)$/;
+const JQ_ENVIRONMENT: ReadonlySet<string> = new Set(["env", "$ENV", "strenv", "envsubst"]);
+const JQ_LOADING = /^(?:import|include|modulemeta|get_search_list|load\w*|strload|system|eval)$/;
 
 /** What a filter accesses beyond its input. */
 function filterEffects(filter: Arg, use: Use): readonly Found[] {
   if (filter.kind === "dynamic") return [use.doubt("word.dynamic", filter)];
   const names = filter.kind === "literal" ? filterNames(filter.value) : null;
-  if (names === null || names.some((name) => LOADING.test(name)))
+  if (names === null || names.some((name) => JQ_LOADING.test(name)))
     return [use.doubt("language.unknown", filter)];
-  return names.some((name) => ENVIRONMENT.has(name))
+  return names.some((name) => JQ_ENVIRONMENT.has(name))
     ? [{ kind: "read", path: "/proc/self/environ", span: filter.span }]
     : [];
 }
@@ -254,7 +241,7 @@ class JqReader {
   read(): readonly Found[] {
     const { args } = this.use;
     // Any of these words may be the filter's file, so all of them are read.
-    this.filterSeen = args.some(({ value }) => FILTER_FILES.has(value) || FILTER_LETTER.test(value));
+    this.filterSeen = args.some(({ value }) => JQ_FILTER_FILES.has(value) || JQ_FILTER_LETTER.test(value));
     while (this.at < args.length) {
       const arg = args[this.at++] as Arg;
       if (arg.value === "--") this.optionsEnded = true;
@@ -277,18 +264,19 @@ class JqReader {
   }
 
   private take(role: ValueRole, arg: Arg): void {
-    this.found.push(...roleEffects(role, arg, this.use, { forced: false, recursive: false }));
+    this.found.push(...roleEffects(role, arg, this.use));
   }
 
   private option(arg: Arg): void {
     const { value, kind } = arg;
-    const roles = VALUES[value];
+    const roles = JQ_VALUED[value];
     if (kind !== "literal") this.found.push(this.use.doubt("word.dynamic", arg));
     else if (roles !== undefined) this.valued(roles, arg);
     else if (value === "--args" || value === "--jsonargs") this.filesFollow = false;
-    else if (FILTER_FILES.has(value) || FILTER_LETTER.test(value)) this.take("loads", arg);
+    else if (JQ_FILTER_FILES.has(value) || JQ_FILTER_LETTER.test(value)) this.take("loads", arg);
     else if (value.startsWith("-L")) this.take("loads", arg);
-    else if (!FLAGS.has(value) && !BUNDLE.test(value)) this.found.push(this.use.doubt("option.unknown", arg));
+    else if (!JQ_FLAGS.has(value) && !JQ_BUNDLE.test(value))
+      this.found.push(this.use.doubt("option.unknown", arg));
   }
 
   private valued(roles: readonly ValueRole[], option: Arg): void {
@@ -411,7 +399,7 @@ export function filterNames(filter: string): readonly string[] | null {
   return reader.code("") ? reader.names : null;
 }
 
-const VERBS: ReadonlySet<string> = new Set(["e", "eval", "ea", "eval-all"]);
+const YQ_VERBS: ReadonlySet<string> = new Set(["e", "eval", "ea", "eval-all"]);
 const IN_PLACE: ReadonlySet<string> = new Set(["-i", "--inplace", "--in-place"]);
 
 /** A name that no file is likely to have. */
@@ -422,7 +410,7 @@ const EXPRESSION = /^(?!\/|~|\.\.)[^]*[|()[\]{}"'=*]/;
  * expression.
  */
 function yqEffects(use: Use): readonly Found[] {
-  const operands = VERBS.has(use.operands[0]?.value ?? "") ? use.operands.slice(1) : use.operands;
+  const operands = YQ_VERBS.has(use.operands[0]?.value ?? "") ? use.operands.slice(1) : use.operands;
   const given = use.options.flatMap(({ name, value }) =>
     name === "--expression" && value !== null ? [value] : [],
   );
@@ -431,13 +419,21 @@ function yqEffects(use: Use): readonly Found[] {
   const role = use.options.some(({ name }) => IN_PLACE.has(name)) ? "write" : "read";
   const read = unclear ? operands : files;
   return [
-    ...read.flatMap((arg) => roleEffects(role, arg, use, { forced: false, recursive: false })),
+    ...read.flatMap((arg) => roleEffects(role, arg, use)),
     ...[...given, ...operands.slice(0, 1)].flatMap((arg) => filterEffects(arg, use)),
   ];
 }
 
 /** The readers of this file, by the names that rows use. */
-export const JQ_READERS: Readonly<Record<string, Reader>> = {
+export const DATA_READERS: Readonly<Record<string, Reader>> = {
+  "database server": databaseServer,
+  dc: dcEffects,
+  envsubst: fillsFromEnvironment,
+  m4: (use) => (use.operands.length === 0 ? [fromInput(use)] : []),
+  "fetches what has an address": addressEffects,
+  fx: fxEffects,
+  mlr: mlrEffects,
+  sqlite: sqlite,
   jq: jqEffects,
   yq: yqEffects,
 };

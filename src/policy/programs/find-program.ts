@@ -3,7 +3,6 @@ import { filled, mostOf } from "./search-programs.ts";
 import { type Arg, type Found, isGuess, UNKNOWN, type Use, type Reader } from "./program-model.ts";
 
 const MARK: readonly string[] = ["{}"];
-const LIGHT = { forced: false, recursive: false };
 const OPERATORS: ReadonlySet<string> = new Set(["(", ")", "!", ",", "-not", "-a", "-and", "-o", "-or"]);
 
 class FindReader {
@@ -58,7 +57,7 @@ class FindReader {
       this.starts.push(arg);
     }
     if (this.starts.length === 0) this.starts.push({ kind: "literal", value: ".", span: this.use.span });
-    for (const start of this.starts) this.found.push(...roleEffects("read", start, this.use, LIGHT));
+    for (const start of this.starts) this.found.push(...roleEffects("read", start, this.use));
   }
 
   /** An unknown word may be any part of an expression. */
@@ -110,7 +109,7 @@ class FindReader {
 
   private compared(arg: Arg): void {
     const value = this.value(arg);
-    if (value !== undefined) this.found.push(...roleEffects("read", value, this.use, LIGHT));
+    if (value !== undefined) this.found.push(...roleEffects("read", value, this.use));
     this.narrowing.test(arg.value, value);
   }
 
@@ -135,7 +134,7 @@ class FindReader {
   /** The starting points come from a file. */
   private listed(arg: Arg): void {
     const value = this.value(arg);
-    if (value !== undefined) this.found.push(...roleEffects("read", value, this.use, LIGHT));
+    if (value !== undefined) this.found.push(...roleEffects("read", value, this.use));
     const start: Arg = { kind: "dynamic", value: UNKNOWN, span: arg.span };
     this.starts.push(start);
     this.found.push({ kind: "read", path: null, span: arg.span });
@@ -143,7 +142,7 @@ class FindReader {
 
   private write(arg: Arg, count: number): void {
     const file = this.value(arg);
-    if (file !== undefined) this.found.push(...roleEffects("target", file, this.use, LIGHT));
+    if (file !== undefined) this.found.push(...roleEffects("target", file, this.use));
     if (count > 1) this.value(arg);
   }
 

@@ -145,6 +145,7 @@ function colonOf(value: string): number {
   }
   return value.lastIndexOf(":");
 }
+
 /** Settings that only change the output, whatever their value. */
 const SHOWN_SECTIONS = new Set(PROGRAM_WORDS.git.shownSections);
 const SHOWN = new Set(PROGRAM_WORDS.git.shown);

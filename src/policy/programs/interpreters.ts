@@ -1,3 +1,4 @@
+/** Interpreters: what Python, Perl, Ruby and PHP run from an option, a file or stdin. */
 import { PROGRAM_WORDS } from "../program-words.generated.ts";
 import {
   fileEffects,
@@ -10,9 +11,9 @@ import {
 } from "./argument-roles.ts";
 import type { Arg, Found, Reader, Use } from "./program-model.ts";
 
-const FLAGS = /^-[bBdEiIOPqRsSuvx]+$/;
+const PYTHON_FLAGS = /^-[bBdEiIOPqRsSuvx]+$/;
 /** Options of the interpreter that neither write nor load anything. */
-const SETTINGS =
+const PYTHON_SETTINGS =
   /^(?:dev|utf8(?:=[01])?|importtime|faulthandler|tracemalloc(?:=\d+)?|no_debug_ranges|frozen_modules(?:=\w+)?|int_max_str_digits=\d+|showrefcount|perf|gil=[01])$/;
 
 /** Python's options end at the program: a file, `-c text`, `-m module`, or stdin. */
@@ -22,9 +23,9 @@ function python(use: Use): readonly Found[] {
   for (let at = 0; at < args.length;) {
     const arg = args[at] as Arg;
     // With `-i` Python reads stdin after the program ends.
-    if (GOES_ON.test(arg.value)) found.push(...programEffects(undefined, use));
-    if (ENDS.test(arg.value)) return [...found, ...programOf(arg, args.slice(at + 1), use)];
-    const words = harmlessWords(arg, args[at + 1]);
+    if (PYTHON_GOES_ON.test(arg.value)) found.push(...programEffects(undefined, use));
+    if (PYTHON_ENDS.test(arg.value)) return [...found, ...pythonProgram(arg, args.slice(at + 1), use)];
+    const words = pythonOptionWords(arg, args[at + 1]);
     if (words === 0) found.push(use.doubt("option.unknown", arg));
     at += Math.max(words, 1);
   }
@@ -32,63 +33,65 @@ function python(use: Use): readonly Found[] {
 }
 
 /** A file, `-`, `--`, `-c` or `-m`, the last two perhaps behind flags. */
-const ENDS = /^(?:[^-]|-?$|--$|-[bBdEiIOPqRsSuvx]*[cm])/;
-const GOES_ON = /^-[bBdEIOPqRsSuvx]*i/;
-const LAST = /^-[bBdEiIOPqRsSuvx]*([cm])([\s\S]*)$/;
-const SETTING = /^-[bBdEiIOPqRsSuvx]*([WX])([\s\S]*)$/;
+const PYTHON_ENDS = /^(?:[^-]|-?$|--$|-[bBdEiIOPqRsSuvx]*[cm])/;
+const PYTHON_GOES_ON = /^-[bBdEIOPqRsSuvx]*i/;
+const PYTHON_LAST = /^-[bBdEiIOPqRsSuvx]*([cm])([\s\S]*)$/;
+const PYTHON_SETTING = /^-[bBdEiIOPqRsSuvx]*([WX])([\s\S]*)$/;
 
 /** Number of words that an option takes; 0 for one that is not known to be harmless. */
-function harmlessWords({ kind, value }: Arg, next: Arg | undefined): 0 | 1 | 2 {
+function pythonOptionWords({ kind, value }: Arg, next: Arg | undefined): 0 | 1 | 2 {
   if (kind !== "literal") return 0;
-  if (FLAGS.test(value)) return 1;
+  if (PYTHON_FLAGS.test(value)) return 1;
   if (value === "--check-hash-based-pycs") return 2;
-  const [, letter, attached] = SETTING.exec(value) ?? [];
+  const [, letter, attached] = PYTHON_SETTING.exec(value) ?? [];
   if (letter === undefined) return 0;
   const setting = attached === "" ? next?.value : attached;
-  if (letter === "X" && (setting === undefined || !SETTINGS.test(setting))) return 0;
+  if (letter === "X" && (setting === undefined || !PYTHON_SETTINGS.test(setting))) return 0;
   return attached === "" ? 2 : 1;
 }
 
-function programOf(first: Arg, rest: readonly Arg[], use: Use): readonly Found[] {
+function pythonProgram(first: Arg, rest: readonly Arg[], use: Use): readonly Found[] {
   if (first.value === "--") return programEffects(rest[0], use);
-  const [, letter, attached = ""] = LAST.exec(first.value) ?? [];
+  const [, letter, attached = ""] = PYTHON_LAST.exec(first.value) ?? [];
   if (letter === undefined) return programEffects(first, use);
   const apart = attached === "";
   const value = (apart ? rest[0] : { ...first, value: attached }) ?? first;
-  return letter === "c" ? [inlineEffects(value)] : moduleEffects(value, apart ? rest.slice(1) : rest, use);
+  return letter === "c" ? [inlineEffects(value)] : pythonModule(value, apart ? rest.slice(1) : rest, use);
 }
 
 /** Even a standard module may import a file of the same name from the current folder. */
-function moduleEffects(module: Arg, rest: readonly Arg[], use: Use): readonly Found[] {
+function pythonModule(module: Arg, rest: readonly Arg[], use: Use): readonly Found[] {
   const settings = fixedEffect("settings", use.folder, use.program);
   const known = module.kind === "literal" ? PYTHON_MODULES.get(module.value) : undefined;
   if (known !== undefined) return [settings, ...use.command([word(known, module), ...rest])];
   return [
     { kind: "code", from: "project", path: use.folder, span: module.span },
-    { ...use.doubt("operand.unknown", module), ...(isOwn(module, rest) ? { inside: true } : {}) },
+    { ...use.doubt("operand.unknown", module), ...(isOwnModule(module, rest) ? { inside: true } : {}) },
   ];
 }
 
 /** Standard and well-known modules that use the network or run other code. */
-const REACHING = new RegExp(String.raw`^(?:${PROGRAM_WORDS.python.reachingModules.join("|")})(?:\.|$)`);
+const REACHING_MODULES = new RegExp(
+  String.raw`^(?:${PROGRAM_WORDS.python.reachingModules.join("|")})(?:\.|$)`,
+);
 
 /** An unknown module counts as the project's, if it gets the project's files only. */
-const isOwn = ({ kind, value }: Arg, rest: readonly Arg[]): boolean =>
+const isOwnModule = ({ kind, value }: Arg, rest: readonly Arg[]): boolean =>
   kind === "literal" &&
   /^[a-z_]\w*(?:\.\w+)*$/i.test(value) &&
-  !REACHING.test(value) &&
-  !rest.some((arg) => OUT.test(arg.value));
+  !REACHING_MODULES.test(value) &&
+  !rest.some((arg) => LEADS_OUT.test(arg.value));
 
 /** An address, or a path outside of the project. */
-const OUT = /:\/\/|(?:^|[=:,])(?:~|\/(?!tmp\/))|(?:^|[=:,/])\.\.(?:\/|$)/;
+const LEADS_OUT = /:\/\/|(?:^|[=:,])(?:~|\/(?!tmp\/))|(?:^|[=:,/])\.\.(?:\/|$)/;
 
 /** Modules that are programs of their own. */
-const PROGRAMS =
+const MODULES_OF_PROGRAMS =
   `pytest pip mypy ruff black isort flake8 pylint pyflakes pycodestyle pydocstyle bandit coverage vulture radon tox nox
   pipx poetry pdm hatch uv pyright basedpyright autopep8 yapf codespell yamllint ansiblelint sqlfluff`.split(
     /\s+/,
   );
-const ENTRIES: readonly (readonly [module: string, entry: string])[] = [
+const MODULE_ROWS: readonly (readonly [module: string, entry: string])[] = [
   ["py.test", "pytest"],
   ["unittest", "python -m unittest"],
   ["json.tool", "python -m json.tool"],
@@ -113,36 +116,35 @@ const ENTRIES: readonly (readonly [module: string, entry: string])[] = [
 
 /** Module → row of the program. */
 const PYTHON_MODULES: ReadonlyMap<string, string> = new Map([
-  ...PROGRAMS.map((name) => [name, name] as const),
-  ...ENTRIES,
+  ...MODULES_OF_PROGRAMS.map((name) => [name, name] as const),
+  ...MODULE_ROWS,
 ]);
 
 /** `--cov-report=html:folder` names its target. */
-function reports(use: Use): readonly Found[] {
+function coverageReports(use: Use): readonly Found[] {
   return use.options.flatMap(({ name, value }) => {
     const cut = value?.value.indexOf(":") ?? -1;
     if (name !== "--cov-report" || value === null || cut === -1) return [];
     const tail = value.value.slice(cut + 1);
-    return tail === "skip-covered"
-      ? []
-      : roleEffects("write", { ...value, value: tail }, use, { forced: false, recursive: false });
+    return tail === "skip-covered" ? [] : roleEffects("write", { ...value, value: tail }, use);
   });
 }
 
 /** With an operand, the program writes the new version into the project. */
 const changesVersion: Reader = ({ operands, folder }) =>
   operands.length === 0 ? [] : [{ kind: "write", path: folder }];
+
 /** A program as text of an option, as a file, or from stdin. */
 export function runner(inline: readonly string[]): (use: Use) => readonly Found[] {
   return (use) => {
     const texts = use.options.filter(({ name }) => inline.includes(name));
-    if (texts.length > 0) return texts.map(({ value }) => inlineEffects(value ?? whole(use)));
+    if (texts.length > 0) return texts.map(({ value }) => inlineEffects(value ?? wholeCommand(use)));
     const [file] = use.operands;
     return file === undefined || file.value === "-" ? inputEffects(use) : [fileEffects(file, use)];
   };
 }
 
-const whole = ({ program, span }: Use): Arg => ({ kind: "dynamic", value: program, span });
+const wholeCommand = ({ program, span }: Use): Arg => ({ kind: "dynamic", value: program, span });
 
 /** `-i` changes the given files. */
 function perl(use: Use): readonly Found[] {
@@ -154,7 +156,7 @@ function perl(use: Use): readonly Found[] {
     path: use.place(arg),
     span: arg.span,
   }));
-  return [...texts.map(({ value }) => inlineEffects(value ?? whole(use))), ...files];
+  return [...texts.map(({ value }) => inlineEffects(value ?? wholeCommand(use))), ...files];
 }
 
 /** `ruby -c` runs nothing of the file; `perl -c` does. */
@@ -163,12 +165,11 @@ const onlyParses = ({ options, operands }: Use): boolean =>
   options.some(({ name }) => name === "-c") &&
   !options.some(({ name }) => name === "-e" || name === "-i");
 
-const parsed = (file: Arg, use: Use): readonly Found[] =>
-  roleEffects("check", file, use, { forced: false, recursive: false });
+const parsedOnly = (file: Arg, use: Use): readonly Found[] => roleEffects("check", file, use);
 
 /** With `-i` the output of the program replaces the files. */
 function ruby(use: Use): readonly Found[] {
-  if (onlyParses(use)) return use.operands.flatMap((file) => parsed(file, use));
+  if (onlyParses(use)) return use.operands.flatMap((file) => parsedOnly(file, use));
   const files = use.options.some(({ name }) => name === "-e") ? use.operands : use.operands.slice(1);
   const inPlace = use.options.some(({ name }) => name === "-i");
   return [
@@ -178,12 +179,13 @@ function ruby(use: Use): readonly Found[] {
 }
 
 /** Settings that are only quantities. */
-const HARMLESS_SETTINGS =
+const PHP_HARMLESS_SETTINGS =
   /^(?:memory_limit|max_execution_time|display_errors|error_reporting|zend\.assertions|assert\.exception|date\.timezone)=[\w.-]*$/;
+
 /** The modes of Xdebug. `debug` connects to a debugger; the last three write reports into the folder for temporary files. */
 const XDEBUG_MODES = /^xdebug\.mode=(?:off|develop|coverage|debug|gcstats|profile|trace|,)*$/;
-const DEBUGS = /[=,]debug\b/;
-const REPORTS = /\b(?:gcstats|profile|trace)\b/;
+const XDEBUG_DEBUGS = /[=,]debug\b/;
+const XDEBUG_REPORTS = /\b(?:gcstats|profile|trace)\b/;
 
 /** A setting after `-d`: most of them load code, or name programs. */
 function phpSetting(setting: Arg, use: Use): readonly Found[] {
@@ -191,10 +193,10 @@ function phpSetting(setting: Arg, use: Use): readonly Found[] {
   const { kind, value, span } = setting;
   if (kind !== "literal" || found.kind !== "unknown") return [found];
   const isMode = XDEBUG_MODES.test(value);
-  const doubt: Found = HARMLESS_SETTINGS.test(value) || isMode ? { ...found, inside: true } : found;
+  const doubt: Found = PHP_HARMLESS_SETTINGS.test(value) || isMode ? { ...found, inside: true } : found;
   const effects: Found[] = [doubt];
-  if (isMode && DEBUGS.test(value)) effects.push({ kind: "network", hosts: [], span });
-  if (isMode && REPORTS.test(value)) effects.push({ kind: "write", path: "/tmp", span });
+  if (isMode && XDEBUG_DEBUGS.test(value)) effects.push({ kind: "network", hosts: [], span });
+  if (isMode && XDEBUG_REPORTS.test(value)) effects.push({ kind: "write", path: "/tmp", span });
   return effects;
 }
 
@@ -208,7 +210,7 @@ function php(use: Use): readonly Found[] {
   );
   const checks = use.options.some(({ name }) => name === "-l");
   if (checks && use.operands.length > 0)
-    return [...settings, ...use.operands.flatMap((file) => parsed(file, use))];
+    return [...settings, ...use.operands.flatMap((file) => parsedOnly(file, use))];
   const code: readonly Found[] = [{ kind: "code", from: "project", path: use.folder }];
   const listens = served.length > 0;
   const ran = listens && use.input !== "network" ? code : runner(["-r", "-B", "-R", "-E"])(use);
@@ -223,6 +225,6 @@ export const INTERPRETER_READERS: Readonly<Record<string, Reader>> = {
   ruby: ruby,
   php: php,
   "python -m http.server": () => [{ kind: "network", hosts: [], inside: true }],
-  "pytest reports": reports,
+  "pytest reports": coverageReports,
   "writes a version": changesVersion,
 };

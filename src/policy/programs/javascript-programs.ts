@@ -1,3 +1,4 @@
+/** Node, the package managers of JavaScript with the scripts that they run, and the compiler of TypeScript. */
 import {
   codeElsewhere,
   fixedEffect,
@@ -10,15 +11,13 @@ import {
 import { PROGRAM_WORDS } from "../program-words.generated.ts";
 import { type Arg, type Found, type GivenOption, type Reader, UNKNOWN, type Use } from "./program-model.ts";
 
-const LIGHT = { forced: false, recursive: false };
-
-const INLINE: ReadonlySet<string> = new Set(["-e", "--eval", "-p", "--print", "-pe"]);
+const INLINE_OPTIONS: ReadonlySet<string> = new Set(["-e", "--eval", "-p", "--print", "-pe"]);
 
 const inlines = (texts: readonly GivenOption[], use: Use): readonly Found[] =>
   texts.map(({ name, value }) => inlineEffects((name === "-pe" ? use.operands[0] : value) ?? word("", use)));
 
 /** `--run` starts a script of the package. */
-const scripts = ({ options, folder, program }: Use): readonly Found[] =>
+const nodeScripts = ({ options, folder, program }: Use): readonly Found[] =>
   options
     .filter(({ name }) => name === "--run")
     .map(({ value }) =>
@@ -35,37 +34,37 @@ const TEST_WORDS = "npm test --";
 const testsHandOn = handsOn(TEST_WORDS);
 
 function node(use: Use): readonly Found[] {
-  return [...destinations(use), ...programs(use)];
+  return [...reportDestinations(use), ...nodePrograms(use)];
 }
 
-function programs(use: Use): readonly Found[] {
+function nodePrograms(use: Use): readonly Found[] {
   const { options, operands, folder, program } = use;
   const has = (...names: readonly string[]): boolean => options.some(({ name }) => names.includes(name));
-  const texts = options.filter(({ name }) => INLINE.has(name));
+  const texts = options.filter(({ name }) => INLINE_OPTIONS.has(name));
   const [file] = operands;
   // `--run` takes precedence over all others, wherever it stands.
-  if (has("--run")) return [...scripts(use), ...inlines(texts, use), ...testsHandOn(use)];
+  if (has("--run")) return [...nodeScripts(use), ...inlines(texts, use), ...testsHandOn(use)];
   if (has("--test"))
     return [
       fixedEffect("check", folder, program),
       ...inlines(texts, use),
-      ...operands.flatMap((arg) => roleEffects("check", arg, use, LIGHT)),
+      ...operands.flatMap((arg) => roleEffects("check", arg, use)),
     ];
   if (texts.length > 0) return inlines(texts, use);
   return has("--check", "-c")
-    ? operands.flatMap((arg) => roleEffects("read", arg, use, LIGHT))
+    ? operands.flatMap((arg) => roleEffects("read", arg, use))
     : programEffects(file, use);
 }
 
 /** Targets of reports: a stream by name, or a file. */
-function destinations(use: Use): readonly Found[] {
+function reportDestinations(use: Use): readonly Found[] {
   return use.options.flatMap(({ name, value }) =>
     name !== "--test-reporter-destination" ||
     value === null ||
     value.value === "stdout" ||
     value.value === "stderr"
       ? []
-      : roleEffects("target", value, use, LIGHT),
+      : roleEffects("target", value, use),
   );
 }
 
@@ -195,31 +194,11 @@ function mustNotWatch(use: Use): readonly Found[] {
   return runs ? [] : [fixedEffect("ask", use.folder, "a watch")];
 }
 
-/** The readers of this file, by the names that rows use. */
-export const NODE_READERS: Readonly<Record<string, Reader>> = {
-  "npm tokens": npmTokens,
-  "npm pkg set": changesPackage,
-  "npm version": changesVersion,
-  "project script": runsScript,
-  "script by its name": scriptByName,
-  "script or program": scriptOrProgram,
-  "any line": anyLine,
-  "yarn node": nodeOfYarn,
-  npx: runsPackage,
-  node: node,
-  "script file": (use) => programEffects(use.operands[0], use),
-  "npm tests": (use) => [fixedEffect("check", use.folder, use.program), ...testsHandOn(use)],
-  "must not watch": mustNotWatch,
-  "script file first": scriptOrFile,
-  "yarn workspace": yarnInWorkspace,
-  "yarn workspaces foreach": yarnAgain,
-};
-
-const words = (text: string): ReadonlySet<string> => new Set(text.split(/\s+/));
+const tscNames = (text: string): ReadonlySet<string> => new Set(text.split(/\s+/));
 
 /** Boolean options; the next word may be their value. */
-const SWITCHES =
-  words(`all allowarbitraryextensions allowimportingtsextensions allowjs allowsyntheticdefaultimports allowumdglobalaccess
+const TSC_SWITCHES =
+  tscNames(`all allowarbitraryextensions allowimportingtsextensions allowjs allowsyntheticdefaultimports allowumdglobalaccess
   allowunreachablecode allowunusedlabels alwaysstrict assumechangesonlyaffectdirectdependencies checkjs composite
   declaration d declarationmap diagnostics disablereferencedprojectload disablesizelimit disablesolutionsearching
   downleveliteration emitdecoratormetadata emitdeclarationonly erasablesyntaxonly esmoduleinterop
@@ -236,22 +215,22 @@ const SWITCHES =
   suppressimplicitanyindexerrors traceresolution usedefineforclassfields useunknownincatchvariables
   verbatimmodulesyntax verbose v force f dry build b stopbuildonerrors quiet noerrortruncation`);
 
-const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
+const TSC_BOOLEANS: ReadonlyMap<string, boolean> = new Map([
   ["true", true],
   ["false", false],
   ["null", false],
 ]);
 
 /** An unknown word may be an option. */
-const isValue = ({ value }: Arg): boolean => !value.startsWith("-") && !value.startsWith(UNKNOWN);
+const isTscValue = ({ value }: Arg): boolean => !value.startsWith("-") && !value.startsWith(UNKNOWN);
 
-const CHECKED = words("project p rootdir baseurl");
-const WRITTEN = words(
+const TSC_CHECKED = tscNames("project p rootdir baseurl");
+const TSC_WRITTEN = tscNames(
   "outdir outfile out declarationdir tsbuildinfofile generatetrace generatecpuprofile pprofdir",
 );
 
-const VALUES =
-  words(`charset customconditions ignoredeprecations jsx jsxfactory jsxfragmentfactory jsximportsource lib locale maxnodemodulejsdepth
+const TSC_VALUES =
+  tscNames(`charset customconditions ignoredeprecations jsx jsxfactory jsxfragmentfactory jsximportsource lib locale maxnodemodulejsdepth
   maproot module m moduledetection moduleresolution modulesuffixes newline reactnamespace sourceroot target t types
   checkers builders typeroots`);
 
@@ -259,9 +238,9 @@ const VALUES =
  * Output goes where the project's settings say, as with the project's tests; a build writes the output of other
  * projects, too.
  */
-const BUILDS = ["build", "b"];
+const TSC_BUILDS = ["build", "b"];
 /** Options with which tsc writes its incremental state at most. */
-const QUIET = ["noemit", "showconfig", "listfilesonly", "dry"];
+const TSC_QUIET = ["noemit", "showconfig", "listfilesonly", "dry"];
 
 interface TscArguments {
   readonly found: Found[];
@@ -272,51 +251,67 @@ interface TscArguments {
 function typescript(use: Use): readonly Found[] {
   const result: TscArguments = { found: [fixedEffect("check", use.folder, use.program)], on: new Map() };
   let at = 0;
-  while (at < use.args.length) at += argument(use.args[at] as Arg, use.args[at + 1], { use, result });
+  while (at < use.args.length) at += tscArgument(use.args[at] as Arg, use.args[at + 1], { use, result });
   const has = (name: string): boolean => result.on.get(name) === true;
-  const loud = BUILDS.some(has) || QUIET.some((name) => result.on.get(name) === false);
-  if (loud && !QUIET.some(has)) result.found.push({ kind: "write", path: use.folder });
+  const loud = TSC_BUILDS.some(has) || TSC_QUIET.some((name) => result.on.get(name) === false);
+  if (loud && !TSC_QUIET.some(has)) result.found.push({ kind: "write", path: use.folder });
   return result.found;
 }
 
 /** Number of words that were read. */
-function argument(arg: Arg, next: Arg | undefined, at: At): 1 | 2 {
+function tscArgument(arg: Arg, next: Arg | undefined, at: TscAt): 1 | 2 {
   const { use, result } = at;
   if (!arg.value.startsWith("-")) {
-    result.found.push(...operand(arg, use));
+    result.found.push(...tscOperand(arg, use));
     return 1;
   }
   const name = arg.value.replace(/^--?/, "").toLowerCase();
-  if (arg.kind === "literal" && SWITCHES.has(name)) {
-    const given = next?.kind === "literal" ? BOOLEANS.get(next.value.toLowerCase()) : undefined;
+  if (arg.kind === "literal" && TSC_SWITCHES.has(name)) {
+    const given = next?.kind === "literal" ? TSC_BOOLEANS.get(next.value.toLowerCase()) : undefined;
     result.on.set(name, given ?? true);
     return given === undefined ? 1 : 2;
   }
-  if (arg.kind === "literal" && next !== undefined && isValue(next) && valued(name, next, at)) return 2;
+  if (arg.kind === "literal" && next !== undefined && isTscValue(next) && tscValued(name, next, at)) return 2;
   result.found.push(use.doubt("option.unknown", arg));
   return 1;
 }
 
-interface At {
+interface TscAt {
   readonly use: Use;
   readonly result: TscArguments;
 }
 
-function valued(name: string, value: Arg, { use, result }: At): boolean {
-  const role = CHECKED.has(name) ? "check" : WRITTEN.has(name) ? "write" : null;
-  if (role !== null) result.found.push(...roleEffects(role, value, use, { forced: false, recursive: false }));
-  return role !== null || VALUES.has(name);
+function tscValued(name: string, value: Arg, { use, result }: TscAt): boolean {
+  const role = TSC_CHECKED.has(name) ? "check" : TSC_WRITTEN.has(name) ? "write" : null;
+  if (role !== null) result.found.push(...roleEffects(role, value, use));
+  return role !== null || TSC_VALUES.has(name);
 }
 
 /** `@file` contains more arguments. */
-function operand(arg: Arg, use: Use): readonly Found[] {
+function tscOperand(arg: Arg, use: Use): readonly Found[] {
   if (arg.value.startsWith("@")) return [use.doubt("option.loads-code", arg)];
   const certain = arg.kind === "literal" || (arg.kind === "glob" && /^\w/.test(arg.value));
   const doubts = certain ? [] : [use.doubt("word.dynamic", arg)];
-  return [...doubts, ...roleEffects("check", arg, use, { forced: false, recursive: false })];
+  return [...doubts, ...roleEffects("check", arg, use)];
 }
 
 /** The readers of this file, by the names that rows use. */
-export const TYPESCRIPT_READERS: Readonly<Record<string, Reader>> = {
+export const JAVASCRIPT_READERS: Readonly<Record<string, Reader>> = {
+  "npm tokens": npmTokens,
+  "npm pkg set": changesPackage,
+  "npm version": changesVersion,
+  "project script": runsScript,
+  "script by its name": scriptByName,
+  "script or program": scriptOrProgram,
+  "any line": anyLine,
+  "yarn node": nodeOfYarn,
+  npx: runsPackage,
+  node: node,
+  "script file": (use) => programEffects(use.operands[0], use),
+  "npm tests": (use) => [fixedEffect("check", use.folder, use.program), ...testsHandOn(use)],
+  "must not watch": mustNotWatch,
+  "script file first": scriptOrFile,
+  "yarn workspace": yarnInWorkspace,
+  "yarn workspaces foreach": yarnAgain,
   tsc: typescript,
 };

@@ -1,3 +1,4 @@
+/** Clients of networks: requests and downloads, sockets and names, remote shells and copies. */
 import {
   given,
   hostsOf,
@@ -11,7 +12,7 @@ import {
 import type { Arg, Found, Reader, Use } from "./program-model.ts";
 import { PROGRAM_WORDS } from "../program-words.generated.ts";
 
-function sentFiles(use: Use): readonly Found[] {
+function kubectlFiles(use: Use): readonly Found[] {
   return valuesOf(use, "-f", "--filename")
     .filter(({ value }) => value !== "-")
     .map((file) =>
@@ -23,14 +24,14 @@ function bucketCopies(use: Use): readonly Found[] {
   const empties =
     given(use, "--delete", "--delete-unmatched-destination-objects", "-d") ||
     / (?:sync|bisync)$/.test(use.program);
-  return [...copied(use, named), ...(empties ? emptied(use, named) : [])];
+  return [...copied(use, remoteName), ...(empties ? emptied(use, remoteName) : [])];
 }
 
 /** `name=@file`, `name:=@file`, `name@file`, `Header:@file`: the file is sent. */
-const SENT = /^[^=@:]*(?::?=@|:@|@)(.+)$/;
+const HTTP_SENT = /^[^=@:]*(?::?=@|:@|@)(.+)$/;
 
 /** The first operand, or the one after a method, is the address; all others are fields. */
-function request(use: Use): readonly Found[] {
+function httpRequest(use: Use): readonly Found[] {
   const [first, ...rest] = use.operands;
   const method = first !== undefined && /^[A-Z]+$/.test(first.value);
   const address = method ? rest[0] : first;
@@ -39,7 +40,7 @@ function request(use: Use): readonly Found[] {
   return [
     { kind: "network", hosts: address === undefined ? [] : hostOf(address) },
     ...fields.flatMap((field) => {
-      const file = SENT.exec(field.value)?.[1];
+      const file = HTTP_SENT.exec(field.value)?.[1];
       return file === undefined ? [] : [reading(part(field, file.replace(/;type=.*$/, "")), use)];
     }),
     ...(given(use, "-d", "--download") && !given(use, "-o", "--output")
@@ -52,25 +53,6 @@ function request(use: Use): readonly Found[] {
 /** `:3000/path` is this machine. */
 const hostOf = (address: Arg): readonly string[] =>
   address.value.startsWith(":") ? ["localhost"] : hostsOf(address);
-/** The readers of this file, by the names that rows use. */
-export const NETWORK_READERS: Readonly<Record<string, Reader>> = {
-  http: request,
-  "yt-dlp": (use) => [
-    ...reachesAnyway(use),
-    ...(given(use, "-o", "--output", "-P", "--paths") ? [] : downloads(use, [])),
-  ],
-  "kubectl version": (use) => {
-    const value = use.options.find(({ name }) => name === "--client")?.value?.value;
-    return given(use, "--client") && (value ?? "true") === "true" ? [] : [{ kind: "network", hosts: [] }];
-  },
-  "kubectl files": sentFiles,
-  "kubectl cp": (use) => copied(use, named),
-  "helm lint": (use) =>
-    valuesOf(use, "-f", "--values")
-      .filter(({ value }) => value.includes("://"))
-      .map(networkTo),
-  "bucket copies": bucketCopies,
-};
 
 /** One end of socat: `TYPE:what:more,options`. */
 function endEffects(end: Arg, use: Use, readOnly: boolean): readonly Found[] {
@@ -139,27 +121,17 @@ function socketTables({ args }: Use): readonly Found[] {
   const numbers = args.some(({ value }) => /^-[a-zA-Z]*n|^--numeric/.test(value));
   return [{ kind: "network", hosts: [], ...(own && numbers ? { inside: true } : {}) }];
 }
-/** The readers of this file, by the names that rows use. */
-export const SOCKET_READERS: Readonly<Record<string, Reader>> = {
-  socat: socatEnds,
-  mail: ({ operands }) => [
-    { kind: "network", hosts: operands.filter(({ value }) => value.includes("@")).flatMap(hostsOf) },
-  ],
-  "name lookups": nameLookups,
-  getent: getentEffects,
-  "socket tables": socketTables,
-  "no schemes": schemeDoubts,
-};
 
 /** The last name in the path of an address; null where the server chooses it. */
-const NAME = /^[^/?#]+\/(?:[^?#]*\/)?([^/?#]+)/;
+const LAST_NAME = /^[^/?#]+\/(?:[^?#]*\/)?([^/?#]+)/;
 const SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i;
 
 /** Files named after the last name of their addresses, in the folder or the current one. */
 function downloads(use: Use, addresses: readonly Arg[], folder?: Arg): readonly Found[] {
   const here: Arg = folder ?? { kind: "literal", value: ".", span: use.span };
   const names = addresses.flatMap((address) => {
-    const name = address.kind === "dynamic" ? undefined : NAME.exec(address.value.replace(SCHEME, ""))?.[1];
+    const name =
+      address.kind === "dynamic" ? undefined : LAST_NAME.exec(address.value.replace(SCHEME, ""))?.[1];
     return name === undefined
       ? []
       : [writing(part({ ...here, span: address.span }, `${here.value}/${name}`), use)];
@@ -171,12 +143,12 @@ function downloads(use: Use, addresses: readonly Arg[], folder?: Arg): readonly 
 function savedByWget(use: Use): readonly Found[] {
   if (given(use, "-O", "--output-document", "--spider")) return [];
   const folder = valuesOf(use, "-P", "--directory-prefix").at(-1);
-  const chosen = given(use, ...CHOSEN) || use.operands.length === 0;
+  const chosen = given(use, ...WGET_CHOSEN) || use.operands.length === 0;
   return downloads(use, chosen ? [] : use.operands, folder);
 }
 
 /** Options with which the address does not determine the names of files. */
-const CHOSEN = [
+const WGET_CHOSEN = [
   "-r",
   "--recursive",
   "-m",
@@ -192,7 +164,7 @@ const CHOSEN = [
   "-e",
   "--execute",
 ];
-const folderOf = (use: Use): ReturnType<typeof valuesOf>[number] | undefined =>
+const aria2Folder = (use: Use): ReturnType<typeof valuesOf>[number] | undefined =>
   valuesOf(use, "-d", "--dir").at(-1);
 
 /** Effects of curl that its row cannot express. */
@@ -257,39 +229,22 @@ function savedByCurl(use: Use): readonly Found[] {
   ];
 }
 
-/** The readers of this file, by the names that rows use. */
-export const CURL_WGET_READERS: Readonly<Record<string, Reader>> = {
-  curl: curlEffects,
-  "wget files": savedByWget,
-  aria2c: (use) => [
-    ...reachesAnyway(use),
-    ...downloads(use, given(use, "-o", "--out", "-i", "--input-file") ? [] : use.operands, folderOf(use)),
-    ...valuesOf(use, "-o", "--out").flatMap((file) => {
-      const folder = folderOf(use);
-      return folder === undefined ? [] : [writing({ ...file, value: `${folder.value}/${file.value}` }, use)];
-    }),
-  ],
-  axel: (use) => [
-    ...reachesAnyway(use),
-    ...(given(use, "-o", "--output") ? [] : downloads(use, use.operands)),
-  ],
-};
-
 /** Settings whose value runs on this machine. */
-const RUNNING = new Set(PROGRAM_WORDS.ssh.runs);
+const SSH_RUNNING = new Set(PROGRAM_WORDS.ssh.runs);
 /** Settings that only affect how the connection is made. */
-const TAME = new Set(PROGRAM_WORDS.ssh.connection);
+const SSH_TAME = new Set(PROGRAM_WORDS.ssh.connection);
 
 /** `-o Name=value` or `-o 'Name value'`. */
-function setting(value: Arg, use: Use): readonly Found[] {
+function sshSetting(value: Arg, use: Use): readonly Found[] {
   const [, name = "", rest = ""] = /^\s*(\w+)\s*[=\s]\s*([^]*)$/.exec(value.value) ?? [];
   const key = name.toLowerCase();
-  if (RUNNING.has(key)) return use.shell(part(value, rest));
+  if (SSH_RUNNING.has(key)) return use.shell(part(value, rest));
   if (key === "proxyjump") return [networkTo(part(value, rest))];
-  return value.kind === "literal" && TAME.has(key) ? [] : [use.doubt("option.loads-code", value)];
+  return value.kind === "literal" && SSH_TAME.has(key) ? [] : [use.doubt("option.loads-code", value)];
 }
 
-const settings = (use: Use): readonly Found[] => valuesOf(use, "-o").flatMap((value) => setting(value, use));
+const sshSettings = (use: Use): readonly Found[] =>
+  valuesOf(use, "-o").flatMap((value) => sshSetting(value, use));
 
 /** After the host, options are still ssh's own; the remaining words are for the other machine. */
 function optionsAfterHost(use: Use): readonly Found[] {
@@ -300,15 +255,17 @@ function optionsAfterHost(use: Use): readonly Found[] {
 }
 
 /** With only local paths it is a local copy. */
-const copies = (use: Use): readonly Found[] => [...settings(use), ...copied(use, hostPart)];
+const sshCopies = (use: Use): readonly Found[] => [...sshSettings(use), ...copied(use, hostPart)];
 const reachedHost = (arg: Arg, host: string): readonly Found[] =>
   host === "" ? [] : [networkTo(part(arg, host))];
+
 /** With these options only, ssh-keygen just shows the content of a file. */
-const SHOWING = ["-l", "-B", "-y", "-F", "-L", "-e"];
-const ALLOWED_WITH_SHOWING = new Set([...SHOWING, "-f", "-E", "-m", "-P", "-q", "-v"]);
+const KEYGEN_SHOWING = ["-l", "-B", "-y", "-F", "-L", "-e"];
+const KEYGEN_WITH_SHOWING = new Set([...KEYGEN_SHOWING, "-f", "-E", "-m", "-P", "-q", "-v"]);
 
 function keyFile(use: Use): readonly Found[] {
-  const shows = given(use, ...SHOWING) && use.options.every(({ name }) => ALLOWED_WITH_SHOWING.has(name));
+  const shows =
+    given(use, ...KEYGEN_SHOWING) && use.options.every(({ name }) => KEYGEN_WITH_SHOWING.has(name));
   const files = valuesOf(use, "-f");
   if (files.length > 0) return files.map((file) => (shows ? reading(file, use) : writing(file, use)));
   // Keys of a device, or of the machine.
@@ -318,7 +275,7 @@ function keyFile(use: Use): readonly Found[] {
 }
 
 const keyRingRead = ({ home }: Use): Found => ({ kind: "read", path: `${home}/.gnupg` });
-const DELETING = [
+const RSYNC_DELETING = [
   "--del",
   "--delete",
   "--delete-before",
@@ -330,10 +287,11 @@ const DELETING = [
 ];
 
 /** Whether rsync only reads on both sides and changes nothing. */
-const isDry = (use: Use): boolean => given(use, "-n", "--dry-run", "--list-only") || use.operands.length < 2;
+const isDryRsync = (use: Use): boolean =>
+  given(use, "-n", "--dry-run", "--list-only") || use.operands.length < 2;
 
 function rsyncEffects(use: Use): readonly Found[] {
-  if (isDry(use))
+  if (isDryRsync(use))
     return copied(use, hostPart).map((found) =>
       found.kind === "write" ? { ...found, kind: "read" } : found,
     );
@@ -341,7 +299,7 @@ function rsyncEffects(use: Use): readonly Found[] {
   return [
     ...copied(use, hostPart),
     ...moved.filter((arg) => hostPart(arg) === null).map((arg) => writing(arg, use)),
-    ...(given(use, ...DELETING) ? emptied(use, hostPart) : []),
+    ...(given(use, ...RSYNC_DELETING) ? emptied(use, hostPart) : []),
   ];
 }
 
@@ -355,6 +313,7 @@ const filterFiles = (use: Use): readonly Found[] =>
 /** Options for the other side; they have no effect on this machine. */
 const remoteOptions = (use: Use): readonly Found[] =>
   valuesOf(use, "-M", "--remote-option").map((arg) => use.doubt("option.unknown", arg));
+
 /** An end of a copy on another machine: the machine's name, empty where no host is visible. Null: on this machine. */
 type Elsewhere = (arg: Arg) => string | null;
 
@@ -366,7 +325,7 @@ function hostPart({ value }: Arg): string | null {
 }
 
 /** `bucket://…`, `remote:path`, `pod:path`: a name of the program's own, not a host. */
-export const named = ({ value }: Arg): string | null =>
+export const remoteName = ({ value }: Arg): string | null =>
   /^(?:[a-z0-9]+:\/\/|[^/:]+:)/i.test(value) ? "" : null;
 
 /** All operands but the last are read, the last one is written; hosts are network access. */
@@ -400,11 +359,50 @@ function emptied(use: Use, elsewhere: Elsewhere): readonly Found[] {
   if (target === undefined || use.operands.length < 2 || elsewhere(target) !== null) return [];
   return [{ kind: "delete", path: use.place(target), recursive: true, forced: true, span: target.span }];
 }
+
 /** The readers of this file, by the names that rows use. */
-export const SSH_READERS: Readonly<Record<string, Reader>> = {
-  "ssh settings": settings,
+export const NETWORK_READERS: Readonly<Record<string, Reader>> = {
+  http: httpRequest,
+  "yt-dlp": (use) => [
+    ...reachesAnyway(use),
+    ...(given(use, "-o", "--output", "-P", "--paths") ? [] : downloads(use, [])),
+  ],
+  "kubectl version": (use) => {
+    const value = use.options.find(({ name }) => name === "--client")?.value?.value;
+    return given(use, "--client") && (value ?? "true") === "true" ? [] : [{ kind: "network", hosts: [] }];
+  },
+  "kubectl files": kubectlFiles,
+  "kubectl cp": (use) => copied(use, remoteName),
+  "helm lint": (use) =>
+    valuesOf(use, "-f", "--values")
+      .filter(({ value }) => value.includes("://"))
+      .map(networkTo),
+  "bucket copies": bucketCopies,
+  socat: socatEnds,
+  mail: ({ operands }) => [
+    { kind: "network", hosts: operands.filter(({ value }) => value.includes("@")).flatMap(hostsOf) },
+  ],
+  "name lookups": nameLookups,
+  getent: getentEffects,
+  "socket tables": socketTables,
+  "no schemes": schemeDoubts,
+  curl: curlEffects,
+  "wget files": savedByWget,
+  aria2c: (use) => [
+    ...reachesAnyway(use),
+    ...downloads(use, given(use, "-o", "--out", "-i", "--input-file") ? [] : use.operands, aria2Folder(use)),
+    ...valuesOf(use, "-o", "--out").flatMap((file) => {
+      const folder = aria2Folder(use);
+      return folder === undefined ? [] : [writing({ ...file, value: `${folder.value}/${file.value}` }, use)];
+    }),
+  ],
+  axel: (use) => [
+    ...reachesAnyway(use),
+    ...(given(use, "-o", "--output") ? [] : downloads(use, use.operands)),
+  ],
+  "ssh settings": sshSettings,
   "words behind the host": optionsAfterHost,
-  "copies by ssh": copies,
+  "copies by ssh": sshCopies,
   "ssh-keygen": keyFile,
   gpg: (use) =>
     given(

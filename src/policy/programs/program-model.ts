@@ -76,7 +76,7 @@ export type CheckParameter = string | readonly string[] | Readonly<Record<string
 
 /** One program or sub-command, compiled by `bin/programs.ts` from a row of YAML; `README.md` explains the keys. */
 export interface Model {
-  /** Options by group; `option-groups.ts` explains the groups. */
+  /** Options by group; `read-arguments.ts` explains the groups. */
   readonly options?: Readonly<Record<string, string>>;
   /** `-20`: a number is an option. */
   readonly numbers?: boolean;

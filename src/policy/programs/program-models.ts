@@ -1,5 +1,5 @@
 import { lastName } from "../../core/file-names.ts";
-import { fixedEffect, roleEffects, type Weight } from "./argument-roles.ts";
+import { fixedEffect, LIGHT, roleEffects, type Weight } from "./argument-roles.ts";
 import { readerOf } from "./program-readers.ts";
 import { type Manner, optionTable, readArguments, type Reading } from "./read-arguments.ts";
 import {
@@ -16,13 +16,6 @@ import {
   UseAt,
 } from "./program-model.ts";
 import { MODELS, PROGRAMS, RUN_OTHERS, RUN_WHAT_FOLLOWS } from "./programs.generated.ts";
-
-/** Source of models: by program name, or by number. */
-interface ModelTable {
-  readonly names: Iterable<string>;
-  find(program: string): Model | undefined;
-  model(number: number): Model;
-}
 
 /** A model with its options parsed and its readers resolved. All have the same keys, in the same order: they are read fast. */
 interface Compiled {
@@ -47,11 +40,7 @@ interface SubCommands {
 /** The models of programs, each prepared at its first use. */
 export class Models {
   private readonly compiled = new Map<Model, Compiled>();
-  private readonly table: ModelTable;
-
-  constructor(table: ModelTable) {
-    this.table = table;
-  }
+  private readonly table = new ProgramTable();
 
   find(program: string): Model | undefined {
     return this.table.find(program);
@@ -184,11 +173,8 @@ function addOptionEffects(found: Found[], { options }: Reading, use: Use): void 
 
 /** The use already has the folder that these options lead to. */
 const givenEffects = (role: Exclude<Role, "command">, value: Arg, use: Use): readonly Found[] =>
-  role === "in"
-    ? [{ kind: "read", path: use.folder, span: value.span }]
-    : roleEffects(role, value, use, LIGHT);
+  role === "in" ? [{ kind: "read", path: use.folder, span: value.span }] : roleEffects(role, value, use);
 
-const LIGHT: Weight = { forced: false, recursive: false };
 const RECURSIVE = new Set(["-r", "-R", "--recursive"]);
 const FORCED = new Set(["-f", "--force"]);
 
@@ -232,10 +218,8 @@ function hereEffects(table: OperandTable, turned: Role | null, use: Use): readon
   const role = roleOfOperand(table.last.at(-1) ?? table.rest ?? table.first.at(-1) ?? "read", turned);
   const here: Arg = { kind: "literal", value: ".", span: use.span };
   if (role === null || role === "command") return [];
-  const found = roleEffects(role, here, use, LIGHT);
-  return role === "check" && turned === "write"
-    ? [...found, ...roleEffects(turned, here, use, LIGHT)]
-    : found;
+  const found = roleEffects(role, here, use);
+  return role === "check" && turned === "write" ? [...found, ...roleEffects(turned, here, use)] : found;
 }
 
 interface OperandTable {
@@ -269,7 +253,7 @@ function roleAt({ first, rest, last, lastFrom }: Roles, index: number): Role | n
 }
 
 /** All known programs by name. A model is parsed at its first use. */
-export class ProgramTable implements ModelTable {
+export class ProgramTable {
   private readonly read = new Map<number, Model>();
   /** Models by the names looked up so far; a name without a model is looked up each time. */
   private readonly found = new Map<string, Model>();

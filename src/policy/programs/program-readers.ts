@@ -1,4 +1,5 @@
-import { ARCHIVE_READERS, COMPRESS_READERS } from "./archive-programs.ts";
+/** What a row can name for what it cannot express: readers of programs, and checks with parameters. */
+import { ARCHIVE_READERS } from "./archive-programs.ts";
 import {
   ARGUMENT_READERS,
   codeElsewhere,
@@ -12,26 +13,20 @@ import {
   writesTo,
 } from "./argument-roles.ts";
 import { AWK_READERS } from "./awk-program.ts";
-import { BUILD_READERS, PACKAGE_EFFECTS, PACKAGE_READERS } from "./build-tools.ts";
-import { CONTAINER_READERS, SYSTEM_READERS } from "./system-programs.ts";
-import { CURL_WGET_READERS, NETWORK_READERS, SOCKET_READERS, SSH_READERS } from "./network-programs.ts";
-import { DATA_READERS, JQ_READERS } from "./data-programs.ts";
-import { FD_XARGS_READERS, SEARCH_READERS } from "./search-programs.ts";
-import { FILE_CHANGES_READERS, FILE_LISTING_READERS, TEXT_READERS } from "./coreutils.ts";
+import { BUILD_READERS, PACKAGE_EFFECTS } from "./build-tools.ts";
+import { SYSTEM_READERS } from "./system-programs.ts";
+import { NETWORK_READERS } from "./network-programs.ts";
+import { DATA_READERS } from "./data-programs.ts";
+import { SEARCH_READERS } from "./search-programs.ts";
+import { COREUTILS_READERS } from "./coreutils.ts";
 import { FIND_READERS } from "./find-program.ts";
-import {
-  FORGE_READERS,
-  GIT_CHANGES_READERS,
-  GIT_NESTED_READERS,
-  GIT_READERS,
-  VCS_READERS,
-} from "./version-control.ts";
+import { VERSION_CONTROL_READERS } from "./version-control.ts";
 import { GIT_SETTINGS_READERS } from "./git-settings.ts";
-import { NODE_READERS, runsProgramOf, TYPESCRIPT_READERS } from "./javascript-programs.ts";
+import { JAVASCRIPT_READERS, runsProgramOf } from "./javascript-programs.ts";
 import type { Arg, Check, CheckParameter, Found, Reader, Use } from "./program-model.ts";
 import { INTERPRETER_READERS, runner } from "./interpreters.ts";
 import { SED_READERS } from "./sed-program.ts";
-import { escapes, SHELL_BUILTINS_READERS, SHELL_READERS, WRAPPER_READERS } from "./shell-programs.ts";
+import { escapes, SHELL_READERS } from "./shell-programs.ts";
 import type { Doubt } from "../effects/effect.ts";
 import { EFFECT_WORDS, type EffectWord } from "./read-arguments.ts";
 
@@ -45,35 +40,18 @@ const READERS: ReadonlyMap<string, Reader> = new Map(
     ARGUMENT_READERS,
     AWK_READERS,
     BUILD_READERS,
-    COMPRESS_READERS,
-    CONTAINER_READERS,
-    CURL_WGET_READERS,
+    COREUTILS_READERS,
     DATA_READERS,
-    FD_XARGS_READERS,
-    FILE_CHANGES_READERS,
-    FILE_LISTING_READERS,
     FIND_READERS,
-    FORGE_READERS,
-    GIT_CHANGES_READERS,
-    GIT_NESTED_READERS,
-    GIT_READERS,
     GIT_SETTINGS_READERS,
     INTERPRETER_READERS,
-    JQ_READERS,
+    JAVASCRIPT_READERS,
     NETWORK_READERS,
-    NODE_READERS,
-    PACKAGE_READERS,
     SEARCH_READERS,
     SED_READERS,
-    SHELL_BUILTINS_READERS,
     SHELL_READERS,
-    SOCKET_READERS,
-    SSH_READERS,
     SYSTEM_READERS,
-    TEXT_READERS,
-    TYPESCRIPT_READERS,
-    VCS_READERS,
-    WRAPPER_READERS,
+    VERSION_CONTROL_READERS,
   ].flatMap((readers) => Object.entries(readers)),
 );
 
@@ -88,64 +66,6 @@ export function readerOf(check: Check): Reader {
   if (!Object.hasOwn(ROW_CHECKS, name)) throw new Error(`no check is called ${name}`);
   return ROW_CHECKS[name as keyof typeof ROW_CHECKS](parameters);
 }
-
-/**
- * Commands that a database client or server runs: `\! command` (psql, mysql), `system command` (mysql), `COPY …
- * PROGRAM 'command'`.
- */
-const ESCAPES = /\\!\s*([^\n]+)|^\s*system\s+([^\n;]+)|\bprogram\s+'([^']+)'/i;
-
-function statement(text: Arg, use: Use): readonly Found[] {
-  const [, escape, system, program] = ESCAPES.exec(text.value) ?? [];
-  const command = escape ?? system ?? program;
-  if (command !== undefined) return use.shell(part(text, command));
-  return text.value.includes("\\") ? [use.doubt("language.unknown", text)] : [];
-}
-
-/** SQL on the command line and from stdin. */
-const statements =
-  (...options: readonly string[]) =>
-  (use: Use): readonly Found[] => [
-    ...valuesOf(use, ...options).flatMap((text) => statement(text, use)),
-    ...commandsFromStdin(use),
-  ];
-
-const tableOf = (parameter: CheckParameter): readonly (readonly [string, string])[] =>
-  typeof parameter === "object" ? Object.entries(parameter) : [];
-
-const wordsOf = (parameter: CheckParameter): readonly string[] =>
-  typeof parameter === "string" ? parameter.split(" ") : isList(parameter) ? parameter : [];
-const isList = (parameter: CheckParameter): parameter is readonly string[] => Array.isArray(parameter);
-
-const effectsOf = (effect: string, use: Use): readonly Found[] =>
-  Object.hasOwn(WIDE_EFFECTS, effect)
-    ? WIDE_EFFECTS[effect as keyof typeof WIDE_EFFECTS](use)
-    : [fixedEffect(EFFECT_WORDS[effect as EffectWord], use.folder, use.program)];
-
-/** First words with which such programs only print a script for the shell. */
-const PRINTS = new Set(["completion", "completions", "docker-env", "podman-env"]);
-
-/** Effects for `every use` that no single option has. */
-export const WIDE_EFFECTS = {
-  /** Network access, with the hosts of all addresses among the arguments. */
-  "network by address": networkByAddress,
-  /** Runs commands in a way that is not followed. */
-  "runs anything": (use) => [escapes(use)],
-  "writes to -d": (use) => writesTo(use, /^-d$/),
-  /** Names with an address or a registry, instead of a path, are fetched. */
-  "network for addresses": ({ args }) =>
-    args
-      .filter(({ value }) => /^(?:[a-z][a-z0-9+.-]*:\/\/|npm:|jsr:)/i.test(value))
-      .map(({ span }) => ({ kind: "network", hosts: [], span })),
-  /** `go run module@version` fetches the program; words after a package of the folder are arguments of that program. */
-  "network for versions": ({ args }) => {
-    const named = args.find(({ value }) => /^\.{1,2}(?:\/|$)|\.go$|@/.test(value));
-    return named?.value.includes("@") === true ? [{ kind: "network", hosts: [], span: named.span }] : [];
-  },
-  ...PACKAGE_EFFECTS,
-} as const satisfies Readonly<Record<string, Reader>>;
-
-const textOf = (parameter: CheckParameter): string => (typeof parameter === "string" ? parameter : "");
 
 /** Checks with parameters: name in the row → reader made from the parameters. */
 const ROW_CHECKS = {
@@ -172,6 +92,15 @@ const ROW_CHECKS = {
   "program in": (parameter) => runner(wordsOf(parameter)),
   "statements in": (parameter) => statements(...wordsOf(parameter)),
 } as const satisfies Readonly<Record<string, (parameter: CheckParameter) => Reader>>;
+
+const tableOf = (parameter: CheckParameter): readonly (readonly [string, string])[] =>
+  typeof parameter === "object" ? Object.entries(parameter) : [];
+
+const wordsOf = (parameter: CheckParameter): readonly string[] =>
+  typeof parameter === "string" ? parameter.split(" ") : isList(parameter) ? parameter : [];
+const isList = (parameter: CheckParameter): parameter is readonly string[] => Array.isArray(parameter);
+
+const textOf = (parameter: CheckParameter): string => (typeof parameter === "string" ? parameter : "");
 
 function knownValues(parameter: CheckParameter, doubt: Doubt): Reader {
   const known = new Map(
@@ -247,23 +176,6 @@ function knownUntilNextOption(parameter: CheckParameter): Reader {
     });
 }
 
-/** Effects of every use, whatever the words. */
-function everyUse(parameter: CheckParameter): Reader {
-  const words = typeof parameter === "string" ? [parameter] : isList(parameter) ? parameter : [];
-  return (use) => [
-    ...words.flatMap((each) => effectsOf(each, use)),
-    ...(words.includes("runs the project") ? codeElsewhere(use) : []),
-    ...(words.includes("runs the project") || words.includes("asks") ? writesTo(use) : []),
-  ];
-}
-
-function networkByAddress({ args, program }: Use): readonly Found[] {
-  const [first] = args;
-  if (first?.kind === "literal" && PRINTS.has(first.value)) return [{ kind: "process", what: program }];
-  const addresses = args.filter(({ value }) => value.includes("://"));
-  return [{ kind: "network", hosts: [...new Set(addresses.flatMap(hostsOf))] }];
-}
-
 /** Harmless with these arguments in any number and order, or without any; otherwise it has this effect. */
 function harmlessOnlyWith(parameter: CheckParameter): Reader {
   const table = new Map(tableOf(parameter));
@@ -305,4 +217,70 @@ function reachesWhen(parameter: CheckParameter): Reader {
     operands
       .filter(({ value }) => shape.test(value))
       .map(({ span }) => ({ kind: "network", hosts: [], span }));
+}
+
+/**
+ * Commands that a database client or server runs: `\! command` (psql, mysql), `system command` (mysql), `COPY …
+ * PROGRAM 'command'`.
+ */
+const ESCAPES = /\\!\s*([^\n]+)|^\s*system\s+([^\n;]+)|\bprogram\s+'([^']+)'/i;
+
+function statement(text: Arg, use: Use): readonly Found[] {
+  const [, escape, system, program] = ESCAPES.exec(text.value) ?? [];
+  const command = escape ?? system ?? program;
+  if (command !== undefined) return use.shell(part(text, command));
+  return text.value.includes("\\") ? [use.doubt("language.unknown", text)] : [];
+}
+
+/** SQL on the command line and from stdin. */
+const statements =
+  (...options: readonly string[]) =>
+  (use: Use): readonly Found[] => [
+    ...valuesOf(use, ...options).flatMap((text) => statement(text, use)),
+    ...commandsFromStdin(use),
+  ];
+
+/** Effects of every use, whatever the words. */
+function everyUse(parameter: CheckParameter): Reader {
+  const words = typeof parameter === "string" ? [parameter] : isList(parameter) ? parameter : [];
+  return (use) => [
+    ...words.flatMap((each) => effectsOf(each, use)),
+    ...(words.includes("runs the project") ? codeElsewhere(use) : []),
+    ...(words.includes("runs the project") || words.includes("asks") ? writesTo(use) : []),
+  ];
+}
+
+const effectsOf = (effect: string, use: Use): readonly Found[] =>
+  Object.hasOwn(WIDE_EFFECTS, effect)
+    ? WIDE_EFFECTS[effect as keyof typeof WIDE_EFFECTS](use)
+    : [fixedEffect(EFFECT_WORDS[effect as EffectWord], use.folder, use.program)];
+
+/** Effects for `every use` that no single option has. */
+export const WIDE_EFFECTS = {
+  /** Network access, with the hosts of all addresses among the arguments. */
+  "network by address": networkByAddress,
+  /** Runs commands in a way that is not followed. */
+  "runs anything": (use) => [escapes(use)],
+  "writes to -d": (use) => writesTo(use, /^-d$/),
+  /** Names with an address or a registry, instead of a path, are fetched. */
+  "network for addresses": ({ args }) =>
+    args
+      .filter(({ value }) => /^(?:[a-z][a-z0-9+.-]*:\/\/|npm:|jsr:)/i.test(value))
+      .map(({ span }) => ({ kind: "network", hosts: [], span })),
+  /** `go run module@version` fetches the program; words after a package of the folder are arguments of that program. */
+  "network for versions": ({ args }) => {
+    const named = args.find(({ value }) => /^\.{1,2}(?:\/|$)|\.go$|@/.test(value));
+    return named?.value.includes("@") === true ? [{ kind: "network", hosts: [], span: named.span }] : [];
+  },
+  ...PACKAGE_EFFECTS,
+} as const satisfies Readonly<Record<string, Reader>>;
+
+/** First words with which such programs only print a script for the shell. */
+const PRINTS = new Set(["completion", "completions", "docker-env", "podman-env"]);
+
+function networkByAddress({ args, program }: Use): readonly Found[] {
+  const [first] = args;
+  if (first?.kind === "literal" && PRINTS.has(first.value)) return [{ kind: "process", what: program }];
+  const addresses = args.filter(({ value }) => value.includes("://"));
+  return [{ kind: "network", hosts: [...new Set(addresses.flatMap(hostsOf))] }];
 }

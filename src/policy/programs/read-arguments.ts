@@ -1,3 +1,4 @@
+/** Options: the words of a command split into options and operands, and the groups in which rows list options. */
 import type { Doubt } from "../effects/effect.ts";
 import {
   type Arg,

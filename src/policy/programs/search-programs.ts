@@ -1,14 +1,55 @@
-import { roleEffects } from "./argument-roles.ts";
-import {
-  type Arg,
-  type Found,
-  type GivenOption,
-  type OptionTable,
-  type Reader,
-  UNKNOWN,
-  type Use,
-} from "./program-model.ts";
+/** Programs that search files, and those that run a command on what is found: fd, xargs, parallel. */
+import { given, roleEffects } from "./argument-roles.ts";
+import { type Arg, type Found, type OptionTable, type Reader, UNKNOWN, type Use } from "./program-model.ts";
 import { type Manner, readArguments } from "./read-arguments.ts";
+
+/** With patterns from a file, no operand is a pattern. Recursive searches without a folder start in the current one. */
+function grepEffects(use: Use, recursive: boolean): readonly Found[] {
+  const { options, operands } = use;
+  const fromFile = given(use, "-f", "--file");
+  const first = fromFile ? operands.slice(0, 1) : [];
+  const here = recursive && operands.length === (fromFile || given(use, "-e", "--regexp") ? 0 : 1);
+  // A further word of an unquoted value is a file.
+  const spills = [...operands, ...options.flatMap(({ value }) => value ?? [])].some(
+    ({ loose }) => loose === true,
+  );
+  return [
+    ...(spills ? [{ kind: "read", path: null } as const] : []),
+    ...first.flatMap((arg) => roleEffects("read", arg, use)),
+    ...(here ? [{ kind: "read", path: use.folder } as const] : []),
+  ];
+}
+
+/** Patterns that narrow a search (`-g`, own types) count as paths that are read, relative to the current folder. */
+const narrowingPatterns = (use: Use, names: ReadonlySet<string>): readonly Found[] =>
+  use.options.flatMap(({ name, value }) => {
+    if (value === null || !names.has(name) || value.value.startsWith("!")) return [];
+    const pattern = value.value.replace(/^(?:\w+:)?\/*/, "");
+    return [{ kind: "read", path: use.place({ ...value, value: pattern }), span: value.span }];
+  });
+
+/** Options with which no operand is a pattern. */
+const WITHOUT_PATTERN: ReadonlySet<string> = new Set(["--files", "-f", "--file", "-g"]);
+
+/** Searches the current folder by default. Where options make the pattern a path, it is read. */
+function searches(patternless: ReadonlySet<string>): (use: Use) => readonly Found[] {
+  return (use) => {
+    const { options, operands } = use;
+    const first = options.some(({ name }) => patternless.has(name)) ? operands.slice(0, 1) : [];
+    const hasPattern = first.length > 0 || given(use, "-e", "--regexp");
+    return [
+      ...first.flatMap((arg) => roleEffects("read", arg, use)),
+      ...(operands.length <= (hasPattern ? 0 : 1) ? [{ kind: "read", path: use.folder } as const] : []),
+    ];
+  };
+}
+
+const RG_CHOOSING: ReadonlySet<string> = new Set(["-g", "--glob", "--iglob", "--type-add"]);
+const rgSearches = searches(new Set(["--files", "-f", "--file"]));
+
+/** With `--files` only names are printed. */
+const rgEffects = (use: Use): readonly Found[] =>
+  given(use, "--files") ? rgSearches(use) : [...rgSearches(use), ...narrowingPatterns(use, RG_CHOOSING)];
 
 /**
  * Without `-f` or `-o`, ctags writes its index into the current folder; `-` and `-x` print the index, if they come
@@ -18,11 +59,11 @@ function ctagsEffects(use: Use): readonly Found[] {
   const { options, operands, span } = use;
   const [first] = operands;
   const start = first?.span[0] ?? Number.MAX_SAFE_INTEGER;
-  if (options.some((option) => PRINTS.has(option.name) && option.span[0] < start)) return [];
+  if (options.some((option) => CTAGS_PRINTS.has(option.name) && option.span[0] < start)) return [];
   return [{ kind: "write", path: use.place({ kind: "literal", value: "tags", span }) }];
 }
 
-const PRINTS: ReadonlySet<string> = new Set(["-f", "-o", "-x"]);
+const CTAGS_PRINTS: ReadonlySet<string> = new Set(["-f", "-o", "-x"]);
 
 /** `sg` is the search only with a known verb; the system's `sg` runs commands with another group's rights. */
 function groupEffects(use: Use): readonly Found[] {
@@ -34,118 +75,45 @@ function groupEffects(use: Use): readonly Found[] {
   ];
 }
 
-const OTHER_VERBS = new Set("scan test new lsp completions help".split(" "));
-const has = (options: readonly GivenOption[], names: ReadonlySet<string>): boolean =>
-  options.some(({ name }) => names.has(name));
-const FILTERS: ReadonlySet<string> = new Set(["-f", "--filter"]);
+const AST_GREP_OTHER_VERBS = new Set("scan test new lsp completions help".split(" "));
 
 /** Interactive, unless a filter is given. */
 function fzfEffects(use: Use): readonly Found[] {
-  return use.options.some(({ name }) => FILTERS.has(name))
+  return given(use, "-f", "--filter")
     ? []
     : [{ kind: "unknown", doubt: "operand.unknown", what: "input from a terminal" }];
 }
 
-/** Patterns that narrow a search (`-g`, own types) count as paths that are read, relative to the current folder. */
-const narrowingPatterns = (use: Use, names: ReadonlySet<string>): readonly Found[] =>
-  use.options.flatMap(({ name, value }) => {
-    if (value === null || !names.has(name) || value.value.startsWith("!")) return [];
-    const pattern = value.value.replace(/^(?:\w+:)?\/*/, "");
-    return [{ kind: "read", path: use.place({ ...value, value: pattern }), span: value.span }];
-  });
-
-const LIGHT = { forced: false, recursive: false };
-/** Options with which no operand is a pattern. */
-const WITHOUT_PATTERN: ReadonlySet<string> = new Set(["--files", "-f", "--file", "-g"]);
-const PATTERNS: ReadonlySet<string> = new Set(["-e", "--regexp"]);
-
-/** Searches the current folder by default. Where options make the pattern a path, it is read. */
-function searches(patternless: ReadonlySet<string>): (use: Use) => readonly Found[] {
-  return (use) => {
-    const { options, operands } = use;
-    const first = options.some(({ name }) => patternless.has(name)) ? operands.slice(0, 1) : [];
-    const given = first.length > 0 || options.some(({ name }) => PATTERNS.has(name));
-    return [
-      ...first.flatMap((arg) => roleEffects("read", arg, use, LIGHT)),
-      ...(operands.length <= (given ? 0 : 1) ? [{ kind: "read", path: use.folder } as const] : []),
-    ];
-  };
-}
-
-const CHOOSING: ReadonlySet<string> = new Set(["-g", "--glob", "--iglob", "--type-add"]);
-const rgSearches = searches(new Set(["--files", "-f", "--file"]));
-
-/** With `--files` only names are printed. */
-const rgEffects = (use: Use): readonly Found[] =>
-  use.options.some(({ name }) => name === "--files")
-    ? rgSearches(use)
-    : [...rgSearches(use), ...narrowingPatterns(use, CHOOSING)];
-const FILES: ReadonlySet<string> = new Set(["-f", "--file"]);
-const RECURSIVE: ReadonlySet<string> = new Set(["-r", "-R", "--recursive", "--dereference-recursive"]);
-
-/** With patterns from a file, no operand is a pattern. Recursive searches without a folder start in the current one. */
-function grepEffects(use: Use, recursive: boolean): readonly Found[] {
-  const { options, operands } = use;
-  const given = options.some(({ name }) => name === "-e" || name === "--regexp") || has(options, FILES);
-  const first = has(options, FILES) ? operands.slice(0, 1) : [];
-  const here = recursive && operands.length === (given ? 0 : 1);
-  // A further word of an unquoted value is a file.
-  const spills = [...operands, ...options.flatMap(({ value }) => value ?? [])].some(
-    ({ loose }) => loose === true,
-  );
-  return [
-    ...(spills ? [{ kind: "read", path: null } as const] : []),
-    ...first.flatMap((arg) => roleEffects("read", arg, use, LIGHT)),
-    ...(here ? [{ kind: "read", path: use.folder } as const] : []),
-  ];
-}
-
-/** The readers of this file, by the names that rows use. */
-export const SEARCH_READERS: Readonly<Record<string, Reader>> = {
-  grep: (use) => grepEffects(use, has(use.options, RECURSIVE)),
-  rgrep: (use) => grepEffects(use, true),
-  zgrep: (use) => grepEffects(use, false),
-  rg: rgEffects,
-  ag: searches(WITHOUT_PATTERN),
-  ctags: ctagsEffects,
-  "ast-grep": ({ operands: [verb] }) =>
-    verb !== undefined && OTHER_VERBS.has(verb.value)
-      ? [{ kind: "unknown", doubt: "operand.unknown", what: verb.value, span: verb.span }]
-      : [],
-  sg: groupEffects,
-  fzf: fzfEffects,
-};
-
-const MANNER: Manner = { strict: false, singleDash: false, abbreviates: false };
-const RUNS: ReadonlySet<string> = new Set(["-x", "-X", "--exec", "--exec-batch"]);
-const MARKS: readonly string[] = ["{}", "{/}", "{//}", "{.}", "{/.}"];
+const FD_MANNER: Manner = { strict: false, singleDash: false, abbreviates: false };
+const FD_RUNS: ReadonlySet<string> = new Set(["-x", "-X", "--exec", "--exec-batch"]);
+const FD_MARKS: readonly string[] = ["{}", "{/}", "{//}", "{.}", "{/.}"];
 
 /** Options and operands, then perhaps `-x` with a command up to `;` or the end. */
 function fdEffects(use: Use, table: OptionTable): readonly Found[] {
-  const at = use.args.findIndex(({ value, kind }) => kind === "literal" && RUNS.has(value));
-  if (at === -1) return ownEffects(use.args, use, table).found;
+  const at = use.args.findIndex(({ value, kind }) => kind === "literal" && FD_RUNS.has(value));
+  if (at === -1) return fdSearch(use.args, use, table).found;
   const rest = use.args.slice(at + 1);
   const end = rest.findIndex(({ value }) => value === ";");
   const command = end === -1 ? rest : rest.slice(0, end);
-  const { found, starts, names } = ownEffects(
+  const { found, starts, names } = fdSearch(
     [...use.args.slice(0, at), ...(end === -1 ? [] : rest.slice(end + 1))],
     use,
     table,
   );
   const finds = starts.flatMap((start) => names.map((name) => below(start, name)));
   const [most, doubts] = mostOf(finds, use);
-  return [...found, ...doubts, ...commandEffects(command, most, use)];
+  return [...found, ...doubts, ...fdCommand(command, most, use)];
 }
 
-interface OwnFindings {
+interface FdSearch {
   readonly found: readonly Found[];
   readonly starts: readonly Arg[];
   /** Patterns for the names that fd may find. */
   readonly names: readonly string[];
 }
 
-function ownEffects(args: readonly Arg[], use: Use, table: OptionTable): OwnFindings {
-  const { options, operands, misread } = readArguments(args, table, MANNER);
+function fdSearch(args: readonly Arg[], use: Use, table: OptionTable): FdSearch {
+  const { options, operands, misread } = readArguments(args, table, FD_MANNER);
   const base = options.findLast(({ spec }) => spec.role === "in")?.value ?? null;
   const searched = options.flatMap(({ name, value }) =>
     name === "--search-path" && value !== null ? [value] : [],
@@ -155,25 +123,25 @@ function ownEffects(args: readonly Arg[], use: Use, table: OptionTable): OwnFind
   const relative = folders.length + searched.length > 0 ? [...folders, ...searched] : [here];
   const starts = base === null ? relative : relative.map((start) => inFolder(base, start));
   const extensions = options.flatMap(({ name, value }) =>
-    EXTENSION.has(name) ? [`*/*.${value?.value ?? ""}`] : [],
+    FD_EXTENSION.has(name) ? [`*/*.${value?.value ?? ""}`] : [],
   );
   return {
     starts,
-    names: extensions.length > 0 ? extensions : [nameOf(searched.length > 0 ? undefined : operands[0])],
+    names: extensions.length > 0 ? extensions : [fdNames(searched.length > 0 ? undefined : operands[0])],
     found: [
       ...misread.map(({ doubt, arg, what }) => use.doubt(doubt, arg, what)),
       ...options.flatMap(({ spec: { role }, value }) =>
-        value === null || role === "command" ? [] : roleEffects(role, value, use, LIGHT),
+        value === null || role === "command" ? [] : roleEffects(role, value, use),
       ),
-      ...starts.flatMap((start) => roleEffects("read", start, use, LIGHT)),
+      ...starts.flatMap((start) => roleEffects("read", start, use)),
     ],
   };
 }
 
-const EXTENSION: ReadonlySet<string> = new Set(["-e", "--extension"]);
+const FD_EXTENSION: ReadonlySet<string> = new Set(["-e", "--extension"]);
 
 /** A pattern for the names that fd finds: any name, some unknown names, or one name. */
-function nameOf(pattern: Arg | undefined): string {
+function fdNames(pattern: Arg | undefined): string {
   if (pattern === undefined || !/[A-Za-z0-9]/.test(pattern.value)) return "*";
   const name = pattern.value.replaceAll(/[\^$\\]/g, "").toLowerCase();
   return /^[\w.-]+$/.test(name) ? `*/${name}` : "*/*found*";
@@ -192,23 +160,23 @@ const below = ({ kind, value, span }: Arg, name: string): Arg => ({
 });
 
 /** Found names replace a placeholder, or are appended. */
-function commandEffects(command: readonly Arg[], found: readonly Arg[], use: Use): readonly Found[] {
-  const marked = command.some(({ value }) => MARKS.some((mark) => value.includes(mark)));
+function fdCommand(command: readonly Arg[], found: readonly Arg[], use: Use): readonly Found[] {
+  const marked = command.some(({ value }) => FD_MARKS.some((mark) => value.includes(mark)));
   const doubts = command
     .filter((word) => word.kind !== "literal")
     .map((word) => use.doubt(word.kind === "glob" ? "word.leading-glob" : "word.dynamic", word));
   if (command.length === 0) return [{ kind: "unknown", doubt: "operand.unknown", what: "an empty command" }];
-  return [...doubts, ...use.command(filled(marked ? command : [...command, MARK], MARKS, found))];
+  return [...doubts, ...use.command(filled(marked ? command : [...command, FD_MARK], FD_MARKS, found))];
 }
 
-const MARK: Arg = { kind: "literal", value: "{}", span: [0, 0] };
+const FD_MARK: Arg = { kind: "literal", value: "{}", span: [0, 0] };
 
 const MAX_FINDS = 64;
 const XARGS_MARKS: ReadonlySet<string> = new Set(["-I", "-i", "--replace"]);
-const INPUT_FILES: ReadonlySet<string> = new Set(["-a", "--arg-file"]);
-const SPLITS: ReadonlySet<string> = new Set(["-0", "--null", "-d", "--delimiter"]);
+const XARGS_INPUT_FILES: ReadonlySet<string> = new Set(["-a", "--arg-file"]);
+const XARGS_SPLITS: ReadonlySet<string> = new Set(["-0", "--null", "-d", "--delimiter"]);
 /** With these options, input is split, and a part may be read differently from the whole. */
-const PARTS: ReadonlySet<string> = new Set([
+const XARGS_PARTS: ReadonlySet<string> = new Set([
   "-n",
   "--max-args",
   "-L",
@@ -217,7 +185,7 @@ const PARTS: ReadonlySet<string> = new Set([
   "-s",
   "--max-chars",
 ]);
-const MAX_KNOWN = 64;
+const MAX_KNOWN_WORDS = 64;
 
 /** The command that xargs runs, with the words of stdin appended or in place of a placeholder. */
 function xargsEffects(use: Use): readonly Found[] {
@@ -226,11 +194,11 @@ function xargsEffects(use: Use): readonly Found[] {
   const mark = options.findLast(({ name }) => XARGS_MARKS.has(name));
   const inputWords = givenWords(use);
   const known = inputWords.every(({ kind }) => kind === "literal");
-  const apart = known && inputWords.length > 1 && options.some(({ name }) => PARTS.has(name));
+  const apart = known && inputWords.length > 1 && options.some(({ name }) => XARGS_PARTS.has(name));
   const runs = [inputWords, ...(apart ? [[unknownWord(use)]] : [])].map((words) =>
     mark === undefined ? [...operands, ...words] : filled(operands, [mark.value?.value ?? "{}"], words),
   );
-  const input = options.some(({ name }) => INPUT_FILES.has(name)) ? use.input : "nothing";
+  const input = options.some(({ name }) => XARGS_INPUT_FILES.has(name)) ? use.input : "nothing";
   const unclear = mark?.value?.kind === "dynamic" ? [use.doubt("word.dynamic", mark.value)] : [];
   return [...unclear, ...runs.flatMap((words) => use.command(words, { input }))];
 }
@@ -251,26 +219,29 @@ function givenWords(use: Use): readonly Arg[] {
   const { input, options } = use;
   if (typeof input !== "string" && input.found === true)
     return [{ kind: "glob", value: input.text.trim(), span: input.span }];
-  const special = options.some((option) => INPUT_FILES.has(option.name) || SPLITS.has(option.name));
+  const special = options.some(
+    (option) => XARGS_INPUT_FILES.has(option.name) || XARGS_SPLITS.has(option.name),
+  );
   if (special || typeof input === "string" || /[\\'"%]/.test(input.text)) return [unknownWord(use)];
   const byLine = options.some((option) => XARGS_MARKS.has(option.name));
   const known = input.text
     .split(byLine ? "\n" : /\s+/)
     .map((value) => value.trim())
     .filter((value) => value !== "");
-  if (known.length === 0 || known.length > MAX_KNOWN) return [unknownWord(use)];
+  if (known.length === 0 || known.length > MAX_KNOWN_WORDS) return [unknownWord(use)];
   return known.map((value): Arg => ({ kind: "literal", value, span: input.span }));
 }
 
-const SOURCES: ReadonlySet<string> = new Set([":::", ":::+", "::::", "::::+"]);
+const PARALLEL_SOURCES: ReadonlySet<string> = new Set([":::", ":::+", "::::", "::::+"]);
 
 /** Always asks: it has many options and runs texts with a shell. Its command is still searched for dangers. */
 function parallelEffects(use: Use): readonly Found[] {
   const from = use.args.findIndex(({ value }) => !value.startsWith("-") && !/^\d+%?$/.test(value));
   const rest = from === -1 ? [] : use.args.slice(from);
-  const end = rest.findIndex(({ value }) => SOURCES.has(value));
+  const end = rest.findIndex(({ value }) => PARALLEL_SOURCES.has(value));
   const command = end === -1 ? rest : rest.slice(0, end);
-  const sourceWords = end === -1 ? [] : rest.slice(end + 1).filter(({ value }) => !SOURCES.has(value));
+  const sourceWords =
+    end === -1 ? [] : rest.slice(end + 1).filter(({ value }) => !PARALLEL_SOURCES.has(value));
   const asks: Found = { kind: "unknown", doubt: "command.escapes", what: use.program, span: use.span };
   const [first] = sourceWords;
   const unknown: Arg = { kind: "dynamic", value: UNKNOWN, span: use.span };
@@ -316,8 +287,21 @@ export function mostOf(found: readonly Arg[], { span }: Use): readonly [readonly
   const what = `more than ${MAX_FINDS} places to search`;
   return [found.slice(0, MAX_FINDS), [{ kind: "unknown", doubt: "shell.limit", what, span }]];
 }
+
 /** The readers of this file, by the names that rows use. */
-export const FD_XARGS_READERS: Readonly<Record<string, Reader>> = {
+export const SEARCH_READERS: Readonly<Record<string, Reader>> = {
+  grep: (use) => grepEffects(use, given(use, "-r", "-R", "--recursive", "--dereference-recursive")),
+  rgrep: (use) => grepEffects(use, true),
+  zgrep: (use) => grepEffects(use, false),
+  rg: rgEffects,
+  ag: searches(WITHOUT_PATTERN),
+  ctags: ctagsEffects,
+  "ast-grep": ({ operands: [verb] }) =>
+    verb !== undefined && AST_GREP_OTHER_VERBS.has(verb.value)
+      ? [{ kind: "unknown", doubt: "operand.unknown", what: verb.value, span: verb.span }]
+      : [],
+  sg: groupEffects,
+  fzf: fzfEffects,
   fd: fdEffects,
   xargs: xargsEffects,
   parallel: parallelEffects,

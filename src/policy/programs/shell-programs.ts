@@ -1,15 +1,14 @@
-import { fileEffects, inputEffects, isStdin } from "./argument-roles.ts";
+/** Shells, their builtins, and wrappers that run another command. */
+import { fileEffects, given, inputEffects, isStdin } from "./argument-roles.ts";
 import { type Arg, type Found, type Reader, UNKNOWN, type Use } from "./program-model.ts";
 import { ENVIRONMENT, isInert, isPrivate, variableDoubt } from "../effects/environment.ts";
-
-const has = ({ options }: Use, name: string): boolean => options.some((option) => option.name === name);
 
 /** A text after -c, a file, or stdin. A single `-` before them ends the options, as `--` does. */
 function shellEffects(use: Use): readonly Found[] {
   const [first, second] = use.operands[0]?.value === "-" ? use.operands.slice(1) : use.operands;
-  if (has(use, "-c")) return first === undefined ? inputEffects(use) : use.shell(first);
-  if (first === undefined || has(use, "-s") || isStdin(first)) return stdinCommands(use);
-  if (has(use, "-n") && second === undefined)
+  if (given(use, "-c")) return first === undefined ? inputEffects(use) : use.shell(first);
+  if (first === undefined || given(use, "-s") || isStdin(first)) return stdinCommands(use);
+  if (given(use, "-n") && second === undefined)
     return [{ kind: "read", path: use.place(first), span: first.span }];
   return [fileEffects(first, use)];
 }
@@ -36,39 +35,32 @@ const switchDoubts = (use: Use): readonly Found[] =>
 
 function smallShellDoubts(use: Use): readonly Found[] {
   const [text] = use.operands;
-  return has(use, "-c") && text !== undefined ? onlyBash(text, use) : [];
+  return given(use, "-c") && text !== undefined ? onlyBash(text, use) : [];
 }
 
-/** The readers of this file, by the names that rows use. */
-export const SHELL_READERS: Readonly<Record<string, Reader>> = {
-  "shell switches": switchDoubts,
-  "shell text, file or stdin": shellEffects,
-  "shell of its own kind": smallShellDoubts,
-  "another shell": (use) => [...shellEffects(use), ...(has(use, "-c") ? [escapes(use)] : [])],
-};
-
 /** Switches of a shell that change neither how it reads words nor what programs get. */
-const NAMES: ReadonlySet<string> = new Set(
+const SWITCH_NAMES: ReadonlySet<string> = new Set(
   `errexit errtrace functrace hashall monitor noclobber noexec noglob notify nounset onecmd pipefail verbose
   xtrace`.split(/\s+/),
 );
-const LETTERS = /^[-+][befhmnuvxCET]*o?$/;
+const SWITCH_LETTERS = /^[-+][befhmnuvxCET]*o?$/;
 
 /** Long names, as `-o` takes them. */
-const isSwitch = (name: string): boolean => NAMES.has(name);
+const isSwitch = (name: string): boolean => SWITCH_NAMES.has(name);
 
 /** Letters, as in `-eu`; an `o` at the end takes a name. */
-const areSwitches = (word: string): boolean => LETTERS.test(word);
+const areSwitches = (word: string): boolean => SWITCH_LETTERS.test(word);
 
 /** Constructs of bash that small shells read as other commands. Searched for in the text, quoted or not. */
 const ONLY_BASH =
   /\$'|&>|<<<|\|&|\(\(|<\(|>\(|\{[^\s{}]*(?:,|\.\.)|(?:^|[\s;&|({])(?:\[\[|function|select|time|coproc)(?=\s)/;
+
 /** In front of a builtin, the variable assignment persists. */
-const PERSISTS = /(?:^|[\s;&|({])\w+=[^\s;&|]*\s+[^\s;&|]/;
+const PERSISTENT_ASSIGNMENT = /(?:^|[\s;&|({])\w+=[^\s;&|]*\s+[^\s;&|]/;
 
 /** A text for `sh`, which may be any of the small shells. */
 const onlyBash = (text: Arg, use: Use): readonly Found[] =>
-  ONLY_BASH.test(text.value) || PERSISTS.test(text.value)
+  ONLY_BASH.test(text.value) || PERSISTENT_ASSIGNMENT.test(text.value)
     ? [use.doubt("shell.unreadable", text, "only bash is known to read it this way")]
     : [];
 
@@ -86,7 +78,7 @@ function joined([first, ...rest]: readonly [Arg, ...Arg[]]): Arg {
 }
 
 /** Prints all variables, including secret ones. */
-const PRINTS_ENVIRONMENT = ({ span }: Use): readonly Found[] => [{ kind: "read", path: ENVIRONMENT, span }];
+const printsEnvironment = ({ span }: Use): readonly Found[] => [{ kind: "read", path: ENVIRONMENT, span }];
 
 /** `NAME=value` and `NAME` as arguments; `own` when the variable stays inside the shell. */
 function assigned(use: Use, args: Use["args"], own: boolean): readonly Found[] {
@@ -99,18 +91,10 @@ function assigned(use: Use, args: Use["args"], own: boolean): readonly Found[] {
     )
       return [use.doubt("shell.expansion", arg)];
     const known = arg.kind === "literal" ? (value ?? null) : null;
-    return isInert(name, known) || (own && isPrivate(name)) ? [] : [variable(use, arg, { name, known })];
+    if (isInert(name, known) || (own && isPrivate(name))) return [];
+    const inside = name !== "IFS" && use.tame(name, known);
+    return [{ ...use.doubt(variableDoubt(name), arg, name), ...(inside ? { inside } : {}) }];
   });
-}
-
-interface Named {
-  readonly name: string;
-  readonly known: string | null;
-}
-
-function variable(use: Use, arg: Use["args"][number], { name, known }: Named): Found {
-  const inside = name !== "IFS" && use.tame(name, known);
-  return { ...use.doubt(variableDoubt(name), arg, name), ...(inside ? { inside } : {}) };
 }
 
 /** `-a x=(…)`: the shell expands the words in the value once more. */
@@ -165,7 +149,7 @@ function aliasEffects(use: Use): readonly Found[] {
 
 /** `set` with the usual switches only, or with positional words. */
 function setEffects(use: Use): readonly Found[] {
-  if (use.args.length === 0) return PRINTS_ENVIRONMENT(use);
+  if (use.args.length === 0) return printsEnvironment(use);
   let named = false;
   for (const { kind, value } of use.args) {
     if (kind === "literal" && !named && (value === "--" || value === "-")) return [];
@@ -198,25 +182,6 @@ function commandEffects(use: Use): readonly Found[] {
     ...(tells || rest.length === 0 ? [] : use.command(rest)),
   ];
 }
-/** The readers of this file, by the names that rows use. */
-export const SHELL_BUILTINS_READERS: Readonly<Record<string, Reader>> = {
-  "changes the shell": (use) => [shellDoubt(use)],
-  umask: (use) => (use.operands.length === 0 ? [] : [plainShellDoubt(use, areLiteral(use))]),
-  command: commandEffects,
-  eval: evalEffects,
-  source: sourceEffects,
-  trap: trapEffects,
-  alias: aliasEffects,
-  set: setEffects,
-  export: (use) => (use.operands.length === 0 ? PRINTS_ENVIRONMENT(use) : assigned(use, use.operands, false)),
-  declare: (use) => (use.operands.length === 0 ? PRINTS_ENVIRONMENT(use) : assigned(use, use.operands, true)),
-  unset: (use) => assigned(use, use.operands, true),
-  "names of variables": variableNames,
-  getopts: (use) => assigned(use, use.operands.slice(1, 2), true),
-  let: (use) => use.args.map((arg) => use.doubt("shell.expansion", arg)),
-  "changes the shell when told something": (use) => (use.args.length === 0 ? [] : [shellDoubt(use)]),
-  "changes the shell, inside when plain": (use) => [plainShellDoubt(use, areLiteral(use))],
-};
 
 /** Variable assignments, then a command; without a command, `env` prints all variables. */
 function envEffects(use: Use): readonly Found[] {
@@ -229,7 +194,7 @@ function envEffects(use: Use): readonly Found[] {
     ...split.flatMap(({ value }) =>
       value === null ? [] : [use.doubt("option.unknown", value), ...use.shell(joined([value, ...command]))],
     ),
-    ...(command.length > 0 ? use.command(command) : split.length > 0 ? [] : PRINTS_ENVIRONMENT(use)),
+    ...(command.length > 0 ? use.command(command) : split.length > 0 ? [] : printsEnvironment(use)),
   ];
 }
 
@@ -258,8 +223,29 @@ export const escapes = (use: Use): Found => ({
   what: use.program,
   span: use.span,
 });
+
 /** The readers of this file, by the names that rows use. */
-export const WRAPPER_READERS: Readonly<Record<string, Reader>> = {
+export const SHELL_READERS: Readonly<Record<string, Reader>> = {
+  "shell switches": switchDoubts,
+  "shell text, file or stdin": shellEffects,
+  "shell of its own kind": smallShellDoubts,
+  "another shell": (use) => [...shellEffects(use), ...(given(use, "-c") ? [escapes(use)] : [])],
+  "changes the shell": (use) => [shellDoubt(use)],
+  umask: (use) => (use.operands.length === 0 ? [] : [plainShellDoubt(use, areLiteral(use))]),
+  command: commandEffects,
+  eval: evalEffects,
+  source: sourceEffects,
+  trap: trapEffects,
+  alias: aliasEffects,
+  set: setEffects,
+  export: (use) => (use.operands.length === 0 ? printsEnvironment(use) : assigned(use, use.operands, false)),
+  declare: (use) => (use.operands.length === 0 ? printsEnvironment(use) : assigned(use, use.operands, true)),
+  unset: (use) => assigned(use, use.operands, true),
+  "names of variables": variableNames,
+  getopts: (use) => assigned(use, use.operands.slice(1, 2), true),
+  let: (use) => use.args.map((arg) => use.doubt("shell.expansion", arg)),
+  "changes the shell when told something": (use) => (use.args.length === 0 ? [] : [shellDoubt(use)]),
+  "changes the shell, inside when plain": (use) => [plainShellDoubt(use, areLiteral(use))],
   env: envEffects,
   watch: watchedText,
   flock: flockEffects,

@@ -1,13 +1,14 @@
+/** Programs about the machine: processes, services, addresses, and containers that get access to it. */
 import { PROGRAM_WORDS } from "../program-words.generated.ts";
 import { ENVIRONMENT, namesSecret } from "../effects/environment.ts";
 import { fixedEffect, given, inputEffects, outside, part, valuesOf } from "./argument-roles.ts";
 import type { Arg, Fixed, Found, Reader, Use } from "./program-model.ts";
-import { copied, named as remoteName } from "./network-programs.ts";
+import { copied, remoteName } from "./network-programs.ts";
 
-const UNIT_READS = new Set(PROGRAM_WORDS.systemctl.reports);
+const UNIT_REPORTS = new Set(PROGRAM_WORDS.systemctl.reports);
 const POWER = new Set(PROGRAM_WORDS.systemctl.power);
 /** Processes that may be addressed by name: programs, except those that keep the box running. */
-const PROGRAM = /^(?!.*(?:harness|runner|init|docker))[\w ./:+=-]*[A-Za-z]{2}[\w ./:+=-]*$/i;
+const KILLED_PROGRAM = /^(?!.*(?:harness|runner|init|docker))[\w ./:+=-]*[A-Za-z]{2}[\w ./:+=-]*$/i;
 
 /** Processes of the box are its own, except those that keep the box running. */
 function endedProcesses(use: Use, names: RegExp): readonly Found[] {
@@ -30,7 +31,7 @@ function laterEffects(use: Use): readonly Found[] {
 
 function unitEffects(use: Use): readonly Found[] {
   const [verb] = use.operands;
-  if (verb === undefined || (verb.kind === "literal" && UNIT_READS.has(verb.value))) return [];
+  if (verb === undefined || (verb.kind === "literal" && UNIT_REPORTS.has(verb.value))) return [];
   const fixed: Fixed = POWER.has(verb.value) ? "system" : "process";
   return [fixedEffect(fixed, use.folder, `${use.program} ${verb.value}`)];
 }
@@ -51,15 +52,19 @@ function ipEffects(use: Use): readonly Found[] {
   return [shows ? { kind: "network", hosts: [], inside: true } : { kind: "system", what: use.program }];
 }
 
-const INTERFACE = /^-a$|^\w+$/;
+const IFCONFIG_READS = /^-a$|^\w+$/;
 
 const ifconfigEffects = (use: Use): readonly Found[] =>
-  outside(use, (word) => use.args.length <= 1 && INTERFACE.test(word), "system");
+  outside(use, (word) => use.args.length <= 1 && IFCONFIG_READS.test(word), "system");
 
-const ALTERNATIVES = new Set(["--list", "--display", "--query", "--get-selections"]);
+const ALTERNATIVES_READS = new Set(["--list", "--display", "--query", "--get-selections"]);
 
 const alternativesEffects = (use: Use): readonly Found[] =>
-  outside(use, (word) => use.args.length <= 2 && (ALTERNATIVES.has(word) || !word.startsWith("-")), "system");
+  outside(
+    use,
+    (word) => use.args.length <= 2 && (ALTERNATIVES_READS.has(word) || !word.startsWith("-")),
+    "system",
+  );
 
 const sysctlEffects = (use: Use): readonly Found[] => [
   ...use.operands
@@ -70,22 +75,22 @@ const sysctlEffects = (use: Use): readonly Found[] => [
 ];
 
 /** Bundles of letters, the last of which may take the next word. */
-const UNIX = /^-[AadeNfFHjlLMmPTcwyZ]*[CGgOopqstUu]?$/;
+const PS_UNIX = /^-[AadeNfFHjlLMmPTcwyZ]*[CGgOopqstUu]?$/;
 /** A letter with its list: `-p1,2`, `-opid,cmd`. */
-const UNIX_LIST = /^-[AadeNfFHjlLMmPTcwy]*(?:p[\d,]+|[oO][a-z%,=]+)$/;
+const PS_UNIX_LIST = /^-[AadeNfFHjlLMmPTcwy]*(?:p[\d,]+|[oO][a-z%,=]+)$/;
 /** `-aux` is read as `aux` when there is no user x. */
-const UNIX_AS_BSD = /^-[aTrfjlcwmux]*$/;
-const BSD = /^[aTgrxtXjlsuvcfhSwnmHZLM]*[oOpkUqt]?$/;
-const BSD_ENVIRONMENT = /^[a-zA-Z]*e[a-zA-Z]*$/;
-const NUMBERS = /^[\d,]+$/;
-const LONG =
+const PS_UNIX_AS_BSD = /^-[aTrfjlcwmux]*$/;
+const PS_BSD = /^[aTgrxtXjlsuvcfhSwnmHZLM]*[oOpkUqt]?$/;
+const PS_BSD_ENVIRONMENT = /^[a-zA-Z]*e[a-zA-Z]*$/;
+const PS_NUMBERS = /^[\d,]+$/;
+const PS_LONG =
   /^--(?:(?:forest|deselect|headers?|no-?headers?|cumulative|info|help|version|context)$|(?:sort|pid|ppid|user|User|group|Group|format|cols|columns|width|rows|lines|tty|sid|quick-pid|cmdlines?)(?:=|$))/;
-const LONG_NEXT =
+const PS_LONG_NEXT =
   /^--(?:sort|pid|ppid|user|User|group|Group|format|cols|columns|width|rows|lines|tty|sid|quick-pid)$/;
-const TAKES_NEXT = /^-[A-Za-z]*[CGgOopqstUu]$|^[A-Za-z]*[oOpkUqt]$/;
+const PS_TAKES_NEXT = /^-[A-Za-z]*[CGgOopqstUu]$|^[A-Za-z]*[oOpkUqt]$/;
 
-const EVERY = /^-[A-Za-z]*e/;
-const OWNER = /^-[A-Za-z]*[GgstuU]$/;
+const PS_EVERY = /^-[A-Za-z]*e/;
+const PS_OWNER = /^-[A-Za-z]*[GgstuU]$/;
 
 /**
  * `ps` has three kinds of options. Without a dash `e` shows the variables of every process, and an option with a dash is
@@ -94,29 +99,30 @@ const OWNER = /^-[A-Za-z]*[GgstuU]$/;
 function psEffects(use: Use): readonly Found[] {
   const found: Found[] = [];
   const has = (form: RegExp): boolean => use.args.some(({ value }) => form.test(value));
-  if (has(EVERY) && has(OWNER)) found.push({ kind: "read", path: ENVIRONMENT });
+  if (has(PS_EVERY) && has(PS_OWNER)) found.push({ kind: "read", path: ENVIRONMENT });
   for (let at = 0; at < use.args.length; at += 1) {
     const arg = use.args[at] as Arg;
-    found.push(...optionEffects(arg, use));
-    if (!TAKES_NEXT.test(arg.value) && !LONG_NEXT.test(arg.value)) continue;
+    found.push(...psOption(arg, use));
+    if (!PS_TAKES_NEXT.test(arg.value) && !PS_LONG_NEXT.test(arg.value)) continue;
     at += 1;
     const value = use.args[at];
-    if (value !== undefined) found.push(...valueEffects(value, use));
+    if (value !== undefined) found.push(...psValue(value, use));
   }
   return found;
 }
 
-function optionEffects(arg: Arg, use: Use): readonly Found[] {
+function psOption(arg: Arg, use: Use): readonly Found[] {
   const { kind, value, span } = arg;
   if (kind !== "literal") return [use.doubt("word.dynamic", arg)];
   if (value.includes("environ")) return [{ kind: "read", path: ENVIRONMENT, span }];
-  if ([UNIX, UNIX_LIST, UNIX_AS_BSD, BSD, NUMBERS, LONG].some((form) => form.test(value))) return [];
-  return BSD_ENVIRONMENT.test(value)
+  if ([PS_UNIX, PS_UNIX_LIST, PS_UNIX_AS_BSD, PS_BSD, PS_NUMBERS, PS_LONG].some((form) => form.test(value)))
+    return [];
+  return PS_BSD_ENVIRONMENT.test(value)
     ? [{ kind: "read", path: ENVIRONMENT, span }]
     : [use.doubt("option.unknown", arg)];
 }
 
-function valueEffects(arg: Arg, use: Use): readonly Found[] {
+function psValue(arg: Arg, use: Use): readonly Found[] {
   if (arg.loose === true) return [use.doubt("word.dynamic", arg)];
   return arg.value.includes("environ") ? [{ kind: "read", path: ENVIRONMENT, span: arg.span }] : [];
 }
@@ -137,31 +143,6 @@ function changesTerminal({ operands, program }: Use): readonly Found[] {
     .filter(({ value }) => value !== "size" && value !== "speed")
     .map(({ span }) => ({ kind: "process", what: program, span }));
 }
-/** The readers of this file, by the names that rows use. */
-export const SYSTEM_READERS: Readonly<Record<string, Reader>> = {
-  /** Commands about users read the system's accounts. */
-  // On its own, the command tells what everybody in the box knows; inside of another command, it is the usual probe of
-  // whether a way to run commands works.
-  "own account": ({ nested, span }) => (nested ? [{ kind: "read", path: "/etc/passwd", span }] : []),
-  "system accounts": ({ span }) => [{ kind: "read", path: "/etc/passwd", span }],
-  printenv: printenvEffects,
-  ps: psEffects,
-  top: (use) => (given(use, "-b") ? [] : [{ kind: "process", what: use.program }]),
-  hostname: (use) => outside(use, () => false, "system", use.operands),
-  stty: changesTerminal,
-  kill: (use) => endedProcesses(use, /^(?:%\S*|[2-9]|[1-9]\d+)$/),
-  killall: (use) => endedProcesses(use, PROGRAM),
-  fuser: (use) => endedProcesses(use, /^\d+(?:\/(?:tcp|udp))?$|^-[kinsv]+$|^(?:tcp|udp)$/),
-  systemctl: unitEffects,
-  crontab: ({ options }) => [
-    { kind: options.some(({ name }) => name === "-l") ? "read" : "write", path: "/var/spool/cron/crontabs" },
-  ],
-  at: laterEffects,
-  sysctl: (use) => sysctlEffects(use),
-  ip: (use) => ipEffects(use),
-  ifconfig: (use) => ifconfigEffects(use),
-  "update-alternatives": (use) => alternativesEffects(use),
-};
 
 /**
  * Parts of this machine that a container gets. A container with all files or the engine's socket controls the machine.
@@ -196,17 +177,17 @@ function mounts(use: Use): readonly Found[] {
   ];
   return all.flatMap(({ from, readOnly }): readonly Found[] => {
     const path = use.place(from);
-    if (path !== null && isWhole(path))
+    if (path !== null && givesMachine(path))
       return [{ kind: "privilege", what: `${use.program} with ${path}`, span: from.span }];
     return [{ kind: readOnly ? "read" : "write", path, span: from.span }];
   });
 }
 
 /** The whole file system, or what controls the engine. */
-const isWhole = (path: string): boolean =>
-  WHOLE.has(path) || /\/(?:docker|containerd|podman|crio|buildkitd)\.sock$/.test(path);
+const givesMachine = (path: string): boolean =>
+  MACHINE_FOLDERS.has(path) || /\/(?:docker|containerd|podman|crio|buildkitd)\.sock$/.test(path);
 
-const WHOLE = new Set(["/", "/proc", "/sys", "/dev", "/run", "/var/run"]);
+const MACHINE_FOLDERS = new Set(["/", "/proc", "/sys", "/dev", "/run", "/var/run"]);
 
 /** `/path:/inside:options`; a name without a slash is a volume of the engine. */
 function ofVolume(value: Arg): readonly Mount[] {
@@ -227,7 +208,29 @@ function ofMount(value: Arg): readonly Mount[] {
 }
 
 /** The readers of this file, by the names that rows use. */
-export const CONTAINER_READERS: Readonly<Record<string, Reader>> = {
+export const SYSTEM_READERS: Readonly<Record<string, Reader>> = {
+  /** Commands about users read the system's accounts. */
+  // On its own, the command tells what everybody in the box knows; inside of another command, it is the usual probe of
+  // whether a way to run commands works.
+  "own account": ({ nested, span }) => (nested ? [{ kind: "read", path: "/etc/passwd", span }] : []),
+  "system accounts": ({ span }) => [{ kind: "read", path: "/etc/passwd", span }],
+  printenv: printenvEffects,
+  ps: psEffects,
+  top: (use) => (given(use, "-b") ? [] : [{ kind: "process", what: use.program }]),
+  hostname: (use) => outside(use, () => false, "system", use.operands),
+  stty: changesTerminal,
+  kill: (use) => endedProcesses(use, /^(?:%\S*|[2-9]|[1-9]\d+)$/),
+  killall: (use) => endedProcesses(use, KILLED_PROGRAM),
+  fuser: (use) => endedProcesses(use, /^\d+(?:\/(?:tcp|udp))?$|^-[kinsv]+$|^(?:tcp|udp)$/),
+  systemctl: unitEffects,
+  crontab: ({ options }) => [
+    { kind: options.some(({ name }) => name === "-l") ? "read" : "write", path: "/var/spool/cron/crontabs" },
+  ],
+  at: laterEffects,
+  sysctl: (use) => sysctlEffects(use),
+  ip: (use) => ipEffects(use),
+  ifconfig: (use) => ifconfigEffects(use),
+  "update-alternatives": (use) => alternativesEffects(use),
   "container rights": machineAccess,
   "docker cp": (use) => copied(use, (arg) => (arg.value === "-" ? "" : remoteName(arg))),
 };

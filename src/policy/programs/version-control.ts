@@ -1,11 +1,14 @@
+/** git's commands (its settings and revisions are in `git-settings.ts`), forges, Mercurial and Subversion. */
+import { given } from "./argument-roles.ts";
 import { isHarmless, loggedFiles, pathIn, shownFiles } from "./git-settings.ts";
 import type { Arg, Found, Reader, Use } from "./program-model.ts";
 
-const BATCHES: ReadonlySet<string> = new Set(["--batch", "--batch-command"]);
+const CAT_FILE_BATCHES: ReadonlySet<string> = new Set(["--batch", "--batch-command"]);
 
 /** With a batch, stdin names the objects to show, unless all are shown. */
 const batchObjects = ({ options }: Use): readonly Found[] =>
-  options.some(({ name }) => BATCHES.has(name)) && options.every(({ name }) => name !== "--batch-all-objects")
+  options.some(({ name }) => CAT_FILE_BATCHES.has(name)) &&
+  options.every(({ name }) => name !== "--batch-all-objects")
     ? [{ kind: "read", path: null }]
     : [];
 
@@ -16,8 +19,6 @@ const archiveOptions = (use: Use): readonly Found[] =>
       ? [use.doubt("option.unknown", value)]
       : [],
   );
-const has = ({ options }: Use, ...names: readonly string[]): boolean =>
-  options.some(({ name }) => names.includes(name));
 const change = (change: "local" | "lost" | "rewritten", { program }: Use): Found => ({
   kind: "repository",
   change,
@@ -36,39 +37,39 @@ const overwriteEffects = (paths: readonly Arg[], use: Use): readonly Found[] => 
 ];
 
 /** Looks like a file, not like a branch: a leading dot, or a suffix. */
-const FILE = /(?:^|\/)\.|\.[a-z]\w*$|\/$|[*?]/i;
+const LOOKS_LIKE_FILE = /(?:^|\/)\.|\.[a-z]\w*$|\/$|[*?]/i;
 
 function checkoutEffects(use: Use): readonly Found[] {
   const { args, operands } = use;
-  const makes = has(use, "-b", "-B", "--orphan", "--detach", "-d", "-t", "--track");
+  const makes = given(use, "-b", "-B", "--orphan", "--detach", "-d", "-t", "--track");
   const dashes = args.find(({ kind, value }) => value === "--" && kind === "literal");
   const after = dashes === undefined ? [] : operands.filter(({ span }) => span[0] > dashes.span[0]);
   if (after.length > 0) return overwriteEffects(after, use);
   const [first] = operands;
   const files =
-    has(use, "--ours", "--theirs", "-p", "--patch", "--pathspec-from-file", "-2", "-3") ||
+    given(use, "--ours", "--theirs", "-p", "--patch", "--pathspec-from-file", "-2", "-3") ||
     operands.length > 1 ||
-    (first !== undefined && FILE.test(first.value));
+    (first !== undefined && LOOKS_LIKE_FILE.test(first.value));
   return files && !makes ? overwriteEffects(operands, use) : [change("local", use)];
 }
 
 /** Changes only the index, unless the work tree is named too. */
 const restoreEffects = (use: Use): readonly Found[] =>
-  has(use, "-S", "--staged") && !has(use, "-W", "--worktree")
+  given(use, "-S", "--staged") && !given(use, "-W", "--worktree")
     ? [change("local", use)]
     : overwriteEffects(use.operands, use);
 
 /** Deletes only with `-f`; the deleted files are in no commit. */
 function cleanEffects(use: Use): readonly Found[] {
-  if (has(use, "-n", "--dry-run")) return [];
-  return [change(has(use, "-f", "--force") ? "rewritten" : "lost", use)];
+  if (given(use, "-n", "--dry-run")) return [];
+  return [change(given(use, "-f", "--force") ? "rewritten" : "lost", use)];
 }
 
 function removeEffects(use: Use): readonly Found[] {
-  if (has(use, "-n", "--dry-run")) return [];
-  if (has(use, "--cached")) return [change("local", use)];
-  const recursive = has(use, "-r");
-  const forced = has(use, "-f", "--force");
+  if (given(use, "-n", "--dry-run")) return [];
+  if (given(use, "--cached")) return [change("local", use)];
+  const recursive = given(use, "-r");
+  const forced = given(use, "-f", "--force");
   const deleted = use.operands.map(
     (arg) => ({ kind: "delete", path: use.place(arg), recursive, forced, span: arg.span }) as const,
   );
@@ -76,7 +77,7 @@ function removeEffects(use: Use): readonly Found[] {
 }
 
 function moveEffects(use: Use): readonly Found[] {
-  if (has(use, "-n", "--dry-run")) return [];
+  if (given(use, "-n", "--dry-run")) return [];
   const sources = use.operands.slice(0, -1);
   const moved = sources.map(
     (arg) =>
@@ -85,11 +86,11 @@ function moveEffects(use: Use): readonly Found[] {
   const targets = use.operands
     .slice(-1)
     .map((arg) => ({ kind: "write", path: use.place(arg), span: arg.span }) as const);
-  return [change(has(use, "-f", "--force") ? "lost" : "local", use), ...moved, ...targets];
+  return [change(given(use, "-f", "--force") ? "lost" : "local", use), ...moved, ...targets];
 }
 
 /** Options whose value may request signatures, which gpg then verifies. */
-const SHAPES = new Set(["--format", "--pretty", "--group", "--sort"]);
+const FORMAT_OPTIONS = new Set(["--format", "--pretty", "--group", "--sort"]);
 
 /** `-c key=value` before a command, and formats that start gpg. */
 function settingDoubts(use: Use): readonly Found[] {
@@ -99,7 +100,7 @@ function settingDoubts(use: Use): readonly Found[] {
   );
   const formats = options.filter(
     ({ name, value }) =>
-      SHAPES.has(name) &&
+      FORMAT_OPTIONS.has(name) &&
       value !== null &&
       (value.kind !== "literal" || /%G|\(signature|^-?signature/.test(value.value)),
   );
@@ -108,23 +109,11 @@ function settingDoubts(use: Use): readonly Found[] {
   );
 }
 
-/** The readers of this file, by the names that rows use. */
-export const GIT_READERS: Readonly<Record<string, Reader>> = {
-  "git settings and signatures": settingDoubts,
-  "git objects on stdin": batchObjects,
-  "git archive options": archiveOptions,
-  "git checkout": checkoutEffects,
-  "git restore": restoreEffects,
-  "git clean": cleanEffects,
-  "git rm": removeEffects,
-  "git mv": moveEffects,
-};
-
 /** Options with which patches are only displayed. */
-const LOOKS = new Set(["--stat", "--numstat", "--summary", "--check"]);
+const APPLY_LOOKS = new Set(["--stat", "--numstat", "--summary", "--check"]);
 
 /** Options with which patches change the index, or write objects. */
-const INDEXES = new Set([
+const APPLY_INDEXES = new Set([
   "--index",
   "--cached",
   "-N",
@@ -137,9 +126,9 @@ const INDEXES = new Set([
 /** Without an option for the index only files of the working tree change; git refuses paths outside and in `.git`. */
 function applyEffects({ program, options, folder }: Use): readonly Found[] {
   const has = (names: ReadonlySet<string>): boolean => options.some(({ name }) => names.has(name));
-  if (has(LOOKS) && !options.some(({ name }) => name === "--apply")) return [];
+  if (has(APPLY_LOOKS) && !options.some(({ name }) => name === "--apply")) return [];
   return [
-    has(INDEXES) || options.some(({ name }) => name === "--unsafe-paths")
+    has(APPLY_INDEXES) || options.some(({ name }) => name === "--unsafe-paths")
       ? { kind: "repository", change: "local", what: program }
       : { kind: "write", path: folder },
   ];
@@ -156,7 +145,7 @@ const gcEffects = ({ program, options }: Use): readonly Found[] => {
   const all = prune !== null && (prune.kind !== "literal" || /^(?:now|all|0.*)$/i.test(prune.value));
   return [{ kind: "repository", change: all ? "rewritten" : "local", what: program }];
 };
-const URL = /^(?:(?:https?|ssh|git|ftps?):\/\/(?:[^@/]*@)?|[\w.-]+@)(\[[0-9a-f:.]+\]|[\w.-]+)/i;
+const REMOTE_URL = /^(?:(?:https?|ssh|git|ftps?):\/\/(?:[^@/]*@)?|[\w.-]+@)(\[[0-9a-f:.]+\]|[\w.-]+)/i;
 
 /**
  * The other repository: its host where one is named, a helper that runs a program (`ext::`), otherwise a name from
@@ -165,15 +154,15 @@ const URL = /^(?:(?:https?|ssh|git|ftps?):\/\/(?:[^@/]*@)?|[\w.-]+@)(\[[0-9a-f:.
 function remoteEffects(use: Use): readonly Found[] {
   const named = use.options.filter(({ name }) => name === "--repo").map(({ value }) => value);
   const texts = [...named, ...use.operands].filter((arg): arg is Arg => arg !== null);
-  const hosts = texts.flatMap(({ value }) => URL.exec(value)?.[1]?.toLowerCase() ?? []);
+  const hosts = texts.flatMap(({ value }) => REMOTE_URL.exec(value)?.[1]?.toLowerCase() ?? []);
   const helpers = texts.filter(({ value }) => /^\w+::/.test(value));
   return [{ kind: "network", hosts }, ...helpers.map((arg) => use.doubt("option.loads-code", arg))];
 }
 
 /** Options that place patches elsewhere than in the folder. */
-const PLACED: ReadonlySet<string> = new Set(["--stdout", "-o", "--output-directory"]);
+const PATCHES_PLACED: ReadonlySet<string> = new Set(["--stdout", "-o", "--output-directory"]);
 /** Lists when one of these options is given or nothing is named; otherwise creates what is named. */
-const LISTS: Readonly<Record<string, ReadonlySet<string>>> = {
+const REF_LISTS: Readonly<Record<string, ReadonlySet<string>>> = {
   "git branch": new Set(
     `-l --list --contains --no-contains --with --without --merged --no-merged --points-at --show-current`.split(
       /\s+/,
@@ -186,7 +175,7 @@ const LISTS: Readonly<Record<string, ReadonlySet<string>>> = {
 
 function namedRefs(use: Use): readonly Found[] {
   const { program, options, operands } = use;
-  const lists = operands.length === 0 || options.some(({ name }) => LISTS[program]?.has(name) === true);
+  const lists = operands.length === 0 || options.some(({ name }) => REF_LISTS[program]?.has(name) === true);
   return lists ? [] : [{ kind: "repository", change: "local", what: program }];
 }
 
@@ -220,34 +209,12 @@ const forcedRefs = ({ operands }: Use): readonly Found[] =>
   operands
     .filter(({ value }: Arg) => value.startsWith("+"))
     .map(({ value, span }) => ({ kind: "repository", change: "forced", what: value, span }));
+
 /** Without `-o`, the last name is the folder for the parts, also if it is the only one. */
 const mailsplitEffects = (use: Use): readonly Found[] =>
   use.options.some(({ name }) => name === "-o")
     ? []
     : use.operands.slice(-1).map((arg) => ({ kind: "write", path: use.place(arg), span: arg.span }));
-/** The readers of this file, by the names that rows use. */
-export const GIT_CHANGES_READERS: Readonly<Record<string, Reader>> = {
-  "git apply": applyEffects,
-  "git gc": gcEffects,
-  "git prune": pruneEffects,
-  "git remotes": remoteEffects,
-  "git forced refs": forcedRefs,
-  "git format-patch": (use) => [
-    ...shownFiles(use),
-    ...(use.options.some(({ name }) => PLACED.has(name))
-      ? []
-      : [{ kind: "write", path: use.folder } as const]),
-  ],
-  "git branch": namedRefs,
-  "git reflog": loggedRefs,
-  "git mailsplit": mailsplitEffects,
-  "git update-ref": updatedRefs,
-  "git symbolic-ref": symbolicRef,
-  "git replace": ({ program, options, operands }) =>
-    operands.length === 0 || options.some(({ name }) => name === "-l" || name === "--list")
-      ? []
-      : [{ kind: "repository", change: "local", what: program }],
-};
 
 /** Requests to a forge go over the network; a file among the arguments may be sent. */
 function forgeRequest(use: Use): readonly Found[] {
@@ -261,29 +228,24 @@ function forgeRequest(use: Use): readonly Found[] {
 }
 
 /** Settings whose key names a token or a password may show it. */
-const tokens = (use: Use): readonly Found[] =>
+const forgeTokens = (use: Use): readonly Found[] =>
   use.operands
     .filter(({ kind, value }) => kind !== "literal" || /token|oauth|password/i.test(value))
     .map((arg) => use.doubt("operand.unknown", arg));
+
 /** The program installs its own scripts as git hooks. */
 const installedHooks = ({ folder }: Use): readonly Found[] => [
   { kind: "write", path: folder === null ? null : `${folder}/.git/hooks` },
 ];
 const lfsAttributes = ({ operands, folder }: Use): readonly Found[] =>
   operands.length === 0 ? [] : [{ kind: "write", path: folder === null ? null : `${folder}/.gitattributes` }];
-/** The readers of this file, by the names that rows use. */
-export const FORGE_READERS: Readonly<Record<string, Reader>> = {
-  "lfs attributes": lfsAttributes,
-  "writes hooks": installedHooks,
-  "gh api": forgeRequest,
-  "gh tokens": tokens,
-};
 
 /** `^/trunk`: from the root of the repository on its server. */
 const svnAddresses = ({ operands }: Use): readonly Found[] =>
   operands
     .filter(({ value }) => value.startsWith("^/"))
     .map(({ span }) => ({ kind: "network", hosts: [], span }));
+
 /** Another repository by its address, which may stand in any argument and in values of options. */
 const otherRepositories = (use: Use): readonly Found[] => [
   ...[...use.operands, ...[...use.globals, ...use.options].flatMap(({ value }) => value ?? [])]
@@ -295,11 +257,6 @@ const otherRepositories = (use: Use): readonly Found[] => [
       : [],
   ),
 ];
-/** The readers of this file, by the names that rows use. */
-export const VCS_READERS: Readonly<Record<string, Reader>> = {
-  "hg settings": otherRepositories,
-  "svn address": svnAddresses,
-};
 
 /** `foreach`: its words are one text for a shell. */
 function foreachModule(use: Use): readonly Found[] {
@@ -325,8 +282,43 @@ const removedTree = ({ program, options }: Use): readonly Found[] => [
     what: program,
   },
 ];
+
 /** The readers of this file, by the names that rows use. */
-export const GIT_NESTED_READERS: Readonly<Record<string, Reader>> = {
+export const VERSION_CONTROL_READERS: Readonly<Record<string, Reader>> = {
+  "git settings and signatures": settingDoubts,
+  "git objects on stdin": batchObjects,
+  "git archive options": archiveOptions,
+  "git checkout": checkoutEffects,
+  "git restore": restoreEffects,
+  "git clean": cleanEffects,
+  "git rm": removeEffects,
+  "git mv": moveEffects,
+  "git apply": applyEffects,
+  "git gc": gcEffects,
+  "git prune": pruneEffects,
+  "git remotes": remoteEffects,
+  "git forced refs": forcedRefs,
+  "git format-patch": (use) => [
+    ...shownFiles(use),
+    ...(use.options.some(({ name }) => PATCHES_PLACED.has(name))
+      ? []
+      : [{ kind: "write", path: use.folder } as const]),
+  ],
+  "git branch": namedRefs,
+  "git reflog": loggedRefs,
+  "git mailsplit": mailsplitEffects,
+  "git update-ref": updatedRefs,
+  "git symbolic-ref": symbolicRef,
+  "git replace": ({ program, options, operands }) =>
+    operands.length === 0 || options.some(({ name }) => name === "-l" || name === "--list")
+      ? []
+      : [{ kind: "repository", change: "local", what: program }],
+  "lfs attributes": lfsAttributes,
+  "writes hooks": installedHooks,
+  "gh api": forgeRequest,
+  "gh tokens": forgeTokens,
+  "hg settings": otherRepositories,
+  "svn address": svnAddresses,
   "git remote show": shownRemote,
   "git worktree remove": removedTree,
   "git submodule foreach": foreachModule,

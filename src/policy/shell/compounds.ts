@@ -20,7 +20,10 @@ import { arithmetic } from "./expansions.ts";
 import { newlines } from "./quotes.ts";
 import { noJoin, readRedirect } from "./reader-redirects.ts";
 import type { Compound, List, Node, Redirect, Word } from "./shell-syntax.ts";
-import { expect, filled, type Inner, oneWord, readWord } from "./words.ts";
+import { oneWord, readWord } from "./words.ts";
+
+/** A compound command without its place and redirects. */
+type Inner = Pick<Compound, "what" | "name" | "words" | "bodies">;
 
 /** Reads the compound command that `word`, a reserved word or `(`, begins, and the redirects after it. */
 export function compound(c: Cursor, word: string): Compound {
@@ -384,4 +387,17 @@ function binary(c: Cursor): boolean {
   }
   c.blanks();
   return true;
+}
+
+/** Reads a list that must hold a command. */
+function filled(c: Cursor): List {
+  const list = c.grammar.list(c);
+  if (list.items.length === 0) c.fail("a command is missing");
+  return list;
+}
+
+/** Reads a reserved word that must stand here. */
+function expect(c: Cursor, word: string): void {
+  if (reserved(c) === word) c.pos += word.length;
+  else c.fail(`${word} is missing`);
 }

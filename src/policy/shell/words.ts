@@ -20,12 +20,11 @@ import {
   normalPieces,
   OPEN,
   type Part,
-  reserved,
   SINGLE,
 } from "./cursor.ts";
 import { findPatterns, substitution } from "./expansions.ts";
 import { ansi, double, single } from "./quotes.ts";
-import type { Compound, List, Span, Word } from "./shell-syntax.ts";
+import type { Span, Word } from "./shell-syntax.ts";
 
 /** Kind of a word: only arguments have braces expanded; only arguments and values have `:~` expanded. */
 type Use = "argument" | "value" | "target" | "other";
@@ -270,27 +269,11 @@ function prefix(c: Cursor, text: string): Part {
   return { kind: "unknown", what: "tilde", quoted: false, scripts: [] };
 }
 
-/** A compound command without its place and redirects. */
-export type Inner = Pick<Compound, "what" | "name" | "words" | "bodies">;
-
-/** Reads a list that must hold a command. */
-export function filled(c: Cursor): List {
-  const list = c.grammar.list(c);
-  if (list.items.length === 0) c.fail("a command is missing");
-  return list;
-}
-
-/** Reads a reserved word that must stand here. */
-export function expect(c: Cursor, word: string): void {
-  if (reserved(c) === word) c.pos += word.length;
-  else c.fail(`${word} is missing`);
-}
-
 /** Limits on the words that one word, and all words of a text, may expand to; longer words are not expanded. */
-const MAX_COUNT = 64;
-const MAX_OF_ALL = 1024;
-const MAX_LENGTH = 300;
-const MAX_DEPTH = 8;
+const MAX_WORDS = 64;
+const MAX_WORDS_OF_ALL = 1024;
+const MAX_BRACED_LENGTH = 300;
+const MAX_BRACE_DEPTH = 8;
 
 /** A word as code units, with -1 - n in place of piece n, which is not expanded. */
 type Codes = readonly number[];
@@ -307,7 +290,7 @@ function expandBraces(c: Cursor, pieces: readonly Part[]): Part[][] | null {
   }
   if (words.length === 1 && words[0]?.length === codes.length) return null;
   c.braces += words.length;
-  if (c.braces > MAX_OF_ALL) c.fail("unsupported: too many words from braces");
+  if (c.braces > MAX_WORDS_OF_ALL) c.fail("unsupported: too many words from braces");
   return words.map((word) => toPieces(word, pieces));
 }
 
@@ -341,8 +324,8 @@ function separated(codes: Codes): boolean {
 function limits(codes: Codes): string | null {
   const depth = balance(codes);
   if (depth === null) return "unbalanced braces";
-  if (codes.length > MAX_LENGTH) return "braces in a long word";
-  return depth > MAX_DEPTH ? "too deeply nested braces" : null;
+  if (codes.length > MAX_BRACED_LENGTH) return "braces in a long word";
+  return depth > MAX_BRACE_DEPTH ? "too deeply nested braces" : null;
 }
 
 /** All words, or why there are none. Braces are balanced. */
@@ -351,10 +334,10 @@ function expand(codes: Codes): Codes[] | string {
   let run = 0;
   for (let at = 0; at < codes.length; at++) {
     if (codes[at] !== BRACE) continue;
-    const { commas, close } = group(codes, at);
+    const { commas, close } = groupAt(codes, at);
     const made = alternatives(codes.slice(at + 1, close), commas, at + 1);
     if (typeof made === "string") return made;
-    if (words.length * made.length > MAX_COUNT) return "too many words from braces";
+    if (words.length * made.length > MAX_WORDS) return "too many words from braces";
     words = cross(cross(words, [codes.slice(run, at)]), made);
     at = close;
     run = close + 1;
@@ -363,7 +346,7 @@ function expand(codes: Codes): Codes[] | string {
 }
 
 /** The end of the group that opens at `open`, and the commas directly in it. */
-function group(codes: Codes, open: number): { commas: readonly number[]; close: number } {
+function groupAt(codes: Codes, open: number): { commas: readonly number[]; close: number } {
   const commas: number[] = [];
   let level = 0;
   let at = open;
@@ -384,7 +367,7 @@ function alternatives(inner: Codes, commas: readonly number[], offset: number): 
     const part = expand(inner.slice(run, comma - offset));
     if (typeof part === "string") return part;
     all.push(...part);
-    if (all.length > MAX_COUNT) return "too many words from braces";
+    if (all.length > MAX_WORDS) return "too many words from braces";
     run = comma - offset + 1;
   }
   return all;
@@ -395,7 +378,7 @@ function withoutCommas(inner: Codes): Codes[] | string {
   const dots = inner.some((code, at) => code === DOT && inner[at + 1] === DOT);
   if (dots) {
     if (inner.length > 40 || inner.some((code) => code < 0)) return "this sequence";
-    const items = sequence(String.fromCharCode(...inner), MAX_COUNT);
+    const items = sequence(String.fromCharCode(...inner), MAX_WORDS);
     return typeof items === "string"
       ? items
       : items.map((item) => Array.from(item, (one) => one.charCodeAt(0)));
