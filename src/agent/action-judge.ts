@@ -5,8 +5,7 @@ import { changesSomething, type Effect, effectText } from "../policy/effects/eff
 import { decideTool } from "../policy/decide-tool.ts";
 import { decideToolPath, type LinkFacts } from "../policy/paths/decide-path.ts";
 import type { Op } from "../policy/paths/path-place.ts";
-import type { NetworkStep } from "../policy/containment.ts";
-import { networkStep, wantedGrants } from "../policy/refusal-hints.ts";
+import { networkStep, type NetworkStep, wantedGrants } from "../policy/refusal-hints.ts";
 
 export interface Judged extends Decision {
   /** What the call acts on, for lists of refusals: the command, or the path. */

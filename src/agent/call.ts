@@ -5,7 +5,7 @@ import type { ToolCall } from "../core/model-provider.ts";
 import type { Answer, Question } from "../core/ports.ts";
 import { nearest } from "../core/wording.ts";
 import type { Facts, InvalidCall, PreparedCall, ToolResult } from "../core/tool.ts";
-import { stepFor } from "../policy/containment.ts";
+import { stepFor } from "../policy/refusal-hints.ts";
 import type { Judged } from "./action-judge.ts";
 import type { AgentContext } from "./agent-context.ts";
 import {

@@ -1,13 +1,84 @@
-/**
- * Finds what a command needs of the network that is not granted, and how to grant it: in the form of `allow_domains`,
- * or in words.
- */
+/** What would let a refused command run: a hint for each rule, and the grants of hosts and registries that it lacks. */
 import { coversHost, type Grant, grantText, readGrant } from "../core/network.ts";
 import { UNCARRIED } from "./carried-protocols.generated.ts";
-import { areGranted, isOwnHost, type NetworkStep } from "./containment.ts";
+import { areGranted, isOwnHost } from "./containment.ts";
 import type { CommandContext, CommandDecision, CommandPolicy, Judgement } from "./decide.ts";
 import type { Effect } from "./effects/effect.ts";
 import { hostGrants } from "./judge-effects.ts";
+
+/** How to get the network that a command lacks. */
+export interface NetworkStep {
+  readonly text: string;
+  /** Rules whose own hint this text replaces. */
+  readonly covers: readonly string[];
+}
+
+/**
+ * The hint for a rule. `contained`: the command reaches nothing that is not granted. `network`: how to grant what the
+ * command reaches, or why nothing can.
+ */
+export const hintFor = (rule: string, contained: boolean, network?: NetworkStep): string | undefined =>
+  network?.covers.includes(rule) === true
+    ? network.text
+    : contained && (rule === "network" || rule === "install")
+      ? GRANTED
+      : HINTS.find(([id]) => rule === id || (id.endsWith(".") && rule.startsWith(id)))?.[1];
+
+/** The hint where only one of several rules is shown. The network step follows if the hint does not include it. */
+export const stepFor = (rule: string, contained: boolean, network?: NetworkStep): string | undefined => {
+  const hint = hintFor(rule, contained, network);
+  const rest = network === undefined || hint === network.text ? undefined : network.text;
+  return hint === undefined || rest === undefined ? (hint ?? rest) : `${hint}; and ${rest}`;
+};
+
+/** What to do instead, by rule id; told to people and to a model that is refused. */
+const HINTS: readonly (readonly [rule: string, hint: string])[] = [
+  ["text.syntax", "write it in valid bash; put a long script into a file"],
+  ["text.empty", "give a command"],
+  ["text.", "write it with plain characters, and in shorter pieces"],
+  ["word.dynamic", "write the value itself instead of the expansion"],
+  ["word.leading-glob", "put -- before the pattern, or begin it with ./"],
+  ["word.bare-glob", "write ./* instead"],
+  ["command.unknown", "use a known program, or allow it by a rule of your own: harness policy allow"],
+  ["command.elsewhere", "call the program by its plain name"],
+  ["command.unfollowed", "if you know what it does, allow it by a rule of your own: harness policy allow"],
+  [
+    "command.escapes",
+    "use a program that only reads, or allow it by a rule of your own: harness policy allow",
+  ],
+  ["option.loads-code", "leave the option out: the project's own configuration is used"],
+  ["option.unknown", "leave the option out"],
+  ["operand.unknown", "check which arguments the program accepts"],
+  ["language.unknown", "use a simpler form, such as sed -n 1,20p or awk '{print $1}'"],
+  ["env.", "leave the variable out"],
+  ["shell.", "write the commands out, one after the other"],
+  ["read.ignored", "remove it from .harnessignore yourself, if it may be read"],
+  ["read.secret", "read an example file instead, such as .env.example"],
+  ["read.outside", "read files in the workspace"],
+  ["read.unknown", "name the file"],
+  ["write.trap", "no rule can allow it: do it yourself, outside harness"],
+  ["delete.broad", "name what to delete: rm -rf build"],
+  ["permissions.broad", "name the files, without -R"],
+  ["code.fetched", "download it, read it, then run the file"],
+  ["code.input", "put the program into a file in the workspace and run that file"],
+  ["code.inline", "put the program into a file in the workspace and run that file"],
+  ["code.elsewhere", "run it from inside the workspace"],
+  ["repository.rewritten", "no rule can allow it; git stash and git revert keep what was there"],
+  ["repository.forced", "push without force, or do it yourself"],
+  ["repository.", "if you know what it does, allow it by a rule of your own: harness policy allow"],
+  ["network", "grant the host, --allow-domain HOST, or do it before or after the run"],
+  [
+    "install",
+    "grant its registry by preset (--allow-domain npm, pip, cargo, go, maven or apt) or by host, or install it beforehand: harness env build",
+  ],
+  ["privilege", "leave sudo out: in the box it gains nothing"],
+  ["system", "no rule can allow it"],
+  ["device", "no rule can allow it"],
+  ["bomb", "no rule can allow it"],
+];
+
+const GRANTED =
+  "no change is needed: everything it reaches is granted, so it runs when nobody is there to ask";
 
 type NetworkEffect = Extract<Effect, { readonly kind: "network" }>;
 
