@@ -1,4 +1,5 @@
 import { PROGRAM_WORDS } from "../program-words.generated.ts";
+import { given } from "./argument-roles.ts";
 import type { Arg, Found, GivenOption, Use, Reader } from "./program-model.ts";
 const WRITES = new Set(
   "--replace-all --add --unset --unset-all --rename-section --remove-section".split(" "),
@@ -108,8 +109,7 @@ const tracedFiles = (use: Use): readonly Found[] =>
 
 /** `grep`: the first operand is the pattern, unless an option gave it. */
 function searchedFiles(use: Use): readonly Found[] {
-  const given = use.options.some(({ name }) => name === "-e" || name === "-f");
-  return readsOf(use.operands.slice(given ? 0 : 1), use);
+  return readsOf(use.operands.slice(given(use, "-e", "-f") ? 0 : 1), use);
 }
 
 function readsOf(operands: readonly Arg[], use: Use): readonly Found[] {

@@ -260,12 +260,10 @@ function deedEffects(deed: SedDeed, { span }: Arg, use: Use): readonly Found[] {
   return [{ kind: deed.kind, path: use.place(arg), span }];
 }
 
-/** The readers of this file, by the names that rows use. */
-export const SED_READERS: Readonly<Record<string, Reader>> = {
-  sed: scriptEffects,
-};
-
-/** Parts of a script between delimiters, as sed and awk have them. All answers are the offset of the closing delimiter, or -1. */
+/*
+ * Parts of a script between delimiters, as sed and awk have them. All answers are the offset of the closing delimiter,
+ * or -1.
+ */
 
 /**
  * End of a regular expression that starts at `from`. -1 where implementations disagree on its bracket expressions. A program
@@ -323,3 +321,8 @@ function bracketEnd(text: string, from: number, escapes: boolean): number {
 
 /** `[:alpha:]`, `[=e=]`, `[.-.]`. */
 const CLASSES: ReadonlySet<string> = new Set([":", "=", "."]);
+
+/** The readers of this file, by the names that rows use. */
+export const SED_READERS: Readonly<Record<string, Reader>> = {
+  sed: scriptEffects,
+};
