@@ -3,12 +3,9 @@ import { given } from "./argument-roles.ts";
 import { isHarmless, loggedFiles, pathIn, shownFiles } from "./git-settings.ts";
 import type { Arg, Found, Reader, Use } from "./program-model.ts";
 
-const CAT_FILE_BATCHES: ReadonlySet<string> = new Set(["--batch", "--batch-command"]);
-
 /** With a batch, stdin names the objects to show, unless all are shown. */
-const batchObjects = ({ options }: Use): readonly Found[] =>
-  options.some(({ name }) => CAT_FILE_BATCHES.has(name)) &&
-  options.every(({ name }) => name !== "--batch-all-objects")
+const batchObjects = (use: Use): readonly Found[] =>
+  given(use, "--batch", "--batch-command") && !given(use, "--batch-all-objects")
     ? [{ kind: "read", path: null }]
     : [];
 
@@ -134,16 +131,14 @@ function applyEffects({ program, options, folder }: Use): readonly Found[] {
   ];
 }
 
-const pruneEffects = ({ program, options }: Use): readonly Found[] =>
-  options.some(({ name }) => name === "-n" || name === "--dry-run")
-    ? []
-    : [{ kind: "repository", change: "rewritten", what: program }];
+const pruneEffects = (use: Use): readonly Found[] =>
+  given(use, "-n", "--dry-run") ? [] : [change("rewritten", use)];
 
 /** Unreferenced objects are kept for two weeks by default. */
-const gcEffects = ({ program, options }: Use): readonly Found[] => {
-  const prune = options.findLast(({ name }) => name === "--prune")?.value ?? null;
+const gcEffects = (use: Use): readonly Found[] => {
+  const prune = use.options.findLast(({ name }) => name === "--prune")?.value ?? null;
   const all = prune !== null && (prune.kind !== "literal" || /^(?:now|all|0.*)$/i.test(prune.value));
-  return [{ kind: "repository", change: all ? "rewritten" : "local", what: program }];
+  return [change(all ? "rewritten" : "local", use)];
 };
 const REMOTE_URL = /^(?:(?:https?|ssh|git|ftps?):\/\/(?:[^@/]*@)?|[\w.-]+@)(\[[0-9a-f:.]+\]|[\w.-]+)/i;
 
@@ -159,8 +154,6 @@ function remoteEffects(use: Use): readonly Found[] {
   return [{ kind: "network", hosts }, ...helpers.map((arg) => use.doubt("option.loads-code", arg))];
 }
 
-/** Options that place patches elsewhere than in the folder. */
-const PATCHES_PLACED: ReadonlySet<string> = new Set(["--stdout", "-o", "--output-directory"]);
 /** Lists when one of these options is given or nothing is named; otherwise creates what is named. */
 const REF_LISTS: Readonly<Record<string, ReadonlySet<string>>> = {
   "git branch": new Set(
@@ -176,7 +169,7 @@ const REF_LISTS: Readonly<Record<string, ReadonlySet<string>>> = {
 function namedRefs(use: Use): readonly Found[] {
   const { program, options, operands } = use;
   const lists = operands.length === 0 || options.some(({ name }) => REF_LISTS[program]?.has(name) === true);
-  return lists ? [] : [{ kind: "repository", change: "local", what: program }];
+  return lists ? [] : [change("local", use)];
 }
 
 const CHANGING_ACTIONS = new Set(["expire", "delete", "drop", "write"]);
@@ -193,16 +186,15 @@ function loggedRefs(use: Use): readonly Found[] {
 }
 
 /** `-d` deletes a ref, and `--stdin` may; any other use changes the value of a ref. */
-function updatedRefs({ program, options }: Use): readonly Found[] {
-  const has = (wanted: string): boolean => options.some(({ name }) => name === wanted);
-  if (has("-d")) return [{ kind: "repository", change: "rewritten", what: `${program} -d` }];
-  if (has("--stdin")) return [{ kind: "repository", change: "lost", what: `${program} --stdin` }];
-  return [{ kind: "repository", change: "local", what: program }];
+function updatedRefs(use: Use): readonly Found[] {
+  const { program } = use;
+  if (given(use, "-d")) return [{ kind: "repository", change: "rewritten", what: `${program} -d` }];
+  if (given(use, "--stdin")) return [{ kind: "repository", change: "lost", what: `${program} --stdin` }];
+  return [change("local", use)];
 }
 
 /** With one name, the ref is read; with two, it is written. */
-const symbolicRef = ({ program, operands }: Use): readonly Found[] =>
-  operands.length > 1 ? [{ kind: "repository", change: "local", what: program }] : [];
+const symbolicRef = (use: Use): readonly Found[] => (use.operands.length > 1 ? [change("local", use)] : []);
 
 /** `+name` forces the push of this ref. */
 const forcedRefs = ({ operands }: Use): readonly Found[] =>
@@ -212,7 +204,7 @@ const forcedRefs = ({ operands }: Use): readonly Found[] =>
 
 /** Without `-o`, the last name is the folder for the parts, also if it is the only one. */
 const mailsplitEffects = (use: Use): readonly Found[] =>
-  use.options.some(({ name }) => name === "-o")
+  given(use, "-o")
     ? []
     : use.operands.slice(-1).map((arg) => ({ kind: "write", path: use.place(arg), span: arg.span }));
 
@@ -275,12 +267,8 @@ function foreachModule(use: Use): readonly Found[] {
 const shownRemote = ({ options, operands }: Use): readonly Found[] =>
   operands.length === 0 || options.some(({ name }) => name === "-n") ? [] : [{ kind: "network", hosts: [] }];
 
-const removedTree = ({ program, options }: Use): readonly Found[] => [
-  {
-    kind: "repository",
-    change: options.some(({ name }) => name === "-f" || name === "--force") ? "lost" : "local",
-    what: program,
-  },
+const removedTree = (use: Use): readonly Found[] => [
+  change(given(use, "-f", "--force") ? "lost" : "local", use),
 ];
 
 /** The readers of this file, by the names that rows use. */
@@ -300,7 +288,7 @@ export const VERSION_CONTROL_READERS: Readonly<Record<string, Reader>> = {
   "git forced refs": forcedRefs,
   "git format-patch": (use) => [
     ...shownFiles(use),
-    ...(use.options.some(({ name }) => PATCHES_PLACED.has(name))
+    ...(given(use, "--stdout", "-o", "--output-directory")
       ? []
       : [{ kind: "write", path: use.folder } as const]),
   ],
@@ -309,10 +297,8 @@ export const VERSION_CONTROL_READERS: Readonly<Record<string, Reader>> = {
   "git mailsplit": mailsplitEffects,
   "git update-ref": updatedRefs,
   "git symbolic-ref": symbolicRef,
-  "git replace": ({ program, options, operands }) =>
-    operands.length === 0 || options.some(({ name }) => name === "-l" || name === "--list")
-      ? []
-      : [{ kind: "repository", change: "local", what: program }],
+  "git replace": (use) =>
+    use.operands.length === 0 || given(use, "-l", "--list") ? [] : [change("local", use)],
   "lfs attributes": lfsAttributes,
   "writes hooks": installedHooks,
   "gh api": forgeRequest,
