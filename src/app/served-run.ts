@@ -5,7 +5,7 @@ import { cutOff, type ReadCall, runCall } from "../agent/call.ts";
 import { endUnrun } from "../agent/call-result.ts";
 import { PromptSize } from "../agent/history.ts";
 import { Deeds } from "../agent/ending/deeds.ts";
-import { PlainAnswer, Stopped } from "../agent/ending/outcome.ts";
+import { Stopped } from "../agent/ending/outcome.ts";
 import { Guard, Limits } from "../agent/limits.ts";
 import { boxLost } from "../agent/loop.ts";
 import type { Config } from "../config/load-config.ts";
@@ -13,7 +13,6 @@ import type { Settings } from "../config/settings-schema.ts";
 import { type EndedCall, lastStep, type Session, type SessionStore } from "../core/session.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { EventBody } from "../core/events.ts";
-import { type Connection, installs } from "../core/network.ts";
 import type { Capabilities, Provider } from "../core/model-provider.ts";
 import type { Box } from "../core/ports.ts";
 import { maskSecrets } from "../core/secrets.ts";
@@ -23,9 +22,9 @@ import { unlessAborted } from "../platform/waits.ts";
 import { checkpointsFor } from "./sessions/checkpoint-access.ts";
 import type { Host } from "./host.ts";
 import { type Untrusted, untrustedIn } from "./project/project-trust.ts";
-import { agentContext, withCanaries } from "./run/agent-assembly.ts";
-import { runRenderer, runSink, type Sink, waitingSink } from "./run/event-sink.ts";
-import { boxChanges, connectionEvent, type LazyBox, lazyBox, readyEvent } from "./run/lazy-box.ts";
+import { agentContext, runBox } from "./run/agent-assembly.ts";
+import { runRenderer, runSink, waitingSink } from "./run/event-sink.ts";
+import { boxChanges, type LazyBox } from "./run/lazy-box.ts";
 import { observersFor } from "./run/run-observers.ts";
 import type { SessionState } from "./run/session-state.ts";
 
@@ -101,7 +100,9 @@ export class ServedRun {
     const checkpoints = opened.use(
       await checkpointsFor({ ...parts, since: lastStep(parts.session.steps), emit: sink.emit }),
     );
-    const box = opened.use(boxOf(parts, sink));
+    const { runtime, session, warn } = parts;
+    const opening = { host, settings, workspace, runtime, keep: session.id, warn };
+    const box = opened.use(runBox(opening, sink.emit, REMEDY));
     const agent = await contextOf(parts, { sink, box, checkpoints });
     agent.intent.begin("change");
     sink.begin([startOf(parts), ...noticesOf(untrusted)]);
@@ -234,30 +235,6 @@ const noticesOf = (untrusted: Untrusted | undefined): readonly EventBody[] =>
 
 const REMEDY = "call again: a new box starts";
 
-function boxOf(
-  { host, settings, workspace, runtime, session, warn }: ServedRunParts,
-  { emit }: Sink,
-): LazyBox {
-  return lazyBox(
-    async (signal, end) => {
-      const { openBoxFor } = await import("./boxes/box-access.ts");
-      const onConnection = (connection: Connection): void => emit(connectionEvent(connection));
-      const box = await openBoxFor(
-        { host, settings, workspace, runtime, watchChanges: true, keep: session.id, warn, onConnection },
-        signal,
-      );
-      return settings.canaries ? withCanaries(box, { emit, end }) : box;
-    },
-    (ms, ready) => emit(readyEvent(ms, ready)),
-    {
-      remedy: REMEDY,
-      warn,
-      tell: (text) => emit({ type: "notice", text }),
-      installs: settings.allow_domains.some(installs),
-    },
-  );
-}
-
 /** There is no provider: the model is the client's. */
 const NO_PROVIDER: Provider = {
   stream: async function* stream() {
@@ -293,15 +270,12 @@ function contextOf(
     size: new PromptSize("none", () => []),
     sink,
     box,
-    briefing: () => Promise.resolve(undefined),
     limits: new Limits({}, () => performance.now()),
     grants: {
       domains: () => settings.allow_domains,
       grant: () => Promise.reject(new Error("nobody is there to grant anything")),
     },
     approver: unattended(settings.on_ask),
-    answer: new PlainAnswer(),
-    ends: null,
     signal,
   });
 }

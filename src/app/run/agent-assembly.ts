@@ -8,7 +8,7 @@ import {
 import { bounded } from "../../agent/call-result.ts";
 import { ARTIFACT_SCHEMA, Compactor, type CompactorOptions } from "../../agent/compaction.ts";
 import type { History, PromptSize } from "../../agent/history.ts";
-import type { AnswerGate } from "../../agent/ending/outcome.ts";
+import { type AnswerGate, PlainAnswer } from "../../agent/ending/outcome.ts";
 import { Deeds } from "../../agent/ending/deeds.ts";
 import type { EndRules } from "../../agent/ending/earned-end.ts";
 import { RunIntent } from "../../agent/ending/intent.ts";
@@ -29,11 +29,13 @@ import type { Host } from "../host.ts";
 import { isLocalModel } from "../model-access.ts";
 import { lazyJudge } from "../project/policy-context.ts";
 import type { Sink } from "./event-sink.ts";
-import type { LazyBox } from "./lazy-box.ts";
+import { connectionEvent, type LazyBox, lazyBox, readyEvent } from "./lazy-box.ts";
 import type { SessionGrants } from "./session-grants.ts";
 import type { SessionState } from "./session-state.ts";
 import { CanaryTouched, EXIT } from "../../core/errors.ts";
 import type { Emit } from "../../core/events.ts";
+import { type Connection, installs } from "../../core/network.ts";
+import type { BoxOpening } from "../boxes/box-access.ts";
 import { clipped } from "../../core/wording.ts";
 import { visibleLine } from "../../core/visible.ts";
 
@@ -53,13 +55,15 @@ export interface AgentParts {
   readonly sink: Sink;
   readonly box: LazyBox;
   readonly checkpoints: Checkpoints;
-  readonly briefing: AgentContext["briefing"];
+  /** Left out if the model is told nothing of the workspace. */
+  readonly briefing?: AgentContext["briefing"];
   readonly limits: Limits;
   readonly approver: Approver;
   readonly grants: Pick<SessionGrants, "domains" | "grant">;
-  readonly answer: AnswerGate;
-  /** Null if a person reads every answer. */
-  readonly ends: EndRules | null;
+  /** Left out if any answer will do. */
+  readonly answer?: AnswerGate;
+  /** Left out or null if a person, or another agent, reads every answer. */
+  readonly ends?: EndRules | null;
   /** The parked run that is resumed. */
   readonly parked?: Parked;
   readonly boxNote?: string | undefined;
@@ -121,11 +125,11 @@ export async function agentContext(parts: AgentParts): Promise<AgentContext> {
     compactor: compactorFor(() => context, history, { ...capabilities, kept }),
     guard: new Guard(),
     malformed: new Malformed(),
-    answer: parts.answer,
-    ends: parts.ends,
+    answer: parts.answer ?? new PlainAnswer(),
+    ends: parts.ends ?? null,
     next: new NextReply(settings.temperature),
     deeds: new Deeds(parked?.ended),
-    briefing: parts.briefing,
+    briefing: parts.briefing ?? (() => Promise.resolve(undefined)),
     emit: sink.emit,
   };
   state.workedOnBy({ isWeak, judge, mode: settings.mode });
@@ -214,14 +218,43 @@ function compactorFor(
   });
 }
 
-interface Watch {
+type AgentBoxOpening = Omit<BoxOpening, "watchChanges">;
+
+/** The box of one run: it starts when it is first needed, and events of the run report it. */
+export function runBox(opening: Omit<AgentBoxOpening, "onConnection">, emit: Emit, remedy?: string): LazyBox {
+  const { settings, warn } = opening;
+  const onConnection = (connection: Connection): void => emit(connectionEvent(connection));
+  return lazyBox(
+    (signal, end) => agentBox({ ...opening, onConnection }, { emit, end }, signal),
+    (ms, ready) => emit(readyEvent(ms, ready)),
+    {
+      ...(remedy === undefined ? {} : { remedy }),
+      warn,
+      tell: (text) => emit({ type: "notice", text }),
+      installs: settings.allow_domains.some(installs),
+    },
+  );
+}
+
+export interface CanaryWatch {
   readonly emit: Emit;
   /** Ends the run. */
   readonly end: (why: CanaryTouched) => void;
 }
 
+/** A box that an agent works in: its changes are watched, and it holds canaries unless the settings want none. */
+export async function agentBox(
+  opening: AgentBoxOpening,
+  watch: CanaryWatch,
+  signal: AbortSignal,
+): Promise<OwnedBox> {
+  const { openBoxFor } = await import("../boxes/box-access.ts");
+  const box = await openBoxFor({ ...opening, watchChanges: true }, signal);
+  return opening.settings.canaries ? withCanaries(box, watch) : box;
+}
+
 /** The box with canaries in it; a touch by any of its commands is reported, and ends the run. */
-export async function withCanaries(box: OwnedBox, { emit, end }: Watch): Promise<OwnedBox> {
+async function withCanaries(box: OwnedBox, { emit, end }: CanaryWatch): Promise<OwnedBox> {
   const [{ plantCanaries }, { canaryBox }] = await Promise.all([
     import("../../boxes/canaries.ts"),
     import("../../boxes/canaries.ts"),

@@ -14,7 +14,7 @@ import type { Expansion, SlashCommands } from "../project/skills-and-commands.ts
 import { HarnessRequests } from "./session-grants.ts";
 import type { Host } from "../host.ts";
 import type { ModelClient } from "../model-access.ts";
-import { withCanaries } from "./agent-assembly.ts";
+import { agentBox } from "./agent-assembly.ts";
 import { type RunIndex, runIndex } from "./session-state.ts";
 import {
   ChatBox,
@@ -93,22 +93,19 @@ export class ChatController implements AsyncDisposable {
       told.add(text);
     };
     this.#box = new ChatBox(
-      async (signal, keep, told) => {
-        const { openBoxFor } = await import("../boxes/box-access.ts");
+      (signal, keep, watch) => {
         const { host, workspace, runtime } = parts;
         const opening = {
           host,
           settings: this.#settings,
           workspace,
           runtime,
-          watchChanges: true,
           keep,
           warn,
           mayGrant: true,
           onConnection: (connection: Connection) => this.#box.onConnection(connection),
         };
-        const box = await openBoxFor(opening, signal);
-        return this.#settings.canaries ? withCanaries(box, told) : box;
+        return agentBox(opening, watch, signal);
       },
       // Only boxes over the folder itself are shared: a layer or a copy belongs to one session.
       parts.settings.isolation === "bind",

@@ -3,7 +3,6 @@ import { type Finished, runRequest } from "../../agent/agent-run.ts";
 import { remembering } from "../../agent/approvers.ts";
 import { networkOf } from "../../agent/prompt.ts";
 import { PromptSize } from "../../agent/history.ts";
-import { PlainAnswer } from "../../agent/ending/outcome.ts";
 import { Limits } from "../../agent/limits.ts";
 import type { Memory } from "../../agent/memory.ts";
 import type { Config } from "../../config/load-config.ts";
@@ -39,7 +38,7 @@ import { logAfterEnd } from "../sessions/session-access.ts";
 import { type HarnessRequests, SessionGrants } from "./session-grants.ts";
 import type { Host } from "../host.ts";
 import type { ModelClient } from "../model-access.ts";
-import { agentContext, type withCanaries } from "./agent-assembly.ts";
+import { agentContext, type CanaryWatch } from "./agent-assembly.ts";
 import { runSink, type Sink, startedEvent } from "./event-sink.ts";
 import { boxChanges, connectionEvent, type LazyBox, lazyBox, readyEvent } from "./lazy-box.ts";
 import { giveUpFrozen } from "./run-task.ts";
@@ -168,11 +167,7 @@ interface OpenBox {
   readonly briefing: AgentContext["briefing"];
 }
 
-type BoxStart = (
-  signal: AbortSignal,
-  session: string,
-  told: Parameters<typeof withCanaries>[1],
-) => Promise<OwnedBox>;
+type BoxStart = (signal: AbortSignal, session: string, watch: CanaryWatch) => Promise<OwnedBox>;
 
 /** The box of a chat: one for all its requests, until it is lost or must be replaced. */
 export class ChatBox implements AsyncDisposable {
@@ -360,8 +355,6 @@ async function turnContext(
     limits: new Limits({ turns: settings.max_turns }, () => performance.now()),
     grants: new SessionGrants({ host, settings, workspace, box, requests, warn, keep }),
     approver: remembering({ always: settledIn(conversation.session.records()) }, input.approver),
-    answer: new PlainAnswer(),
-    ends: null,
     signal,
   });
 }

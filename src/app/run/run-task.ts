@@ -23,7 +23,7 @@ import { reasonOf } from "../../core/errors.ts";
 import type { Emit, EventBody } from "../../core/events.ts";
 import type { Intent } from "../../core/model-provider.ts";
 import { type Extensions, NO_EXTENSIONS } from "../../core/tool.ts";
-import { type Connection, type GrantSaid, installs } from "../../core/network.ts";
+import type { GrantSaid } from "../../core/network.ts";
 import type { Approver, Index } from "../../core/ports.ts";
 import { unlessAborted } from "../../platform/waits.ts";
 import { checkpointsFor, takenBack } from "../sessions/checkpoint-access.ts";
@@ -36,7 +36,7 @@ import { briefingFrom, type RunIndex, runIndex, sessionPrompt, sessionState } fr
 import type { Renderer } from "../../render/renderers.ts";
 import { isSmallWindow } from "../../models/model-kinds.ts";
 import { noteTo } from "../stderr-messages.ts";
-import { agentContext, type AgentParts, withCanaries } from "./agent-assembly.ts";
+import { agentContext, type AgentParts, runBox } from "./agent-assembly.ts";
 import {
   goesOnOnly,
   hasWorked,
@@ -60,7 +60,7 @@ import {
   waitingSink,
   whereLeft,
 } from "./event-sink.ts";
-import { boxChanges, connectionEvent, type LazyBox, lazyBox, readyEvent } from "./lazy-box.ts";
+import { boxChanges, type LazyBox } from "./lazy-box.ts";
 import { type Observers, observersFor } from "./run-observers.ts";
 
 /** What a run is asked that goes on without a task of its own. */
@@ -342,28 +342,18 @@ const indexFor = (
 
 /** The box of a run: kept where the run is parked, and taken up again where it is resumed. */
 function boxFor({ host, settings, session, workspace, flags, parkedRun }: RunInput, emit: Emit): LazyBox {
-  const warn = noteTo(flags.quiet);
-  return lazyBox(
-    async (signal, end) => {
-      const { openBoxFor } = await import("../boxes/box-access.ts");
-      const opening = {
-        host,
-        settings,
-        workspace,
-        runtime: flags.runtime ?? null,
-        watchChanges: true,
-        keep: session.id,
-        parks: true,
-        takesUp: parkedRun?.parked.kept,
-        mayGrant: settings.on_ask === "park",
-        onConnection: (connection: Connection) => emit(connectionEvent(connection)),
-      };
-      const box = await openBoxFor({ ...opening, warn }, signal);
-      return settings.canaries ? withCanaries(box, { emit, end }) : box;
-    },
-    (ms, ready) => emit(readyEvent(ms, ready)),
-    { warn, tell: (text) => emit({ type: "notice", text }), installs: settings.allow_domains.some(installs) },
-  );
+  const opening = {
+    host,
+    settings,
+    workspace,
+    runtime: flags.runtime ?? null,
+    keep: session.id,
+    parks: true,
+    takesUp: parkedRun?.parked.kept,
+    mayGrant: settings.on_ask === "park",
+    warn: noteTo(flags.quiet),
+  };
+  return runBox(opening, emit);
 }
 
 /** Continuing without an answer discards the frozen box, and the leftovers of an interrupted parking. */

@@ -26,7 +26,7 @@ import type { Finished } from "../../agent/agent-run.ts";
 import { HarnessRequests } from "../run/session-grants.ts";
 import { modelClient } from "../model-access.ts";
 import { type RunIndex, runIndex } from "../run/session-state.ts";
-import { withCanaries } from "../run/agent-assembly.ts";
+import { agentBox } from "../run/agent-assembly.ts";
 import type { ModelAsked } from "../run/person-request.ts";
 import { ChatBox, chatTurn, type Conversation, openConversation } from "../run/chat-session.ts";
 
@@ -295,14 +295,11 @@ export class ReplayedChat implements AsyncDisposable {
 
   constructor(parts: ReplayedChatParts) {
     this.#parts = parts;
-    this.#box = new ChatBox(async (signal, keep, told) => {
+    this.#box = new ChatBox(async (signal, keep, watch) => {
       const { host, workspace, failed } = parts;
-      const settings = this.#now();
-      const { openBoxFor } = await import("../boxes/box-access.ts");
+      const opening = { host, settings: this.#now(), workspace, runtime: null, keep, warn: noWords };
       try {
-        const opening = { host, settings, workspace, runtime: null, watchChanges: true, keep, warn: noWords };
-        const box = await openBoxFor(opening, signal);
-        return settings.canaries ? withCanaries(box, told) : box;
+        return await agentBox(opening, watch, signal);
       } catch (thrown) {
         failed(thrown);
         throw thrown;
