@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { realpath, stat } from "node:fs/promises";
 import path from "node:path";
+import { pathToFileURL } from "node:url";
 import { type Env, type Places, placesFrom } from "../config/places.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { type Config, loadConfig } from "../config/load-config.ts";
@@ -30,6 +31,13 @@ export const packageRoot = nearest(import.meta.dirname);
 function nearest(folder: string): string {
   const parent = path.dirname(folder);
   return existsSync(path.join(folder, "Dockerfile.sandbox")) || parent === folder ? folder : nearest(parent);
+}
+
+/** The program of a worker: a file of its own in the bundle; from sources, Node runs the source file. */
+export function workerProgram(name: string, source: string): URL {
+  const file = path.join(packageRoot, source);
+  const isSource = import.meta.url.endsWith(".ts") && existsSync(file);
+  return pathToFileURL(isSource ? file : path.join(packageRoot, `dist/${name}.cjs`));
 }
 
 /** The folder that a run works in, as its sessions name it. `next` is the remedy if there is no such folder. */

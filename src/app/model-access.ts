@@ -33,11 +33,11 @@ import { type BackPressure, RETRIES } from "../core/server-wait.ts";
 import { SharedWait } from "../platform/waits.ts";
 import type { Host } from "./host.ts";
 
+/** The model of a command: the client that the settings ask for, the models of its server, and what they cost. */
+
 /** When the server asks one run to wait, every run with the same state folder waits too. */
 const pressureOf = (host: Host, server: string): BackPressure =>
   new SharedWait(host.places.state, server, RETRIES.longestMs);
-
-/** Constructs the model clients that the settings ask for. */
 
 export interface ModelClient {
   /** The server as people and probes name it. */
@@ -312,8 +312,6 @@ export async function probeModel(
   });
   return { ...record, usable };
 }
-
-/** What the settings say of a model, without asking its server: where it is, what it costs. */
 
 /** Whether everything sent to the model stays on this machine. Models that a local server forwards to are not local. */
 export function isLocalModel(

@@ -215,8 +215,6 @@ function oneByOne(): RowPlan["alone"] {
   };
 }
 
-/** Everything a batch is started with, except its rows. */
-
 /** Flags of `harness run` that apply to every row. */
 const PASSED = [
   "mode",

@@ -306,14 +306,10 @@ async function plannedRow(
     : { ...row, clone: { ...row.clone, tree: environment.workspace }, environment };
 }
 
-/*
- * The network grants of rows of a Job. A loop is the proxy of its box. It gets the same words as a run here, and reads
- * the values of secrets from its own variables, so that no object of the cluster holds them except the user's Secret.
- */
-
 /**
- * Refuses grants that a loop could not honour as they are meant here, before anything is asked. `env`: the settings of
- * the loop.
+ * Refuses grants that a loop could not honour as they are meant here, before anything is asked. A loop is the proxy of
+ * its box: it gets the same words as a run here, and reads the values of secrets from its own variables, so that no
+ * object of the cluster holds them except the user's Secret. `env`: the settings of the loop.
  */
 function refuseUngrantable(
   { allow_domains, secrets, kubernetes }: Pick<Settings, "allow_domains" | "secrets" | "kubernetes">,

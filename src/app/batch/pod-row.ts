@@ -5,13 +5,12 @@ import type { Settings } from "../../config/settings-schema.ts";
 import { isLasting } from "../../kubernetes/batch-job.ts";
 import { isBucketAddress } from "../../core/addresses.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import type { Usage } from "../../core/model-provider.ts";
 import { type RowCause, type RowResult, rowResultForm, summaryOf } from "../../render/batch-results.ts";
 import { type Host, namedCluster } from "../host.ts";
 import { BatchBusy, type CommonClock, type KeptRows, NotKept, rowsInFolder } from "./batch-folder.ts";
 import { type BatchBudget, codeOf, Spending } from "./batch-run.ts";
 import { type BatchRow, readRows } from "./batch-rows.ts";
-import { causeOfCode, type RowPlan, runRow, TRANSIENT } from "./row-run.ts";
+import { causeOfCode, KILLED, type RowPlan, runRow, TRANSIENT } from "./row-run.ts";
 import { parsedJson } from "../../core/raw-data.ts";
 import { inRanges, type SeenPod } from "../../kubernetes/batch-cluster.ts";
 import { parseGitConfig } from "../../boxes/workspace/git-directory.ts";
@@ -156,23 +155,25 @@ async function sweepBoxes({ host, warn }: Pick<RowPlan, "host" | "warn">): Promi
 
 /** The result of a row that did not run to an end here. */
 const notBegun = (
-  { row, id, kind, target }: BatchRow,
+  row: BatchRow,
   cause: "budget" | "sandbox" | "interrupted" | "bucket",
   exit_code: number,
   reason: string,
-): RowResult => ({
+): RowResult => withoutRun(row, { status: cause === "bucket" ? "failed" : cause, exit_code, reason, cause });
+
+type RowEnd = Pick<RowResult, "status" | "exit_code" | "reason" | "cause">;
+
+/** The result of a row with no report of its run. */
+const withoutRun = ({ row, id, kind, target }: BatchRow, end: RowEnd): RowResult => ({
   type: "row.finished",
   row,
   id,
   [kind]: target,
-  status: cause === "bucket" ? "failed" : cause,
-  exit_code,
-  reason,
-  cause,
+  ...end,
   session: null,
   turns: null,
   tool_calls: null,
-  usage: null satisfies Usage | null,
+  usage: null,
   changes: null,
   verified: null,
   attempts: 0,
@@ -207,26 +208,14 @@ export function resultMessage(result: RowResult): string {
   return JSON.stringify({ ...short, reason: "", verified: null, repo: undefined });
 }
 
-const KILLED = 137;
-
 /** The result of a row by its last pod; undefined if that pod is gone. */
 export function podResult(row: BatchRow, pod: SeenPod | undefined): RowResult {
   const told = resultFromPod(pod, row);
-  const { row: number, id, kind, target } = row;
+  const { row: number, kind, target } = row;
   // A loop that was told to end only reports the interruption; the pod says who ended it.
   if (told !== undefined && told.cause !== "interrupted") return { ...told, row: number, [kind]: target };
   return {
-    type: "row.finished",
-    row: number,
-    id,
-    [kind]: target,
-    ...endOf(pod, told?.reason),
-    session: null,
-    turns: null,
-    tool_calls: null,
-    usage: null,
-    changes: null,
-    verified: null,
+    ...withoutRun(row, endOf(pod, told?.reason)),
     attempts: pod?.failures ?? 0,
     duration_ms: pod?.ms ?? 0,
   };
@@ -245,8 +234,6 @@ function resultFromPod(pod: SeenPod | undefined, row: BatchRow): RowResult | und
     ? { ...told, ...outOfMemory(end.container) }
     : told;
 }
-
-type RowEnd = Pick<RowResult, "status" | "exit_code" | "reason" | "cause">;
 
 const failed = (cause: RowCause, exit_code: number, reason: string): RowEnd => ({
   status: "failed",

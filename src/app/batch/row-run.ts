@@ -275,7 +275,7 @@ export const causeOfCode = (code: number): readonly [RowResult["status"], RowCau
   OF_CODE.get(code) ?? ["failed", "killed"];
 
 /** The exit code that a shell reports for a killed program. */
-const KILLED = 137;
+export const KILLED = 137;
 
 function outcomeOf(ran: ChildEnd, finished: FinishedRun | undefined): TryResult["outcome"] {
   const exit_code = ran.code ?? KILLED;

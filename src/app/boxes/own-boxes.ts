@@ -1,4 +1,4 @@
-/** What a user does with boxes and their image, without a model. */
+/** What a user does with boxes, their image and their environments, without a model. */
 import { readFile } from "node:fs/promises";
 import type { BoxLog } from "../../core/run-record.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";

@@ -1,6 +1,7 @@
 /**
  * Builds the system layers of a recipe: those of its stages, then the one that boxes start from. Stages exist only
- * until that one is complete. A resumed build finds the stages that were made.
+ * until that one is complete. A resumed build finds the stages that were made. The network of these and all other steps
+ * of a set-up is granted here.
  */
 import type { Settings } from "../../config/settings-schema.ts";
 import { ownerLabels, thisProcess } from "../../boxes/box-record.ts";

@@ -174,9 +174,7 @@ export async function keyOf(
   return { key: environmentKey({ ...bases, recipe, files }), bases };
 }
 
-/**
- * Chooses the recipe of a workspace: one that the user named, a trusted file of the project, or what its files imply.
- */
+/** The recipe of a workspace: one that the user named, a trusted file of the project, or what its files imply. */
 export interface ChosenRecipe extends FoundRecipe {
   readonly kind: "named" | "project" | "devcontainer" | "detected";
   /** The recipe's file; empty if the recipe is detected. */
@@ -299,7 +297,6 @@ function parsed(file: string, text: string): unknown {
  * Files that a dev container's Dockerfile takes from its build context: they are part of what is trusted, and of the
  * recipe.
  */
-
 async function contextOf(top: string, [main, dockerfile]: readonly BroughtFile[]): Promise<Context> {
   if (main === undefined || dockerfile === undefined) return new Map();
   const build = buildOf(main.text, dockerfile.text);

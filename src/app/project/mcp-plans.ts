@@ -1,9 +1,11 @@
 /**
- * Which MCP servers a run has: the user's own, and those of its project that count. Reading the plans starts nothing.
+ * Which MCP servers a run has: the user's own, and those of its project that count; and what the settings of a server
+ * mean. Reading the plans starts nothing.
  */
 import path from "node:path";
 import { type Config, parseConfigDocument } from "../../config/load-config.ts";
 import { type McpServers, type McpServerSettings, projectServers } from "../../config/mcp-settings.ts";
+import type { Env } from "../../config/places.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { reasonOf } from "../../core/errors.ts";
 import type { Extensions } from "../../core/tool.ts";
@@ -101,8 +103,6 @@ export async function openMcp(parts: ExtensionParts): Promise<Extensions | undef
 const notice = ({ emit }: ExtensionParts, text: string): void =>
   emit({ type: "notice", text: visibleLine(text) });
 
-/** Interprets the settings of one MCP server: whether it counts, its variables filled in, what it would do. */
-
 const DISABLED = "it is not enabled";
 const NO_HOST = "a project's server runs in the box; sandbox = false works only in your own settings";
 
@@ -111,8 +111,6 @@ export function whyNot(settings: McpServerSettings, isOwn: boolean): string | un
   if (!settings.enabled) return DISABLED;
   return !isOwn && "sandbox" in settings && !settings.sandbox ? NO_HOST : undefined;
 }
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 /** The settings with `${VAR}` and `${VAR:-default}` filled in; a text if a variable is missing. */
 export function filledIn(settings: McpServerSettings, env: Env): McpServerSettings | string {

@@ -284,13 +284,12 @@ function pinsFile({ host }: SessionParts, { name, origin, isOwn, settings }: Ser
   return path.join(host.places.state, "mcp", "tools", `${name}-${mark}.json`);
 }
 
-/** Resources and prompts of servers: one tool each for all servers together, and none if no server has any. */
-
 interface Offering {
   readonly server: McpServer;
   readonly facts: Facts;
 }
 
+/** Resources and prompts of servers: one tool each for all servers together, and none if no server has any. */
 function offeredExtras(all: readonly Offering[]): readonly AnyTool[] {
   const [resources, prompts] = (["resources", "prompts"] as const).map((what) =>
     all.filter(({ server }) => server.offers(what)),

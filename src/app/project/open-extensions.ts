@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { pathToFileURL } from "node:url";
 import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import type { Emit } from "../../core/events.ts";
@@ -8,7 +7,7 @@ import { type AnyTool, type Extensions, NO_EXTENSIONS } from "../../core/tool.ts
 import type { Box } from "../../core/ports.ts";
 import { rowOf } from "../../extensions/brought.ts";
 import type { HarnessRequests } from "../run/session-grants.ts";
-import { type Host, packageRoot } from "../host.ts";
+import { type Host, workerProgram } from "../host.ts";
 import { trustedFile } from "./project-trust.ts";
 import type { JudgeText, KnownValue } from "../../extensions/web/web-text.ts";
 
@@ -140,7 +139,7 @@ export async function openWebTools(parts: WebParts): Promise<Extensions | undefi
       import("../../extensions/web/web-fetch.ts"),
       import("../../extensions/web/web-text.ts"),
     ]);
-    const readHtml = htmlReader(threadProgram());
+    const readHtml = htmlReader(workerProgram("page-worker", "src/extensions/web/page-worker.ts"));
     tools.push(webFetchTool({ requests, readHtml, holdsSecret, now: () => new Date() }));
   }
   return { ...NO_EXTENSIONS, tools: () => tools };
@@ -180,10 +179,3 @@ const knownValues = (
     const value = env[name] ?? "";
     return value.length < LEAST ? [] : [{ name, value }];
   });
-
-/** The worker is a file of its own in the bundle; from sources, Node runs the source file. */
-function threadProgram(): URL {
-  const source = path.join(packageRoot, "src/extensions/web/page-worker.ts");
-  const isSource = import.meta.url.endsWith(".ts") && existsSync(source);
-  return pathToFileURL(isSource ? source : path.join(packageRoot, "dist/page-worker.cjs"));
-}

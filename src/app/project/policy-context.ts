@@ -190,7 +190,6 @@ function targetOf(file: string): string | undefined {
 }
 
 /** The policy and the grants that would have sufficed for sessions, derived from their records. */
-
 export interface Proposed {
   readonly proposal: Proposal;
   /** A file of rules. */

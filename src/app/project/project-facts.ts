@@ -200,7 +200,6 @@ export function factsText({ languages, commands, folders }: ProjectFacts): strin
 }
 
 /** The file that describes a project: how it is shown before it is replaced, written, and restored. */
-
 export const FACTS_FILE = "AGENTS.md";
 
 /** With more changed lines, the whole file is shown as replaced. */

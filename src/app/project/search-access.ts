@@ -1,7 +1,5 @@
-/** Constructs the code search. */
-import { existsSync } from "node:fs";
+/** Constructs the code search, and the vectors of its questions. */
 import path from "node:path";
-import { pathToFileURL } from "node:url";
 import type { Settings } from "../../config/settings-schema.ts";
 import { foldPath, protectedName } from "../../core/file-names.ts";
 import { MAX_RULES_LENGTH, NestedIgnore } from "../../policy/paths/ignore-rules.ts";
@@ -16,7 +14,7 @@ import type { IndexOptions, OpenedIndex } from "../../search/open-index.ts";
 import type { Pruned } from "../../search/prune-indexes.ts";
 import type { QdrantServer } from "../../search/stores/qdrant-api.ts";
 import type { PathRules } from "../../search/files/box-files.ts";
-import { type Host, packageRoot } from "../host.ts";
+import { type Host, workerProgram } from "../host.ts";
 import { type EmbedOutcome, type EmbedProgress, weightIn } from "../../search/index-vectors.ts";
 import type { FoundEmbedder, Patience } from "./embedder-access.ts";
 
@@ -48,7 +46,7 @@ export const indexAccess = (
   rules: PATH_RULES,
   // Until a person can declare a repository's text trustworthy.
   trust: "untrusted",
-  thread: threadProgram(),
+  thread: workerProgram("cut-worker", "src/search/files/cut-worker.ts"),
   openStore: async ({ earlier, only, ...opening }) => {
     const store = only && earlier !== null ? earlier : search.store;
     return openStoreFor({ ...opening, earlier, store, server: qdrantOf(env, search), warn });
@@ -70,13 +68,6 @@ export const embeddedOnly = (given: IndexOptions): IndexOptions => ({
     return (access === "read" ? readEmbeddedStore : openEmbeddedStore)(folder, identity);
   },
 });
-
-/** The worker is a file of its own in the bundle; from sources, Node runs the source file. */
-function threadProgram(): URL {
-  const bundled = path.join(packageRoot, "dist/cut-worker.cjs");
-  const source = path.join(packageRoot, "src/search/files/cut-worker.ts");
-  return pathToFileURL(import.meta.url.endsWith(".ts") && existsSync(source) ? source : bundled);
-}
 
 /** Removes indexes that nothing needs, and frees their space. */
 export async function pruneIndexes(

@@ -307,16 +307,15 @@ async function outcomeIn(
   return { changes, untouched: isUntouched(seen), ...(await handoffIn(box, seen, signal)) };
 }
 
-/**
- * Boxes that are lost during a run, and their replacements, which start with the changes that were already brought
- * home.
- */
-
 interface Loss {
   readonly box: OwnedBox;
   readonly reason: string;
 }
 
+/**
+ * Boxes that are lost during a run, and their replacements, which start with the changes that were already brought
+ * home.
+ */
 interface BoxLosses {
   /** Set until a replacement is opened. */
   lost?: Loss;

@@ -1,4 +1,7 @@
-/** What a run is asked for, what was done before it, and what its end has to prove. */
+/**
+ * A person's request: what it asks for, what was done before it, what its end has to prove, and the notes that the model
+ * gets with it.
+ */
 import { NOTICE } from "../../agent/history.ts";
 import { isIdle } from "../../agent/ending/deeds.ts";
 import { asksToLook, asksToRun, guessIntent } from "../../agent/ending/intent.ts";

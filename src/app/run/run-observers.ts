@@ -190,8 +190,6 @@ export function noticeText(status: RunStatus, title: string): string {
   return `${said} (${Array.from(line).slice(0, MAX_TITLE).join("")})`;
 }
 
-type NoticeEnv = Readonly<Record<string, string | undefined>>;
-
 /** The text is an argument of its own, also to AppleScript: never part of a program. */
 const PROGRAMS: readonly (readonly [string, (text: string) => readonly string[]])[] = [
   ["notify-send", (text) => ["--app-name=harness", "--", "harness", text]],
@@ -212,7 +210,7 @@ const PROGRAMS: readonly (readonly [string, (text: string) => readonly string[]]
 /**
  * Uses the first program that PATH has outside of `apart`. Nothing waits for the program, and its failures are ignored.
  */
-export async function desktopNotice(text: string, env: NoticeEnv, apart: string): Promise<void> {
+export async function desktopNotice(text: string, env: Env, apart: string): Promise<void> {
   for (const [name, argv] of PROGRAMS) {
     const file = await hostProgram(name, env, apart);
     if (file === null) continue;

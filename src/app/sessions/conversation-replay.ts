@@ -293,7 +293,6 @@ const isSameEnd = (then: RecordedRequest["end"], now: RecordedRequest["end"]): b
   then === null || (then.status === now?.status && then.exit_code === now.exit_code);
 
 /** Whether both are the same call of the conversation. */
-
 const isSameCall = (one: RecordedCall, other: RecordedCall): boolean =>
   one.agent === other.agent &&
   one.tool === other.tool &&

@@ -214,7 +214,6 @@ async function mayBeOne(file: string): Promise<boolean> {
  * A session that exists only in a file, for commands that otherwise read a session of this machine. Its content is not
  * trusted.
  */
-
 export interface ReadBundle {
   readonly file: string;
   readonly opened: OpenedBundle;

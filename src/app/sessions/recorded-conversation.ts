@@ -1,4 +1,7 @@
-/** A session's conversation in replayable form: what was asked, what the model replied, and what came of it. */
+/**
+ * A session's conversation in replayable form: what was asked, what the model replied, and what came of it; and those who
+ * repeat it: the model as a scenario, the person at the same places.
+ */
 import { questionOpening } from "../../agent/ending/earned-end.ts";
 import type { Mode } from "../../core/decision.ts";
 import type { AgentEvent, ResultKind } from "../../core/events.ts";
@@ -307,8 +310,6 @@ function usageOf(usage: RecordedReply["usage"]): readonly object[] {
 const FAILURES: ReadonlySet<string> = new Set(SERVER_FAILURES);
 
 const failureOf = (kind: string): string => (FAILURES.has(kind) ? kind : "server");
-
-/** Repeats what a person said and did in a recorded request, at the same places. */
 
 interface RecordedAnswers {
   readonly said: readonly RecordedAnswer[];

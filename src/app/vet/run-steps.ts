@@ -1,4 +1,7 @@
-/** Runs commands of a repository one after the other in one box, and records what they were observed doing. */
+/**
+ * Runs commands of a repository one after the other in one box, and records what they were observed doing; runs some a
+ * second time, past the canaries and as if on another machine.
+ */
 import type { Canary, Finding, Observed, VetStep } from "../../core/behaviour.ts";
 import type { Change, ExecResult, OwnedBox } from "../../core/ports.ts";
 import type { Connection } from "../../core/network.ts";
@@ -255,8 +258,6 @@ true`;
   // A path such as `./gradlew` is looked up when the step runs.
   return new Set([...found, ...wanted.filter((name) => name.startsWith("./"))]);
 }
-
-/** Second runs of commands: past the canaries, and as if on another machine; and what shows only then. */
 
 /** A command that took longer the first time is not repeated: on a busy machine a second may become many. */
 const QUICK_MS = 15_000;

@@ -9,6 +9,11 @@ import { openBoxFor } from "../boxes/box-access.ts";
 import type { Advance } from "../../render/tty/progress-line.ts";
 import type { Host } from "../host.ts";
 
+/**
+ * What a user wants vetted, and the boxes in which it is fetched, unpacked and tried: with the user's settings, and none
+ * of the repository's.
+ */
+
 /** What a user named: a folder, an archive, or a git repository that must first be cloned. */
 export type Subject =
   | { readonly kind: "folder"; readonly path: string }
@@ -107,11 +112,6 @@ export async function isBare(folder: string): Promise<boolean> {
   );
   return parts[0]?.isFile() === true && parts.slice(1).every((part) => part?.isDirectory() === true);
 }
-
-/**
- * The boxes in which a repository is fetched, unpacked and tried: with the user's settings, and none of the
- * repository's.
- */
 
 export interface VetOptions {
   readonly host: Host;

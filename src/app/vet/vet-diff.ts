@@ -204,8 +204,6 @@ async function extractBoth(
 
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
-/** Two locks of one kind, compared without running a command: what the later one installs in addition. */
-
 interface LockFile {
   /** As the user named it. */
   readonly name: string;
@@ -288,6 +286,7 @@ async function bytesOf(name: string, isLock: boolean): Promise<Buffer | undefine
 const NOT_SEEN =
   "nothing was run and no package was fetched: only the two lock files were compared, not the contents of the packages";
 
+/** Compares two locks of one kind without running a command: what the later one installs in addition. */
 async function locksCompared([before, after]: Both<LockFile>, signal: AbortSignal): Promise<VetComparison> {
   // Both locks get the same name, so that an entry in both is recognised.
   const own = path.basename(after.name);

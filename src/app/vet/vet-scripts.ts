@@ -1,3 +1,5 @@
+/** Programs that vet lays into its boxes; they never run anywhere else. */
+
 /**
  * Run by the box's Python: unpacks an archive from standard input into a folder. Writes nothing through a link or
  * outside of the folder, makes no device and sets no bit that lends rights; bytes, entries and depth are bounded.
@@ -136,11 +138,9 @@ print(json.dumps(told))
 `;
 
 /**
- * Files that let code of a repository run in a box that lacks its tools: modules that replace Python's tools and call
- * the hooks of the repository, and a clock that is ahead. They only ever run in a box.
+ * Modules that replace Python's tools and call the hooks of the repository, for a box that lacks the tools. Keyed by
+ * file name. Existing modules take precedence; these come last in the path.
  */
-
-/** Keyed by file name. Existing modules take precedence; these come last in the path. */
 export const PYTHON_STAND_INS: Readonly<Record<string, string>> = {
   "sitecustomize.py": `
 import sys, types, importlib, importlib.abc, importlib.machinery
