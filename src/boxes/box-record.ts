@@ -8,6 +8,12 @@ import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { isInside } from "../core/file-names.ts";
 import { runHost } from "../platform/host-programs.ts";
 import { makeFolder } from "../platform/folders.ts";
+import { readMountinfo } from "./runner-report.ts";
+
+/**
+ * What is known of a box without asking it: the labels on its container and volumes, the process that owns it, its folder
+ * on this machine.
+ */
 
 /** Labels on every container of a box. A box is looked up by its labels, never by its name. */
 export const BOX_LABEL = "dev.harness.box";
@@ -258,26 +264,6 @@ async function lineFromProgram(program: string, ...args: readonly string[]): Pro
   return code === 0 ? tail[0]?.trim() : undefined;
 }
 
-/** What a run claims of a workspace. */
-export interface Claim {
-  /** Absolute, with links resolved. */
-  readonly path: string;
-  /** dev:inode of the workspace and of every folder above it: the same folder mounted elsewhere is recognized. */
-  readonly self: string;
-  readonly above: readonly string[];
-  readonly write: boolean;
-}
-
-/** Readers share; a writer excludes all others from its folder, from all folders above it and from all inside it. */
-export const clash = (a: Claim, b: Claim): boolean => (a.write || b.write) && overlap(a, b);
-
-const overlap = (a: Claim, b: Claim): boolean =>
-  a.self === b.self ||
-  a.above.includes(b.self) ||
-  b.above.includes(a.self) ||
-  isInside(a.path, b.path) ||
-  isInside(b.path, a.path);
-
 /**
  * `<state>/boxes/<id>/` holds what a box needs on the host: sockets, generated files, the upper layer of an overlay.
  * Its marker files are `owner` (who made it), `keep` (never remove) and `finished` (the overlay's changes were applied
@@ -386,16 +372,10 @@ async function reasonToKeep(folder: string, mounts: readonly string[]): Promise<
   return upper.length > 0 ? "it holds changes that were not applied" : undefined;
 }
 
-/** Removing a folder across a mount would empty the mounted files. The kernel writes a space in a path as \040. */
+/** Removing a folder across a mount would empty the mounted files. */
 async function mountPoints(): Promise<readonly string[]> {
-  const table = await readFile("/proc/self/mountinfo", "utf8").catch(() => "");
-  return table
-    .split("\n")
-    .map((line) =>
-      (line.split(" ")[4] ?? "").replaceAll(/\\([0-7]{3})/g, (_, code: string) =>
-        String.fromCodePoint(Number.parseInt(code, 8)),
-      ),
-    );
+  const { points } = readMountinfo(await readFile("/proc/self/mountinfo", "utf8").catch(() => ""));
+  return points.map((point) => point.path);
 }
 
 const nonce = (): string => randomBytes(8).toString("hex");

@@ -193,7 +193,7 @@ const ADDRESSES: readonly string[] = [
 ];
 
 /** The names of these addresses, as a program asks a proxy for them. */
-export const METADATA_NAMES: ReadonlySet<string> = new Set([
+const METADATA_NAMES: ReadonlySet<string> = new Set([
   "metadata.google.internal",
   "metadata",
   "instance-data",
@@ -201,7 +201,7 @@ export const METADATA_NAMES: ReadonlySet<string> = new Set([
   "metadata.azure.internal",
 ]);
 
-export const METADATA = "the cloud's metadata service";
+const METADATA = "the cloud's metadata service";
 
 /**
  * Puts canaries into the box's own home folder, never into the workspace, before anything else runs in the box. The

@@ -4,73 +4,32 @@ import type { Duplex } from "node:stream";
 import { textOfBytes } from "../core/raw-data.ts";
 import { BoxLost, EXIT, HarnessError } from "../core/errors.ts";
 import { MAY_HOLD } from "./workspace/protected-mounts.ts";
-import { Pulse } from "./pulse.ts";
 import {
+  type Command,
   type CommandRequest,
   CommandRequests,
   type CreditWindow,
   creditWindow,
+  execPayload,
   exitUnstarted,
   feed,
-  observeFields,
-  type ObserveOptions,
   readExit,
   type RunnerExit,
+  unsendable,
 } from "./runner-command.ts";
 import {
   decodeFields,
   encodeFields,
-  EXEC_EXACT,
-  EXEC_OWN,
-  EXEC_STDIN,
-  EXEC_TTY,
   type FieldValue,
   type Frame,
   frameWriter,
   greeting,
-  MAX_PAYLOAD,
   numberIn,
   openWire,
   REPLY,
   REQUEST,
   type Wire,
 } from "./runner-protocol.ts";
-
-export interface Listener {
-  /**
-   * A returned promise holds back everything that the box sends until it settles. Its failure is the listener's
-   * concern.
-   */
-  readonly onOutput: (
-    stream: "stdout" | "stderr",
-    part: "head" | "tail",
-    bytes: Buffer,
-  ) => Promise<void> | void;
-}
-
-/** A running command. `ended` rejects only if the box is lost. */
-interface Running {
-  readonly call: number;
-  readonly ended: Promise<RunnerExit>;
-  readonly signal: (signal: number) => void;
-  readonly resize: (columns: number, rows: number) => void;
-}
-
-const OUTPUTS = new Map([
-  [REPLY.out, ["stdout", "head"]],
-  [REPLY.err, ["stderr", "head"]],
-  [REPLY.outTail, ["stdout", "tail"]],
-  [REPLY.errTail, ["stderr", "tail"]],
-] as const);
-
-/** The most bytes of input that the runner has not taken yet. */
-const INPUT_WINDOW = 512 * 1024;
-
-/**
- * After this time a search of a tree is overdue. The runner says so while the search lasts (sandbox/runner/snapshot.c);
- * without a word from it, a run at its end gives up early.
- */
-const LOOK_MS = 5000;
 
 /** The calls to one box. Any number run at the same time; all end when the box does. */
 export class RunnerClient {
@@ -283,9 +242,80 @@ export class RunnerClient {
   }
 }
 
-type Input = Parameters<typeof feed>[0];
+const OUTPUTS = new Map([
+  [REPLY.out, ["stdout", "head"]],
+  [REPLY.err, ["stderr", "head"]],
+  [REPLY.outTail, ["stdout", "tail"]],
+  [REPLY.errTail, ["stderr", "tail"]],
+] as const);
+
+/** The most bytes of input that the runner has not taken yet. */
+const INPUT_WINDOW = 512 * 1024;
+
+/**
+ * After this time a search of a tree is overdue. The runner says so while the search lasts (sandbox/runner/snapshot.c);
+ * without a word from it, a run at its end gives up early.
+ */
+const LOOK_MS = 5000;
 
 const EMPTY = Buffer.alloc(0);
+
+type Input = Parameters<typeof feed>[0];
+
+/** SIGKILL ends a call with everything that it started. */
+export const KILL = constants.signals.SIGKILL;
+
+export interface Listener {
+  /**
+   * A returned promise holds back everything that the box sends until it settles. Its failure is the listener's
+   * concern.
+   */
+  readonly onOutput: (
+    stream: "stdout" | "stderr",
+    part: "head" | "tail",
+    bytes: Buffer,
+  ) => Promise<void> | void;
+}
+
+/** A running command. `ended` rejects only if the box is lost. */
+interface Running {
+  readonly call: number;
+  readonly ended: Promise<RunnerExit>;
+  readonly signal: (signal: number) => void;
+  readonly resize: (columns: number, rows: number) => void;
+}
+
+/** A runner that another process held and that this process resumes. */
+export interface PausedRunner {
+  /** For the one frame that resumes the runner. */
+  readonly key: Buffer;
+  /** The first unused number of a call. */
+  readonly next: number;
+  readonly asks: readonly CommandRequest[];
+}
+
+interface HeldState extends Omit<PausedRunner, "key"> {
+  /** Calls that had not ended. */
+  readonly going: ReadonlySet<number>;
+}
+
+interface ClientParts {
+  /** Gets what a command asks of the harness, if commands may ask (sandbox/runner/ask.h), and returns the answer. */
+  readonly onAsk?: ((request: Buffer) => Promise<Buffer>) | undefined;
+  readonly held?: PausedRunner | undefined;
+}
+
+const HOLD_PATIENCE_MS = 8000;
+
+const HOLD_LOOK_MS = 20;
+
+function attempted(work: () => Promise<void> | void): Promise<void> | void {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
+}
 
 function unprotected(paths: readonly string[]): BoxLost {
   const named = paths.length === 0 ? "" : `: ${paths.slice(0, NAMED).join(", ")}`;
@@ -296,83 +326,6 @@ function unprotected(paths: readonly string[]): BoxLost {
 }
 
 const NAMED = 5;
-
-/** SIGKILL ends a call with everything that it started. */
-export const KILL = constants.signals.SIGKILL;
-
-function attempted(work: () => Promise<void> | void): Promise<void> | void {
-  try {
-    return work();
-  } catch {
-    return undefined;
-  }
-}
-
-export interface Command {
-  readonly words: readonly string[];
-  readonly folder: string;
-  readonly env: Readonly<Record<string, string>>;
-  /** 0 for no limit. */
-  readonly timeoutMs: number;
-  /** Bytes of each stream that are passed on as they come; of the rest, only the last `tail` bytes are. */
-  readonly head: number;
-  readonly tail: number;
-  readonly terminal: boolean;
-  /** Requires the folder itself, not the target of a link. */
-  readonly exact?: boolean;
-  /** A program of the harness's own, which commands do not count as theirs (sandbox/runner/protocol.h). */
-  readonly own?: boolean;
-  /** A file to read when the command ends. */
-  readonly keepFile?: { readonly path: string; readonly limit: number } | undefined;
-  readonly observe?: ObserveOptions | undefined;
-  /** Undefined for no input at all. */
-  readonly input: AsyncIterable<Uint8Array> | undefined;
-}
-
-/** The payload of the request that starts the command. */
-function execPayload(command: Command): Buffer {
-  const { input, terminal, exact = false, own = false, keepFile, observe } = command;
-  const flags =
-    (input === undefined ? 0 : EXEC_STDIN) +
-    (terminal ? EXEC_TTY : 0) +
-    (exact ? EXEC_EXACT : 0) +
-    (own ? EXEC_OWN : 0);
-  const kept =
-    keepFile === undefined
-      ? []
-      : ([
-          ["k", keepFile.path],
-          ["n", keepFile.limit],
-        ] as const);
-  return encodeFields([
-    ...command.words.map((word) => ["a", word] as const),
-    ...Object.entries(command.env).map(([name, value]) => ["e", `${name}=${value}`] as const),
-    ["d", command.folder],
-    ["t", command.timeoutMs],
-    ["h", command.head],
-    ["l", command.tail],
-    ["f", flags],
-    ...kept,
-    ...(observe === undefined ? [] : observeFields(observe)),
-  ]);
-}
-
-/** The error number if no runner can be sent this command, else undefined: for the runner, words end at a NUL. */
-function unsendable({ words, folder, env, keepFile, observe }: Command, payload: Buffer): number | undefined {
-  if (payload.length > MAX_PAYLOAD) return constants.errno.E2BIG;
-  const texts = [...words, folder, ...Object.entries(env).flat(), keepFile?.path ?? ""].concat(
-    observe?.canaries.map(({ at }) => at) ?? [],
-  );
-  return texts.some((text) => text.includes("\0")) ? constants.errno.EINVAL : undefined;
-}
-
-interface Pending {
-  readonly onFrame: (frame: Frame) => void;
-  readonly onLost: (lost: HarnessError) => void;
-}
-
-const HOLD_PATIENCE_MS = 8000;
-const HOLD_LOOK_MS = 20;
 
 /** The calls to a box that have not ended, by their numbers. */
 class OpenCalls {
@@ -425,22 +378,93 @@ class OpenCalls {
   }
 }
 
-/** A runner that another process held and that this process resumes. */
-export interface PausedRunner {
-  /** For the one frame that resumes the runner. */
-  readonly key: Buffer;
-  /** The first unused number of a call. */
-  readonly next: number;
-  readonly asks: readonly CommandRequest[];
+interface Pending {
+  readonly onFrame: (frame: Frame) => void;
+  readonly onLost: (lost: HarnessError) => void;
 }
 
-interface HeldState extends Omit<PausedRunner, "key"> {
-  /** Calls that had not ended. */
-  readonly going: ReadonlySet<number>;
+/**
+ * Limits every wait for a runner: a paused container or a hanging engine does not end the connection. Checks are
+ * counted instead of time: a harness that was stopped, or a machine that slept, has heard nothing either.
+ */
+class Pulse {
+  readonly #parts: PulseParts;
+  readonly #due = new Map<number, number>();
+  #timer: NodeJS.Timeout | undefined;
+  #silent = 0;
+  #overdue = 0;
+  #over = false;
+
+  constructor(parts: PulseParts) {
+    this.#parts = parts;
+  }
+
+  /** Called when a call has begun. */
+  begin(): void {
+    if (this.#timer !== undefined || this.#over) return;
+    this.#silent = 0;
+    this.#timer = setInterval(() => this.#check(), TICK_MS).unref();
+  }
+
+  /** This call should end within so many milliseconds. */
+  expect(call: number, ms: number): void {
+    this.#due.set(call, Math.min(this.#due.get(call) ?? Infinity, performance.now() + ms));
+  }
+
+  ended(call: number): void {
+    this.#due.delete(call);
+  }
+
+  heard(): void {
+    this.#silent = 0;
+  }
+
+  /** No answer is expected any more. */
+  stop(): void {
+    this.#over = true;
+    this.#stopTimer();
+  }
+
+  #stopTimer(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #check(): void {
+    if (!this.#parts.isOpen()) return this.#stopTimer();
+    if (this.#parts.isDeaf()) return this.heard();
+    this.#silent += 1;
+    this.#overdue = this.#isOverdue() ? this.#overdue + 1 : 0;
+    const most = this.#overdue > SILENT_OVERDUE ? SILENT_OVERDUE : SILENT;
+    if (this.#silent <= most) return this.#parts.ping();
+    this.stop();
+    this.#parts.give(silentFor(most));
+  }
+
+  #isOverdue(): boolean {
+    const now = performance.now();
+    return [...this.#due.values()].some((due) => due <= now);
+  }
 }
 
-interface ClientParts {
-  /** Gets what a command asks of the harness, if commands may ask (sandbox/runner/ask.h), and returns the answer. */
-  readonly onAsk?: ((request: Buffer) => Promise<Buffer>) | undefined;
-  readonly held?: PausedRunner | undefined;
+const TICK_MS = 1000;
+
+/** The most checks, each with a ping, without a word from the runner: for any call; and for an overdue one. */
+const SILENT = 30;
+
+const SILENT_OVERDUE = 5;
+
+interface PulseParts {
+  /** Whether any call waits for an answer. */
+  readonly isOpen: () => boolean;
+  /** Whether reading is paused, so that nothing can be heard. */
+  readonly isDeaf: () => boolean;
+  readonly ping: () => void;
+  readonly give: (up: BoxLost) => void;
 }
+
+const silentFor = (seconds: number): BoxLost =>
+  new BoxLost(
+    `it has not answered for ${seconds} seconds. Its container is paused or stopped, or the engine hangs`,
+    "start again; harness doctor shows whether the engine answers",
+  );

@@ -4,6 +4,11 @@ import type { Cause } from "../core/errors.ts";
 import {
   bytesIn,
   decodeFields,
+  encodeFields,
+  EXEC_EXACT,
+  EXEC_OWN,
+  EXEC_STDIN,
+  EXEC_TTY,
   type Field,
   type FieldValue,
   type Frame,
@@ -13,6 +18,193 @@ import {
 } from "./runner-protocol.ts";
 import type { Act, Canary, Observed, SeenProcess, Touch } from "../core/behaviour.ts";
 import { textOfBytes } from "../core/raw-data.ts";
+
+/**
+ * One command as the runner gets it, and what comes of it: its request, its input, what it asks of the harness, its end,
+ * and what it was seen doing.
+ */
+
+export interface Command {
+  readonly words: readonly string[];
+  readonly folder: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** 0 for no limit. */
+  readonly timeoutMs: number;
+  /** Bytes of each stream that are passed on as they come; of the rest, only the last `tail` bytes are. */
+  readonly head: number;
+  readonly tail: number;
+  readonly terminal: boolean;
+  /** Requires the folder itself, not the target of a link. */
+  readonly exact?: boolean;
+  /** A program of the harness's own, which commands do not count as theirs (sandbox/runner/protocol.h). */
+  readonly own?: boolean;
+  /** A file to read when the command ends. */
+  readonly keepFile?: { readonly path: string; readonly limit: number } | undefined;
+  readonly observe?: ObserveOptions | undefined;
+  /** Undefined for no input at all. */
+  readonly input: AsyncIterable<Uint8Array> | undefined;
+}
+
+/** The payload of the request that starts the command. */
+export function execPayload(command: Command): Buffer {
+  const { input, terminal, exact = false, own = false, keepFile, observe } = command;
+  const flags =
+    (input === undefined ? 0 : EXEC_STDIN) +
+    (terminal ? EXEC_TTY : 0) +
+    (exact ? EXEC_EXACT : 0) +
+    (own ? EXEC_OWN : 0);
+  const kept =
+    keepFile === undefined
+      ? []
+      : ([
+          ["k", keepFile.path],
+          ["n", keepFile.limit],
+        ] as const);
+  return encodeFields([
+    ...command.words.map((word) => ["a", word] as const),
+    ...Object.entries(command.env).map(([name, value]) => ["e", `${name}=${value}`] as const),
+    ["d", command.folder],
+    ["t", command.timeoutMs],
+    ["h", command.head],
+    ["l", command.tail],
+    ["f", flags],
+    ...kept,
+    ...(observe === undefined ? [] : observeFields(observe)),
+  ]);
+}
+
+/** The error number if no runner can be sent this command, else undefined: for the runner, words end at a NUL. */
+export function unsendable(
+  { words, folder, env, keepFile, observe }: Command,
+  payload: Buffer,
+): number | undefined {
+  if (payload.length > MAX_PAYLOAD) return constants.errno.E2BIG;
+  const texts = [...words, folder, ...Object.entries(env).flat(), keepFile?.path ?? ""].concat(
+    observe?.canaries.map(({ at }) => at) ?? [],
+  );
+  return texts.some((text) => text.includes("\0")) ? constants.errno.EINVAL : undefined;
+}
+
+/** The canaries and folders that the runner watches while a command runs (sandbox/runner/observe.h, protocol.h). */
+export interface ObserveOptions {
+  readonly canaries: readonly Canary[];
+  /** Files below these folders are counted apart, so that they leave room in the report for files elsewhere. */
+  readonly trees: readonly string[];
+}
+
+export const observeFields = ({
+  canaries,
+  trees,
+}: ObserveOptions): readonly (readonly [string, FieldValue])[] => [
+  ...trees.map((tree) => ["w", tree] as const),
+  ...canaries.map(({ kind, at }) => ["c", `${CANARY[kind]}${kind === "address" ? hostOf(at) : at}`] as const),
+];
+
+const CANARY = { file: "f", socket: "s", address: "a" } as const;
+
+/** Touching any port of an address counts. */
+const hostOf = (at: string): string => at.slice(0, at.lastIndexOf(":")).replaceAll(/[[\]]/g, "");
+
+/** Sends input piece by piece. Stops quietly if the call ends before its input; input that fails counts as ended. */
+export async function feed(
+  input: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  credit: CreditWindow,
+  { send, end }: { readonly send: (piece: Buffer) => void; readonly end: () => void },
+): Promise<void> {
+  try {
+    for await (const chunk of input)
+      for (let at = 0; at < chunk.length; at += PIECE) {
+        const piece = Buffer.from(chunk.subarray(at, at + PIECE));
+        if (!(await credit.take(piece.length))) return;
+        send(piece);
+      }
+  } catch {
+    // The provider of the input knows of the failure.
+  }
+  end();
+}
+
+const PIECE = 64 * 1024;
+
+/** How many bytes of input may be in transit before the runner has taken them. */
+export interface CreditWindow {
+  /** Waits until this many bytes may be sent; false if sending is no longer of use. */
+  readonly take: (bytes: number) => Promise<boolean>;
+  /** The payload of a credit frame. */
+  readonly give: (payload: Buffer) => void;
+  readonly stop: () => void;
+}
+
+export function creditWindow(window: number): CreditWindow {
+  const state = { left: window, stopped: false, wake: (): void => undefined };
+  const moved = (): Promise<void> => new Promise((resolve) => (state.wake = resolve));
+  return {
+    take: async (bytes) => {
+      while (state.left < bytes && !state.stopped) await moved();
+      state.left -= bytes;
+      return !state.stopped;
+    },
+    give: (payload) => {
+      state.left += Number(payload.readBigUInt64LE(5));
+      state.wake();
+    },
+    stop: () => {
+      state.stopped = true;
+      state.wake();
+    },
+  };
+}
+
+/** A request from a command to the harness; the command waits for the answer. */
+export type CommandRequest = Pick<Frame, "call" | "payload">;
+
+/** Answers the requests of commands (sandbox/runner/ask.h) until the runner is held. */
+export class CommandRequests {
+  readonly #onAsk: ((request: Buffer) => Promise<Buffer>) | undefined;
+  readonly #send: Send;
+  #open = 0;
+  #late: CommandRequest[] | undefined;
+
+  constructor(onAsk: ((request: Buffer) => Promise<Buffer>) | undefined, send: Send) {
+    this.#onAsk = onAsk;
+    this.#send = send;
+  }
+
+  get held(): boolean {
+    return this.#late !== undefined;
+  }
+
+  take({ call, payload }: CommandRequest): void {
+    if (this.#late === undefined) void this.#answer(call, payload);
+    else if (this.#late.length < MAX_LATE) this.#late.push({ call, payload });
+  }
+
+  /** Resolves once all open requests are answered. */
+  async idle(): Promise<void> {
+    while (this.#open > 0) await sleep(POLL_MS);
+  }
+
+  /** From now on no request is answered: late requests go into this list. */
+  hold(): readonly CommandRequest[] {
+    return (this.#late ??= []);
+  }
+
+  async #answer(call: number, payload: Buffer): Promise<void> {
+    this.#open += 1;
+    const answer = (await this.#onAsk?.(payload)) ?? EMPTY;
+    this.#open -= 1;
+    this.#send(call, answer.subarray(0, MAX_PAYLOAD));
+  }
+}
+
+type Send = (call: number, answer: Buffer) => void;
+
+const EMPTY = Buffer.alloc(0);
+
+const POLL_MS = 20;
+
+/** The most requests kept while the runner is held: more than can wait for an answer. */
+const MAX_LATE = 64;
 
 /** What the runner reported about a command's end. */
 export interface RunnerExit {
@@ -144,26 +336,6 @@ export const nameOfErrno = (errno: number): string =>
 const nameOfSignal = (signal: number): string =>
   Object.entries(SIGNALS).find(([, value]) => value === signal)?.[0] ?? String(signal);
 
-/** The canaries and folders that the runner watches while a command runs (sandbox/runner/observe.h, protocol.h). */
-export interface ObserveOptions {
-  readonly canaries: readonly Canary[];
-  /** Files below these folders are counted apart, so that they leave room in the report for files elsewhere. */
-  readonly trees: readonly string[];
-}
-
-const CANARY = { file: "f", socket: "s", address: "a" } as const;
-
-export const observeFields = ({
-  canaries,
-  trees,
-}: ObserveOptions): readonly (readonly [string, FieldValue])[] => [
-  ...trees.map((tree) => ["w", tree] as const),
-  ...canaries.map(({ kind, at }) => ["c", `${CANARY[kind]}${kind === "address" ? hostOf(at) : at}`] as const),
-];
-
-/** Touching any port of an address counts. */
-const hostOf = (at: string): string => at.slice(0, at.lastIndexOf(":")).replaceAll(/[[\]]/g, "");
-
 const OBSERVATION_LEVELS = ["none", "samples", "calls"] as const;
 
 /** Reads the pieces of one command's report, in the order they came. */
@@ -257,102 +429,3 @@ const UNSEEN: Readonly<Record<Observed["by"], readonly string[]>> = {
 };
 
 const HIDDEN = "what processes did after they barred other processes from inspecting them";
-
-const PIECE = 64 * 1024;
-
-/** Sends input piece by piece. Stops quietly if the call ends before its input; input that fails counts as ended. */
-export async function feed(
-  input: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  credit: CreditWindow,
-  { send, end }: { readonly send: (piece: Buffer) => void; readonly end: () => void },
-): Promise<void> {
-  try {
-    for await (const chunk of input)
-      for (let at = 0; at < chunk.length; at += PIECE) {
-        const piece = Buffer.from(chunk.subarray(at, at + PIECE));
-        if (!(await credit.take(piece.length))) return;
-        send(piece);
-      }
-  } catch {
-    // The provider of the input knows of the failure.
-  }
-  end();
-}
-
-/** How many bytes of input may be in transit before the runner has taken them. */
-export interface CreditWindow {
-  /** Waits until this many bytes may be sent; false if sending is no longer of use. */
-  readonly take: (bytes: number) => Promise<boolean>;
-  /** The payload of a credit frame. */
-  readonly give: (payload: Buffer) => void;
-  readonly stop: () => void;
-}
-
-export function creditWindow(window: number): CreditWindow {
-  const state = { left: window, stopped: false, wake: (): void => undefined };
-  const moved = (): Promise<void> => new Promise((resolve) => (state.wake = resolve));
-  return {
-    take: async (bytes) => {
-      while (state.left < bytes && !state.stopped) await moved();
-      state.left -= bytes;
-      return !state.stopped;
-    },
-    give: (payload) => {
-      state.left += Number(payload.readBigUInt64LE(5));
-      state.wake();
-    },
-    stop: () => {
-      state.stopped = true;
-      state.wake();
-    },
-  };
-}
-
-/** A request from a command to the harness; the command waits for the answer. */
-export type CommandRequest = Pick<Frame, "call" | "payload">;
-
-type Send = (call: number, answer: Buffer) => void;
-
-const EMPTY = Buffer.alloc(0);
-const POLL_MS = 20;
-/** The most requests kept while the runner is held: more than can wait for an answer. */
-const MAX_LATE = 64;
-
-/** Answers the requests of commands (sandbox/runner/ask.h) until the runner is held. */
-export class CommandRequests {
-  readonly #onAsk: ((request: Buffer) => Promise<Buffer>) | undefined;
-  readonly #send: Send;
-  #open = 0;
-  #late: CommandRequest[] | undefined;
-
-  constructor(onAsk: ((request: Buffer) => Promise<Buffer>) | undefined, send: Send) {
-    this.#onAsk = onAsk;
-    this.#send = send;
-  }
-
-  get held(): boolean {
-    return this.#late !== undefined;
-  }
-
-  take({ call, payload }: CommandRequest): void {
-    if (this.#late === undefined) void this.#answer(call, payload);
-    else if (this.#late.length < MAX_LATE) this.#late.push({ call, payload });
-  }
-
-  /** Resolves once all open requests are answered. */
-  async idle(): Promise<void> {
-    while (this.#open > 0) await sleep(POLL_MS);
-  }
-
-  /** From now on no request is answered: late requests go into this list. */
-  hold(): readonly CommandRequest[] {
-    return (this.#late ??= []);
-  }
-
-  async #answer(call: number, payload: Buffer): Promise<void> {
-    this.#open += 1;
-    const answer = (await this.#onAsk?.(payload)) ?? EMPTY;
-    this.#open -= 1;
-    this.#send(call, answer.subarray(0, MAX_PAYLOAD));
-  }
-}

@@ -15,6 +15,8 @@ import {
   textIn,
 } from "./runner-protocol.ts";
 
+/** Files of a box: reading, writing, listing, and what has changed, as the runner reports it. */
+
 /** A file operation that the box refused, with the system's name for why. */
 export class FileRefused extends Error {
   override readonly name = "FileRefused";
@@ -156,7 +158,6 @@ function readEntries(data: Buffer): readonly Entry[] {
   return entries;
 }
 
-const CHANGE_KINDS: Readonly<Record<string, Change["kind"]>> = { f: "file", d: "folder", l: "link" };
 const LETTERS: Readonly<Record<Change["kind"], string>> = { file: "f", folder: "d", link: "l", odd: "o" };
 const WHATS: Readonly<Record<string, Change["what"]>> = { A: "added", M: "modified", D: "deleted" };
 
@@ -185,7 +186,7 @@ class ChangeList implements Iterable<Change> {
       records.copy(path, shared, at + HEAD, at + HEAD + length);
       yield {
         what: WHATS[letterAt(records, at)] ?? "modified",
-        kind: CHANGE_KINDS[letterAt(records, at + 1)] ?? "odd",
+        kind: KINDS[letterAt(records, at + 1)] ?? "odd",
         mode: records.readUInt32LE(at + 2),
         path: textOfBytes(path.subarray(0, shared + length)),
       };

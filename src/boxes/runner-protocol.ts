@@ -3,6 +3,11 @@ import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "no
 import { reasonOf } from "../core/errors.ts";
 import { bytesOfText } from "../core/raw-data.ts";
 
+/**
+ * The host's side of sandbox/runner/protocol.h: the wire over the stdio of a container, its authenticated frames, and the
+ * fields of their payloads.
+ */
+
 /** Frames over the attached stdio of a container. The wire ends once, with a reason. */
 export interface Wire {
   readonly send: (frame: Frame) => void;

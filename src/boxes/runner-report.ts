@@ -58,41 +58,6 @@ function seenFile(text: string): readonly SeenFile[] {
   return [{ path, dev, ino, mode: Number.parseInt(mode, 8) }];
 }
 
-/** No nproc: it counts the processes of the uid on the whole host. */
-export const ULIMITS = { nofile: 4096, core: 0, fsize: 4 * 2 ** 30, memlock: 64 * 1024, msgqueue: 0 };
-
-export const hostLines = ({ hostname }: BoxReport): readonly string[] =>
-  hostname === "sandbox" ? [] : [`the host name is ${JSON.stringify(hostname)}`];
-
-/** Real, effective, saved and file system ids. */
-const fourTimes = (id: number): string => `${id}\t${id}\t${id}\t${id}`;
-
-const ZERO = /^0+$/;
-interface PlannedProcess {
-  readonly user: { readonly uid: number; readonly gid: number };
-  /** By their kernel numbers; none when left out. */
-  readonly capabilities?: readonly number[] | undefined;
-}
-
-/** A set of capabilities as the kernel writes it. */
-const maskOf = (numbers: readonly number[]): string =>
-  numbers
-    .reduce((mask, bit) => mask | (1 << bit), 0)
-    .toString(16)
-    .padStart(16, "0");
-
-/** gVisor, by the usual names of its runtime or of its class, also with a platform suffix (runsc-kvm). */
-export const isGvisorRuntime = (runtime: string | null | undefined): boolean =>
-  /^(?:runsc|gvisor)/.test(runtime ?? "");
-
-interface ReportOf {
-  /**
-   * Its kernel reports neither no-new-privileges nor limits, and a seccomp profile is for the host's kernel, which the
-   * box never calls. What it does report is compared; for the rest only what was read back of the spec counts.
-   */
-  readonly gvisor?: boolean;
-}
-
 /** One line for each deviation of the first process's own status from the plan. */
 export function processLines(
   { user, capabilities }: PlannedProcess,
@@ -126,41 +91,79 @@ export function processLines(
   ];
 }
 
-/** Devices that the host's tunnel modules add to every network namespace. They are down and lead nowhere. */
-const FALLBACK = /^(tunl0|gre0|gretap0|erspan0|ip_vti0|ip6_vti0|sit0|ip6tnl0|ip6gre0)$/;
+interface PlannedProcess {
+  readonly user: { readonly uid: number; readonly gid: number };
+  /** By their kernel numbers; none when left out. */
+  readonly capabilities?: readonly number[] | undefined;
+}
+
+interface ReportOf {
+  /**
+   * Its kernel reports neither no-new-privileges nor limits, and a seccomp profile is for the host's kernel, which the
+   * box never calls. What it does report is compared; for the rest only what was read back of the spec counts.
+   */
+  readonly gvisor?: boolean;
+}
+
+/** gVisor, by the usual names of its runtime or of its class, also with a platform suffix (runsc-kvm). */
+export const isGvisorRuntime = (runtime: string | null | undefined): boolean =>
+  /^(?:runsc|gvisor)/.test(runtime ?? "");
+
+/** Real, effective, saved and file system ids. */
+const fourTimes = (id: number): string => `${id}\t${id}\t${id}\t${id}`;
+
+const ZERO = /^0+$/;
+
+/** A set of capabilities as the kernel writes it. */
+const maskOf = (numbers: readonly number[]): string =>
+  numbers
+    .reduce((mask, bit) => mask | (1 << bit), 0)
+    .toString(16)
+    .padStart(16, "0");
 
 /** Checks that the box has only its own loopback; with an open network it must at least have that. */
-export function networkLines(
-  open: boolean,
-  { netdev, route }: Pick<BoxReport, "netdev" | "route">,
-): readonly string[] {
-  const devices = netdev
-    .split("\n")
-    .slice(2)
-    .filter((line) => line.trim() !== "");
-  const names = devices.map((line) => line.split(":", 1)[0]?.trim() ?? "");
-  const routes = route
-    .split("\n")
-    .slice(1)
-    .filter((line) => line.trim() !== "");
-  const loop = names.includes("lo") ? [] : ["there is no interface lo"];
-  if (open) return loop;
+export function networkLines(open: boolean, report: NetworkReport): readonly string[] {
+  const { loopback, devices, routes } = networkOf(report);
+  const missing = loopback ? [] : ["there is no interface lo"];
+  if (open) return missing;
   return [
-    ...loop,
-    ...names
-      .filter((name) => name !== "lo" && !FALLBACK.test(name))
-      .map((name) => `there is an interface ${name}`),
+    ...missing,
+    ...devices.map((name) => `there is an interface ${name}`),
     ...routes.map((line) => `there is a route: ${line.trim().replaceAll(/\s+/g, " ")}`),
   ];
 }
 
-const LIMIT_TITLES: Readonly<Record<keyof typeof ULIMITS, string>> = {
-  nofile: "Max open files",
-  core: "Max core file size",
-  fsize: "Max file size",
-  memlock: "Max locked memory",
-  msgqueue: "Max msgqueue size",
-};
+/** Whether nothing leads out of the box: then there is nothing to prove. */
+export function isAlone(report: NetworkReport): boolean {
+  const { devices, routes } = networkOf(report);
+  return devices.length === 0 && routes.length === 0;
+}
+
+type NetworkReport = Pick<BoxReport, "netdev" | "route">;
+
+/** What the box has besides its loopback. */
+function networkOf({ netdev, route }: NetworkReport): {
+  readonly loopback: boolean;
+  readonly devices: readonly string[];
+  readonly routes: readonly string[];
+} {
+  const names = linesBelow(netdev, 2).map((line) => line.split(":", 1)[0]?.trim() ?? "");
+  return {
+    loopback: names.includes("lo"),
+    devices: names.filter((name) => name !== "lo" && !FALLBACK.test(name)),
+    routes: linesBelow(route, 1),
+  };
+}
+
+/** The lines of a table of /proc below its head. */
+const linesBelow = (table: string, head: number): readonly string[] =>
+  table
+    .split("\n")
+    .slice(head)
+    .filter((line) => line.trim() !== "");
+
+/** Devices that the host's tunnel modules add to every network namespace. They are down and lead nowhere. */
+const FALLBACK = /^(tunl0|gre0|gretap0|erspan0|ip_vti0|ip6_vti0|sit0|ip6tnl0|ip6gre0)$/;
 
 export function limitLines(text: string, { gvisor = false }: ReportOf = {}): readonly string[] {
   return Object.entries(LIMIT_TITLES).flatMap(([name, title]) => {
@@ -173,6 +176,20 @@ export function limitLines(text: string, { gvisor = false }: ReportOf = {}): rea
       : [`the limit ${name} is ${hard ?? "unknown"}, planned ${most}`];
   });
 }
+
+/** No nproc: it counts the processes of the uid on the whole host. */
+export const ULIMITS = { nofile: 4096, core: 0, fsize: 4 * 2 ** 30, memlock: 64 * 1024, msgqueue: 0 };
+
+const LIMIT_TITLES: Readonly<Record<keyof typeof ULIMITS, string>> = {
+  nofile: "Max open files",
+  core: "Max core file size",
+  fsize: "Max file size",
+  memlock: "Max locked memory",
+  msgqueue: "Max msgqueue size",
+};
+
+export const hostLines = ({ hostname }: BoxReport): readonly string[] =>
+  hostname === "sandbox" ? [] : [`the host name is ${JSON.stringify(hostname)}`];
 
 /** One line of /proc/self/mountinfo. */
 export interface MountPoint {

@@ -31,10 +31,10 @@ import {
  * A box as a Sandbox of kubernetes-sigs/agent-sandbox: a Sandbox holds the pod as a template, and its controller
  * creates the pod under the same name, with the Sandbox as its owner. Supported from 0.5 on, which serves v1beta1.
  */
-const API = "agents.x-k8s.io/v1beta1";
+const SANDBOX_API = "agents.x-k8s.io/v1beta1";
 
 /** The path of the namespace's Sandboxes. */
-export const SANDBOXES = (cluster: Cluster): string => cluster.at("sandboxes", `apis/${API}`);
+export const SANDBOXES = (cluster: Cluster): string => cluster.at("sandboxes", `apis/${SANDBOX_API}`);
 
 /** `auto`: if the cluster has Sandboxes and allows them. */
 export type SandboxWish = "auto" | "never" | "always";
@@ -51,7 +51,7 @@ export const NEXT_SANDBOX = `kubectl api-resources --api-group agents.x-k8s.io  
 
 /** Why no box here can be a Sandbox; undefined if one can. */
 export async function sandboxRefusal(cluster: Cluster): Promise<string | undefined> {
-  if (!(await servesSandboxes(cluster))) return `the cluster does not serve Sandbox of ${API}`;
+  if (!(await servesSandboxes(cluster))) return `the cluster does not serve Sandbox of ${SANDBOX_API}`;
   try {
     const { missing } = await checkedRights(cluster, [SANDBOX_RULE]);
     return missing.length === 0
@@ -64,7 +64,7 @@ export async function sandboxRefusal(cluster: Cluster): Promise<string | undefin
 }
 
 export const servesSandboxes = (cluster: Cluster): Promise<boolean> =>
-  servesKind(cluster, { api: API, name: "sandboxes", kind: "Sandbox" });
+  servesKind(cluster, { api: SANDBOX_API, name: "sandboxes", kind: "Sandbox" });
 
 interface ServedKind {
   /** Group and version. */
@@ -109,17 +109,20 @@ export function sandboxSpec(pod: JsonObject, until: Date): JsonObject {
   const metadata = pod["metadata"] as JsonObject;
   const { labels = {}, annotations = {} } = metadata;
   return {
-    apiVersion: API,
+    apiVersion: SANDBOX_API,
     kind: "Sandbox",
     metadata,
     spec: {
       podTemplate: { metadata: { labels, annotations }, spec: pod["spec"] ?? {} },
       service: false,
-      shutdownTime: until.toISOString().replace(/\.\d+Z$/, "Z"),
+      shutdownTime: wholeSeconds(until),
       shutdownPolicy: "Delete",
     },
   };
 }
+
+/** A time as the API accepts it, without fractions of a second. */
+const wholeSeconds = (time: Date): string => time.toISOString().replace(/\.\d+Z$/, "Z");
 
 const [FIRST_LOOK_MS, LAST_LOOK_MS] = [50, 1000];
 /** A controller retries at growing intervals, but looks at a new Sandbox at once. */
@@ -207,15 +210,18 @@ async function sandboxNamed(cluster: Cluster, name: string, signal: AbortSignal)
 
 /** The API's refusal to the controller, as if it had been sent to us. */
 function refusalIn(sandbox: unknown): ApiFailure | undefined {
-  const conditions = field(sandbox, "status", "conditions");
-  const ready: unknown = Array.isArray(conditions)
-    ? conditions.find((one) => field(one, "type") === "Ready")
-    : undefined;
+  const ready = readyCondition(sandbox);
   if (field(ready, "reason") !== "ReconcilerError" && field(ready, "reason") !== "MultiplePods")
     return undefined;
   const message = String(field(ready, "message")).replace(/^Error seen: /, "");
   const status = / is forbidden: /.test(message) ? 403 : 0;
   return new ApiFailure(status, "", `its controller says: ${message}`);
+}
+
+/** What the controller says about one of its objects. */
+function readyCondition(object: unknown): unknown {
+  const conditions = field(object, "status", "conditions");
+  return Array.isArray(conditions) ? conditions.find((one) => field(one, "type") === "Ready") : undefined;
 }
 
 /** Whether to wait: the controller retries, so a conflict or a quota used by others may pass. */
@@ -244,7 +250,7 @@ const isOwnedBy = ({ metadata }: PodState, uids: readonly unknown[]): boolean =>
 export function boxOwner({ metadata }: PodState, { name, kind }: Pick<PodPlan, "name" | "kind">): PodOwner {
   if (kind !== "Sandbox") return { name: metadata?.name ?? name, uid: metadata?.uid ?? "" };
   const uid = (metadata?.ownerReferences ?? []).find((one) => one.kind === "Sandbox")?.uid ?? "";
-  return { apiVersion: API, kind, name, uid };
+  return { apiVersion: SANDBOX_API, kind, name, uid };
 }
 
 /**
@@ -332,10 +338,7 @@ const isGiven = (pod: PodState, sandbox: string, name: string): boolean =>
 
 /** A refusal that waiting does not cure. */
 function claimRefusal(claim: unknown): string | undefined {
-  const conditions = field(claim, "status", "conditions");
-  const ready: unknown = Array.isArray(conditions)
-    ? conditions.find((one) => field(one, "type") === "Ready")
-    : undefined;
+  const ready = readyCondition(claim);
   const reason = field(ready, "reason");
   const isOver = ["InvalidMetadata", "TemplateNotFound", "WarmPoolNotFound", "ClaimExpired"].includes(
     String(reason),
@@ -358,7 +361,7 @@ function claimSpec(plan: PodPlan, pool: string, until: Date): JsonObject {
     },
     spec: {
       warmPoolRef: { name: pool },
-      lifecycle: { shutdownTime: until.toISOString().replace(/\.\d+Z$/, "Z"), shutdownPolicy: "Delete" },
+      lifecycle: { shutdownTime: wholeSeconds(until), shutdownPolicy: "Delete" },
       additionalPodMetadata: { labels: podLabels(plan), annotations: { ...annotations } },
     },
   };

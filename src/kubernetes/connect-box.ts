@@ -10,6 +10,7 @@ import {
   askReport,
   type BoxReport,
   hostLines,
+  isAlone,
   isGvisorRuntime,
   limitLines,
   type MountPoint,
@@ -188,25 +189,6 @@ function strangerLines({ path, type, root }: MountPoint): readonly string[] {
   if (FILES.test(path) || (own && KERNEL.has(type))) return [];
   return [`${path}: was not planned (${type} of ${root})`];
 }
-
-/** Whether the box has only its own loopback device: then there is nothing to prove. */
-function isAlone({ netdev, route }: Pick<BoxReport, "netdev" | "route">): boolean {
-  const devices = netdev
-    .split("\n")
-    .slice(2)
-    .map((line) => line.split(":", 1)[0]?.trim() ?? "");
-  const others = devices.filter((name) => name !== "" && name !== "lo" && !FALLBACK.test(name));
-  return (
-    others.length === 0 &&
-    route
-      .split("\n")
-      .slice(1)
-      .every((line) => line.trim() === "")
-  );
-}
-
-/** Devices that the host's tunnel modules add to every network namespace: down, and leading nowhere. */
-const FALLBACK = /^(tunl0|gre0|gretap0|erspan0|ip_vti0|ip6_vti0|sit0|ip6tnl0|ip6gre0)$/;
 
 /** The part of the package's socket that is used; its own types need a package that is not installed. */
 interface Socket {

@@ -298,3 +298,29 @@ function withImagesOf(planned: unknown, seen: unknown): unknown {
   };
   return { ...seen, ...pinned("containers"), ...pinned("initContainers") };
 }
+
+/**
+ * The requested fields that the cluster would not create as requested: an older cluster drops unknown fields, admission
+ * may change others. Added fields are not reported.
+ */
+export function lostFields(wanted: unknown, made: unknown, at = ""): readonly string[] {
+  if (Array.isArray(wanted)) {
+    const list: readonly unknown[] = Array.isArray(made) ? made : [];
+    return wanted.flatMap((each, nth) => lostFields(each, list[nth], `${at}[${nth}]`));
+  }
+  if (typeof wanted === "object" && wanted !== null) {
+    if (typeof made !== "object" || made === null) return [at];
+    const found = new Map(Object.entries(made));
+    return Object.entries(wanted).flatMap(([key, value]) =>
+      value === undefined ? [] : lostFields(value, found.get(key), at === "" ? key : `${at}.${key}`),
+    );
+  }
+  return wanted === made || isSameQuantity(at, wanted, made) ? [] : [at];
+}
+
+/** `1000m` is `1`: a cluster may write quantities in another way. */
+function isSameQuantity(at: string, wanted: unknown, made: unknown): boolean {
+  if (!/\.(?:requests|limits)\.|sizeLimit$/.test(at)) return false;
+  const amount = amountOf(wanted);
+  return amount !== undefined && amount === amountOf(made);
+}

@@ -46,6 +46,54 @@ import { type BoxIdentity, boxLabels, thisProcess } from "../boxes/box-record.ts
 import type { Mode } from "../core/decision.ts";
 import type { Cluster } from "./cluster.ts";
 
+export interface PodMaker {
+  readonly cluster: Cluster;
+  readonly uid: number;
+  readonly home: string;
+  readonly stateDir: string;
+  /** The pod that this process runs in, if any. */
+  readonly pod: PodOwner | null;
+  readonly onWarning: (text: string) => void;
+}
+
+export interface PodRequest {
+  readonly workspace: string;
+  readonly mode: Mode;
+  readonly limits: { readonly memory: number; readonly cpus: number | null; readonly pids: number };
+  readonly watchChanges: boolean;
+  /** The session that keeps the box's changes; null: they end with the box. */
+  readonly keep: string | null;
+  /** Opens on this side what was granted or will be. */
+  readonly network?: () => Promise<NearNetwork & { readonly remove: () => Promise<void> }>;
+  /** Environment variables for the commands of the box. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** What the settings say about the cluster. */
+  readonly wants: Pick<
+    PodPlan,
+    | "image"
+    | "pullPolicy"
+    | "pullSecret"
+    | "runtimeClass"
+    | "seccomp"
+    | "nodeSelector"
+    | "brought"
+    | "disk"
+    | "deadlineMs"
+  > & {
+    readonly startMs: number;
+    /** How long to wait for a pod that fits on no node. */
+    readonly scheduleMs: number;
+    /** Whether the pod is created directly or by the controller of a Sandbox. */
+    readonly sandboxResource: SandboxWish;
+    /** A pool whose pods may become boxes; null: each box has a pod of its own. */
+    readonly warmPool: string | null;
+    /**
+     * HOST:PORT that pods in the cluster can reach if allowed; the API server and the node's kubelet are tried anyway.
+     */
+    readonly probe: string | null;
+  };
+}
+
 /** Starts a verified pod over a copy of the workspace: no command reaches the folder itself. */
 export async function startPodBox(
   maker: PodMaker,
@@ -125,11 +173,6 @@ interface Preparations {
   readonly reaped: Promise<unknown>;
 }
 
-interface Cleanup {
-  readonly locks: AsyncDisposableStack;
-  readonly things: AsyncDisposableStack;
-}
-
 /** Opens a box from the named pool, if a fitting pod waits there; else in a pod of its own. */
 async function openFromPoolOrOwn(
   making: Making,
@@ -163,6 +206,11 @@ async function openWithCleanup(
     await things.disposeAsync();
     throw thrown;
   }
+}
+
+interface Cleanup {
+  readonly locks: AsyncDisposableStack;
+  readonly things: AsyncDisposableStack;
 }
 
 async function openPod(making: Making, { locks, things }: Cleanup, signal: AbortSignal): Promise<OwnedBox> {
@@ -280,6 +328,9 @@ async function filledBox(
   return box;
 }
 
+const fillTree = ({ maker, workspace, layer, plan }: Making, client: RunnerClient): Promise<void> =>
+  fill(client, { plan, workspace: workspace.path, layer, warn: maker.onWarning });
+
 /** A controller recreates a missing pod: another pod may have the same name. */
 const otherPod = (first: PodState, now: PodState): readonly string[] =>
   first.metadata?.uid === now.metadata?.uid ? [] : ["metadata.uid: it is a different pod"];
@@ -302,9 +353,6 @@ async function networkIn(
   return relayed;
 }
 
-const fillTree = ({ maker, workspace, layer, plan }: Making, client: RunnerClient): Promise<void> =>
-  fill(client, { plan, workspace: workspace.path, layer, warn: maker.onWarning });
-
 async function removePod({ cluster, onWarning }: PodMaker, { name, kind }: PodPlan): Promise<void> {
   const kinds = kind === "Pod" ? "pod,networkpolicy" : "sandboxes.agents.x-k8s.io,pod,networkpolicy";
   await removeBoxPod(cluster, name, kind).catch((thrown: unknown) =>
@@ -313,8 +361,6 @@ async function removePod({ cluster, onWarning }: PodMaker, { name, kind }: PodPl
     ),
   );
 }
-
-const text = (value: string): string => JSON.stringify(value).replaceAll(/\\u[0-9a-f]{4}/g, "?");
 
 /** In the box root owns the top of the mount, so git would treat it as somebody else's folder. */
 async function tellGit({ home }: PodMaker, client: RunnerClient): Promise<void> {
@@ -326,55 +372,7 @@ async function tellGit({ home }: PodMaker, client: RunnerClient): Promise<void> 
   );
 }
 
-/** From the request for a box in a cluster to its plan, and to the pod for it. */
-
-export interface PodMaker {
-  readonly cluster: Cluster;
-  readonly uid: number;
-  readonly home: string;
-  readonly stateDir: string;
-  /** The pod that this process runs in, if any. */
-  readonly pod: PodOwner | null;
-  readonly onWarning: (text: string) => void;
-}
-
-export interface PodRequest {
-  readonly workspace: string;
-  readonly mode: Mode;
-  readonly limits: { readonly memory: number; readonly cpus: number | null; readonly pids: number };
-  readonly watchChanges: boolean;
-  /** The session that keeps the box's changes; null: they end with the box. */
-  readonly keep: string | null;
-  /** Opens on this side what was granted or will be. */
-  readonly network?: () => Promise<NearNetwork & { readonly remove: () => Promise<void> }>;
-  /** Environment variables for the commands of the box. */
-  readonly env?: Readonly<Record<string, string>>;
-  /** What the settings say about the cluster. */
-  readonly wants: Pick<
-    PodPlan,
-    | "image"
-    | "pullPolicy"
-    | "pullSecret"
-    | "runtimeClass"
-    | "seccomp"
-    | "nodeSelector"
-    | "brought"
-    | "disk"
-    | "deadlineMs"
-  > & {
-    readonly startMs: number;
-    /** How long to wait for a pod that fits on no node. */
-    readonly scheduleMs: number;
-    /** Whether the pod is created directly or by the controller of a Sandbox. */
-    readonly sandboxResource: SandboxWish;
-    /** A pool whose pods may become boxes; null: each box has a pod of its own. */
-    readonly warmPool: string | null;
-    /**
-     * HOST:PORT that pods in the cluster can reach if allowed; the API server and the node's kubelet are tried anyway.
-     */
-    readonly probe: string | null;
-  };
-}
+const text = (value: string): string => JSON.stringify(value).replaceAll(/\\u[0-9a-f]{4}/g, "?");
 
 async function planOf(
   { cluster, uid, stateDir, pod }: PodMaker,
@@ -415,22 +413,16 @@ async function planOf(
   };
 }
 
-/** A request with its plan. */
-type PlannedRequest = Pick<Making, "maker" | "request" | "plan">;
-
 /**
  * Creates the pod, or the object that creates it; that object is removed automatically some time after the pod's
  * deadline.
  */
-async function createdFor(
-  { maker, request, plan }: PlannedRequest,
-  spec: JsonObject,
-  signal: AbortSignal,
-): Promise<PodState> {
+async function createdFor(making: Making, spec: JsonObject, signal: AbortSignal): Promise<PodState> {
+  const { maker, request, plan } = making;
   const { scheduleMs, startMs, deadlineMs } = request.wants;
   const starting = { signal, scheduleMs, onWarning: maker.onWarning };
   if (plan.kind === "Pod") return createdPod(maker.cluster, plan, spec, starting);
-  if (plan.kind === "Claim") return podFromPool({ maker, request, plan }, spec, starting);
+  if (plan.kind === "Claim") return podFromPool(making, spec, starting);
   // By the cluster's clock: this machine's clock may show any time.
   const until = new Date((await maker.cluster.now(signal)) + scheduleMs + startMs + deadlineMs + HOUR_MS);
   return sandboxPod(maker.cluster, plan, sandboxSpec(spec, until), starting);
@@ -440,7 +432,7 @@ const HOUR_MS = 3_600_000;
 
 /** A waiting pod from the pool, if it matches the plan and has enough time left for the box. */
 async function podFromPool(
-  { maker, request, plan }: PlannedRequest,
+  { maker, request, plan }: Making,
   spec: JsonObject,
   starting: Starting,
 ): Promise<PodState> {

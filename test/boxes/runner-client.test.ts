@@ -3,7 +3,8 @@ import { constants } from "node:os";
 import test from "node:test";
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
-import { type Command, RunnerClient } from "../../src/boxes/runner-client.ts";
+import { RunnerClient } from "../../src/boxes/runner-client.ts";
+import type { Command } from "../../src/boxes/runner-command.ts";
 import {
   decodeFields,
   encodeFields,

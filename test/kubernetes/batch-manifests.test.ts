@@ -6,7 +6,7 @@ import { clusterPlan, manifestsOf } from "../../src/app/batch/cluster-plan.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import { DEFAULTS } from "../../src/config/settings-schema.ts";
 import { EXIT } from "../../src/core/errors.ts";
-import { lostFields } from "../../src/kubernetes/batch-cluster.ts";
+import { lostFields } from "../../src/kubernetes/pod-readback.ts";
 import { batchJob, batchRows } from "../../src/kubernetes/batch-job.ts";
 import { manifestYaml, type PodSpec, type Role } from "../../src/kubernetes/cluster.ts";
 import { scratch } from "../fixtures/scratch.ts";

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Command, RunnerClient } from "../../src/boxes/runner-client.ts";
+import type { RunnerClient } from "../../src/boxes/runner-client.ts";
+import type { Command } from "../../src/boxes/runner-command.ts";
 import { EXIT } from "../../src/core/errors.ts";
 import { startProbe, targetsOn } from "../../src/kubernetes/network-proof.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import test from "node:test";
 import { setTimeout } from "node:timers/promises";
-import { changesOfReturned } from "../../src/boxes/workspace/workspace-changes.ts";
+import { changesOfReturned } from "../../src/boxes/workspace/session-layer.ts";
 import { layerOf } from "../../src/boxes/workspace/layer-record.ts";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
 import type { OwnedBox } from "../../src/core/ports.ts";

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
 import test from "node:test";
-import { changesOfReturned } from "../../src/boxes/workspace/workspace-changes.ts";
+import { changesOfReturned } from "../../src/boxes/workspace/session-layer.ts";
 import { layerOf } from "../../src/boxes/workspace/layer-record.ts";
 import type { OwnedBox } from "../../src/core/ports.ts";
 import { boxRules } from "../../src/kubernetes/cluster-rights.ts";

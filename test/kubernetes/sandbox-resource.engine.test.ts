@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { changesOfReturned } from "../../src/boxes/workspace/workspace-changes.ts";
+import { changesOfReturned } from "../../src/boxes/workspace/session-layer.ts";
 import { layerOf } from "../../src/boxes/workspace/layer-record.ts";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
 import { clusterOf } from "../../src/kubernetes/cluster.ts";

@@ -5,8 +5,7 @@ import { errorCode, EXIT, HarnessError, Interrupted, reasonOf } from "../../core
 import type { LayerChanges } from "../../core/ports.ts";
 import { isEngine } from "../../docker/engine.ts";
 import { changesOfLayer, clearGivenUp } from "../../docker/box/layer-volumes.ts";
-import { changesOfReturned } from "../../boxes/workspace/workspace-changes.ts";
-import { foldPieces, holdExisting, isEmpty } from "../../boxes/workspace/session-layer.ts";
+import { changesOfReturned, foldPieces, holdExisting, isEmpty } from "../../boxes/workspace/session-layer.ts";
 import { clearReturned, giveUpLayer, type Layer, layerOf } from "../../boxes/workspace/layer-record.ts";
 import { frozenVolume } from "../../docker/box/parked-boxes.ts";
 import { lockWorkspace } from "../../boxes/workspace/workspace-lock.ts";

@@ -8,11 +8,10 @@ import { type Connection, coversHost, isPreset, parseGrant } from "../../core/ne
 import type { ExecResult, OwnedBox } from "../../core/ports.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { archiveFindings, cloneFindings, isWhole, type Unpacked } from "../../vet/look/archives.ts";
-import { returnedTree, type UnpackLimits } from "../../boxes/workspace/workspace-changes.ts";
-import { foldPieces } from "../../boxes/workspace/session-layer.ts";
+import { foldPieces, returnedTree } from "../../boxes/workspace/session-layer.ts";
+import { type ArchiveLimits, archiveOf } from "../../boxes/workspace/workspace-archive.ts";
 import { giveUpLayer, layerOf, layersIn } from "../../boxes/workspace/layer-record.ts";
 import { boxFolders, isAlive, makeBoxFolder, removeBoxFolder, thisProcess } from "../../boxes/box-record.ts";
-import { archiveOf } from "../../boxes/workspace/workspace-archive.ts";
 import { bringCopy } from "../../docker/box/layer-volumes.ts";
 import { requireEngine } from "../boxes/box-access.ts";
 import type { Host } from "../host.ts";
@@ -123,7 +122,7 @@ async function leaveTree(box: OwnedBox, signal: AbortSignal): Promise<void> {
 const MOST_COPIED = { bytes: BUDGET.growth, entries: 2 * 200_000 };
 
 /** Brings the result of a staging box on a remote engine, or in a pod, to this machine; returns its folder. */
-async function copyOf(host: Host, keep: string, most: UnpackLimits): Promise<string> {
+async function copyOf(host: Host, keep: string, most: ArchiveLimits): Promise<string> {
   const layer = await layerOf(host.places.state, keep);
   if (layer === undefined)
     throw new HarnessError(EXIT.sandbox, "what the box unpacked is gone", "run the same command again");

@@ -4,6 +4,8 @@ import path from "node:path";
 import { isInside } from "../../core/file-names.ts";
 import { look, readSmall, refuse } from "./safe-paths.ts";
 
+/** What the files of a git directory say, read as data: where a `.git` file leads, and the configuration. Git is not run. */
+
 /** Where a `.git` file leads. */
 type PointerTarget =
   /** Another place in the workspace; it may not exist yet. */

@@ -6,6 +6,8 @@ import { look, readSmall, refuse } from "./safe-paths.ts";
 import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
 import { readRegular } from "../../platform/safe-files.ts";
 
+/** The repository of a folder, its author and its tracked files, read without running git. */
+
 export interface FoundRepository {
   readonly worktree: string;
   readonly gitDir: string;
@@ -103,11 +105,6 @@ export const NOTHING_TRACKED: Tracked = { drop: () => Promise.resolve() };
 /** Bytes of an index: about half a million files. */
 const MAX_BYTES = 2 ** 26;
 
-interface Repository {
-  readonly worktree: string;
-  readonly gitDir: string;
-}
-
 /**
  * Reads the index of the workspace's own repository as it is now, wherever above the workspace that repository begins.
  * The indexes of repositories inside the workspace are read on demand: they matter only if one of their paths would be
@@ -133,7 +130,9 @@ export async function trackedIn(root: string): Promise<Tracked> {
   };
 }
 
-async function repositoryAbove(root: string): Promise<Repository | undefined> {
+async function repositoryAbove(
+  root: string,
+): Promise<Pick<FoundRepository, "worktree" | "gitDir"> | undefined> {
   for (let worktree = root; ; worktree = path.dirname(worktree)) {
     const gitDir = await gitDirIn(worktree);
     if (gitDir !== undefined) return { worktree, gitDir };

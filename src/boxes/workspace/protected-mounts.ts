@@ -4,6 +4,8 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 import { isInside } from "../../core/file-names.ts";
 import { firstOf } from "../../core/wording.ts";
 
+/** The mounts over protected paths, and whether they still cover what they were made for. */
+
 /** Lists parents before children, without paths that lie in another one. */
 export function outermost(paths: Iterable<string>): readonly string[] {
   const kept = new Set<string>();

@@ -21,6 +21,8 @@ import {
 } from "./inert-tree.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
+/** What a box made that the user's programs would obey: found, moved out of the workspace, and made inert. */
+
 /** A cheap check after each call: protected and watched names at the workspace's top that were not there before. */
 export async function findPlanted(root: string, protection: Protection): Promise<readonly string[]> {
   const names = (await readdir(root, { encoding: "buffer" })).map(textOfBytes);

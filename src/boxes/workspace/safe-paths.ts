@@ -17,6 +17,11 @@ import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { bytesOfText } from "../../core/raw-data.ts";
 import { openRegular } from "../../platform/safe-files.ts";
 
+/**
+ * Paths that a process in a box may replace at any moment: looked at without following a link, opened part by part, and
+ * held open while they are used.
+ */
+
 /** The entry itself, never the target of a link; undefined if nothing is there. */
 export async function look(file: string): Promise<Stats | undefined> {
   return lstat(bytesOfText(file)).catch(absent);
@@ -179,8 +184,6 @@ export function openUp(place: string): boolean {
   }
 }
 
-const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
-
 /**
  * A folder that is held open: names are looked up only in it, whatever is moved or linked meanwhile. Without /proc the
  * path is used, which is safe only for a tree that nobody writes to.
@@ -192,7 +195,7 @@ export interface HeldFolderSync extends Disposable {
 
 /** Also fails for a folder whose names can be read but not looked up. */
 export function holdSync(folder: string | Buffer): HeldFolderSync {
-  const fd = openSync(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  const fd = openSync(folder, DIRECTORY);
   const base = process.platform === "linux" ? Buffer.from(`/proc/self/fd/${fd}`) : Buffer.from(folder);
   const at = (name: Buffer): Buffer => Buffer.concat([base, SLASH, name]);
   try {

@@ -14,11 +14,13 @@ import {
 } from "node:fs/promises";
 import path from "node:path";
 import { Buffer } from "node:buffer";
-import type { Stats } from "node:fs";
+import { existsSync, type Stats } from "node:fs";
 import { formatSize } from "../../core/wording.ts";
+import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
+import type { LayerChanges } from "../../core/ports.ts";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
 import { lockWorkspace } from "./workspace-lock.ts";
-import { returnedTree, returnTree, unpack } from "./workspace-changes.ts";
+import { archiveOf, unpack } from "./workspace-archive.ts";
 import {
   allLayers,
   type FoundLayer,
@@ -28,81 +30,13 @@ import {
   type LayerRecord,
   makeLayer,
 } from "./layer-record.ts";
-import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
 import { removeTree } from "../box-record.ts";
-import { archiveOf } from "./workspace-archive.ts";
-
-/** Limit for all layers and copies of a state folder together. */
-const QUOTA_BYTES = 20 * 2 ** 30;
-/** Above this share of the limit there is a warning. */
-const WARN_SHARE = 0.8;
-const MOST_NAMED = 3;
-
-interface QuotaOptions {
-  readonly warn: (text: string) => void;
-  /** In bytes; the default when left out. */
-  readonly quota?: number;
-}
-
-interface UsedSpace {
-  readonly session: string;
-  readonly bytes: number;
-}
+import { changesOfCopy } from "./workspace-changes.ts";
 
 /**
- * Called before a new layer is made. Only a person may apply or give up kept changes, so nothing is deleted: without
- * room no new layer begins, and existing layers continue.
+ * The layer or copy that keeps a session's changes: held by one process at a time, limited in size, and, for a copy, what
+ * has come back of it: its tree, and pieces that came before the box ended.
  */
-async function refuseWithoutRoom(
-  stateDir: string,
-  { warn, quota = QUOTA_BYTES }: QuotaOptions,
-): Promise<void> {
-  const kept = (await allLayers(stateDir)).filter(({ state }) => state === "kept");
-  const all = await Promise.all(kept.map(usedSpaceOf));
-  const bytes = all.reduce((sum, each) => sum + each.bytes, 0);
-  if (bytes <= quota * WARN_SHARE) return;
-  const largest = all.toSorted((a, b) => b.bytes - a.bytes).slice(0, MOST_NAMED);
-  const named = largest.map((each) => `${each.session} (${formatSize(each.bytes)})`).join(", ");
-  const usage = `unapplied changes of sessions take up ${formatSize(bytes)} of ${formatSize(quota)}: ${named}`;
-  if (bytes <= quota) return warn(usage);
-  const { session = "ID" } = largest[0] ?? {};
-  throw new HarnessError(
-    EXIT.sandbox,
-    `${usage}; there is no room for another`,
-    `harness apply ${session}   (or discard it: harness sessions rm ${session})`,
-  );
-}
-
-/** Records the size of a copy when it is made: later only its engine can see the copy. */
-export const noteBytes = (folder: string, bytes: number): Promise<void> =>
-  writeFile(path.join(folder, "bytes"), String(bytes), { mode: 0o600 });
-
-async function usedSpaceOf({ folder, volume, engine }: FoundLayer): Promise<UsedSpace> {
-  const session = path.basename(folder);
-  if (volume === null) {
-    const parts = engine === undefined ? ["upper"] : ["tree", "pieces"];
-    const sizes = await Promise.all(parts.map((part) => bytesIn(path.join(folder, part))));
-    return { session, bytes: sizes.reduce((sum, each) => sum + each, 0) };
-  }
-  const noted = Number(await readFile(path.join(folder, "bytes"), "utf8").catch(() => "0"));
-  return { session, bytes: Number.isFinite(noted) ? noted : 0 };
-}
-
-const BLOCK = 512;
-const SLASH = Buffer.from("/");
-
-/** Bytes on the disk. Entries that cannot be read or that vanish meanwhile are not counted. */
-async function bytesIn(folder: string | Buffer): Promise<number> {
-  const entries = await readdir(folder, { withFileTypes: true, encoding: "buffer" }).catch(() => []);
-  let bytes = 0;
-  for (const entry of entries) {
-    const at = Buffer.concat([Buffer.from(folder), SLASH, entry.name]);
-    const stats = await lstat(at).catch(() => undefined);
-    bytes += (stats?.blocks ?? 0) * BLOCK;
-    if (entry.isDirectory()) bytes += await bytesIn(at);
-  }
-  return bytes;
-}
 
 type HeldLayer = AsyncDisposable & { readonly layer: Layer };
 
@@ -137,12 +71,6 @@ export async function holdLayer(
   );
 }
 
-/** An engine on this machine is the default and needs no flag. */
-function engineFlag({ engine, at, context }: Layer): string {
-  if (engine !== undefined) return ` --engine ${at ?? "kubernetes:"}`;
-  return at === undefined || at.startsWith("unix:") ? "" : ` --engine ${context ?? at}`;
-}
-
 /** Undefined if the session has no layer. */
 export async function holdExisting(stateDir: string, session: string): Promise<HeldLayer | undefined> {
   const before = await layerOf(stateDir, session);
@@ -164,10 +92,115 @@ export async function isEmpty({ folder, isolation, volume, engine }: Layer): Pro
   return (await readdir(path.join(folder, "upper"))).length === 0;
 }
 
+/** An engine on this machine is the default and needs no flag. */
+function engineFlag({ engine, at, context }: Layer): string {
+  if (engine !== undefined) return ` --engine ${at ?? "kubernetes:"}`;
+  return at === undefined || at.startsWith("unix:") ? "" : ` --engine ${context ?? at}`;
+}
+
 /** Another run of the session may have made it meanwhile. */
 function ignoreExisting(thrown: unknown): void {
   const cause = thrown instanceof HarnessError ? thrown.cause : thrown;
   if (!["EEXIST", "ENOTEMPTY"].includes(errorCode(cause) ?? "")) throw thrown;
+}
+
+/** Limit for all layers and copies of a state folder together. */
+const QUOTA_BYTES = 20 * 2 ** 30;
+
+/** Above this share of the limit there is a warning. */
+const WARN_SHARE = 0.8;
+
+const MOST_NAMED = 3;
+
+interface QuotaOptions {
+  readonly warn: (text: string) => void;
+  /** In bytes; the default when left out. */
+  readonly quota?: number;
+}
+
+/**
+ * Called before a new layer is made. Only a person may apply or give up kept changes, so nothing is deleted: without
+ * room no new layer begins, and existing layers continue.
+ */
+async function refuseWithoutRoom(
+  stateDir: string,
+  { warn, quota = QUOTA_BYTES }: QuotaOptions,
+): Promise<void> {
+  const kept = (await allLayers(stateDir)).filter(({ state }) => state === "kept");
+  const all = await Promise.all(kept.map(usedSpaceOf));
+  const bytes = all.reduce((sum, each) => sum + each.bytes, 0);
+  if (bytes <= quota * WARN_SHARE) return;
+  const largest = all.toSorted((a, b) => b.bytes - a.bytes).slice(0, MOST_NAMED);
+  const named = largest.map((each) => `${each.session} (${formatSize(each.bytes)})`).join(", ");
+  const usage = `unapplied changes of sessions take up ${formatSize(bytes)} of ${formatSize(quota)}: ${named}`;
+  if (bytes <= quota) return warn(usage);
+  const { session = "ID" } = largest[0] ?? {};
+  throw new HarnessError(
+    EXIT.sandbox,
+    `${usage}; there is no room for another`,
+    `harness apply ${session}   (or discard it: harness sessions rm ${session})`,
+  );
+}
+
+interface UsedSpace {
+  readonly session: string;
+  readonly bytes: number;
+}
+
+async function usedSpaceOf({ folder, volume, engine }: FoundLayer): Promise<UsedSpace> {
+  const session = path.basename(folder);
+  if (volume === null) {
+    const parts = engine === undefined ? ["upper"] : ["tree", "pieces"];
+    const sizes = await Promise.all(parts.map((part) => bytesIn(path.join(folder, part))));
+    return { session, bytes: sizes.reduce((sum, each) => sum + each, 0) };
+  }
+  const noted = Number(await readFile(path.join(folder, "bytes"), "utf8").catch(() => "0"));
+  return { session, bytes: Number.isFinite(noted) ? noted : 0 };
+}
+
+/** Records the size of a copy when it is made: later only its engine can see the copy. */
+export const noteBytes = (folder: string, bytes: number): Promise<void> =>
+  writeFile(path.join(folder, "bytes"), String(bytes), { mode: 0o600 });
+
+/** Bytes on the disk. Entries that cannot be read or that vanish meanwhile are not counted. */
+async function bytesIn(folder: string | Buffer): Promise<number> {
+  const entries = await readdir(folder, { withFileTypes: true, encoding: "buffer" }).catch(() => []);
+  let bytes = 0;
+  for (const entry of entries) {
+    const at = Buffer.concat([Buffer.from(folder), SLASH, entry.name]);
+    const stats = await lstat(at).catch(() => undefined);
+    bytes += (stats?.blocks ?? 0) * BLOCK;
+    if (entry.isDirectory()) bytes += await bytesIn(at);
+  }
+  return bytes;
+}
+
+const BLOCK = 512;
+
+const SLASH = Buffer.from("/");
+
+/** The tree that the last box over a copy returned into its layer; undefined before the first return. */
+export async function returnedTree(folder: string): Promise<string | undefined> {
+  const [tree, old] = [`${folder}/tree`, `${folder}/tree.old`];
+  // A process was killed while it replaced the tree.
+  if (!existsSync(tree) && existsSync(old)) await rename(old, tree);
+  return existsSync(tree) ? tree : undefined;
+}
+
+/** Replaces the tree that was returned before with `aside`, which is complete; one of the two exists at any time. */
+export async function returnTree(folder: string, aside: string): Promise<void> {
+  const old = `${folder}/tree.old`;
+  const before = await returnedTree(folder);
+  await removeTree(old);
+  if (before !== undefined) await rename(before, old);
+  await rename(aside, `${folder}/tree`);
+  await removeTree(old);
+}
+
+export async function changesOfReturned(layer: Layer): Promise<LayerChanges> {
+  const content = await returnedTree(layer.folder);
+  if (content !== undefined) return changesOfCopy(layer, content);
+  return { changes: [], content: layer.folder, incomplete: false, since: layer.made };
 }
 
 /**

@@ -1,23 +1,37 @@
 import { Buffer } from "node:buffer";
-import { closeSync, fstatSync, readlinkSync, readSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fstatSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readlinkSync,
+  readSync,
+  symlinkSync,
+  utimesSync,
+  writeSync,
+} from "node:fs";
 import { setImmediate } from "node:timers/promises";
-import { textOfBytes } from "../../core/raw-data.ts";
+import { type TarEntry, textOfBytes, untar } from "../../core/raw-data.ts";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
 import { NotRegularError, openRegularSync } from "../../platform/safe-files.ts";
 import { holdSync } from "./safe-paths.ts";
 import { type TreeEntry, treeWithout } from "./workspace-changes.ts";
 
-interface Limits {
+/** Of a copy, and of an archive that nobody has checked yet. */
+export interface ArchiveLimits {
   readonly bytes: number;
   readonly entries: number;
 }
 
-const COPY_LIMITS: Limits = { bytes: 2 * 2 ** 30, entries: 500_000 };
+const COPY_LIMITS: ArchiveLimits = { bytes: 2 * 2 ** 30, entries: 500_000 };
 
 /** Counts before the first byte is sent. */
 export async function refuseTooLarge(
   root: string,
-  most: Limits = COPY_LIMITS,
+  most: ArchiveLimits = COPY_LIMITS,
   apart: readonly string[] = [],
 ): Promise<void> {
   let [entries, bytes] = [0, 0];
@@ -158,7 +172,7 @@ export function tarOf(files: Readonly<Record<string, string>>): Buffer {
 }
 
 /** Headers in GNU format: names are bytes of any kind and length, numbers have any size. */
-interface TarEntry {
+interface ArchivedEntry {
   readonly path: Buffer;
   readonly type: "file" | "folder" | "link";
   readonly mode: number;
@@ -174,7 +188,7 @@ const BLOCK = 512;
 const NAME_BYTES = 100;
 const TYPES = { file: "0", link: "2", folder: "5" } as const;
 
-function tarHeader(entry: TarEntry): Buffer {
+function tarHeader(entry: ArchivedEntry): Buffer {
   const { path, type, target = Buffer.alloc(0) } = entry;
   const name = type === "folder" ? Buffer.concat([path, Buffer.from("/")]) : path;
   return Buffer.concat([
@@ -198,7 +212,7 @@ function longName(type: string, name: Buffer): readonly Buffer[] {
 }
 
 function headerBlock(
-  { mode, uid, gid, size, modified }: Omit<TarEntry, "path" | "type">,
+  { mode, uid, gid, size, modified }: Omit<ArchivedEntry, "path" | "type">,
   { name, type, target }: { readonly name: Buffer; readonly type: string; readonly target: Buffer },
 ): Buffer {
   const header = Buffer.alloc(BLOCK);
@@ -227,3 +241,98 @@ function writeNumber(header: Buffer, at: number, length: number, value: number):
   header.writeBigUInt64BE(BigInt(value), at + length - 8);
   header[at] = 0x80;
 }
+
+/**
+ * Extracts everything below the archive's one top folder into an empty folder. Nothing is created through a link or
+ * above the folder. Modes and times are kept, owners are not; entries other than files, folders and links are left out.
+ */
+export async function unpack(
+  archive: AsyncIterable<Buffer>,
+  folder: string,
+  most: ArchiveLimits = { bytes: Number.POSITIVE_INFINITY, entries: Number.POSITIVE_INFINITY },
+): Promise<void> {
+  using target = new UnpackTarget(folder, most);
+  for await (const each of untar(archive)) {
+    if (Buffer.isBuffer(each)) target.write(each);
+    else target.begin(each);
+  }
+  target.settle();
+}
+
+class UnpackTarget implements Disposable {
+  readonly #folder: Buffer;
+  readonly #left: { bytes: number; entries: number };
+  readonly #made = new Set([""]);
+  readonly #rights: (readonly [at: Buffer, entry: TarEntry])[] = [];
+  #open: number | undefined;
+
+  constructor(folder: string, most: ArchiveLimits) {
+    this.#folder = Buffer.from(folder);
+    this.#left = { ...most };
+  }
+
+  #take(what: keyof ArchiveLimits, count: number): void {
+    this.#left[what] -= count;
+    if (this.#left[what] < 0) throw new Error(`the tree has more ${what} than this machine accepts`);
+  }
+
+  begin(entry: TarEntry): void {
+    this[Symbol.dispose]();
+    this.#take("entries", 1);
+    const path = belowTop(entry.name);
+    if (path.length === 0) return;
+    const at = this.#at(path);
+    if (entry.type === "file") this.#open = openSync(at, NEW_FILE_FLAGS, 0o600);
+    else if (entry.type === "folder") {
+      mkdirSync(at, { mode: 0o700 });
+      this.#made.add(path.toString("latin1"));
+    } else if (entry.type === "link") symlinkSync(entry.target, at);
+    else if (entry.type === "same") linkSync(this.#at(belowTop(entry.target)), at);
+    if (entry.type === "file" || entry.type === "folder") this.#rights.push([at, entry]);
+  }
+
+  write(content: Buffer): void {
+    const descriptor = this.#open;
+    if (descriptor === undefined) return;
+    this.#take("bytes", content.length);
+    let at = 0;
+    while (at < content.length) at += writeSync(descriptor, content, at);
+  }
+
+  /** Sets modes last, because a mode may lock a folder. */
+  settle(): void {
+    this[Symbol.dispose]();
+    for (const [at, { mode, modified }] of this.#rights.toReversed()) {
+      utimesSync(at, modified, modified);
+      chmodSync(at, mode);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#open !== undefined) closeSync(this.#open);
+    this.#open = undefined;
+  }
+
+  #at(path: Buffer): Buffer {
+    if (!this.#made.has(parentOf(path)))
+      throw new Error(`the archive has no folder for ${path.toString("latin1")}`);
+    return Buffer.concat([this.#folder, SLASH, path]);
+  }
+}
+
+/** The path without the archive's top folder. A path that leads out of the folder is refused. */
+function belowTop(name: Buffer): Buffer {
+  const names = name.toString("latin1").split("/").slice(1);
+  const path = names.filter((each) => each !== "" && each !== ".");
+  if (path.includes("..")) throw new Error("a path in the archive leads out of its folder");
+  return Buffer.from(path.join("/"), "latin1");
+}
+
+function parentOf(path: Buffer): string {
+  const slash = path.lastIndexOf(SLASH);
+  return slash === -1 ? "" : path.toString("latin1", 0, slash);
+}
+
+const NEW_FILE_FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+
+const SLASH = Buffer.from("/");

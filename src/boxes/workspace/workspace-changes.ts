@@ -1,29 +1,17 @@
 import { Buffer } from "node:buffer";
-import {
-  accessSync,
-  chmodSync,
-  closeSync,
-  constants,
-  existsSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  readlinkSync,
-  type Stats,
-  symlinkSync,
-  utimesSync,
-  writeSync,
-} from "node:fs";
-import { type FileHandle, rename } from "node:fs/promises";
-import { type TarEntry, textOfBytes, untar } from "../../core/raw-data.ts";
-import type { Change, LayerChange, LayerChanges } from "../../core/ports.ts";
-import { errorCode } from "../../core/errors.ts";
+import { accessSync, constants, readlinkSync, type Stats } from "node:fs";
+import type { FileHandle } from "node:fs/promises";
+import { textOfBytes } from "../../core/raw-data.ts";
 import { isInside } from "../../core/file-names.ts";
+import type { LayerChange, LayerChanges } from "../../core/ports.ts";
+import type { Change } from "../../core/ports.ts";
+import { errorCode } from "../../core/errors.ts";
 import { NotRegularError, openRegular } from "../../platform/safe-files.ts";
 import { changeListOf, type FoundChange } from "../runner-files.ts";
 import { below, type HeldFolderSync, holdSync, lookIn, namesIn } from "./safe-paths.ts";
 import type { Changed, Layer } from "./layer-record.ts";
-import { removeTree } from "../box-record.ts";
+
+/** What a box changed in the workspace: the upper layer of an overlay, or a copy, compared with the folder itself. */
 
 interface Layers {
   readonly lower: string;
@@ -301,30 +289,6 @@ export async function changesOfCopy(
   return { changes, content, incomplete: false, since: made };
 }
 
-/** The tree that the last box over a copy returned into its layer; undefined before the first return. */
-export async function returnedTree(folder: string): Promise<string | undefined> {
-  const [tree, old] = [`${folder}/tree`, `${folder}/tree.old`];
-  // A process was killed while it replaced the tree.
-  if (!existsSync(tree) && existsSync(old)) await rename(old, tree);
-  return existsSync(tree) ? tree : undefined;
-}
-
-/** Replaces the tree that was returned before with `aside`, which is complete; one of the two exists at any time. */
-export async function returnTree(folder: string, aside: string): Promise<void> {
-  const old = `${folder}/tree.old`;
-  const before = await returnedTree(folder);
-  await removeTree(old);
-  if (before !== undefined) await rename(before, old);
-  await rename(aside, `${folder}/tree`);
-  await removeTree(old);
-}
-
-export async function changesOfReturned(layer: Layer): Promise<LayerChanges> {
-  const content = await returnedTree(layer.folder);
-  if (content !== undefined) return changesOfCopy(layer, content);
-  return { changes: [], content: layer.folder, incomplete: false, since: layer.made };
-}
-
 interface EntryPair {
   /** The path's bytes as a latin1 string. */
   readonly name: string;
@@ -379,104 +343,4 @@ async function hasSameContent({ workspace, content, name }: EntryPair, stats: St
   if (!stats.isSymbolicLink()) return true;
   const target = (root: string): Buffer => readlinkSync(at(root), { encoding: "buffer" });
   return target(workspace).equals(target(content));
-}
-
-const NEW_FILE_FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-const SLASH = Buffer.from("/");
-
-/**
- * Extracts everything below the archive's one top folder into an empty folder. Nothing is created through a link or
- * above the folder. Modes and times are kept, owners are not; entries other than files, folders and links are left out.
- */
-export async function unpack(
-  archive: AsyncIterable<Buffer>,
-  folder: string,
-  most: UnpackLimits = { bytes: Number.POSITIVE_INFINITY, entries: Number.POSITIVE_INFINITY },
-): Promise<void> {
-  using target = new UnpackTarget(folder, most);
-  for await (const each of untar(archive)) {
-    if (Buffer.isBuffer(each)) target.write(each);
-    else target.begin(each);
-  }
-  target.settle();
-}
-
-/** Limits for an archive that nobody has checked yet. */
-export interface UnpackLimits {
-  readonly bytes: number;
-  readonly entries: number;
-}
-
-class UnpackTarget implements Disposable {
-  readonly #folder: Buffer;
-  readonly #left: { bytes: number; entries: number };
-  readonly #made = new Set([""]);
-  readonly #rights: (readonly [at: Buffer, entry: TarEntry])[] = [];
-  #open: number | undefined;
-
-  constructor(folder: string, most: UnpackLimits) {
-    this.#folder = Buffer.from(folder);
-    this.#left = { ...most };
-  }
-
-  #take(what: keyof UnpackLimits, count: number): void {
-    this.#left[what] -= count;
-    if (this.#left[what] < 0) throw new Error(`the tree has more ${what} than this machine accepts`);
-  }
-
-  begin(entry: TarEntry): void {
-    this[Symbol.dispose]();
-    this.#take("entries", 1);
-    const path = belowTop(entry.name);
-    if (path.length === 0) return;
-    const at = this.#at(path);
-    if (entry.type === "file") this.#open = openSync(at, NEW_FILE_FLAGS, 0o600);
-    else if (entry.type === "folder") {
-      mkdirSync(at, { mode: 0o700 });
-      this.#made.add(path.toString("latin1"));
-    } else if (entry.type === "link") symlinkSync(entry.target, at);
-    else if (entry.type === "same") linkSync(this.#at(belowTop(entry.target)), at);
-    if (entry.type === "file" || entry.type === "folder") this.#rights.push([at, entry]);
-  }
-
-  write(content: Buffer): void {
-    const descriptor = this.#open;
-    if (descriptor === undefined) return;
-    this.#take("bytes", content.length);
-    let at = 0;
-    while (at < content.length) at += writeSync(descriptor, content, at);
-  }
-
-  /** Sets modes last, because a mode may lock a folder. */
-  settle(): void {
-    this[Symbol.dispose]();
-    for (const [at, { mode, modified }] of this.#rights.toReversed()) {
-      utimesSync(at, modified, modified);
-      chmodSync(at, mode);
-    }
-  }
-
-  [Symbol.dispose](): void {
-    if (this.#open !== undefined) closeSync(this.#open);
-    this.#open = undefined;
-  }
-
-  #at(path: Buffer): Buffer {
-    if (!this.#made.has(parentOf(path)))
-      throw new Error(`the archive has no folder for ${path.toString("latin1")}`);
-    return Buffer.concat([this.#folder, SLASH, path]);
-  }
-}
-
-/** The path without the archive's top folder. A path that leads out of the folder is refused. */
-function belowTop(name: Buffer): Buffer {
-  const names = name.toString("latin1").split("/").slice(1);
-  const path = names.filter((each) => each !== "" && each !== ".");
-  if (path.includes("..")) throw new Error("a path in the archive leads out of its folder");
-  return Buffer.from(path.join("/"), "latin1");
-}
-
-function parentOf(path: Buffer): string {
-  const slash = path.lastIndexOf(SLASH);
-  return slash === -1 ? "" : path.toString("latin1", 0, slash);
 }

@@ -4,8 +4,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { randomBytes } from "node:crypto";
 import * as z from "zod";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { type Claim, clash, liveness, type Owner, thisProcess } from "../box-record.ts";
+import { liveness, type Owner, thisProcess } from "../box-record.ts";
 import { makeFolder } from "../../platform/folders.ts";
+import { isInside } from "../../core/file-names.ts";
 
 interface LockRequest {
   /** The workspace's real path, and its identity as the caller saw it. */
@@ -49,6 +50,26 @@ export const lockSession = (
     refusal({ pid: owner.pid, since: entry === "odd" ? "?" : entry.since }),
   );
 };
+
+/** What a run claims of a workspace. */
+export interface Claim {
+  /** Absolute, with links resolved. */
+  readonly path: string;
+  /** dev:inode of the workspace and of every folder above it: the same folder mounted elsewhere is recognized. */
+  readonly self: string;
+  readonly above: readonly string[];
+  readonly write: boolean;
+}
+
+/** Readers share; a writer excludes all others from its folder, from all folders above it and from all inside it. */
+export const clash = (a: Claim, b: Claim): boolean => (a.write || b.write) && overlap(a, b);
+
+const overlap = (a: Claim, b: Claim): boolean =>
+  a.self === b.self ||
+  a.above.includes(b.self) ||
+  b.above.includes(a.self) ||
+  isInside(a.path, b.path) ||
+  isInside(b.path, a.path);
 
 /**
  * A process first announces its claim in a file and then looks at the other claims: of two that clash, the later

@@ -12,12 +12,8 @@ import { bytesOfText, untar } from "../../core/raw-data.ts";
 import type { LayerChanges } from "../../core/ports.ts";
 import { liveness, ownerLabels, ownerOfKept, removeTree, thisProcess } from "../../boxes/box-record.ts";
 import { SANDBOX_REPOSITORY } from "../image-inputs.ts";
-import {
-  changesOfCopy,
-  changesOfUpper,
-  unpack,
-  type UnpackLimits,
-} from "../../boxes/workspace/workspace-changes.ts";
+import { changesOfCopy, changesOfUpper } from "../../boxes/workspace/workspace-changes.ts";
+import { type ArchiveLimits, unpack } from "../../boxes/workspace/workspace-archive.ts";
 
 /**
  * What a session works on while no box does: the layers of an overlay, which the engine mounts as a volume, and the
@@ -57,7 +53,7 @@ export async function changesOfLayer(
 /** Brings the tree of a copy into its layer and returns its folder. */
 export async function bringCopy(
   layer: Layer,
-  { engine: find, uid, most }: ReadOptions & { readonly most?: UnpackLimits },
+  { engine: find, uid, most }: ReadOptions & { readonly most?: ArchiveLimits },
 ): Promise<string> {
   const engine = await find();
   const labels = ownerLabels(uid, await thisProcess());

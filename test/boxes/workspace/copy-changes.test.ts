@@ -1,14 +1,8 @@
 import assert from "node:assert/strict";
 import { mkdir, readdir } from "node:fs/promises";
 import test from "node:test";
-import {
-  changesOfReturned,
-  returnedTree,
-  returnTree,
-  unpack,
-  type UnpackLimits,
-} from "../../../src/boxes/workspace/workspace-changes.ts";
-import { archiveOf } from "../../../src/boxes/workspace/workspace-archive.ts";
+import { changesOfReturned, returnedTree, returnTree } from "../../../src/boxes/workspace/session-layer.ts";
+import { archiveOf, unpack, type ArchiveLimits } from "../../../src/boxes/workspace/workspace-archive.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
 test("a tree that is brought back takes the place of the one before, and nothing else is left", async () => {
@@ -43,7 +37,7 @@ test("before a box has brought anything back a session has changed nothing", asy
 
 test("a tree of a stranger's is taken up to its bounds: of files and folders, and of their bytes", async () => {
   await using place = await scratch({ "tree/a": "1234", "tree/b": "5678" });
-  const into = async (name: string, most: UnpackLimits): Promise<void> => {
+  const into = async (name: string, most: ArchiveLimits): Promise<void> => {
     await mkdir(place.at(name));
     await unpack(
       archiveOf(place.at("tree"), "tree", () => undefined),

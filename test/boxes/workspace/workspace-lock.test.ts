@@ -3,8 +3,15 @@ import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from "node:
 import path from "node:path";
 import test from "node:test";
 import { HarnessError } from "../../../src/core/errors.ts";
-import { type Claim, clash, thisProcess } from "../../../src/boxes/box-record.ts";
-import { announce, lockWorkspace, markHeld, newName } from "../../../src/boxes/workspace/workspace-lock.ts";
+import { thisProcess } from "../../../src/boxes/box-record.ts";
+import {
+  announce,
+  type Claim,
+  clash,
+  lockWorkspace,
+  markHeld,
+  newName,
+} from "../../../src/boxes/workspace/workspace-lock.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
 import { scratch, type Scratch } from "../../fixtures/scratch.ts";
 import { deadOwner } from "./processes.ts";
