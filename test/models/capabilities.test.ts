@@ -2,11 +2,40 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import {
   capabilitiesOf,
+  familyName,
   NOT_REPORTED,
+  ollamaCapabilities,
+  ownRowOf,
+  providerWithCapabilities,
+  rowOf,
   type Sources,
   wantedWindow,
-  ollamaCapabilities,
 } from "../../src/models/capabilities.ts";
+import { FAMILIES } from "../../src/models/model-families.generated.ts";
+import type { Capabilities } from "../../src/core/model-provider.ts";
+import type { Wire, WireRequest } from "../../src/models/model-api.ts";
+
+test("a name of no family has no row", () => {
+  assert.deepEqual(["my-own-model", ""].map(rowOf), [undefined, undefined]);
+});
+
+test("every row is reached by its own prefix, and none stands twice", () => {
+  for (const row of FAMILIES) assert.equal(rowOf(row.prefix), row, row.prefix);
+  assert.equal(new Set(FAMILIES.map(({ prefix }) => prefix)).size, FAMILIES.length);
+  for (const { prefix } of FAMILIES) assert.equal(familyName(prefix), prefix);
+});
+
+test("the user may write the whole name, its last part, or the family; the longest prefix counts, then the last", () => {
+  const rows = ["qwen3", "hf.co/unsloth/", "Qwen3-8B", "qwen3"].map((prefix, index) => ({ prefix, index }));
+  const found = (model: string): number | undefined => ownRowOf(rows, model)?.index;
+  assert.deepEqual(["hf.co/unsloth/Qwen3-8B-GGUF", "qwen3:4b", "hf.co/x/Qwen3-8B", "llama3"].map(found), [
+    1,
+    3,
+    2,
+    undefined,
+  ]);
+});
+
 const NOTHING: Sources = { user: [], maxContext: null, probe: null, server: NOT_REPORTED };
 
 const short = (model: string, sources: Partial<Sources>): string => {
@@ -119,4 +148,66 @@ test("of Ollama the window in force is believed, whoever bounds it", () => {
       origin: { context, ...rest },
     })),
   );
+});
+
+const OFFER = { name: "read_file", description: "Reads a file.", schema: { type: "object" } } as const;
+const BELIEVED: Capabilities = {
+  context: 8192,
+  tools: true,
+  calls: "native",
+  thinking: false,
+  cache: true,
+  origin: { context: "server", tools: "server", calls: "server", thinking: "server", cache: "server" },
+};
+
+/** What a wire is sent when the model is believed to call natively, or not, one request after the other. */
+async function sentFor(beliefs: readonly (boolean | null)[], tools = [OFFER]): Promise<readonly string[]> {
+  const sent: WireRequest[] = [];
+  const wire: Wire = {
+    async *send(request) {
+      sent.push(request);
+      yield* await Promise.resolve([
+        { type: "text", text: "Hello" } as const,
+        { type: "stop", stop: "end" } as const,
+      ]);
+    },
+  };
+  const waiting = [...beliefs];
+  const provider = providerWithCapabilities(wire, {
+    capabilities: () => {
+      const believed = waiting.shift();
+      if (believed === null) return Promise.reject(new Error("nobody knows"));
+      const native = believed ?? true;
+      return Promise.resolve({ ...BELIEVED, tools: native, calls: native ? "native" : "text" });
+    },
+  });
+  const request = { model: "m", messages: [{ role: "user", text: "Hi" }], tools } as const;
+  for (const _ of beliefs)
+    for await (const { type } of provider.stream(request, new AbortController().signal))
+      assert.notEqual(type, "failed");
+  return sent.map(({ nativeTools, tools, messages }) => {
+    const told = messages.some(({ text }) => text.includes("Reads a file."));
+    return `${nativeTools ? "native" : "text"} ${tools.length}${told ? " in the prompt" : ""}`;
+  });
+}
+
+test("tools go natively to a model that is believed to take them, else into its prompt", async () => {
+  assert.deepEqual(await sentFor([true]), ["native 1"]);
+  assert.deepEqual(await sentFor([false]), ["text 0 in the prompt"]);
+});
+
+test("a belief may change between two requests", async () => {
+  assert.deepEqual(await sentFor([false, true]), ["text 0 in the prompt", "native 1"]);
+});
+
+test("a belief that cannot be had changes nothing and ends nothing", async () => {
+  assert.deepEqual(await sentFor([null, false, null]), [
+    "native 1",
+    "text 0 in the prompt",
+    "text 0 in the prompt",
+  ]);
+});
+
+test("without tools nobody needs to know", async () => {
+  assert.deepEqual(await sentFor([false], []), ["native 0"]);
 });
