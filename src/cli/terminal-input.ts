@@ -3,8 +3,17 @@ import { Readable } from "node:stream";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { visible } from "../core/visible.ts";
 import { move, type Output, stdout } from "../render/tty/output.ts";
-import type { Line } from "./chat/chat-screen.ts";
-import type { Completion } from "./chat/file-completion.ts";
+
+/** The person's next input. */
+export type Line =
+  | { readonly kind: "line"; readonly text: string }
+  /** Ctrl-C; `empty`: there was no text to discard. */
+  | { readonly kind: "interrupt"; readonly empty: boolean }
+  /** Ctrl-D, or the terminal is gone. */
+  | { readonly kind: "end" };
+
+/** Candidates, and the part of the line that they would replace. */
+export type Completion = readonly [hits: readonly string[], of: string];
 
 /** Receives a piece; undefined when no more will come. */
 export type Reader = (piece: Piece | undefined) => void;

@@ -1,7 +1,6 @@
-import { counted, formatDuration } from "../core/wording.ts";
+import { formatDuration, counted } from "../core/wording.ts";
 import { cutText, type Html, markup } from "./html-escape.ts";
 import { pill, runCards } from "./html-run.ts";
-import { REQUEST_STYLE } from "./request-figures.ts";
 import {
   auditWords,
   callsOf,
@@ -82,6 +81,14 @@ summary .soft { margin-left: .5rem; white-space: nowrap; }
 .diff .add { color: var(--good); } .diff .del { color: var(--bad); } .diff .at { color: var(--soft); }
 @media (max-width: 30rem) { main { padding: .6rem; } .card { padding: .8rem; } .turn { padding-left: .8rem; } }
 @media print { pre { max-height: none; } .card { break-inside: avoid; } }
+
+.bar .part-system, .key.part-system::before { background: #6e7781; }
+.bar .part-instructions, .key.part-instructions::before { background: #8250df; }
+.bar .part-tools, .key.part-tools::before { background: #bf8700; }
+.bar .part-summary, .key.part-summary::before { background: #cf222e; }
+.bar .part-requests, .key.part-requests::before { background: #1a7f37; }
+.bar .part-replies, .key.part-replies::before { background: #0969da; }
+.bar .part-results, .key.part-results::before { background: #1b7c83; }
 `;
 
 /** The head of all our pages. */
@@ -93,7 +100,7 @@ ${SAFE}
 ${REPORT_MARK}
 <meta name="referrer" content="no-referrer">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<style>${STYLE}${REQUEST_STYLE}</style>
+<style>${STYLE}</style>
 `;
 
 /** A report as a self-contained file. */

@@ -1,9 +1,7 @@
-import { counted, formatDuration } from "../core/wording.ts";
-import { countsOf, UNSEEN } from "../core/ports.ts";
 import type { RunChanges } from "../core/events.ts";
-import { targetOf } from "./tty/call-lines.ts";
+import { countsOf, UNSEEN } from "../core/ports.ts";
+import { formatDuration, counted } from "../core/wording.ts";
 import { cutText, type Html, markup } from "./html-escape.ts";
-import { requestsCard } from "./request-figures.ts";
 import {
   besideWords,
   type CallReport,
@@ -23,6 +21,17 @@ import {
   verdictWords,
   type Worded,
 } from "./report-form.ts";
+import {
+  MAX_REQUESTS,
+  measured,
+  type MeasuredRequest,
+  partsIn,
+  PROMPT_PARTS,
+  promptSize,
+  type RequestReport,
+  requestWords,
+} from "./request-figures.ts";
+import { targetOf } from "./tty/call-lines.ts";
 
 interface Place {
   readonly number: number;
@@ -58,6 +67,28 @@ export function runCards(run: RunReport, place: Place): Html {
       ${timeBar(run)} ${run.turns.map((turn) => turnSection(turn, run.started))}
     </section>`;
 }
+
+/** The prompts of requests as bars, scaled to the largest one; undefined if none is known. */
+function requestsCard(requests: readonly RequestReport[]): Html | undefined {
+  const all = measured(requests);
+  if (all.length === 0) return undefined;
+  const largest = Math.max(1, ...all.map(({ prompt }) => promptSize(prompt)));
+  return markup`<section class="card">
+    <h2>Requests (${all.length})</h2>
+    <p class="soft">${PROMPT_PARTS.map((part) => markup`<span class="key part-${part}">${part}</span>`)}</p>
+    ${all.slice(0, MAX_REQUESTS).map((each) => requestBar(each, largest))}
+    ${all.length > MAX_REQUESTS ? markup`<p class="soft">and ${all.length - MAX_REQUESTS} more: harness report --json</p>` : undefined}
+  </section>`;
+}
+
+const requestBar = (request: MeasuredRequest, largest: number): Html =>
+  markup`<p class="soft">${requestWords(request)}</p>
+    <div class="bar" title="${partsIn(request.prompt).join(", ")}">
+      ${PROMPT_PARTS.map(
+        (part) =>
+          markup`<span class="part-${part}" style="width:${((100 * request.prompt[part]) / largest).toFixed(1)}%"></span>`,
+      )}
+    </div>`;
 
 /** The model's plan. */
 function planCard({ plan }: RunReport): Html | undefined {

@@ -1,16 +1,15 @@
 import { open } from "node:fs/promises";
 import { z } from "zod";
-
 import { type Mode, MODES, type OnAsk, runsUnattended, type Verdict, VERDICTS } from "../../core/decision.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { linesIn } from "../../core/line-diff.ts";
 import { visible, visibleLine } from "../../core/visible.ts";
 import { type CommandContext, type CommandDecision, CommandPolicy } from "../../policy/decide.ts";
-import { changesSomething, effectText } from "../../policy/effects/effect.ts";
+import { effectText, changesSomething } from "../../policy/effects/effect.ts";
+import { hintFor, stepFor, networkStep } from "../../policy/refusal-hints.ts";
 import type { RuleForm, UserRule, UserRules } from "../../policy/rule.ts";
-import { hintFor, networkStep, stepFor } from "../../policy/refusal-hints.ts";
 import { shellText } from "../../policy/shell/shell-syntax.ts";
-import type { ChangedVerdict } from "../../render/lists/replay-lines.ts";
+import type { ChangedVerdict } from "../../render/lists/policy-lines.ts";
 import type { Counts, PastJudgement } from "../../sessions/audit-trail.ts";
 import type { Host } from "../host.ts";
 import { type Reach, workspacePolicy } from "./policy-context.ts";

@@ -1,34 +1,34 @@
 import path from "node:path";
 import type { Judge } from "../../agent/action-judge.ts";
+import type { Finished } from "../../agent/agent-run.ts";
 import { Memory } from "../../agent/memory.ts";
-import { type Config, readConfigText } from "../../config/load-config.ts";
-import type { Settings } from "../../config/settings-schema.ts";
+import { readConfigText, type Config } from "../../config/load-config.ts";
 import { rulesOf } from "../../config/policy-rules-file.ts";
+import type { Settings } from "../../config/settings-schema.ts";
 import { type Mode, runsUnattended, type Verdict } from "../../core/decision.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import type { AgentEvent, ResultKind } from "../../core/events.ts";
-import type { Approver, Box } from "../../core/ports.ts";
+import type { ResultKind, AgentEvent } from "../../core/events.ts";
+import type { Box, Approver } from "../../core/ports.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
-import { type AnyTool, NO_EXTENSIONS, type ToolResult } from "../../core/tool.ts";
+import { type AnyTool, type ToolResult, NO_EXTENSIONS } from "../../core/tool.ts";
 import { visible } from "../../core/visible.ts";
 import { CommandPolicy } from "../../policy/decide.ts";
 import { reportOf } from "../../render/build-report.ts";
+import type { ChangedVerdict } from "../../render/lists/policy-lines.ts";
 import { callsOf } from "../../render/report-form.ts";
-import type { ChangedVerdict } from "../../render/lists/replay-lines.ts";
 import { bashTool } from "../../tools/bash.ts";
-import type { AskPerson, ToolContext } from "../../tools/tool-context.ts";
-import type { Host } from "../host.ts";
+import type { ToolContext, AskPerson } from "../../tools/tool-context.ts";
 import { openBoxFor } from "../boxes/box-access.ts";
-import { ignoreRulesOf, lazyJudge } from "../project/policy-context.ts";
-import { noteTo } from "../stderr-messages.ts";
-import type { Finished } from "../../agent/agent-run.ts";
-import { HarnessRequests } from "../run/session-grants.ts";
+import type { Host } from "../host.ts";
 import { modelClient } from "../model-access.ts";
-import { type RunIndex, runIndex } from "../run/session-state.ts";
+import { ignoreRulesOf, lazyJudge } from "../project/policy-context.ts";
 import { agentBox } from "../run/agent-assembly.ts";
-import type { ModelAsked } from "../run/person-request.ts";
 import { ChatBox, chatTurn, type Conversation, openConversation } from "../run/chat-session.ts";
+import type { ModelAsked } from "../run/person-request.ts";
+import { HarnessRequests } from "../run/session-grants.ts";
+import { type RunIndex, runIndex } from "../run/session-state.ts";
+import { noteTo } from "../stderr-messages.ts";
 
 /** A command of a session, with its outcome then. */
 export interface PastCommand {

@@ -2,15 +2,7 @@ import type { Reply, RulesShown } from "../../app/run/prompter.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import type { Question } from "../../core/ports.ts";
 import type { AskPerson } from "../../tools/tool-context.ts";
-import type { Completion } from "./file-completion.ts";
-
-/** The person's next input. */
-export type Line =
-  | { readonly kind: "line"; readonly text: string }
-  /** Ctrl-C; `empty`: there was no text to discard. */
-  | { readonly kind: "interrupt"; readonly empty: boolean }
-  /** Ctrl-D, or the terminal is gone. */
-  | { readonly kind: "end" };
+import type { Completion, Line } from "../terminal-input.ts";
 
 /**
  * Where a chat is shown, and a person enters text. Texts that are not events are written to stdout and stderr as

@@ -1,5 +1,4 @@
-/** Candidates, and the part of the line that they would replace. */
-export type Completion = readonly [hits: readonly string[], of: string];
+import type { Completion } from "../terminal-input.ts";
 
 const OPEN = /(?<!\S)@(?:"([^"]*)|([^\s"]*))$/;
 
@@ -30,8 +29,9 @@ const mention = (file: string): string => (/\s/.test(file) ? `@"${file}"` : `@${
 const fitting = (hits: readonly string[], of: string): readonly string[] =>
   hits.length > 1 && hits.some((hit) => !hit.startsWith(of)) ? [of, ...hits] : hits;
 
-export function commonStart(one: string, other: string): string {
+/** The characters with which all candidates begin. */
+export function commonStart([first = "", ...rest]: readonly string[]): string {
   let length = 0;
-  while (length < one.length && one[length] === other[length]) length += 1;
-  return one.slice(0, length);
+  while (length < first.length && rest.every((hit) => hit[length] === first[length])) length += 1;
+  return first.slice(0, length);
 }

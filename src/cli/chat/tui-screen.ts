@@ -1,8 +1,8 @@
 import type { Reply } from "../../app/run/prompter.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import { fitted, widthOfStream } from "../../render/tty/columns.ts";
-import { systemClock } from "../../render/tty/paced-writer.ts";
 import { stderr, stdout, styleText } from "../../render/tty/output.ts";
+import { systemClock } from "../../render/tty/paced-writer.ts";
 import { Activities } from "../../render/tty/run-activity.ts";
 import { wordsOf } from "../../render/tty/run-lines.ts";
 import { answerRowsOn, blockRows, plainRows } from "../../render/tui/block-rows.ts";
@@ -32,8 +32,9 @@ import {
   type QuestionStep,
 } from "../approval-question.ts";
 import { answerIn, inTurn, questionText } from "../asked-person.ts";
-import type { ChatScreen, Line, ScreenParts } from "./chat-screen.ts";
-import { commonStart, type Completion } from "./file-completion.ts";
+import type { Completion, Line } from "../terminal-input.ts";
+import type { ChatScreen, ScreenParts } from "./chat-screen.ts";
+import { commonStart } from "./file-completion.ts";
 import { TuiKeys } from "./tui-keys.ts";
 import { ChoicePanel, LinePanel, OpenPanel, type Panel, type Settled } from "./tui-panel.ts";
 
@@ -389,8 +390,7 @@ export class TuiScreen implements ChatScreen {
     const { cursor } = this.#editor;
     const [first] = hits;
     if (first === undefined) return;
-    const common = hits.reduce((start, hit) => commonStart(start, hit), first);
-    const fill = hits.length === 1 ? `${first} ` : common;
+    const fill = hits.length === 1 ? `${first} ` : commonStart(hits);
     if (fill.length > of.length) this.#editor = filled(this.#editor, cursor - of.length, fill);
     this.#hints = hits.length === 1 ? [] : this.#hintsOf(hits);
   }

@@ -1,5 +1,7 @@
 import { Args, Flags } from "@oclif/core";
+import { runWorkspace } from "../../app/host.ts";
 import { untilInterrupted } from "../../app/interruption.ts";
+import type { ReplayedCall, ReplayedEnd } from "../../app/sessions/conversation-replay.ts";
 import {
   changedVerdicts,
   type PastCommand,
@@ -8,15 +10,14 @@ import {
   type Rerun,
 } from "../../app/sessions/replay-run.ts";
 import { attemptOf, sessionGiven, withSessions } from "../../app/sessions/session-access.ts";
-import type { ReplayedCall, ReplayedEnd } from "../../app/sessions/conversation-replay.ts";
-import { runWorkspace } from "../../app/host.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
-import { stdout } from "../../render/tty/output.ts";
-import { bundleLines, changedVerdict, replayedEnd, rerunLines } from "../../render/lists/replay-lines.ts";
+import { changedVerdict } from "../../render/lists/policy-lines.ts";
+import { bundleLines, replayedEnd, rerunLines } from "../../render/lists/replay-lines.ts";
 import { reportText } from "../../render/lists/report-text.ts";
+import { stdout } from "../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { attemptFlag, configFor, refuseIdOfBundle, settingFlags, workspaceOf } from "../settings.ts";
 

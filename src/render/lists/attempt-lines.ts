@@ -1,13 +1,12 @@
-import { counted, formatDuration } from "../../core/wording.ts";
 import type { AgentEvent, CandidateTold } from "../../core/events.ts";
 import { visibleLine } from "../../core/visible.ts";
+import { formatDuration, counted } from "../../core/wording.ts";
 import { targetOf } from "../tty/call-lines.ts";
 import { fitted, widthOfStream, wrapped } from "../tty/columns.ts";
-import { LiveStatus, type Status } from "../tty/live-status.ts";
 import { mark } from "../tty/line-marks.ts";
+import { LiveStatus, type Status, seconds } from "../tty/live-status.ts";
 import { type Output, styleText } from "../tty/output.ts";
 import type { Clock } from "../tty/paced-writer.ts";
-import { seconds } from "../tty/run-activity.ts";
 import { startedWords } from "../tty/run-lines.ts";
 
 type Ended = Pick<

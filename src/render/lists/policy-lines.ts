@@ -1,7 +1,7 @@
 import type { Decision } from "../../core/decision.ts";
 import { visible, visibleLine } from "../../core/visible.ts";
-import { verdictLine } from "./explained.ts";
 import { type Output, styleText } from "../tty/output.ts";
+import { verdictLine } from "./explained.ts";
 
 interface WrongVerdict {
   readonly where: string;
@@ -51,4 +51,27 @@ export function scoreTable(
 export function pathVerdict(decision: Decision & { readonly path: string }, stream: Output): string {
   const [, ...others] = decision.rules.map(({ id, reason }) => `    ${visibleLine(reason)}  (${id})`);
   return [verdictLine(decision, stream), ...others, `    path  ${visibleLine(decision.path)}`].join("\n");
+}
+
+export interface ChangedVerdict {
+  readonly ts: string;
+  readonly session: string;
+  readonly command: string;
+  readonly mode: string;
+  readonly old: string;
+  readonly new: string;
+  readonly rule: string;
+  readonly reason: string;
+}
+
+/** A command of a past session whose verdict has changed. */
+export function changedVerdict(changed: ChangedVerdict, stream: Output): string {
+  const { ts, session, command, mode, rule, reason } = changed;
+  const verdicts = styleText("bold", `${changed.old} -> ${changed.new}`, { stream });
+  return [
+    `${verdicts}  ${visibleLine(ts)}  ${visibleLine(session)}`,
+    `    ${visible(command).replaceAll("\n", "\n    ")}`,
+    `    ${visibleLine(reason)}  (${visibleLine(rule)}, ${mode})`,
+    "",
+  ].join("\n");
 }

@@ -1,29 +1,6 @@
-import { visible, visibleLine } from "../../core/visible.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { fitted, widthOfStream } from "../tty/columns.ts";
 import { type Output, styleText } from "../tty/output.ts";
-
-export interface ChangedVerdict {
-  readonly ts: string;
-  readonly session: string;
-  readonly command: string;
-  readonly mode: string;
-  readonly old: string;
-  readonly new: string;
-  readonly rule: string;
-  readonly reason: string;
-}
-
-/** A command of a past session whose verdict has changed. */
-export function changedVerdict(changed: ChangedVerdict, stream: Output): string {
-  const { ts, session, command, mode, rule, reason } = changed;
-  const verdicts = styleText("bold", `${changed.old} -> ${changed.new}`, { stream });
-  return [
-    `${verdicts}  ${visibleLine(ts)}  ${visibleLine(session)}`,
-    `    ${visible(command).replaceAll("\n", "\n    ")}`,
-    `    ${visibleLine(reason)}  (${visibleLine(rule)}, ${mode})`,
-    "",
-  ].join("\n");
-}
 
 interface CallEnd {
   readonly kind: string;

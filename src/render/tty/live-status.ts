@@ -1,3 +1,4 @@
+import { formatDuration } from "../../core/wording.ts";
 import { cellsOf, fitted, widthOf, widthOfStream } from "./columns.ts";
 import { move, type Output, styleText } from "./output.ts";
 import { type Clock, PacedWriter } from "./paced-writer.ts";
@@ -109,3 +110,9 @@ const FREE = 3;
 const NARROW = 40;
 /** Largest share of the line for its right side. */
 const MOST_RIGHT = 0.42;
+
+/** A time in whole seconds, or in larger units from a minute on. */
+export const seconds = (ms: number): string => {
+  const whole = Math.max(0, Math.floor(ms / 1000));
+  return whole < 60 ? `${whole} s` : formatDuration(whole * 1000);
+};

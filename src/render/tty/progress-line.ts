@@ -1,9 +1,8 @@
 import { formatDuration, formatSize } from "../../core/wording.ts";
 import { fitted, widthOfStream } from "./columns.ts";
-import { LiveStatus, type Status } from "./live-status.ts";
+import { LiveStatus, type Status, seconds } from "./live-status.ts";
 import type { Output } from "./output.ts";
 import { type Clock, systemClock } from "./paced-writer.ts";
-import { seconds } from "./run-activity.ts";
 
 /** Progress of the work. Fields that are left out are unknown. */
 export interface Advance {

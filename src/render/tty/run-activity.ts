@@ -1,8 +1,7 @@
-import { formatDuration } from "../../core/wording.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import { lastName } from "../../core/file-names.ts";
 import { fitted } from "./columns.ts";
-import type { Status } from "./live-status.ts";
+import { seconds, type Status } from "./live-status.ts";
 import { ModelPace } from "./model-pace.ts";
 
 /** The progress of a run: turns, tokens and cost so far, including its subagents. */
@@ -189,8 +188,3 @@ export const callKey = ({ agent, call }: { readonly agent?: string; readonly cal
   `call ${agent ?? ""} ${call}`;
 
 const time = (ms: number): string => (ms < SHORT_MS ? "" : ` ${seconds(ms)}`);
-
-export const seconds = (ms: number): string => {
-  const whole = Math.max(0, Math.floor(ms / 1000));
-  return whole < 60 ? `${whole} s` : formatDuration(whole * 1000);
-};

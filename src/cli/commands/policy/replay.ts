@@ -1,9 +1,9 @@
 import { Flags } from "@oclif/core";
 import { judgedAgain, type PastVerdicts } from "../../../app/project/policy-commands.ts";
-import { DURATION_FORM, parseDuration } from "../../../core/wording.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
+import { DURATION_FORM, parseDuration } from "../../../core/wording.ts";
+import { changedVerdict } from "../../../render/lists/policy-lines.ts";
 import { stdout } from "../../../render/tty/output.ts";
-import { changedVerdict } from "../../../render/lists/replay-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { judgingFor } from "../../settings.ts";
 
