@@ -11,7 +11,7 @@ import { createGzip } from "node:zlib";
 import { Plugin } from "@oclif/core";
 import { build } from "rolldown";
 import { pack } from "tar-fs";
-import type { Catalogue } from "../src/cli/completion/completion-wanted.ts";
+import type { Catalogue } from "../src/cli/completion-answer.ts";
 import "./programs.ts";
 import { builtInModules } from "./built-in-modules.ts";
 import { CHUNKS } from "./chunks.ts";

@@ -1,4 +1,4 @@
-import type { Catalogue, KnownCommand, KnownFlag } from "../src/cli/completion/completion-wanted.ts";
+import type { Catalogue, KnownCommand, KnownFlag } from "../src/cli/completion-answer.ts";
 
 interface About {
   readonly version: string;

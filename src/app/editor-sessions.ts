@@ -14,7 +14,7 @@ import {
   serveAcp,
 } from "../extensions/acp-agent.ts";
 import type { Wire } from "../extensions/message-lines.ts";
-import { cleaned } from "../render/event-json.ts";
+import { cleaned } from "../render/renderers.ts";
 import { checkNetwork } from "./boxes/granted-network.ts";
 import { type Host, runWorkspace } from "./host.ts";
 import { untrustedIn } from "./project/project-trust.ts";

@@ -6,8 +6,8 @@ import { isDebianLike, readSystem, type System } from "../platform/host-programs
 import { ensureImage, imageExists } from "../docker/box-image.ts";
 import { checkImage } from "../docker/engine-health.ts";
 import { stderr } from "../render/tty/output.ts";
-import { type Advance, ProgressLine } from "../render/tty/progress-line.ts";
-import { stepLine, type StepLine } from "../render/lists/search-lines.ts";
+import { type Advance, ProgressLine } from "../render/tty/live-lines.ts";
+import { stepLine, type StepLine } from "../render/search-lines.ts";
 import { lookForEngine, noEngine, requireEngine } from "./boxes/box-access.ts";
 import { describeFailure } from "./stderr-messages.ts";
 import type { Config } from "../config/load-config.ts";

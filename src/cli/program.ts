@@ -12,9 +12,9 @@ export async function begin(words: readonly string[], load: LoadFile): Promise<v
   if (words.length === 1 && words[0] === "--version") {
     stdout.write(`harness ${manifest.version}\n`);
   } else if (words[0] === "__complete") {
-    await (await import("./completion/completion-answer.ts")).answerCompletion(words.slice(1));
+    await (await import("./completion-answer.ts")).answerCompletion(words.slice(1));
   } else {
-    await (await import("./command-line.ts")).runCli(words, load);
+    await (await import("./command.ts")).runCli(words, load);
   }
 }
 

@@ -5,19 +5,20 @@ import type { AgentEvent, Denial } from "../core/events.ts";
 import { hookWords } from "../core/added-programs.ts";
 import type { Plan } from "../core/run-record.ts";
 import { inertJson } from "../core/visible.ts";
-import { type RequestReport, requestOf } from "./request-figures.ts";
-import { targetOf } from "./tty/call-lines.ts";
-import type {
-  CallReport,
-  HostTried,
-  Reached,
-  Remark,
-  Report,
-  RunEnd,
-  RunReport,
-  Step,
-  TurnReport,
+import {
+  type CallReport,
+  type HostTried,
+  type Reached,
+  type Remark,
+  type Report,
+  requestOf,
+  type RequestReport,
+  type RunEnd,
+  type RunReport,
+  type Step,
+  type TurnReport,
 } from "./report-form.ts";
+import { targetOf } from "./tty/call-lines.ts";
 
 export interface Timed {
   readonly at: number;

@@ -1,6 +1,5 @@
 import { formatDuration, counted } from "../core/wording.ts";
-import { cutText, type Html, markup } from "./html-escape.ts";
-import { pill, runCards } from "./html-run.ts";
+import { cutText, type Html, markup, pill, runCards } from "./html-run.ts";
 import {
   auditWords,
   callsOf,

@@ -1,9 +1,18 @@
 import type { AgentEvent } from "../core/events.ts";
-import { cleaned, RunJson } from "./event-json.ts";
 import type { Output } from "./tty/output.ts";
-import { type Clock, PacedWriter } from "./tty/paced-writer.ts";
+import { type Clock, PacedWriter } from "./tty/live-lines.ts";
 import { RunLines } from "./tty/run-lines.ts";
 import { runSummary } from "./tty/run-summary.ts";
+import { inertJson } from "../core/visible.ts";
+import {
+  type Changes,
+  type ExecResult,
+  isUnstarted,
+  type KeptOutput,
+  listed,
+  type ListedChanges,
+} from "../core/ports.ts";
+import type { BlockedConnection } from "../core/network.ts";
 
 /**
  * The ways to show a run while it is going on. A renderer receives the run's events and knows nothing else about it.
@@ -119,4 +128,139 @@ export class JsonLines implements Renderer {
     const text = `${events} events are left out here because they were not read in time; the session has them`;
     return { type: "notice", run, seq, text };
   }
+}
+
+type Clean = (text: string) => string;
+
+/**
+ * Writes the events of a run as lines of JSON, with secrets removed from every text. A secret may be split across pieces,
+ * and is often recognised only by the words before it, so streamed text is passed on line by line; pieces that are joined
+ * leave gaps in `seq`.
+ */
+export class RunJson {
+  readonly #clean: Clean;
+  #held: Streamed | undefined;
+
+  constructor(clean: Clean) {
+    this.#clean = clean;
+  }
+
+  /** Returns complete lines with their line ends: often none for a piece of text, sometimes two. */
+  take(event: AgentEvent): string {
+    const held = this.#held;
+    this.#held = undefined;
+    if (!isStreamed(event)) return this.#line(held) + this.#line(event);
+    if (held === undefined || !continues(held, event)) {
+      this.#held = event;
+      return this.#line(held);
+    }
+    const text = held.text + event.text;
+    const cut = ready(text);
+    if (cut < text.length) this.#held = { ...event, text: text.slice(cut) };
+    return cut === 0 ? "" : this.#line({ ...held, text: text.slice(0, cut) });
+  }
+
+  /** Returns the text still held back, when the last event was not the end of the run. */
+  end(): string {
+    const held = this.#held;
+    this.#held = undefined;
+    return this.#line(held);
+  }
+
+  #line(event: AgentEvent | undefined): string {
+    if (event === undefined) return "";
+    const { type, run, seq, ...own } = event;
+    return `${inertJson(cleaned({ type, run, seq, ...own }, this.#clean))}\n`;
+  }
+}
+
+type Streamed = Extract<AgentEvent, { readonly type: "text" | "thinking" }>;
+
+const isStreamed = (event: AgentEvent): event is Streamed =>
+  event.type === "text" || event.type === "thinking";
+
+const continues = (held: Streamed, event: Streamed): boolean =>
+  held.type === event.type && held.run === event.run && held.agent === event.agent;
+
+/** A longer line is passed on word by word, and a longer word as it arrives. */
+const LONG_LINE = 400;
+const LONG_WORD = 4096;
+
+/** How much of a text can be passed on now. */
+function ready(text: string): number {
+  const line = text.lastIndexOf("\n") + 1;
+  if (line > 0 || text.length <= LONG_LINE) return line;
+  const word = Math.max(text.lastIndexOf(" "), text.lastIndexOf("\t")) + 1;
+  return word === 0 && text.length > LONG_WORD ? text.length : word;
+}
+
+/** Returns the same value with `clean` applied to every string in it, at any depth. */
+export function cleaned<T>(value: T, clean: (text: string) => string): T;
+export function cleaned(value: unknown, clean: (text: string) => string): unknown {
+  if (typeof value === "string") return clean(value);
+  if (Array.isArray(value)) return value.map((inner) => cleaned<unknown>(inner, clean));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [key, cleaned<unknown>(inner, clean)]),
+  );
+}
+
+type Finished = Extract<AgentEvent, { readonly type: "run.finished" }>;
+
+/** Side effects beside the command itself. */
+type SideEffects = Required<
+  Pick<Finished, "quarantined" | "quarantined_total" | "commits" | "commits_total" | "staged">
+>;
+
+/** The object that `sandbox exec --json` prints; scripts rely on it. */
+export interface ExecJson extends Partial<SideEffects> {
+  readonly exit_code: number;
+  readonly cause: ExecResult["cause"];
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly truncated: boolean;
+  readonly duration_ms: number;
+  readonly timed_out: boolean;
+  readonly killed: boolean;
+  readonly blocked_connections: readonly BlockedConnection[];
+  /** All changed paths, ignored ones included. */
+  readonly changes: ListedChanges & { readonly incomplete?: true };
+  readonly peak: ExecResult["peak"];
+  /** Why nothing was started; left out if something was. */
+  readonly reason?: string;
+}
+
+export function execJson(result: ExecResult, changes: Changes, sideEffects?: SideEffects): ExecJson {
+  return {
+    exit_code: result.exit_code,
+    cause: result.cause,
+    stdout: keptText(result.stdout),
+    stderr: keptText(result.stderr),
+    truncated: result.stdout.lost + result.stderr.lost > 0,
+    duration_ms: result.duration_ms,
+    timed_out: result.timed_out,
+    killed: result.killed,
+    blocked_connections: result.blocked_connections ?? [],
+    changes: { ...listed(changes.all), ...(changes.incomplete ? { incomplete: true } : {}) },
+    peak: result.peak,
+    ...(isUnstarted(result) ? { reason: result.reason } : {}),
+    ...sideEffects,
+  };
+}
+
+/** Joins head and tail with the number of bytes left out; characters cut in two are dropped. */
+function keptText({ head, tail, lost, total }: KeptOutput): string {
+  if (lost === 0) return Buffer.concat([head, tail]).toString("utf8");
+  const gap = `\n[… ${lost} of ${total} bytes left out …]\n`;
+  return `${cleanEnd(head)}${gap}${cleanStart(tail)}`;
+}
+
+const cleanEnd = (bytes: Uint8Array): string =>
+  new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes, { stream: true });
+
+/** At most three bytes can remain of a character that was cut. */
+function cleanStart(bytes: Uint8Array): string {
+  let start = 0;
+  while (start < 3 && ((bytes[start] ?? 0) & 0xc0) === 0x80) start += 1;
+  return Buffer.from(bytes.subarray(start)).toString("utf8");
 }

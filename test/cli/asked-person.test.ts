@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { answerIn, inTurn, personOn } from "../../src/cli/asked-person.ts";
+import { answerIn, inTurn, personOn } from "../../src/cli/approval-question.ts";
 import { fakeKeyboard } from "../fakes/keyboard.ts";
 import { fakeTerminal } from "../fakes/terminal.ts";
 

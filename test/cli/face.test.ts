@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { ChatView } from "../../src/cli/chat-view.ts";
+import { ChatView } from "../../src/cli/chat/chat-screen.ts";
 import type { EventBody } from "../../src/core/events.ts";
 import { fakeTerminal } from "../fakes/terminal.ts";
 

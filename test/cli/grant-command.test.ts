@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { ChatController } from "../../src/app/run/chat-controller.ts";
-import { grant as grantCommand } from "../../src/cli/slash/slash-settings.ts";
+import { grant as grantCommand } from "../../src/cli/chat/slash-session.ts";
 
 const grant = (chat: ChatController, argument: string) => grantCommand({ chat, argument });
 

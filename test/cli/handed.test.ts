@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { HandoffNotes } from "../../src/cli/chat-view.ts";
+import { HandoffNotes } from "../../src/cli/chat/chat-screen.ts";
 import type { Handoff } from "../../src/core/run-record.ts";
 import { fakeTerminal } from "../fakes/terminal.ts";
 

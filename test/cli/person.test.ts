@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { person } from "../../src/cli/chat/person-answers.ts";
+import { person } from "../../src/cli/chat/chat-screen.ts";
 import type { Reply } from "../../src/app/run/prompter.ts";
 import type { Question } from "../../src/core/ports.ts";
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { closing, HandoffNotes, recalled } from "../../src/cli/chat-view.ts";
-import { explanation } from "../../src/render/lists/explained.ts";
+import { closing, HandoffNotes, recalled } from "../../src/cli/chat/chat-screen.ts";
+import { explanation } from "../../src/render/policy-lines.ts";
 import type { Output } from "../../src/render/tty/output.ts";
-import { itemText } from "../../src/render/lists/trust-lines.ts";
+import { itemText } from "../../src/render/repository-lines.ts";
 import { fakeTerminal } from "../fakes/terminal.ts";
 
 const MARKS = /[✗✓▸⊘≡·│›→•^~!]/u;

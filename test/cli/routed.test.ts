@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { routed } from "../../src/cli/command-line.ts";
+import { routed } from "../../src/cli/command.ts";
 
 test("no command means the chat, with the options there are", () => {
   assert.deepEqual(routed([]), ["chat"]);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { web } from "../../src/cli/slash/slash-settings.ts";
+import { web } from "../../src/cli/chat/slash-session.ts";
 import { DEFAULTS, type Settings } from "../../src/config/settings-schema.ts";
 
 const said = (on: Settings["web"], allow_domains: string[] = []): readonly string[] =>

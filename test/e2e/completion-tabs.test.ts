@@ -5,7 +5,7 @@ import path from "node:path";
 import test, { after } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { type Shell, SHELLS } from "../../src/cli/completion/completion-scripts.ts";
+import { type Shell, SHELLS } from "../../src/cli/commands/completion.ts";
 import { openStore } from "../../src/sessions/session-store.ts";
 import { ABOUT } from "../contract/store-words.ts";
 import { COMPILED } from "../fixtures/cli.ts";

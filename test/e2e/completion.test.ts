@@ -4,15 +4,15 @@ import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import test, { after, describe } from "node:test";
 import { Parser } from "@oclif/core";
-import { typedLine } from "../../src/cli/completion/completion-line.ts";
-import { type Shell, SHELLS } from "../../src/cli/completion/completion-scripts.ts";
 import {
   argKind,
   type Catalogue,
-  flagKind,
   completionAt,
-} from "../../src/cli/completion/completion-wanted.ts";
-import { routed } from "../../src/cli/command-line.ts";
+  flagKind,
+  typedLine,
+} from "../../src/cli/completion-answer.ts";
+import { type Shell, SHELLS } from "../../src/cli/commands/completion.ts";
+import { routed } from "../../src/cli/command.ts";
 import { openStore } from "../../src/sessions/session-store.ts";
 import { ABOUT } from "../contract/store-words.ts";
 import { COMPILED } from "../fixtures/cli.ts";

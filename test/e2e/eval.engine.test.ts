@@ -3,7 +3,7 @@ import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import { type EvalTask, readSuite } from "../../src/app/batch/eval-run.ts";
-import { type EvalResult, resultForm } from "../../src/render/eval-results.ts";
+import { type EvalResult, evalResultForm } from "../../src/render/batch-results.ts";
 import { skip } from "../fixtures/engine.ts";
 import { giveAway } from "../fixtures/give-away.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
@@ -19,7 +19,7 @@ async function resultsOf(place: Scratch): Promise<readonly EvalResult[]> {
   return text
     .trimEnd()
     .split("\n")
-    .map((line) => resultForm.parse(JSON.parse(line)));
+    .map((line) => evalResultForm.parse(JSON.parse(line)));
 }
 
 const PROBED = {

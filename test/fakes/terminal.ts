@@ -1,6 +1,6 @@
 import { Writable } from "node:stream";
 import { Output } from "../../src/render/tty/output.ts";
-import type { Clock } from "../../src/render/tty/paced-writer.ts";
+import type { Clock } from "../../src/render/tty/live-lines.ts";
 
 // The caller's environment must not affect these tests.
 for (const name of ["CI", "FORCE_COLOR", "NO_COLOR"]) delete process.env[name];

@@ -4,7 +4,7 @@ import path from "node:path";
 import test from "node:test";
 import { type Command, Parser } from "@oclif/core";
 import { parse } from "yaml";
-import { routed } from "../../src/cli/command-line.ts";
+import { routed } from "../../src/cli/command.ts";
 import { readLayer } from "../../src/config/config-layers.ts";
 import { DEFAULTS, SETTING_KEYS } from "../../src/config/settings-schema.ts";
 import { LOOP_RULES } from "../../src/kubernetes/cluster-rights.ts";

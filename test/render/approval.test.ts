@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Question } from "../../src/core/ports.ts";
-import { answersText, approvalPages, questionRows } from "../../src/render/tty/approval.ts";
+import { answersText, approvalPages, questionRows } from "../../src/render/tty/call-lines.ts";
 import { type FakeTerminal, fakeTerminal, sent } from "../fakes/terminal.ts";
 
 const approvalText = (question: Parameters<typeof questionRows>[0], stream: FakeTerminal["stream"]): string =>

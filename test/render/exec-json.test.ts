@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { fc } from "../fixtures/property.ts";
 import type { Changes, ExecResult, KeptOutput } from "../../src/core/ports.ts";
-import { execJson } from "../../src/render/exec-json.ts";
+import { execJson } from "../../src/render/renderers.ts";
 
 const NONE: KeptOutput = { head: Buffer.alloc(0), tail: Buffer.alloc(0), total: 0, lost: 0 };
 const RESULT: ExecResult = {

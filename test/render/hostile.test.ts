@@ -4,13 +4,11 @@ import path from "node:path";
 import { Writable } from "node:stream";
 import test from "node:test";
 import { inertJson } from "../../src/core/visible.ts";
-import { batchPage } from "../../src/render/batch-page.ts";
-import { evalPage } from "../../src/render/eval-page.ts";
-import { RunJson } from "../../src/render/event-json.ts";
-import { modelTable } from "../../src/render/lists/models-lines.ts";
-import { sessionTable } from "../../src/render/lists/sessions-lines.ts";
+import { batchPage, comparisonPage, evalPage, vetPage } from "../../src/render/result-pages.ts";
+import { RunJson } from "../../src/render/renderers.ts";
+import { modelTable } from "../../src/render/setup-lines.ts";
+import { sessionTable } from "../../src/render/sessions-lines.ts";
 import { Output } from "../../src/render/tty/output.ts";
-import { comparisonPage, vetPage } from "../../src/render/vet-page.ts";
 import { EVERY_EVENT, stamped } from "../fixtures/events.ts";
 import { activeBesideEmoji, filled, HOSTILE_TEXTS, HUGE } from "../fixtures/hostile.ts";
 import { BATCH, COMPARED, EVAL, FIXED, LISTS, MODEL, SESSION, VET } from "../fixtures/hostile-lists.ts";
@@ -84,15 +82,23 @@ test("lines of JSON hold it escaped, and a reader has the very text again", () =
   }
 });
 
-/** Parts of lists, and what holds no text of others. */
+/** The files that write lists for a person. */
+const LIST_FILES = /^(?:batch-results|report-text|.*-lines)\.ts$/;
+/** Parts of lists, what holds no text of others, results as data, patches for programs, and the summary of a run. */
 const PARTS: ReadonlySet<string> = new Set(
-  "ageOf markedLines NOT_PROVEN undonePaths appliedPaths".split(" "),
+  [
+    "ageOf markedLines NOT_PROVEN undonePaths appliedPaths",
+    "CAUSES rowResultForm summaryOf batchTotals evalResultForm evalKey evalTotals groupedResults comparedTasks",
+    "pipedPatch pipedText gitPatchOf",
+    "runSummary movedRows commitRows splitNext",
+  ].flatMap((names) => names.split(" ")),
 );
 
 test("every list that is written for a person is held against them", () => {
   const held = readFileSync(path.join(ROOT, "test/fixtures/hostile-lists.ts"), "utf8");
-  const folder = path.join(ROOT, "src/render/lists");
-  const names = readdirSync(folder).flatMap((file) => {
+  const folder = path.join(ROOT, "src/render");
+  const lists = readdirSync(folder).filter((file) => LIST_FILES.test(file));
+  const names = [...lists, "tty/run-summary.ts"].flatMap((file) => {
     const text = readFileSync(path.join(folder, file), "utf8");
     return [...text.matchAll(/^export (?:function|const) (\w+)/gm)].map(([, name = ""]) => name);
   });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { fc } from "../fixtures/property.ts";
 import { cellsOf, widthOf } from "../../src/render/tty/columns.ts";
-import { markedLines } from "../../src/render/lists/explained.ts";
+import { markedLines } from "../../src/render/policy-lines.ts";
 
 /** What a terminal would show. */
 const drawn = (text: string, span: readonly [number, number], width = 80): readonly string[] =>

@@ -4,7 +4,7 @@ import type { EventBody } from "../../src/core/events.ts";
 import { reportOf } from "../../src/render/build-report.ts";
 import { reportPage } from "../../src/render/html-page.ts";
 import { callsOf, costsIn } from "../../src/render/report-form.ts";
-import { reportText } from "../../src/render/lists/report-text.ts";
+import { reportText } from "../../src/render/report-text.ts";
 import { fakeTerminal } from "../fakes/terminal.ts";
 import { EVERY_EVENT } from "../fixtures/events.ts";
 import {

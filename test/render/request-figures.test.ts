@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { EventBody } from "../../src/core/events.ts";
 import { reportPage } from "../../src/render/html-page.ts";
-import { requestRows } from "../../src/render/request-figures.ts";
+import { requestRows } from "../../src/render/report-form.ts";
 import { EVERY_EVENT } from "../fixtures/events.ts";
 import { finished, reportFrom, said, started } from "../fixtures/report.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { AgentEvent, EventBody } from "../../src/core/events.ts";
-import { RunJson } from "../../src/render/event-json.ts";
+import { RunJson } from "../../src/render/renderers.ts";
 import { EVERY_EVENT, stamped } from "../fixtures/events.ts";
 import { fc } from "../fixtures/property.ts";
 

@@ -6,7 +6,7 @@ import * as z from "zod";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { type ChildEnd, finishedIn, type FinishedRun, lastLines, runChild } from "./child-run.ts";
 import { openResults, resultLines } from "./batch-folder.ts";
-import { type EvalResult, keyOf, resultForm } from "../../render/eval-results.ts";
+import { evalKey, type EvalResult, evalResultForm } from "../../render/batch-results.ts";
 import { copyProbes } from "../../models/model-probe.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { makeFolder } from "../../platform/folders.ts";
@@ -80,12 +80,12 @@ export async function runEval(request: EvalRequest, signal: AbortSignal): Promis
   makeFolder(request.folder, 0o777);
   await copyProbes(request.state, path.join(stateOf(request), "harness"));
   const file = path.join(request.folder, "results.jsonl");
-  const earlier = new Set((await readResults(file)).map(keyOf));
+  const earlier = new Set((await readResults(file)).map(evalKey));
   await requireSame(request, earlier.size > 0);
   const all = request.tasks.flatMap((task) =>
     Array.from({ length: request.times }, (_, at) => ({ task, nth: at + 1 })),
   );
-  const left = all.filter(({ task, nth }) => !earlier.has(keyOf({ task: task.name, nth })));
+  const left = all.filter(({ task, nth }) => !earlier.has(evalKey({ task: task.name, nth })));
   const stopped = new AbortController();
   const ended = AbortSignal.any([signal, stopped.signal]);
   let done = all.length - left.length;
@@ -111,8 +111,8 @@ export async function runEval(request: EvalRequest, signal: AbortSignal): Promis
   signal.throwIfAborted();
   const failed = workers.find((each) => each.status === "rejected");
   if (failed !== undefined) throw failed.reason;
-  const wanted = new Set(all.map(({ task, nth }) => keyOf({ task: task.name, nth })));
-  return (await readResults(file)).filter((result) => wanted.has(keyOf(result)));
+  const wanted = new Set(all.map(({ task, nth }) => evalKey({ task: task.name, nth })));
+  return (await readResults(file)).filter((result) => wanted.has(evalKey(result)));
 }
 
 const stateOf = ({ folder }: EvalRequest): string => path.join(folder, "state");
@@ -261,7 +261,7 @@ const notSetUp = (task: EvalTask, { code, stderr }: ChildEnd): HarnessError =>
 
 export async function readResults(file: string): Promise<readonly EvalResult[]> {
   const results: EvalResult[] = [];
-  for await (const each of resultLines({ file, form: resultForm, writer: "eval" })) results.push(each);
+  for await (const each of resultLines({ file, form: evalResultForm, writer: "eval" })) results.push(each);
   return results;
 }
 

@@ -16,7 +16,7 @@ import { OutLost, outLost } from "./batch-folder.ts";
 import type { BatchRow } from "./batch-rows.ts";
 import { replaceFile } from "../../platform/safe-files.ts";
 import { reportPage } from "../../render/html-page.ts";
-import { gitPatchOf } from "../../render/tty/file-diffs.ts";
+import { gitPatchOf } from "../../render/change-lines.ts";
 import { diffOfSession } from "../sessions/checkpoint-access.ts";
 import { bundleBytes } from "../sessions/bundle-file.ts";
 import { sessionReport } from "../sessions/report-file.ts";

@@ -134,7 +134,7 @@ export async function execAnswer(
 ) {
   const [{ stillThere, boxLogReport }, { execJson }, { causeOf }] = await Promise.all([
     import("../../agent/ending/run-changes.ts"),
-    import("../../render/exec-json.ts"),
+    import("../../render/renderers.ts"),
     import("../../tools/shell-command.ts"),
   ]);
   const { handoff: _, ...told } = boxLogReport(log, workspace);

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Settings } from "../../config/settings-schema.ts";
 import { HarnessError } from "../../core/errors.ts";
 import { stderr } from "../../render/tty/output.ts";
-import { ProgressLine } from "../../render/tty/progress-line.ts";
+import { ProgressLine } from "../../render/tty/live-lines.ts";
 import {
   type EmbedOutcome,
   isDue,

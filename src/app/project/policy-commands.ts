@@ -9,7 +9,7 @@ import { effectText, changesSomething } from "../../policy/effects/effect.ts";
 import { hintFor, stepFor, networkStep } from "../../policy/refusal-hints.ts";
 import type { RuleForm, UserRule, UserRules } from "../../policy/rule.ts";
 import { shellText } from "../../policy/shell/shell-syntax.ts";
-import type { ChangedVerdict } from "../../render/lists/policy-lines.ts";
+import type { ChangedVerdict } from "../../render/policy-lines.ts";
 import type { Counts, PastJudgement } from "../../sessions/audit-trail.ts";
 import type { Host } from "../host.ts";
 import { type Reach, workspacePolicy } from "./policy-context.ts";

@@ -3,7 +3,7 @@ import path from "node:path";
 import type { Settings } from "../../config/settings-schema.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { stderr } from "../../render/tty/output.ts";
-import { ProgressLine } from "../../render/tty/progress-line.ts";
+import { ProgressLine } from "../../render/tty/live-lines.ts";
 import { claimIndex, findIndex, type IndexPlace } from "../../search/index-folders.ts";
 import { answersIn, type SearchHit } from "../../search/rank-hits.ts";
 import { type IndexOptions, isDamaged, OpenedIndex, withRepair } from "../../search/open-index.ts";

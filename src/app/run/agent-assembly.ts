@@ -23,7 +23,7 @@ import { type Plan, planKept } from "../../core/run-record.ts";
 import type { Approver, OwnedBox } from "../../core/ports.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import { unlessAborted } from "../../platform/waits.ts";
-import { cleaned } from "../../render/event-json.ts";
+import { cleaned } from "../../render/renderers.ts";
 import type { Part } from "../../tools/tool-context.ts";
 import type { Host } from "../host.ts";
 import { isLocalModel } from "../model-access.ts";

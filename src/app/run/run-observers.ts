@@ -17,7 +17,7 @@ import { visible } from "../../core/visible.ts";
 import { hostProgram, safeEnvironment } from "../../platform/host-programs.ts";
 import type { Renderer } from "../../render/renderers.ts";
 import { move, type Output } from "../../render/tty/output.ts";
-import type { Clock } from "../../render/tty/paced-writer.ts";
+import type { Clock } from "../../render/tty/live-lines.ts";
 
 /** Observers of runs: nothing that they do, or fail to do, changes a run. */
 export interface Observers extends AsyncDisposable {

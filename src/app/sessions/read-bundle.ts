@@ -23,7 +23,7 @@ import { parsedJson } from "../../core/raw-data.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import { planStepForm } from "../../core/run-record.ts";
 import { reportOf, type Timed } from "../../render/build-report.ts";
-import { cleaned } from "../../render/event-json.ts";
+import { cleaned } from "../../render/renderers.ts";
 import type { FromBundle, Report } from "../../render/report-form.ts";
 import { sha256 } from "../../sessions/audit-file.ts";
 

@@ -15,7 +15,7 @@ import { type AnyTool, type ToolResult, NO_EXTENSIONS } from "../../core/tool.ts
 import { visible } from "../../core/visible.ts";
 import { CommandPolicy } from "../../policy/decide.ts";
 import { reportOf } from "../../render/build-report.ts";
-import type { ChangedVerdict } from "../../render/lists/policy-lines.ts";
+import type { ChangedVerdict } from "../../render/policy-lines.ts";
 import { callsOf } from "../../render/report-form.ts";
 import { bashTool } from "../../tools/bash.ts";
 import type { ToolContext, AskPerson } from "../../tools/tool-context.ts";

@@ -5,7 +5,7 @@ import { maskSecrets } from "../../core/secrets.ts";
 import type { Session } from "../../core/session.ts";
 import { NotRegularError, readRegularHead, replaceFile } from "../../platform/safe-files.ts";
 import { reportOf } from "../../render/build-report.ts";
-import { cleaned } from "../../render/event-json.ts";
+import { cleaned } from "../../render/renderers.ts";
 import type { Report } from "../../render/report-form.ts";
 
 /** The report of a session; what is recognisable as a secret is masked. */

@@ -7,7 +7,7 @@ import type { Change, ExecResult, OwnedBox } from "../../core/ports.ts";
 import type { Connection } from "../../core/network.ts";
 import type { Cause } from "../../core/errors.ts";
 import { lastStates, visible } from "../../core/visible.ts";
-import type { Advance } from "../../render/tty/progress-line.ts";
+import type { Advance } from "../../render/tty/live-lines.ts";
 import type { ObservedStep } from "../../vet/judge-acts.ts";
 import type { PlannedStep } from "../../vet/step-plan.ts";
 import { formatDuration } from "../../core/wording.ts";

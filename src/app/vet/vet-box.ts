@@ -6,7 +6,7 @@ import { type Connection, isPreset } from "../../core/network.ts";
 import type { OwnedBox } from "../../core/ports.ts";
 import { ROOT_OWNED } from "../../boxes/workspace/box-workspace.ts";
 import { openBoxFor } from "../boxes/box-access.ts";
-import type { Advance } from "../../render/tty/progress-line.ts";
+import type { Advance } from "../../render/tty/live-lines.ts";
 import type { Host } from "../host.ts";
 
 /**

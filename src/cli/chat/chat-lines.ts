@@ -3,9 +3,13 @@ import type { ChatController } from "../../app/run/chat-controller.ts";
 import { visible } from "../../core/visible.ts";
 import { widthOfStream, wrappedRow } from "../../render/tty/columns.ts";
 import { isStyled, type Output, styleText } from "../../render/tty/output.ts";
-import { answerTo, COMMANDS, slashOf } from "../slash/chat-commands.ts";
-import { movedAndCommitted, closing, HandoffNotes, requestsIn } from "../chat-view.ts";
-import type { ChatScreen } from "./chat-screen.ts";
+import { answerTo, COMMANDS, type SlashName, slashOf } from "./chat-commands.ts";
+import { type ChatScreen, closing, HandoffNotes, movedAndCommitted, requestsIn } from "./chat-screen.ts";
+import { sessionWords } from "../../app/known-values.ts";
+import { PROVIDERS } from "../../config/setting-words.ts";
+import { MODES } from "../../core/decision.ts";
+import { PRESETS } from "../../core/network.ts";
+import type { Completion } from "../terminal-input.ts";
 
 /** The texts that a person typed here and in earlier chats. */
 export interface TypedTexts {
@@ -135,4 +139,98 @@ export class ChatLines {
   #tell(text: string): void {
     this.#parts.errors.write(`${styleText("dim", text, { stream: this.#parts.errors })}\n`);
   }
+}
+
+type Values = Readonly<Record<string, readonly string[]>>;
+
+const FIXED: Values = {
+  mode: MODES,
+  provider: PROVIDERS,
+  grant: ["always", ...PRESETS],
+  diff: ["stat"],
+  undo: ["files"],
+};
+const PATIENCE_MS = 5000;
+
+/** Values that can follow the commands of a chat. Models are listed in the background, and kept. */
+export class SlashValues {
+  readonly #chat: ChatController;
+  #models: readonly string[] = [];
+  #server = "";
+
+  constructor(chat: ChatController) {
+    this.#chat = chat;
+  }
+
+  /** Keyed by command; values that need a look-up are found when they are needed. */
+  of(added: readonly SlashName[] = []): Values {
+    const models = (): readonly string[] => this.#modelsNow();
+    const { host, workspace } = this.#chat;
+    return {
+      ...FIXED,
+      help: [...COMMANDS.map(({ name }) => name), ...added.map(({ name }) => name), "exit"],
+      get model() {
+        return models();
+      },
+      get resume() {
+        return sessionWords(host, workspace).map(({ value }) => value);
+      },
+    };
+  }
+
+  /** The model list of the current server. At first it is only requested, and ready for the next tab. */
+  #modelsNow(): readonly string[] {
+    if (this.#server !== serverOf(this.#chat)) void this.look();
+    return this.#models;
+  }
+
+  /** A server without a list completes nothing. */
+  async look(): Promise<void> {
+    this.#server = serverOf(this.#chat);
+    this.#models = [];
+    try {
+      const { models } = await (await this.#chat.model()).list(AbortSignal.timeout(PATIENCE_MS));
+      this.#models = models ?? [];
+    } catch {
+      // The command itself reports the reason.
+    }
+  }
+}
+
+const serverOf = ({ settings }: ChatController): string => `${settings.provider} ${settings.base_url ?? ""}`;
+
+const OPEN = /(?<!\S)@(?:"([^"]*)|([^\s"]*))$/;
+
+/**
+ * Completion for the tab key after an `@`; undefined if the line does not end with a mention. A later request ends the
+ * earlier one, which then gives nothing.
+ */
+export function fileCompletion(
+  find: (typed: string, signal: AbortSignal) => Promise<readonly string[]>,
+): (line: string) => Promise<Completion> | undefined {
+  const last = { asked: new AbortController() };
+  return (line) => {
+    last.asked.abort();
+    const open = OPEN.exec(line);
+    if (open === null) return undefined;
+    last.asked = new AbortController();
+    const of = open[0];
+    return find(open[1] ?? open[2] ?? "", last.asked.signal).then(
+      (files) => [fitting(files.map(mention), of), of],
+      () => [[], of],
+    );
+  };
+}
+
+const mention = (file: string): string => (/\s/.test(file) ? `@"${file}"` : `@${file}`);
+
+/** Prevents the common start of several candidates from replacing the typed text, by adding that text to them. */
+const fitting = (hits: readonly string[], of: string): readonly string[] =>
+  hits.length > 1 && hits.some((hit) => !hit.startsWith(of)) ? [of, ...hits] : hits;
+
+/** The characters with which all candidates begin. */
+export function commonStart([first = "", ...rest]: readonly string[]): string {
+  let length = 0;
+  while (length < first.length && rest.every((hit) => hit[length] === first[length])) length += 1;
+  return first.slice(0, length);
 }

@@ -2,7 +2,7 @@ import type { Reply } from "../../app/run/prompter.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import { fitted, widthOfStream } from "../../render/tty/columns.ts";
 import { stderr, stdout, styleText } from "../../render/tty/output.ts";
-import { systemClock } from "../../render/tty/paced-writer.ts";
+import { systemClock } from "../../render/tty/live-lines.ts";
 import { Activities } from "../../render/tty/run-activity.ts";
 import { wordsOf } from "../../render/tty/run-lines.ts";
 import { answerRowsOn, blockRows, plainRows } from "../../render/tui/block-rows.ts";
@@ -25,18 +25,19 @@ import {
 } from "../../render/tui/line-editor.ts";
 import type { Key } from "../../render/tui/terminal-keys.ts";
 import {
-  replyTo,
-  yesOrNo,
+  answerIn,
   type Choice,
+  inTurn,
   type QuestionPlace,
   type QuestionStep,
+  questionText,
+  replyTo,
+  yesOrNo,
 } from "../approval-question.ts";
-import { answerIn, inTurn, questionText } from "../asked-person.ts";
 import type { Completion, Line } from "../terminal-input.ts";
 import type { ChatScreen, ScreenParts } from "./chat-screen.ts";
-import { commonStart } from "./file-completion.ts";
-import { TuiKeys } from "./tui-keys.ts";
-import { ChoicePanel, LinePanel, OpenPanel, type Panel, type Settled } from "./tui-panel.ts";
+import { commonStart } from "./chat-lines.ts";
+import { ChoicePanel, LinePanel, OpenPanel, type Panel, type Settled, TuiKeys } from "./tui-panel.ts";
 
 /** The time between two drawings; everything that happens in between is drawn at once. */
 const FRAME_MS = 40;
@@ -212,10 +213,8 @@ export class TuiScreen implements ChatScreen {
     if (this.#closed || text.trim() === "") return;
     const last = this.#state.finished.at(-1);
     if (last?.kind === "lines" && !last.text.endsWith("\n")) {
-      const finished = [
-        ...this.#state.finished.slice(0, -1),
-        { kind: "lines" as const, text: last.text + text },
-      ];
+      const joined = { kind: "lines", text: last.text + text } as const;
+      const finished = [...this.#state.finished.slice(0, -1), joined];
       this.#state = { ...this.#state, finished };
     } else this.#state = withBlock(this.#state, { kind: "lines", text });
     this.#plan();

@@ -1,6 +1,6 @@
 import { Args, Flags } from "@oclif/core";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { appliedPaths, appliedText } from "../../render/lists/undo-lines.ts";
+import { appliedPaths, appliedText } from "../../render/change-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { noteTo } from "../../app/stderr-messages.ts";
 import { withSessions, sessionGiven } from "../../app/sessions/session-access.ts";

@@ -7,8 +7,13 @@ import { interruption } from "../../app/interruption.ts";
 import { noteTo } from "../../app/stderr-messages.ts";
 import { isBucketAddress } from "../../core/addresses.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { batchTotals, type BatchEnd, type RowResult } from "../../render/batch-results.ts";
-import { batchTable, rowLine } from "../../render/lists/batch-lines.ts";
+import {
+  type BatchEnd,
+  batchTable,
+  batchTotals,
+  rowLine,
+  type RowResult,
+} from "../../render/batch-results.ts";
 import { stdout } from "../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { limitsFrom, ownConfigFor, runFlags, settingFlags } from "../settings.ts";
@@ -247,7 +252,7 @@ export class Batch extends HarnessCommand {
     process.exitCode = totals.exit_code;
     if (flags.html === undefined) return;
     const [{ batchPage }, { writeReport }, { REPORT_MARK }] = await Promise.all([
-      import("../../render/batch-page.ts"),
+      import("../../render/result-pages.ts"),
       import("../../app/sessions/report-file.ts"),
       import("../../render/html-page.ts"),
     ]);

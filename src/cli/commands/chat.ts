@@ -17,9 +17,9 @@ export class Chat extends HarnessCommand {
     if (flags.json)
       throw new HarnessError(EXIT.usage, "the chat has no JSON output", 'harness run --json "…"');
     requireTerminal(HINT);
-    const { welcome } = await import("../chat/welcome.ts");
+    const { welcome } = await import("../chat/start-chat.ts");
     await welcome(this.host, flags);
-    const { startChat } = await import("../start-chat.ts");
+    const { startChat } = await import("../chat/start-chat.ts");
     process.exitCode = await startChat(this.host, flags);
   }
 }

@@ -1,7 +1,13 @@
 import { Args, Flags } from "@oclif/core";
 import type { Host } from "../../app/host.ts";
-import { diffStat, fileDiffs, pipedPatch, pipedText, shownPatch } from "../../render/tty/file-diffs.ts";
-import { stepTable } from "../../render/lists/undo-lines.ts";
+import {
+  diffStat,
+  fileDiffs,
+  pipedPatch,
+  pipedText,
+  shownPatch,
+  stepTable,
+} from "../../render/change-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { noteTo } from "../../app/stderr-messages.ts";
 import { withSessions, sessionGiven } from "../../app/sessions/session-access.ts";

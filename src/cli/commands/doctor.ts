@@ -1,6 +1,5 @@
 import { Args, Flags } from "@oclif/core";
-import { attackTable } from "../../render/lists/attack-lines.ts";
-import { bundledLines, healthTable } from "../../render/lists/setup-lines.ts";
+import { attackTable, bundledLines, healthTable } from "../../render/setup-lines.ts";
 import { checkUp, exitFor } from "../../app/checkup.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { configFor, settingFlags, workspaceOf } from "../settings.ts";

@@ -9,7 +9,7 @@ import { untilInterrupted } from "../../app/interruption.ts";
 import { ownConfigFor } from "../settings.ts";
 import { noteText } from "../../app/stderr-messages.ts";
 import { stderr, stdout } from "../../render/tty/output.ts";
-import { ProgressLine } from "../../render/tty/progress-line.ts";
+import { ProgressLine } from "../../render/tty/live-lines.ts";
 
 export class Eval extends HarnessCommand {
   static override summary = "Run a suite of tasks against a model, and count the solved ones.";
@@ -59,7 +59,7 @@ export class Eval extends HarnessCommand {
     const { args, argv, flags } = await this.parse(Eval);
     const { readSuite } = await import("../../app/batch/eval-run.ts");
     const { evalName, readResults, runEval } = await import("../../app/batch/eval-run.ts");
-    const { evalTable, comparedTable, resultLine } = await import("../../render/lists/eval-lines.ts");
+    const { evalTable, comparedTable, evalLine: resultLine } = await import("../../render/batch-results.ts");
     const words = (argv as string[]).slice(1);
     const what = await whatIs(args.suite, words, flags);
     const out = path.resolve(flags.out ?? path.join(this.host.places.state, "evals", evalName(what)));
@@ -74,7 +74,7 @@ export class Eval extends HarnessCommand {
           `harness eval ${args.suite} --out ${flags.compare} -- --model …`,
         );
       if (!flags.json) return answer(`A: ${flags.compare}\nB: ${out}\n${comparedTable(one, other)}`);
-      const { comparedTasks, totalsOf } = await import("../../render/eval-results.ts");
+      const { comparedTasks, evalTotals: totalsOf } = await import("../../render/batch-results.ts");
       for (const each of comparedTasks(one, other)) answerJson(each);
       return answerJson({ summary: { a: totalsOf(one), b: totalsOf(other) } });
     }
@@ -111,7 +111,7 @@ export class Eval extends HarnessCommand {
     );
     progress.end();
     if (flags.keep) say(`workspaces: ${workspaces}`);
-    const { evalPage } = await import("../../render/eval-page.ts");
+    const { evalPage } = await import("../../render/result-pages.ts");
     const page = path.join(out, "report.html");
     await writeFile(page, evalPage(path.basename(args.suite), results));
     if (!flags.json) answer(evalTable(results, stdout));

@@ -3,7 +3,7 @@ import { EXIT } from "../../core/errors.ts";
 import type { AuditVerdict } from "../../core/session.ts";
 import type { Report as ReportForm } from "../../render/report-form.ts";
 import { REPORT_MARK, reportPage } from "../../render/html-page.ts";
-import { auditVerdict, NOT_PROVEN, reportText } from "../../render/lists/report-text.ts";
+import { auditVerdict, NOT_PROVEN, reportText } from "../../render/report-text.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { sessionReport, writeReport } from "../../app/sessions/report-file.ts";
 import { sessionGiven, withSessions } from "../../app/sessions/session-access.ts";

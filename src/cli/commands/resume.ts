@@ -19,7 +19,7 @@ export class Resume extends HarnessCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Resume);
     requireTerminal(`harness run ${args.id === undefined ? "--continue" : `--resume ${args.id}`} "…"`);
-    const { startChat } = await import("../start-chat.ts");
+    const { startChat } = await import("../chat/start-chat.ts");
     process.exitCode = await startChat(this.host, flags, { id: args.id, fork: flags.fork });
   }
 }

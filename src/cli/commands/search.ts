@@ -6,7 +6,7 @@ import { promptFrom } from "../terminal.ts";
 import { runWorkspace } from "../../app/host.ts";
 import { ask, belowOf } from "../../app/project/search-request.ts";
 import { configFor, settingFlags, storeFlag, workspaceOf } from "../settings.ts";
-import { hitLines } from "../../render/lists/search-lines.ts";
+import { hitLines } from "../../render/search-lines.ts";
 import { stdout } from "../../render/tty/output.ts";
 
 export class Search extends HarnessCommand {

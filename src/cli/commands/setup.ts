@@ -1,5 +1,5 @@
 import { Flags } from "@oclif/core";
-import { setupTable } from "../../render/lists/setup-lines.ts";
+import { setupTable } from "../../render/setup-lines.ts";
 import { HarnessCommand } from "../command.ts";
 import { choose, confirm, isTerminal } from "../terminal.ts";
 import { untilInterrupted } from "../../app/interruption.ts";

@@ -1,7 +1,7 @@
 import { Flags } from "@oclif/core";
 import { hasModels, tearDown } from "../../app/setup-steps.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { keptEnvironments } from "../../render/lists/environment-lines.ts";
+import { keptEnvironments } from "../../render/environment-lines.ts";
 import { stderr } from "../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { confirm } from "../terminal.ts";

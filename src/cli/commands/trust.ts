@@ -3,7 +3,7 @@ import type { ShownTrust } from "../../app/project/project-trust.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { visible } from "../../core/visible.ts";
 import { stderr, stdout } from "../../render/tty/output.ts";
-import { itemText, trustText } from "../../render/lists/trust-lines.ts";
+import { itemText, trustText } from "../../render/repository-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { settingFlags, workspaceOf } from "../settings.ts";
 import { confirm, isTerminal } from "../terminal.ts";

@@ -1,5 +1,5 @@
 import { Args, Flags } from "@oclif/core";
-import { undonePaths, undoText } from "../../render/lists/undo-lines.ts";
+import { undonePaths, undoText } from "../../render/change-lines.ts";
 import { EXIT } from "../../core/errors.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { noteTo } from "../../app/stderr-messages.ts";

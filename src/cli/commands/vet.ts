@@ -7,8 +7,8 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { boxFlags, ownConfigFor } from "../settings.ts";
 import { stderr, stdout } from "../../render/tty/output.ts";
-import { ProgressLine } from "../../render/tty/progress-line.ts";
-import { comparisonText, vetText } from "../../render/lists/vet-lines.ts";
+import { ProgressLine } from "../../render/tty/live-lines.ts";
+import { comparisonText, vetText } from "../../render/repository-lines.ts";
 import type { VetComparison, VetReport } from "../../core/behaviour.ts";
 
 const MINUTE = 60_000;
@@ -140,7 +140,7 @@ async function reported(
     const { vetDiff } = await import("../../app/vet/vet-diff.ts");
     return vetDiff(options, { range, name }, signal);
   })();
-  const { vetPage } = await import("../../render/vet-page.ts");
+  const { vetPage } = await import("../../render/result-pages.ts");
   return { value, text: () => vetText(value, stdout), page: () => vetPage(value) };
 }
 
@@ -151,7 +151,7 @@ async function compared(
 ): Promise<VetOutput> {
   const { vetCompared } = await import("../../app/vet/vet-diff.ts");
   const value = await vetCompared(options, both, signal);
-  const { comparisonPage } = await import("../../render/vet-page.ts");
+  const { comparisonPage } = await import("../../render/result-pages.ts");
   return { value, text: () => comparisonText(value, stdout), page: () => comparisonPage(value) };
 }
 

@@ -5,13 +5,10 @@ import { hookWords } from "../../core/added-programs.ts";
 import { lastName } from "../../core/file-names.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { type Plan, planCounts, type PlanStep } from "../../core/run-record.ts";
-import { questionRows } from "./approval.ts";
-import { callLine, type ShownCall, targetOf } from "./call-lines.ts";
-import { fitted, widthOfStream, wrapped } from "./columns.ts";
-import { LiveStatus } from "./live-status.ts";
-import { mark } from "./line-marks.ts";
+import { callLine, questionRows, type ShownCall, targetOf } from "./call-lines.ts";
+import { fitted, mark, widthOfStream, wrapped } from "./columns.ts";
+import { type Clock, LiveStatus } from "./live-lines.ts";
 import { type Output, styleText } from "./output.ts";
-import type { Clock } from "./paced-writer.ts";
 import { Activities, callKey } from "./run-activity.ts";
 
 interface DisplayOptions {

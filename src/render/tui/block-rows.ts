@@ -6,7 +6,7 @@ import { type Output, styleText } from "../tty/output.ts";
 import { eventLine, planLines } from "../tty/run-lines.ts";
 import type { Block, EndedCall } from "./chat-state.ts";
 import { markdownRows } from "./markdown-rows.ts";
-import type { SpanStyle } from "./span-rows.ts";
+import type { SpanStyle } from "./text-rows.ts";
 
 /** Blocks of a chat as rows that fit the screen; text from outside is made visible and has no effect. */
 

@@ -1,13 +1,13 @@
 import { lastName } from "../../core/file-names.ts";
 import { visible } from "../../core/visible.ts";
 import { fitted, widthOfStream, wrapped } from "../tty/columns.ts";
-import type { Status } from "../tty/live-status.ts";
+import type { Status } from "../tty/live-lines.ts";
 import { type Output, styleText } from "../tty/output.ts";
 import { wordsOf } from "../tty/run-lines.ts";
 import type { AnswerRows } from "./block-rows.ts";
 import type { Frame } from "./canvas.ts";
 import type { ChatState } from "./chat-state.ts";
-import { type EditorRows, rowsOf } from "./editor-rows.ts";
+import { type EditorRows, rowsOf } from "./text-rows.ts";
 import type { EditorState } from "./line-editor.ts";
 
 /** The repainted part: current activity, queued messages, the input, and the facts at the foot. */

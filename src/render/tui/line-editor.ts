@@ -1,6 +1,13 @@
-import { columnAt, rowBeside } from "./editor-rows.ts";
-import { boundaryAfter, boundaryBefore, snapped } from "./graphemes.ts";
-import { expanded, folded, inert } from "./paste-tokens.ts";
+import {
+  boundaryAfter,
+  boundaryBefore,
+  columnAt,
+  expanded,
+  folded,
+  inert,
+  rowBeside,
+  snapped,
+} from "./text-rows.ts";
 import type { Key } from "./terminal-keys.ts";
 
 /**

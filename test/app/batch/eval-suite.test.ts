@@ -6,9 +6,8 @@ import test from "node:test";
 import { hasFolder, readResults, readSuite } from "../../../src/app/batch/eval-run.ts";
 import { openResults } from "../../../src/app/batch/batch-folder.ts";
 import { readScenario } from "../../../src/models/providers/scenario.ts";
-import { evalPage } from "../../../src/render/eval-page.ts";
-import { type EvalResult, totalsOf } from "../../../src/render/eval-results.ts";
-import { comparedTable } from "../../../src/render/lists/eval-lines.ts";
+import { evalPage } from "../../../src/render/result-pages.ts";
+import { comparedTable, type EvalResult, evalTotals } from "../../../src/render/batch-results.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
 const SHIPPED = path.join(import.meta.dirname, "../../../examples/evals/small");
@@ -119,7 +118,7 @@ test("totals, a page and a comparison", () => {
     result("<b>two</b>", { solved: false, false_done: true, check_exit_code: 1, check_output: "<script>" }),
     result("three", { exit_code: 4, solved: false, status: "refused", attempts: 3 }),
   ];
-  const { runs, solved, false_done, refused, attempts, tokens } = totalsOf(results);
+  const { runs, solved, false_done, refused, attempts, tokens } = evalTotals(results);
   assert.deepEqual([runs, solved, false_done, refused, attempts, tokens], [3, 1, 1, 1, 5, 30]);
   const page = evalPage("suite", results);
   assert.ok(page.includes("&lt;b&gt;two&lt;/b&gt;") && !page.includes("<script>"));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { fileCompletion } from "../../../src/cli/chat/file-completion.ts";
+import { fileCompletion } from "../../../src/cli/chat/chat-lines.ts";
 
 const finding = (files: readonly string[]) => {
   const asked: string[] = [];

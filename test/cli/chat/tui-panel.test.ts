@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { choicesOf } from "../../../src/cli/approval-question.ts";
 import { ChoicePanel, LinePanel } from "../../../src/cli/chat/tui-panel.ts";
-import { answersTo } from "../../../src/render/tty/approval.ts";
+import { answersTo } from "../../../src/render/tty/call-lines.ts";
 import type { Key } from "../../../src/render/tui/terminal-keys.ts";
 
 const key = (name: string): Key => ({ kind: "key", name });

@@ -4,7 +4,7 @@ import test from "node:test";
 import { Output } from "../../../src/render/tty/output.ts";
 import type { ListedBox } from "../../../src/core/ports.ts";
 import { pickBoxes } from "../../../src/docker/box/box-list.ts";
-import { ageOf, boxTable } from "../../../src/render/lists/boxes-lines.ts";
+import { ageOf, boxTable } from "../../../src/render/environment-lines.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
 
 const box = (id: string, more: Partial<ListedBox> = {}): ListedBox => ({

@@ -9,7 +9,7 @@ import {
   wrapped,
   wrappedRow,
 } from "../../../src/render/tty/columns.ts";
-import { columnsIn } from "../../../src/render/tui/graphemes.ts";
+import { columnsIn } from "../../../src/render/tui/text-rows.ts";
 
 for (const [text, columns] of [
   ["\u{1F1E9}\u{1F1EA}", 2],

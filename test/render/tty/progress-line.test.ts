@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, test } from "node:test";
-import { type Advance, ProgressLine } from "../../../src/render/tty/progress-line.ts";
+import { type Advance, ProgressLine } from "../../../src/render/tty/live-lines.ts";
 import { fakeClock, fakeTerminal } from "../../fakes/terminal.ts";
 
 interface Place {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Pace } from "../../../src/render/tty/progress-line.ts";
+import { Pace } from "../../../src/render/tty/live-lines.ts";
 
 function after(...marks: readonly (readonly [done: number, at: number])[]): number | null {
   const pace = new Pace();

@@ -1,8 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fc } from "../../fixtures/property.ts";
-import { rowsOf } from "../../../src/render/tui/editor-rows.ts";
-import { columnsIn, graphemesOf } from "../../../src/render/tui/graphemes.ts";
+import {
+  columnsIn,
+  expanded,
+  folded,
+  graphemesOf,
+  inert,
+  rowsOf,
+} from "../../../src/render/tui/text-rows.ts";
 import {
   type EditorState,
   filled,
@@ -12,7 +18,6 @@ import {
   resized,
   withText,
 } from "../../../src/render/tui/line-editor.ts";
-import { expanded, folded, inert } from "../../../src/render/tui/paste-tokens.ts";
 import { type Key, TerminalKeys } from "../../../src/render/tui/terminal-keys.ts";
 
 const WIDTH = 20;

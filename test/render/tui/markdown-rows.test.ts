@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { colouredLine } from "../../../src/render/tui/code-colours.ts";
+import { colouredLine } from "../../../src/render/tui/markdown-spans.ts";
 import { MarkdownRows, markdownRows } from "../../../src/render/tui/markdown-rows.ts";
-import { rowWidth, type SpanRow, textOfRow } from "../../../src/render/tui/span-rows.ts";
+import { rowWidth, type SpanRow, textOfRow } from "../../../src/render/tui/text-rows.ts";
 import { fc } from "../../fixtures/property.ts";
 
 /** Styles in braces before the text that they are for. */

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, cpSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import test from "node:test";
 import { stdout } from "../../../src/render/tty/output.ts";
-import { fileDiffs, gitPatchOf, pipedPatch, pipedText } from "../../../src/render/tty/file-diffs.ts";
+import { fileDiffs, gitPatchOf, pipedPatch, pipedText } from "../../../src/render/change-lines.ts";
 import { type SessionDiff, sessionDiff } from "../../../src/sessions/checkpoints/checkpoint-diff.ts";
 import { type KeptRun, keptRun } from "../../fixtures/kept-run.ts";
 import { pictureOf } from "../../fixtures/tree-picture.ts";

@@ -3,9 +3,9 @@ import { buildEnvironment } from "../../../app/boxes/environment-build.ts";
 import { runWorkspace } from "../../../app/host.ts";
 import { untilInterrupted } from "../../../app/interruption.ts";
 import { noteText } from "../../../app/stderr-messages.ts";
-import { builtLines, recipeLines, stepLine } from "../../../render/lists/environment-lines.ts";
+import { builtLines, recipeLines, stepLine } from "../../../render/environment-lines.ts";
 import { stderr } from "../../../render/tty/output.ts";
-import { ProgressLine } from "../../../render/tty/progress-line.ts";
+import { ProgressLine } from "../../../render/tty/live-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { configFor, settingFlags, workspaceOf } from "../../settings.ts";
 

@@ -1,5 +1,5 @@
 import { ownEnvironments } from "../../../app/boxes/own-boxes.ts";
-import { environmentTable } from "../../../render/lists/environment-lines.ts";
+import { environmentTable } from "../../../render/environment-lines.ts";
 import { stderr, stdout } from "../../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { settingFlags } from "../../settings.ts";

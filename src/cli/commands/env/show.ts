@@ -5,7 +5,7 @@ import { runWorkspace } from "../../../app/host.ts";
 import { environmentLog, environmentOf, noteFor } from "../../../app/boxes/own-boxes.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { visibleWhole } from "../../../core/visible.ts";
-import { recipeLines, standingLines } from "../../../render/lists/environment-lines.ts";
+import { recipeLines, standingLines } from "../../../render/environment-lines.ts";
 import { stdout } from "../../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { configFor, settingFlags, workspaceOf } from "../../settings.ts";

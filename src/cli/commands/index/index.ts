@@ -49,7 +49,7 @@ export class Index extends HarnessCommand {
     const workspace = await runWorkspace(folder, "harness index DIR, with a folder that exists");
     const indexing = { host: this.host, settings, origins, workspace, quiet, embeds, note };
     if (flags.status) return status(indexing, flags.json);
-    const { indexedLines } = await import("../../../render/lists/search-lines.ts");
+    const { indexedLines } = await import("../../../render/search-lines.ts");
     const show = (indexed: Indexed): void =>
       flags.json ? answerJson(indexed) : answer(indexedLines(indexed));
     await untilInterrupted(async (signal) => {
@@ -63,7 +63,7 @@ export class Index extends HarnessCommand {
     const { pruneIndexes } = await import("../../../app/project/search-access.ts");
     const pruned = await untilInterrupted((signal) => pruneIndexes(this.host, settings, note, signal), "");
     if (json) return answerJson(pruned);
-    const { prunedLines } = await import("../../../render/lists/search-lines.ts");
+    const { prunedLines } = await import("../../../render/search-lines.ts");
     answer(prunedLines(pruned));
   }
 }
@@ -74,6 +74,6 @@ async function status(indexing: Indexing, json: boolean): Promise<void> {
   const { indexStatus } = await import("../../../app/project/indexing.ts");
   const found = await untilInterrupted((signal) => indexStatus(indexing, signal), "");
   if (json) return answerJson(found);
-  const { statusLines } = await import("../../../render/lists/search-lines.ts");
+  const { statusLines } = await import("../../../render/search-lines.ts");
   answer(statusLines(found));
 }

@@ -1,7 +1,7 @@
 import { listModels, modelClient } from "../../../app/model-access.ts";
 import { untilInterrupted } from "../../../app/interruption.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
-import { modelTable } from "../../../render/lists/models-lines.ts";
+import { modelTable } from "../../../render/setup-lines.ts";
 import { stdout } from "../../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { configFor, settingFlags } from "../../settings.ts";

@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import { notesAbout, withNotes } from "../../../app/sessions/notes-access.ts";
-import { noteLines } from "../../../render/lists/notes-lines.ts";
+import { noteLines } from "../../../render/sessions-lines.ts";
 import { stderr, stdout } from "../../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { settingFlags, workspaceOf } from "../../settings.ts";

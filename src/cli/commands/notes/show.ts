@@ -1,6 +1,6 @@
 import { Args } from "@oclif/core";
 import { noteGiven, withNotes } from "../../../app/sessions/notes-access.ts";
-import { noteText } from "../../../render/lists/notes-lines.ts";
+import { noteText } from "../../../render/sessions-lines.ts";
 import { stdout } from "../../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { settingFlags, workspaceOf } from "../../settings.ts";

@@ -9,7 +9,7 @@ import {
 } from "../../../app/project/policy-commands.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import type { CommandDecision } from "../../../policy/decide.ts";
-import { explanation, verdictLine } from "../../../render/lists/explained.ts";
+import { explanation, verdictLine } from "../../../render/policy-lines.ts";
 import { stdout } from "../../../render/tty/output.ts";
 import { answer, answerEach, answerJson, exitOf, HarnessCommand } from "../../command.ts";
 import { judgingFor, settingFlags } from "../../settings.ts";

@@ -1,7 +1,7 @@
 import { Args, Flags } from "@oclif/core";
 import { judgedPath } from "../../../app/project/policy-context.ts";
 import { stdout } from "../../../render/tty/output.ts";
-import { pathVerdict } from "../../../render/lists/policy-lines.ts";
+import { pathVerdict } from "../../../render/policy-lines.ts";
 import { answer, answerJson, exitOf, HarnessCommand } from "../../command.ts";
 import { judgingFor, settingFlags } from "../../settings.ts";
 

@@ -2,7 +2,7 @@ import { Flags } from "@oclif/core";
 import { judgedAgain, type PastVerdicts } from "../../../app/project/policy-commands.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { DURATION_FORM, parseDuration } from "../../../core/wording.ts";
-import { changedVerdict } from "../../../render/lists/policy-lines.ts";
+import { changedVerdict } from "../../../render/policy-lines.ts";
 import { stdout } from "../../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { judgingFor } from "../../settings.ts";

@@ -1,6 +1,6 @@
 import { Args, Flags } from "@oclif/core";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
-import { scoreTable, wrongVerdict } from "../../../render/lists/policy-lines.ts";
+import { scoreTable, wrongVerdict } from "../../../render/policy-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import {
   commandPolicy,

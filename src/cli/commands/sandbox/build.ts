@@ -2,7 +2,7 @@ import { Flags } from "@oclif/core";
 import { untilInterrupted } from "../../../app/interruption.ts";
 import { buildImage } from "../../../app/boxes/own-boxes.ts";
 import { stderr } from "../../../render/tty/output.ts";
-import { ProgressLine } from "../../../render/tty/progress-line.ts";
+import { ProgressLine } from "../../../render/tty/live-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { settingFlags } from "../../settings.ts";
 

@@ -1,4 +1,4 @@
-import { boxTable } from "../../../render/lists/boxes-lines.ts";
+import { boxTable } from "../../../render/environment-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { ownBoxes, shortId } from "../../../app/boxes/own-boxes.ts";
 import { stderr, stdout } from "../../../render/tty/output.ts";

@@ -3,7 +3,7 @@ import type { Host } from "../../../app/host.ts";
 import type { BundleFilter } from "../../../app/sessions/read-bundle.ts";
 import { EXIT } from "../../../core/errors.ts";
 import { visibleLine } from "../../../core/visible.ts";
-import { sessionTable } from "../../../render/lists/sessions-lines.ts";
+import { sessionTable } from "../../../render/sessions-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { sessionsWorkspace, withSessions } from "../../../app/sessions/session-access.ts";
 import { settingFlags, workspaceOf } from "../../settings.ts";

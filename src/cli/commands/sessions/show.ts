@@ -3,7 +3,7 @@ import type { Host } from "../../../app/host.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import type { SessionInfo, SessionRecord } from "../../../core/session.ts";
 import { costsIn, type RunCost } from "../../../render/report-form.ts";
-import { sessionText } from "../../../render/lists/sessions-lines.ts";
+import { sessionText } from "../../../render/sessions-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { withSessions } from "../../../app/sessions/session-access.ts";
 import { bundleFlag, refuseIdOfBundle } from "../../settings.ts";
