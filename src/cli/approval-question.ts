@@ -12,8 +12,8 @@ import {
 } from "../render/tty/call-lines.ts";
 import { fitted, widthOfStream, wrapped } from "../render/tty/columns.ts";
 import { move, type Output, stderr, styleText } from "../render/tty/output.ts";
-import { Keyboard, type Piece, Prompt } from "./terminal-input.ts";
 import type { AskPerson } from "../tools/tool-context.ts";
+import { Keyboard, type Piece, Prompt } from "./terminal-input.ts";
 
 /** The meaning of a key: a reply, or the next thing to ask. */
 export type Choice = Reply | "more" | "tell" | "edit";

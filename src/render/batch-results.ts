@@ -1,11 +1,12 @@
+/** Results of batches and evals: their forms, their totals, and the lines that show them to a person. */
 import * as z from "zod";
 import { EXIT, STATUSES } from "../core/errors.ts";
 import type { RunChanges } from "../core/events.ts";
 import type { Usage } from "../core/model-provider.ts";
-import { formatDuration } from "../core/wording.ts";
 import { visibleLine } from "../core/visible.ts";
-import { type Output, styleText } from "./tty/output.ts";
+import { formatDuration } from "../core/wording.ts";
 import { alignedRows } from "./tty/columns.ts";
+import { type Output, styleText } from "./tty/output.ts";
 
 /** Why a row did not end with 0. The first causes come from the row's run; the others arise before or after it. */
 export const CAUSES = [
@@ -140,9 +141,11 @@ export function rowLine(result: RowResult): string {
   const { row, cause, reason, duration_ms, attempts } = result;
   const target = visibleLine(result.dir ?? result.repo ?? "");
   const again = attempts === 0 ? "" : `, retried ${attempts === 1 ? "once" : `${attempts} times`}`;
-  const why = cause === null ? "" : `: ${visibleLine(reason.split("\n")[0] ?? "")}`;
+  const why = cause === null ? "" : `: ${firstLine(reason)}`;
   return `${(cause ?? "done").padEnd(WIDTH)} row ${row} ${target}, ${formatDuration(duration_ms)}${again}${why}`;
 }
+
+const firstLine = (reason: string): string => visibleLine(reason.split("\n")[0] ?? "");
 
 /** The exit code and meaning of each cause. */
 const MEANS: Readonly<Record<RowCause, readonly [code: number, what: string]>> = {
@@ -281,7 +284,7 @@ export function comparedTasks(one: readonly EvalResult[], other: readonly EvalRe
 /** One result, as soon as it is known. */
 export function evalLine(result: EvalResult): string {
   const time = formatDuration(result.duration_ms);
-  const why = result.solved ? "" : `: ${visibleLine(result.reason.split("\n")[0] ?? "")}`;
+  const why = result.solved ? "" : `: ${firstLine(result.reason)}`;
   return `${outcome(result).padEnd(10)} ${visibleLine(result.task)}${result.nth > 1 ? ` (${result.nth})` : ""}, ${time}${why}`;
 }
 

@@ -1,24 +1,23 @@
-import { canaryWords } from "../core/behaviour.ts";
-import type { AuditVerdict, SessionInfo } from "../core/session.ts";
-import { formatDuration } from "../core/wording.ts";
-import type { AgentEvent, Denial } from "../core/events.ts";
 import { hookWords } from "../core/added-programs.ts";
+import { canaryWords } from "../core/behaviour.ts";
+import type { AgentEvent, Denial } from "../core/events.ts";
 import type { Plan } from "../core/run-record.ts";
+import type { AuditVerdict, SessionInfo } from "../core/session.ts";
 import { inertJson } from "../core/visible.ts";
-import {
-  type CallReport,
-  type HostTried,
-  type Reached,
-  type Remark,
-  type Report,
-  requestOf,
-  type RequestReport,
-  type RunEnd,
-  type RunReport,
-  type Step,
-  type TurnReport,
+import { formatDuration } from "../core/wording.ts";
+import type {
+  CallReport,
+  HostTried,
+  Reached,
+  Remark,
+  Report,
+  RequestReport,
+  RunEnd,
+  RunReport,
+  Step,
+  TurnReport,
 } from "./report-form.ts";
-import { targetOf } from "./tty/call-lines.ts";
+import { approvalWords, targetOf } from "./tty/call-lines.ts";
 
 export interface Timed {
   readonly at: number;
@@ -185,6 +184,22 @@ class RunBuilder {
   }
 }
 
+function requestOf(event: Of<"model.finished"> | Of<"model.aside">, turn: number): RequestReport {
+  const { agent = null, usage, ms, first_token_ms = null, prompt = null } = event;
+  const isTurn = event.type === "model.finished";
+  return {
+    turn,
+    agent,
+    purpose: isTurn ? "turn" : event.purpose,
+    failed: !isTurn && event.outcome === "failed",
+    usage,
+    ms,
+    first_token_ms,
+    build_ms: (isTurn ? event.build_ms : undefined) ?? null,
+    prompt,
+  };
+}
+
 const LIMITS = ["timeout", "memory", "pids", "disk"] as const;
 
 function endOf(event: Of<"run.finished">): RunEnd {
@@ -234,13 +249,7 @@ function remarkOf(event: AgentEvent): Pick<Remark, "tone" | "text"> | undefined 
     case "call.edited":
       return { tone: "warning", text: `the user changed it to: ${inertJson(event.args)}` };
     case "approval":
-      return {
-        tone: "warning",
-        text:
-          event.edited === undefined
-            ? `${event.by} said ${event.said === "deny" ? "no" : `yes (${event.said})`} to: ${event.text}`
-            : `${event.by} replaced ${event.text} with: ${event.edited}`,
-      };
+      return { tone: "warning", text: approvalWords(event) };
     case "canary":
       return { tone: "error", text: canaryWords(event) };
     case "task":

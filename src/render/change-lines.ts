@@ -1,24 +1,36 @@
-import { bytesOfText } from "../core/raw-data.ts";
+/** Changes of files for a person: their diffs, and what was undone or applied. */
 import type { FileDiff, FileSide } from "../core/line-diff.ts";
-import { counted } from "../core/wording.ts";
-import { visible, visibleLine } from "../core/visible.ts";
-import { type Output, styleText } from "./tty/output.ts";
-import type { Step } from "../core/session.ts";
+import { bytesOfText } from "../core/raw-data.ts";
 import type { Handoff } from "../core/run-record.ts";
+import type { Step } from "../core/session.ts";
+import { visible, visibleLine } from "../core/visible.ts";
+import { counted } from "../core/wording.ts";
+import { type Output, styleText } from "./tty/output.ts";
 
 /** Diffs in the format of `git diff`; control characters in names and texts are made visible. */
 export const fileDiffs = (files: readonly FileDiff[], stream: Output): string =>
   files.flatMap((file) => linesOf(file).map((line) => coloured(line, stream))).join("");
 
+/** One line per file, and the totals. */
+export function diffStat(files: readonly FileDiff[], stream: Output): string {
+  const rows = files.map((file) => `${markOf(file, stream)} ${statName(file)}  ${countsOf(file, stream)}\n`);
+  const sum = (of: "added" | "removed"): number =>
+    files.reduce((all, { lines }) => all + (lines?.[of] ?? 0), 0);
+  const total = `${counted(files.length, "path")} changed, +${sum("added")} -${sum("removed")} lines\n`;
+  return rows.join("") + total;
+}
+
+interface Patch {
+  readonly text: string;
+  /** Paths whose change is not in it. */
+  readonly left: readonly string[];
+}
+
 /**
  * The text for a pipe or a file: a patch that `git apply` accepts and that does nothing on a terminal. A change that
- * git's format cannot express, or only with control characters, appears as comments, which git ignores; `left` has
- * those paths.
+ * git's format cannot express, or only with control characters, appears as comments, which git ignores.
  */
-export function pipedPatch(files: readonly FileDiff[]): {
-  readonly text: string;
-  readonly left: readonly string[];
-} {
+export function pipedPatch(files: readonly FileDiff[]): Patch {
   const lines = files.flatMap((file) =>
     isTamePatch(file)
       ? patchLines(file)
@@ -26,6 +38,14 @@ export function pipedPatch(files: readonly FileDiff[]): {
   );
   const left = files.filter((file) => !isTamePatch(file) && !isFolder(file)).map(({ path }) => path);
   return { text: lines.map((line) => `${line}\n`).join(""), left };
+}
+
+/** A patch for `git apply` with unaltered texts, for a file. */
+export function gitPatchOf(files: readonly FileDiff[]): Patch {
+  const lines = files.filter(isPatch).flatMap(patchLines);
+  const left = files.filter((file) => !isPatch(file) && !isFolder(file)).map(({ path }) => path);
+  const notes = left.map((path) => `# not in this patch: ${printedName(path)}\n`);
+  return { text: notes.join("") + lines.map((line) => `${line}\n`).join(""), left };
 }
 
 /** A patch from elsewhere, for a pipe or a file. */
@@ -132,20 +152,6 @@ function coloured(line: string, stream: Output): string {
   return line.startsWith("-") ? paint("red") : `${line}\n`;
 }
 
-/**
- * A patch for `git apply` with unaltered texts, for a file; `left` has the paths whose change no such patch can
- * express.
- */
-export function gitPatchOf(files: readonly FileDiff[]): {
-  readonly text: string;
-  readonly left: readonly string[];
-} {
-  const lines = files.filter(isPatch).flatMap(patchLines);
-  const left = files.filter((file) => !isPatch(file) && !isFolder(file)).map(({ path }) => path);
-  const notes = left.map((path) => `# not in this patch: ${printedName(path)}\n`);
-  return { text: notes.join("") + lines.map((line) => `${line}\n`).join(""), left };
-}
-
 const KINDS_OF_GIT: ReadonlySet<string | undefined> = new Set(["file", "link", undefined]);
 
 /** Git does not track folders: they come and go with their content. */
@@ -157,15 +163,6 @@ const isPatch = ({ before, after, lines }: FileDiff): boolean =>
   KINDS_OF_GIT.has(before?.kind) &&
   KINDS_OF_GIT.has(after?.kind) &&
   (before === null || after === null || before.kind === after.kind);
-
-/** One line per file, and the totals. */
-export function diffStat(files: readonly FileDiff[], stream: Output): string {
-  const rows = files.map((file) => `${markOf(file, stream)} ${statName(file)}  ${countsOf(file, stream)}\n`);
-  const sum = (of: "added" | "removed"): number =>
-    files.reduce((all, { lines }) => all + (lines?.[of] ?? 0), 0);
-  const total = `${counted(files.length, "path")} changed, +${sum("added")} -${sum("removed")} lines\n`;
-  return rows.join("") + total;
-}
 
 const statName = ({ path, was }: FileDiff): string =>
   was === null
@@ -216,6 +213,12 @@ interface Side {
   readonly kind: string;
 }
 
+interface ShownOp {
+  readonly path: string;
+  readonly from: Side | null;
+  readonly to: Side | null;
+}
+
 interface ShownUndo {
   readonly session: string;
   /** The step to which the undo goes back; 0: the beginning. */
@@ -223,28 +226,33 @@ interface ShownUndo {
   readonly redo: boolean;
   readonly dryRun: boolean;
   readonly done: boolean;
-  readonly ops: readonly { readonly path: string; readonly from: Side | null; readonly to: Side | null }[];
+  readonly ops: readonly ShownOp[];
   readonly merged: readonly string[];
   readonly refused: readonly { readonly path: string; readonly reason: string }[];
   readonly left: readonly string[];
 }
 
-interface UndonePath {
+interface PathAction<Action extends string> {
   readonly path: string;
-  readonly action: "removed" | "restored" | "reverted" | "merged";
+  readonly action: Action | "removed" | "merged";
 }
 
-/** Leaves out folders that only had their permissions changed temporarily. */
-export const undonePaths = ({ ops, merged }: Pick<ShownUndo, "ops" | "merged">): readonly UndonePath[] =>
+/** Leaves out folders that only have their permissions changed temporarily. */
+const actionsOf = <Action extends string>(
+  { ops, merged }: Pick<ShownUndo, "ops" | "merged">,
+  created: Action,
+  changed: Action,
+): readonly PathAction<Action>[] =>
   ops
     .filter(({ from, to }) => from !== to)
-    .map(({ path, from, to }) => ({ path, action: actionOf(from, to, merged.includes(path)) }));
+    .map(({ path, from, to }) => {
+      if (merged.includes(path)) return { path, action: "merged" };
+      return { path, action: to === null ? "removed" : from === null ? created : changed };
+    });
 
-function actionOf(from: Side | null, to: Side | null, merged: boolean): UndonePath["action"] {
-  if (merged) return "merged";
-  if (to === null) return "removed";
-  return from === null ? "restored" : "reverted";
-}
+export const undonePaths = (
+  undone: Pick<ShownUndo, "ops" | "merged">,
+): readonly PathAction<"restored" | "reverted">[] => actionsOf(undone, "restored", "reverted");
 
 const name = (path: string): string => (path === "" ? "." : visibleLine(path.toWellFormed()));
 
@@ -287,17 +295,9 @@ export function stepTable(steps: readonly Step[], stream: Output): string {
   return [head, ...rows].join("\n");
 }
 
-interface AppliedSide {
-  readonly kind: string;
-}
-
 export interface ShownApply {
   readonly session: string;
-  readonly ops: readonly {
-    readonly path: string;
-    readonly from: AppliedSide | null;
-    readonly to: AppliedSide | null;
-  }[];
+  readonly ops: readonly ShownOp[];
   readonly merged: readonly string[];
   readonly refused: readonly { readonly path: string; readonly reason: string }[];
   readonly left: readonly string[];
@@ -309,32 +309,15 @@ export interface ShownApply {
   readonly whole: boolean;
 }
 
-interface AppliedPath {
-  readonly path: string;
-  readonly action: "added" | "changed" | "removed" | "merged";
-}
-
-/** Leaves out folders that only have their permissions changed temporarily. */
-export const appliedPaths = ({ ops, merged }: Pick<ShownApply, "ops" | "merged">): readonly AppliedPath[] =>
-  ops
-    .filter(({ from, to }) => from !== to)
-    .map(({ path, from, to }) => ({ path, action: applyActionOf(from, to, merged.includes(path)) }));
-
-function applyActionOf(
-  from: AppliedSide | null,
-  to: AppliedSide | null,
-  merged: boolean,
-): AppliedPath["action"] {
-  if (merged) return "merged";
-  if (to === null) return "removed";
-  return from === null ? "added" : "changed";
-}
+export const appliedPaths = (
+  applied: Pick<ShownApply, "ops" | "merged">,
+): readonly PathAction<"added" | "changed">[] => actionsOf(applied, "added", "changed");
 
 const appliedName = (path: string): string => visibleLine(path.toWellFormed());
 
 /** What was (or would be) moved into the workspace, what was not and why, and what to type next. */
 export function appliedText(applied: ShownApply, stream: Output): string {
-  const { session, done, whole, refused, left, handoff, blocked } = applied;
+  const { refused, left, handoff, blocked } = applied;
   const red = (text: string): string => styleText("red", text, { stream });
   const shown = appliedPaths(applied);
   const lines = [
@@ -347,18 +330,15 @@ export function appliedText(applied: ShownApply, stream: Output): string {
       return `${mark}  ${appliedName(path)}: ${reason}`;
     }),
   ];
-  return [
-    ...lines,
-    ...endOf({ session, done, whole, count: shown.length, refused: refused.length, blocked }, stream),
-  ].join("\n");
+  return [...lines, ...applyEnd(applied, shown.length, stream)].join("\n");
 }
 
-interface End extends Pick<ShownApply, "session" | "done" | "whole" | "blocked"> {
-  readonly count: number;
-  readonly refused: number;
-}
-
-function endOf({ session, done, whole, count, refused, blocked }: End, stream: Output): string[] {
+/** The outcome for `count` paths, and what to type next. */
+function applyEnd(
+  { session, done, whole, blocked, refused }: ShownApply,
+  count: number,
+  stream: Output,
+): readonly string[] {
   const bold = (text: string): string => styleText("bold", text, { stream });
   const paths = counted(count, "path");
   if (blocked.length > 0)
@@ -370,7 +350,7 @@ function endOf({ session, done, whole, count, refused, blocked }: End, stream: O
   if (whole)
     return [bold(count === 0 ? "everything is applied already" : `${paths} applied; nothing is left`)];
   const rest =
-    refused > 0
+    refused.length > 0
       ? `harness diff ${session}   (what was refused is still in the layer)`
       : `harness apply ${session}`;
   return [bold(`${paths} applied`), `next: ${rest}`];

@@ -1,9 +1,60 @@
-import { firstOf, formatSize } from "../core/wording.ts";
+/** Environments and boxes, in tables and one by one. */
+import type { ListedBox } from "../core/ports.ts";
 import { byEcosystem, type Installed, installedWords } from "../core/run-record.ts";
 import { visible, visibleLine } from "../core/visible.ts";
+import { formatSize, firstOf } from "../core/wording.ts";
 import { alignedRows } from "./tty/columns.ts";
 import { type Output, styleText } from "./tty/output.ts";
-import type { ListedBox } from "../core/ports.ts";
+
+interface Listed {
+  readonly id: string;
+  readonly workspace: string;
+  readonly name: string;
+  readonly state: string;
+  readonly made: string | null;
+  readonly bytes: number | null;
+  readonly system_bytes: number | null;
+  readonly pushed: string | null;
+}
+
+const ENVIRONMENT_HEAD = ["ID", "STATE", "AGE", "SIZE", "SYSTEM", "NAME", "REGISTRY", "WORKSPACE"];
+
+/** One line per environment. */
+export function environmentTable(all: readonly Listed[], stream: Output, now = Date.now()): string {
+  const rows = all.map(({ id, state, made, bytes, system_bytes, name, pushed, workspace }) => [
+    id,
+    state,
+    made === null ? "-" : ageOf(now - Date.parse(made)),
+    size(bytes),
+    size(system_bytes),
+    visibleLine(name === "" ? "-" : name),
+    visibleLine(pushed === null ? "-" : shortDigest(pushed)),
+    visibleLine(workspace),
+  ]);
+  return tableText(ENVIRONMENT_HEAD, rows, stream);
+}
+
+const size = (bytes: number | null): string => (bytes === null ? "-" : formatSize(bytes));
+
+/** The full digest is in --json and in `env show`. */
+const shortDigest = (image: string): string => image.replace(/(@sha256:[0-9a-f]{12})[0-9a-f]+$/, "$1");
+
+const MAX_KEPT = 20;
+
+/** The environments that a teardown leaves, and the command that removes them. */
+export function keptEnvironments(all: readonly Listed[]): string {
+  const many = all.length === 1 ? "1 environment stays" : `${all.length} environments stay`;
+  return [
+    `${many}: harness env rm --all`,
+    ...all
+      .slice(0, MAX_KEPT)
+      .map(({ id, bytes, system_bytes, workspace }) =>
+        `  ${id}  ${size(bytes)}, image ${size(system_bytes)}  ${visibleLine(workspace)}`.trimEnd(),
+      ),
+    ...(all.length > MAX_KEPT ? [`  and ${all.length - MAX_KEPT} more: harness env list`] : []),
+    "",
+  ].join("\n");
+}
 
 interface RecipeLine {
   readonly what: string;
@@ -70,19 +121,15 @@ interface ShownBuild {
   readonly installed: Installed | null;
 }
 
-const MAX_NAMED = 5;
-
 interface ShownPush {
   readonly how: "kept" | "pushed";
   readonly image: string;
   readonly moved: number;
 }
 
-function pushedLine({ how, image, moved }: ShownPush): string {
-  const layers = moved === 1 ? "1 layer was sent" : `${moved} layers were sent`;
-  return how === "kept" ? `  in the registry: ${image}` : `  pushed: ${image} (${layers})`;
-}
+const MAX_NAMED = 5;
 
+/** The end of a build: what was made, where it was sent, and what is not in it. */
 export function builtLines(
   record: ShownBuild,
   how: "kept" | "built",
@@ -109,6 +156,11 @@ const countLines = ({ installed }: Pick<ShownBuild, "installed">): readonly stri
         `  ${installedWords(installed)}: ${visibleLine(byEcosystem(installed.packages))}; harness env show lists them`,
       ];
 
+function pushedLine({ how, image, moved }: ShownPush): string {
+  const layers = moved === 1 ? "1 layer was sent" : `${moved} layers were sent`;
+  return how === "kept" ? `  in the registry: ${image}` : `  pushed: ${image} (${layers})`;
+}
+
 const MAX_LISTED = 100;
 
 /** When it was built, its present state, and its contents. */
@@ -132,59 +184,6 @@ export function standingLines(
   ].join("\n");
 }
 
-interface Listed {
-  readonly id: string;
-  readonly workspace: string;
-  readonly name: string;
-  readonly state: string;
-  readonly made: string | null;
-  readonly bytes: number | null;
-  readonly system_bytes: number | null;
-  readonly pushed: string | null;
-}
-
-const ENVIRONMENT_HEAD = ["ID", "STATE", "AGE", "SIZE", "SYSTEM", "NAME", "REGISTRY", "WORKSPACE"];
-
-const size = (bytes: number | null): string => (bytes === null ? "-" : formatSize(bytes));
-
-/** The full digest is in --json and in `env show`. */
-const shortDigest = (image: string): string => image.replace(/(@sha256:[0-9a-f]{12})[0-9a-f]+$/, "$1");
-
-export function environmentTable(all: readonly Listed[], stream: Output, now = Date.now()): string {
-  const rows = [
-    ENVIRONMENT_HEAD,
-    ...all.map(({ id, state, made, bytes, system_bytes, name, pushed, workspace }) => [
-      id,
-      state,
-      made === null ? "-" : ageOf(now - Date.parse(made)),
-      size(bytes),
-      size(system_bytes),
-      visibleLine(name === "" ? "-" : name),
-      visibleLine(pushed === null ? "-" : shortDigest(pushed)),
-      visibleLine(workspace),
-    ]),
-  ];
-  const [head = "", ...lines] = alignedRows(rows);
-  return [styleText("bold", head, { stream }), ...lines, ""].join("\n");
-}
-
-const SHOWN = 20;
-
-/** The environments that a teardown leaves, and the command that removes them. */
-export function keptEnvironments(all: readonly Listed[]): string {
-  const many = all.length === 1 ? "1 environment stays" : `${all.length} environments stay`;
-  return [
-    `${many}: harness env rm --all`,
-    ...all
-      .slice(0, SHOWN)
-      .map(({ id, bytes, system_bytes, workspace }) =>
-        `  ${id}  ${size(bytes)}, image ${size(system_bytes)}  ${visibleLine(workspace)}`.trimEnd(),
-      ),
-    ...(all.length > SHOWN ? [`  and ${all.length - SHOWN} more: harness env list`] : []),
-    "",
-  ].join("\n");
-}
-
 interface TableContext {
   readonly now: number;
   /** Bytes in use by id, where known. */
@@ -195,8 +194,15 @@ const BOX_HEAD = ["ID", "MODE", "ISOLATION", "STATE", "AGE", "MEMORY", "OWNER", 
 
 /** One line per box. The workspace comes last because only its length varies without limit. */
 export function boxTable(boxes: readonly ListedBox[], seen: TableContext, stream: Output): string {
-  const rows = [BOX_HEAD, ...boxes.map((box) => boxCells(box, seen))];
-  const [head = "", ...lines] = alignedRows(rows);
+  return tableText(
+    BOX_HEAD,
+    boxes.map((box) => boxCells(box, seen)),
+    stream,
+  );
+}
+
+function tableText(heads: readonly string[], rows: readonly (readonly string[])[], stream: Output): string {
+  const [head = "", ...lines] = alignedRows([heads, ...rows]);
   return [styleText("bold", head, { stream }), ...lines, ""].join("\n");
 }
 

@@ -1,5 +1,5 @@
 import { formatDuration, counted } from "../core/wording.ts";
-import { cutText, type Html, markup, pill, runCards } from "./html-run.ts";
+import { cutText, type Html, markup, pill, runCards } from "./html-parts.ts";
 import {
   auditWords,
   callsOf,

@@ -6,8 +6,8 @@ import {
   runsUnattended,
   type Verdict,
 } from "../core/decision.ts";
-import { counted } from "../core/wording.ts";
 import { visible, visibleLine } from "../core/visible.ts";
+import { counted } from "../core/wording.ts";
 import { type Cell, cellsOf, fitted, hanging, widthOf } from "./tty/columns.ts";
 import { type Output, styleText } from "./tty/output.ts";
 
@@ -61,6 +61,12 @@ export function explanation(explained: Explained, stream: Output): string {
     `unattended  ${unattendedWords(explained)}`,
     ...(remedy === undefined ? [] : [`to allow    ${remedy}`]),
   ].join("\n");
+}
+
+/** The verdict with its first reason, then the other reasons, then the judged path. */
+export function pathVerdict(decision: Decision & { readonly path: string }, stream: Output): string {
+  const [, ...others] = decision.rules.map(({ id, reason }) => `    ${visibleLine(reason)}  (${id})`);
+  return [verdictLine(decision, stream), ...others, `    path  ${visibleLine(decision.path)}`].join("\n");
 }
 
 /** How a run without a person present settles the decision. */
@@ -255,15 +261,25 @@ interface Counted {
 
 /** Why one command of a file failed. */
 export function wrongVerdict(wrong: WrongVerdict, stream: Output): string {
-  const { where, cmd, mode, want, got, rule, reason, debatable } = wrong;
+  const { where, want, got, debatable } = wrong;
   const verdicts = styleText(debatable ? "yellow" : "red", `want ${want}, got ${got}`, { stream });
   const suffix = debatable ? ", debatable" : "";
   return [
     `${visibleLine(where)}  ${verdicts}  [${visibleLine(wrong.class)}${suffix}]`,
-    `    ${visible(cmd).replaceAll("\n", "\n    ")}`,
-    `    ${visibleLine(reason)}  (${visibleLine(rule)}, ${mode})`,
+    ...judgedLines(wrong.cmd, wrong),
     "",
   ].join("\n");
+}
+
+/** A command, and why it got its verdict. */
+function judgedLines(
+  command: string,
+  { reason, rule, mode }: Pick<ChangedVerdict, "reason" | "rule" | "mode">,
+): readonly string[] {
+  return [
+    `${INDENT}${visible(command).replaceAll("\n", `\n${INDENT}`)}`,
+    `${INDENT}${visibleLine(reason)}  (${visibleLine(rule)}, ${mode})`,
+  ];
 }
 
 /** Correct and total counts for each class, then for all of them. */
@@ -280,12 +296,6 @@ export function scoreTable(
   return rows.map(([name, { right, total }]) => `${name.padEnd(width)}  ${right}/${total}`).join("\n");
 }
 
-/** The verdict with its first reason, then the other reasons, then the judged path. */
-export function pathVerdict(decision: Decision & { readonly path: string }, stream: Output): string {
-  const [, ...others] = decision.rules.map(({ id, reason }) => `    ${visibleLine(reason)}  (${id})`);
-  return [verdictLine(decision, stream), ...others, `    path  ${visibleLine(decision.path)}`].join("\n");
-}
-
 export interface ChangedVerdict {
   readonly ts: string;
   readonly session: string;
@@ -299,12 +309,10 @@ export interface ChangedVerdict {
 
 /** A command of a past session whose verdict has changed. */
 export function changedVerdict(changed: ChangedVerdict, stream: Output): string {
-  const { ts, session, command, mode, rule, reason } = changed;
   const verdicts = styleText("bold", `${changed.old} -> ${changed.new}`, { stream });
   return [
-    `${verdicts}  ${visibleLine(ts)}  ${visibleLine(session)}`,
-    `    ${visible(command).replaceAll("\n", "\n    ")}`,
-    `    ${visibleLine(reason)}  (${visibleLine(rule)}, ${mode})`,
+    `${verdicts}  ${visibleLine(changed.ts)}  ${visibleLine(changed.session)}`,
+    ...judgedLines(changed.command, changed),
     "",
   ].join("\n");
 }

@@ -1,18 +1,18 @@
 import type { AgentEvent } from "../core/events.ts";
-import type { Output } from "./tty/output.ts";
-import { type Clock, PacedWriter } from "./tty/live-lines.ts";
-import { RunLines } from "./tty/run-lines.ts";
-import { runSummary } from "./tty/run-summary.ts";
-import { inertJson } from "../core/visible.ts";
+import type { BlockedConnection } from "../core/network.ts";
 import {
+  listed,
+  type ListedChanges,
   type Changes,
   type ExecResult,
   isUnstarted,
   type KeptOutput,
-  listed,
-  type ListedChanges,
 } from "../core/ports.ts";
-import type { BlockedConnection } from "../core/network.ts";
+import { inertJson } from "../core/visible.ts";
+import { type Clock, PacedWriter } from "./tty/live-lines.ts";
+import type { Output } from "./tty/output.ts";
+import { RunLines } from "./tty/run-lines.ts";
+import { runSummary } from "./tty/run-summary.ts";
 
 /**
  * The ways to show a run while it is going on. A renderer receives the run's events and knows nothing else about it.

@@ -1,9 +1,9 @@
-import type { AuditVerdict, SessionInfo } from "../core/session.ts";
-import { counted, formatCount, formatDuration, formatSize } from "../core/wording.ts";
 import type { Mode } from "../core/decision.ts";
 import type { AgentEvent, Denial, Recorded, RunStatus } from "../core/events.ts";
-import { type Installed, installedWords, type Plan, planCounts, type PlanStep } from "../core/run-record.ts";
 import type { Price, PromptParts, Usage } from "../core/model-provider.ts";
+import { type Installed, installedWords, type Plan, planCounts, type PlanStep } from "../core/run-record.ts";
+import type { AuditVerdict, SessionInfo } from "../core/session.ts";
+import { formatCount, formatDuration, formatSize, counted } from "../core/wording.ts";
 
 type Of<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }>;
 type Own<T extends AgentEvent["type"], K extends keyof Of<T>> = Pick<Of<T>, K>;
@@ -131,6 +131,23 @@ export interface Remark {
   readonly text: string;
 }
 
+/** The cost of one request to a model, and its parts. A value that was not reported is null, and never shown as zero. */
+export interface RequestReport {
+  /** 0 if before the first turn. */
+  readonly turn: number;
+  readonly agent: string | null;
+  readonly purpose: "turn" | Of<"model.aside">["purpose"];
+  readonly failed: boolean;
+  readonly usage: Usage;
+  readonly ms: number;
+  /** Null if the reply was not streamed. */
+  readonly first_token_ms: number | null;
+  /** Null if it was not measured. */
+  readonly build_ms: number | null;
+  /** Null in the records of older versions. */
+  readonly prompt: PromptParts | null;
+}
+
 /** The most memory and processes that the command used at one time; empty if unknown. */
 export const peakWords = (end: CallReport["end"]): string =>
   end === null || end.peak === null || end.peak.memory_bytes === 0
@@ -194,7 +211,7 @@ const STATUS: Readonly<Record<RunStatus, Worded>> = {
 export const statusWords = ({ end }: RunReport): Worded =>
   end === null ? { tone: "bad", text: "no end: killed or still running" } : STATUS[end.status];
 
-const count = (value: number | null): string => (value === null ? "unknown" : formatCount(value));
+export const countWords = (value: number | null): string => (value === null ? "unknown" : formatCount(value));
 
 export interface RunCost {
   readonly run: string;
@@ -227,8 +244,8 @@ export function costWords(cost: number | null, price: Price | null): string {
 
 export function tokenWords({ prompt_tokens, completion_tokens, cached_tokens }: Usage): string {
   if (prompt_tokens === null && completion_tokens === null) return "tokens unknown";
-  const cached = cached_tokens === null ? "" : ` (${count(cached_tokens)} cached)`;
-  return `${count(prompt_tokens)} in${cached}, ${count(completion_tokens)} out`;
+  const cached = cached_tokens === null ? "" : ` (${countWords(cached_tokens)} cached)`;
+  return `${countWords(prompt_tokens)} in${cached}, ${countWords(completion_tokens)} out`;
 }
 
 /** Changes in the workspace beside the calls: one line each, and a count of those that do not fit. */
@@ -326,37 +343,13 @@ export const auditWords = ({ audit }: Report): Worded => {
     : { tone: "good", text: `unbroken, ${counted(audit.lines, "line")}` };
 };
 
-export interface RequestReport {
-  /** 0 if before the first turn. */
-  readonly turn: number;
-  readonly agent: string | null;
-  readonly purpose: "turn" | Of<"model.aside">["purpose"];
-  readonly failed: boolean;
-  readonly usage: Usage;
-  readonly ms: number;
-  /** Null if the reply was not streamed. */
-  readonly first_token_ms: number | null;
-  /** Null if it was not measured. */
-  readonly build_ms: number | null;
-  /** Null in the records of older versions. */
-  readonly prompt: PromptParts | null;
+/** A request whose prompt is known; older versions did not record it. */
+export interface MeasuredRequest extends RequestReport {
+  readonly prompt: PromptParts;
 }
 
-export function requestOf(event: Of<"model.finished"> | Of<"model.aside">, turn: number): RequestReport {
-  const { agent = null, usage, ms, first_token_ms = null, prompt = null } = event;
-  const isTurn = event.type === "model.finished";
-  return {
-    turn,
-    agent,
-    purpose: isTurn ? "turn" : event.purpose,
-    failed: !isTurn && event.outcome === "failed",
-    usage,
-    ms,
-    first_token_ms,
-    build_ms: (isTurn ? event.build_ms : undefined) ?? null,
-    prompt,
-  };
-}
+export const measured = (requests: readonly RequestReport[]): readonly MeasuredRequest[] =>
+  requests.filter((request): request is MeasuredRequest => request.prompt !== null);
 
 /** The parts of a prompt, in its order. */
 export const PROMPT_PARTS = [
@@ -369,32 +362,12 @@ export const PROMPT_PARTS = [
   "results",
 ] as const satisfies readonly (keyof PromptParts)[];
 
-const time = (ms: number | null): string => (ms === null ? "–" : formatDuration(ms));
 export const promptSize = (prompt: PromptParts): number =>
   PROMPT_PARTS.reduce((sum, part) => sum + prompt[part], 0);
-
-const nameOf = ({ turn, agent, purpose, failed }: RequestReport): string => {
-  const what = purpose === "turn" ? `turn ${turn}` : `${purpose}${failed ? ", failed" : ""}`;
-  return agent === null ? what : `${what} (${agent})`;
-};
-
-/** The counted tokens, or else an estimate, marked as such. */
-function tokensIn({ usage, prompt }: RequestReport): string {
-  if (usage.prompt_tokens !== null) return formatCount(usage.prompt_tokens);
-  return prompt === null ? "unknown" : `~${formatCount(promptSize(prompt))}`;
-}
 
 /** The parts that are not empty, with their sizes. */
 export const partsIn = (prompt: PromptParts): readonly string[] =>
   PROMPT_PARTS.flatMap((part) => (prompt[part] === 0 ? [] : [`${part} ${formatCount(prompt[part])}`]));
-
-/** A request whose prompt is known; older versions did not record it. */
-export interface MeasuredRequest extends RequestReport {
-  readonly prompt: PromptParts;
-}
-
-export const measured = (requests: readonly RequestReport[]): readonly MeasuredRequest[] =>
-  requests.filter((request): request is MeasuredRequest => request.prompt !== null);
 
 /** Requests shown for people; JSON has all of them. */
 export const MAX_REQUESTS = 100;
@@ -412,7 +385,7 @@ export function requestRows(requests: readonly RequestReport[]): readonly string
       time(each.ms),
       time(each.build_ms),
       tokensIn(each),
-      each.usage.completion_tokens === null ? "unknown" : formatCount(each.usage.completion_tokens),
+      countWords(each.usage.completion_tokens),
     ]),
   ];
   const widthAt = (at: number): number => Math.max(...rows.map((row) => row[at]?.length ?? 0));
@@ -430,12 +403,24 @@ export function requestRows(requests: readonly RequestReport[]): readonly string
 /** The figures of one request in a sentence. */
 export function requestWords(request: RequestReport): string {
   const { usage, ms, first_token_ms, build_ms } = request;
-  const out = usage.completion_tokens === null ? "unknown" : formatCount(usage.completion_tokens);
   const words = [
-    `${tokensIn(request)} in, ${out} out`,
+    `${tokensIn(request)} in, ${countWords(usage.completion_tokens)} out`,
     `${time(ms)} in total`,
     ...(first_token_ms === null ? [] : [`first token after ${time(first_token_ms)}`]),
     ...(build_ms === null ? [] : [`prompt built in ${time(build_ms)}`]),
   ];
   return `${nameOf(request)}: ${words.join(", ")}`;
+}
+
+const time = (ms: number | null): string => (ms === null ? "–" : formatDuration(ms));
+
+const nameOf = ({ turn, agent, purpose, failed }: RequestReport): string => {
+  const what = purpose === "turn" ? `turn ${turn}` : `${purpose}${failed ? ", failed" : ""}`;
+  return agent === null ? what : `${what} (${agent})`;
+};
+
+/** The counted tokens, or else an estimate, marked as such. */
+function tokensIn({ usage, prompt }: RequestReport): string {
+  if (usage.prompt_tokens !== null) return formatCount(usage.prompt_tokens);
+  return prompt === null ? "unknown" : `~${formatCount(promptSize(prompt))}`;
 }

@@ -1,7 +1,7 @@
-import type { AuditVerdict } from "../core/session.ts";
-import { counted, formatDuration } from "../core/wording.ts";
 import { countsOf, UNSEEN } from "../core/ports.ts";
+import type { AuditVerdict } from "../core/session.ts";
 import { visibleLine } from "../core/visible.ts";
+import { formatDuration, counted } from "../core/wording.ts";
 import {
   auditWords,
   besideWords,

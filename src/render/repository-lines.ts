@@ -1,12 +1,9 @@
-/**
- * What a project brings, shown to the person who decides whether to trust it. The project's text is escaped but never
- * cut.
- */
-import { visibleLine, visibleWhole } from "../core/visible.ts";
-import { cellsOf, mark, widthOf, widthOfStream, wrapped } from "./tty/columns.ts";
-import { type Output, styleText } from "./tty/output.ts";
+/** What a repository brings, for the person who decides whether to trust it, and what was found in it. */
 import type { Finding, Verdict, VetComparison, VetReport, VetStep, Weight } from "../core/behaviour.ts";
-import { counted, formatDuration, formatSize } from "../core/wording.ts";
+import { visibleLine, visibleWhole } from "../core/visible.ts";
+import { formatDuration, formatSize, counted } from "../core/wording.ts";
+import { columnsOf, mark, widthOfStream, wrapped } from "./tty/columns.ts";
+import { type Output, styleText } from "./tty/output.ts";
 
 interface ShownDoing {
   readonly text: string;
@@ -33,6 +30,7 @@ interface ShownTrust {
   readonly items: readonly ShownItem[];
 }
 
+/** All that a project brings. Its own text is escaped but never cut. */
 export function trustText(
   { project, hash, damage, gone, look_alikes, items }: ShownTrust,
   stream: Output,
@@ -106,119 +104,10 @@ export function vetText(report: VetReport, stream: Output): string {
     findings.length > 0 ? [] : [NOTHING[steps.length === 0 ? "looked" : "ran"]],
     ...WEIGHTS.map((weight) => findingLines(weight, findings, { stream, width, steps })),
     stepLines(steps, { stream, width }),
-    unseenLines(unseen, { stream, width }),
+    listLines("Not seen", unseen, { stream, width }),
   ];
-  return parts
-    .filter((lines) => lines.length > 0)
-    .map((lines) => lines.join("\n"))
-    .join("\n\n");
+  return paragraphs(parts);
 }
-
-const WEIGHTS: readonly Weight[] = ["hostile", "noisy", "note"];
-const COLOURS = { quiet: "green", noisy: "yellow", hostile: "red" } as const satisfies Record<
-  Verdict,
-  string
->;
-const HEADS: Readonly<Record<Weight, string>> = {
-  hostile: "Hostile: nothing else explains it",
-  noisy: "Noisy: builds and tests rarely do this",
-  note: "Worth knowing",
-};
-const WEIGHT_COLOURS = { hostile: "red", noisy: "yellow", note: "dim" } as const;
-
-function seenBy(steps: readonly VetStep[]): string {
-  const kinds = new Set(steps.map(({ observed }) => observed.by));
-  if (kinds.has("none")) return "what was left behind";
-  return kinds.has("samples") ? "samples" : "each call";
-}
-
-const NOTHING = {
-  looked: "Nothing was found in its files. None of them was run.",
-  ran: "Nothing was found in its files or in what its commands did.",
-} as const;
-
-const headLines = (text: string, verdict: Verdict, { stream, width }: TextArea): readonly string[] =>
-  wrappedKeeping(text, width).map((line) => styleText(["bold", COLOURS[verdict]], line, { stream }));
-
-const dimLines = (text: string, { stream, width }: TextArea): readonly string[] =>
-  wrapped(text, width).map((line) => styleText("dim", line, { stream }));
-
-/** Puts as many facts on a line as fit. */
-function factLines(facts: readonly string[], at: TextArea): readonly string[] {
-  const lines: string[] = [];
-  for (const fact of facts) {
-    const longer = lines.length === 0 ? fact : `${lines.at(-1)}${mark("between", at.stream)}${fact}`;
-    if (widthOf(cellsOf(longer)) <= at.width) lines.splice(-1, 1, longer);
-    else lines.push(fact);
-  }
-  return lines.flatMap((line) => dimLines(line, at));
-}
-
-/** Keeps the two blanks after the verdict. */
-const wrappedKeeping = (text: string, width: number): readonly string[] =>
-  widthOf(cellsOf(text)) <= width ? [text] : wrapped(text, width);
-
-/** The text with its source dimmed behind it, or on a line of its own if both do not fit. */
-function withAside(text: string, aside: string, { stream, width }: TextArea): readonly string[] {
-  const lines = wrapped(text, width - INDENT).map((line) => `  ${line}`);
-  const last = lines.at(-1) ?? "";
-  if (widthOf(cellsOf(`${last}  ${aside}`)) <= width)
-    return [...lines.slice(0, -1), `${last}  ${styleText("dim", aside, { stream })}`];
-  return [
-    ...lines,
-    ...wrapped(aside, width - INDENT * 2).map((line) => `      ${styleText("dim", line, { stream })}`),
-  ];
-}
-
-interface TextArea {
-  readonly stream: Output;
-  readonly width: number;
-}
-
-function findingLines(
-  weight: Weight,
-  findings: readonly Finding[],
-  { stream, width, steps }: TextArea & { readonly steps: readonly VetStep[] },
-): readonly string[] {
-  const own = findings.filter((finding) => finding.weight === weight);
-  if (own.length === 0) return [];
-  const head = styleText(["bold", WEIGHT_COLOURS[weight]], HEADS[weight], { stream });
-  const lines = own.flatMap(({ rule, text, path, line, step, by, times }) => {
-    const where =
-      path === undefined || text.includes(path)
-        ? ""
-        : `${visibleLine(path)}${line === undefined ? "" : `:${line}`}: `;
-    const often = times === undefined || times < 2 || text.startsWith("and ") ? "" : ` (${times} times)`;
-    const in_ = step === undefined ? "" : `in ${visibleLine(steps[step]?.command ?? `step ${step + 1}`)}`;
-    const chain = by === undefined || by.length === 0 ? in_ : by.map(visibleLine).join(mark("then", stream));
-    return [
-      ...withAside(`${where}${text}${often}`, rule, { stream, width }),
-      ...(chain === ""
-        ? []
-        : wrapped(chain, width - INDENT * 2).map((each) => `      ${styleText("dim", each, { stream })}`)),
-    ];
-  });
-  return [head, ...lines];
-}
-
-const INDENT = 4;
-
-function stepLines(steps: readonly VetStep[], at: TextArea): readonly string[] {
-  if (steps.length === 0) return [];
-  const head = styleText("bold", "Commands", { stream: at.stream });
-  return [
-    head,
-    ...steps.flatMap(({ command, what, from, exit_code, cause, duration_ms, observed }) => {
-      const why = cause === null || cause === "program" ? "" : `, ${cause}`;
-      const ended = observed.touched === null ? `exit ${exit_code}${why}` : "ended at a canary";
-      const line = from === null ? what : `${what}, by ${visibleLine(from)}`;
-      return withAside(visibleLine(command), `${line}: ${ended}, ${formatDuration(duration_ms)}`, at);
-    }),
-  ];
-}
-
-const unseenLines = (unseen: readonly string[], where: TextArea): readonly string[] =>
-  listLines("Not seen", unseen, where);
 
 /** What is new in the second report; only that decides. */
 export function comparisonText(comparison: VetComparison, stream: Output): string {
@@ -239,12 +128,121 @@ export function comparisonText(comparison: VetComparison, stream: Output): strin
       gone.map(({ rule, text }) => `${text}  ${rule}`),
       { stream, width },
     ),
-    unseenLines(unseen, { stream, width }),
+    listLines("Not seen", unseen, { stream, width }),
   ];
-  return parts
+  return paragraphs(parts);
+}
+
+/** Parts without lines are left out. */
+const paragraphs = (parts: readonly (readonly string[])[]): string =>
+  parts
     .filter((lines) => lines.length > 0)
     .map((lines) => lines.join("\n"))
     .join("\n\n");
+
+/** Kinds of findings, the gravest first. */
+export const WEIGHTS: readonly Weight[] = ["hostile", "noisy", "note"];
+const COLOURS = { quiet: "green", noisy: "yellow", hostile: "red" } as const satisfies Record<
+  Verdict,
+  string
+>;
+export const WEIGHT_HEADS: Readonly<Record<Weight, string>> = {
+  hostile: "Hostile: nothing else explains it",
+  noisy: "Noisy: builds and tests rarely do this",
+  note: "Worth knowing",
+};
+const WEIGHT_COLOURS = { hostile: "red", noisy: "yellow", note: "dim" } as const;
+
+const NOTHING = {
+  looked: "Nothing was found in its files. None of them was run.",
+  ran: "Nothing was found in its files or in what its commands did.",
+} as const;
+
+function seenBy(steps: readonly VetStep[]): string {
+  const kinds = new Set(steps.map(({ observed }) => observed.by));
+  if (kinds.has("none")) return "what was left behind";
+  return kinds.has("samples") ? "samples" : "each call";
+}
+
+interface TextArea {
+  readonly stream: Output;
+  readonly width: number;
+}
+
+const INDENT = 4;
+
+const headLines = (text: string, verdict: Verdict, { stream, width }: TextArea): readonly string[] =>
+  wrappedKeeping(text, width).map((line) => styleText(["bold", COLOURS[verdict]], line, { stream }));
+
+const dimLines = (text: string, { stream, width }: TextArea): readonly string[] =>
+  wrapped(text, width).map((line) => styleText("dim", line, { stream }));
+
+/** Puts as many facts on a line as fit. */
+function factLines(facts: readonly string[], at: TextArea): readonly string[] {
+  const lines: string[] = [];
+  for (const fact of facts) {
+    const longer = lines.length === 0 ? fact : `${lines.at(-1)}${mark("between", at.stream)}${fact}`;
+    if (columnsOf(longer) <= at.width) lines.splice(-1, 1, longer);
+    else lines.push(fact);
+  }
+  return lines.flatMap((line) => dimLines(line, at));
+}
+
+/** Keeps the two blanks after the verdict. */
+const wrappedKeeping = (text: string, width: number): readonly string[] =>
+  columnsOf(text) <= width ? [text] : wrapped(text, width);
+
+/** The text with its source dimmed behind it, or on a line of its own if both do not fit. */
+function withAside(text: string, aside: string, { stream, width }: TextArea): readonly string[] {
+  const lines = wrapped(text, width - INDENT).map((line) => `  ${line}`);
+  const last = lines.at(-1) ?? "";
+  if (columnsOf(`${last}  ${aside}`) <= width)
+    return [...lines.slice(0, -1), `${last}  ${styleText("dim", aside, { stream })}`];
+  return [
+    ...lines,
+    ...wrapped(aside, width - INDENT * 2).map((line) => `      ${styleText("dim", line, { stream })}`),
+  ];
+}
+
+function findingLines(
+  weight: Weight,
+  findings: readonly Finding[],
+  { stream, width, steps }: TextArea & { readonly steps: readonly VetStep[] },
+): readonly string[] {
+  const own = findings.filter((finding) => finding.weight === weight);
+  if (own.length === 0) return [];
+  const head = styleText(["bold", WEIGHT_COLOURS[weight]], WEIGHT_HEADS[weight], { stream });
+  const lines = own.flatMap(({ rule, text, path, line, step, by, times }) => {
+    const where =
+      path === undefined || text.includes(path)
+        ? ""
+        : `${visibleLine(path)}${line === undefined ? "" : `:${line}`}: `;
+    const often = times === undefined || times < 2 || text.startsWith("and ") ? "" : ` (${times} times)`;
+    const inStep = step === undefined ? "" : `in ${visibleLine(steps[step]?.command ?? `step ${step + 1}`)}`;
+    const chain =
+      by === undefined || by.length === 0 ? inStep : by.map(visibleLine).join(mark("then", stream));
+    return [
+      ...withAside(`${where}${text}${often}`, rule, { stream, width }),
+      ...(chain === ""
+        ? []
+        : wrapped(chain, width - INDENT * 2).map((each) => `      ${styleText("dim", each, { stream })}`)),
+    ];
+  });
+  return [head, ...lines];
+}
+
+function stepLines(steps: readonly VetStep[], at: TextArea): readonly string[] {
+  if (steps.length === 0) return [];
+  const head = styleText("bold", "Commands", { stream: at.stream });
+  return [
+    head,
+    ...steps.flatMap(({ command, what, from, exit_code, cause, duration_ms, observed }) => {
+      const why = cause === null || cause === "program" ? "" : `, ${cause}`;
+      const ended = observed.touched === null ? `exit ${exit_code}${why}` : "ended at a canary";
+      const line = from === null ? what : `${what}, by ${visibleLine(from)}`;
+      return withAside(visibleLine(command), `${line}: ${ended}, ${formatDuration(duration_ms)}`, at);
+    }),
+  ];
 }
 
 function listLines(head: string, texts: readonly string[], { stream, width }: TextArea): readonly string[] {

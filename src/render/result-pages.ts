@@ -1,4 +1,6 @@
-import { counted, formatDuration, formatSize } from "../core/wording.ts";
+/** Results as pages: self-contained files without a script, which load nothing; all texts in them are escaped. */
+import type { Finding, VetComparison, VetReport, VetStep, Weight } from "../core/behaviour.ts";
+import { formatDuration, formatSize, counted } from "../core/wording.ts";
 import {
   type BatchEnd,
   batchTotals,
@@ -10,11 +12,11 @@ import {
   type RowCause,
   type RowSummary,
 } from "./batch-results.ts";
-import { cutText, type Html, markup, pill } from "./html-run.ts";
 import { PAGE_HEAD } from "./html-page.ts";
-import type { Finding, VetComparison, VetReport, VetStep, Weight } from "../core/behaviour.ts";
+import { cutText, type Html, markup, pill } from "./html-parts.ts";
+import { WEIGHT_HEADS, WEIGHTS } from "./repository-lines.ts";
 
-/** All rows of a batch as a self-contained file; `name` is the source of the rows. */
+/** All rows of a batch; `name` is the source of the rows. */
 export function batchPage(name: string, end: BatchEnd): string {
   const { done, failed } = batchTotals(end);
   const rows = end.ended.toSorted((one, other) => one.row - other.row);
@@ -42,7 +44,7 @@ export function batchPage(name: string, end: BatchEnd): string {
 function batchFacts(end: BatchEnd): Html {
   const { rows, done, failed, not_started, usage } = batchTotals(end);
   const known = usage.prompt_tokens !== null && usage.completion_tokens !== null;
-  const table: readonly (readonly [string, string])[] = [
+  return factsList([
     ["Rows", String(rows)],
     ["Done", String(done)],
     ["Failed", String(failed)],
@@ -51,16 +53,7 @@ function batchFacts(end: BatchEnd): Html {
     ["Tokens", known ? String((usage.prompt_tokens ?? 0) + (usage.completion_tokens ?? 0)) : "unknown"],
     ["Cost", usage.cost === null ? "unknown" : String(usage.cost)],
     ["Time of all rows", formatDuration(end.ended.reduce((sum, { duration_ms }) => sum + duration_ms, 0))],
-  ];
-  return markup`<dl class="facts">
-    ${table.map(
-      ([name, value]) =>
-        markup`<div>
-          <dt>${name}</dt>
-          <dd>${value}</dd>
-        </div>`,
-    )}
-  </dl>`;
+  ]);
 }
 
 function causesCard(end: BatchEnd): Html {
@@ -95,7 +88,18 @@ const rowItem = ({ row, target, cause, reason, session, duration_ms, attempts }:
     ].join(", ")}</span>
   </li>`;
 
-/** The results of a suite as a self-contained file. */
+const factsList = (facts: readonly (readonly [name: string, value: string])[]): Html =>
+  markup`<dl class="facts">
+    ${facts.map(
+      ([name, value]) =>
+        markup`<div>
+          <dt>${name}</dt>
+          <dd>${value}</dd>
+        </div>`,
+    )}
+  </dl>`;
+
+/** The results of a suite. */
 export function evalPage(suite: string, results: readonly EvalResult[]): string {
   const totals = evalTotals(results);
   const body = markup`<title>${suite} – harness eval</title>
@@ -125,7 +129,7 @@ export function evalPage(suite: string, results: readonly EvalResult[]): string 
 }
 
 function evalFacts(totals: EvalTotals): Html {
-  const rows: readonly (readonly [string, string])[] = [
+  return factsList([
     ["Runs", String(totals.runs)],
     ["Solved", String(totals.solved)],
     ["False done", String(totals.false_done)],
@@ -134,16 +138,7 @@ function evalFacts(totals: EvalTotals): Html {
     ["Turns", String(totals.turns)],
     ["Tokens", String(totals.tokens)],
     ["Time", formatDuration(totals.duration_ms)],
-  ];
-  return markup`<dl class="facts">
-    ${rows.map(
-      ([name, value]) =>
-        markup`<div>
-          <dt>${name}</dt>
-          <dd>${value}</dd>
-        </div>`,
-    )}
-  </dl>`;
+  ]);
 }
 
 function groupsCard(title: string, groups: ReadonlyMap<string, readonly EvalResult[]>): Html {
@@ -175,7 +170,7 @@ const unsolvedItem = (result: EvalResult): Html =>
     </div>
   </details>`;
 
-/** A report on a repository as a self-contained file: no script, nothing loaded, all texts escaped. */
+/** A report on a repository. */
 export function vetPage(report: VetReport): string {
   const { repository, findings, steps, unseen } = report;
   const body = markup`<title>${report.verdict}: ${repository.name} – harness vet</title>
@@ -215,13 +210,7 @@ export function comparisonPage(comparison: VetComparison): string {
   return PAGE_HEAD + body.toString();
 }
 
-const WEIGHTS: readonly Weight[] = ["hostile", "noisy", "note"];
 const TONES = { quiet: "good", noisy: "held", hostile: "bad", note: "plain" } as const;
-const HEADS: Readonly<Record<Weight, string>> = {
-  hostile: "Hostile: nothing else explains it",
-  noisy: "Noisy: builds and tests rarely do this",
-  note: "Worth knowing",
-};
 
 function titleCard(report: VetReport): Html {
   const { verdict, repository } = report;
@@ -247,7 +236,7 @@ function findingsCard(
   const own = findings.filter((finding) => finding.weight === weight);
   if (own.length === 0) return undefined;
   return markup`<section class="card ${TONES[weight]}">
-    <h2>${HEADS[weight]} (${own.length})</h2>
+    <h2>${WEIGHT_HEADS[weight]} (${own.length})</h2>
     <ul>
       ${own.map((finding) => findingItem(finding, steps))}
     </ul>
@@ -290,7 +279,7 @@ function stepPart(step: VetStep): Html {
   </details>`;
 }
 
-const MOST = 100;
+const MAX_LINES = 100;
 
 function programList({ observed }: VetStep): Html | undefined {
   const lines = observed.processes.map(({ words }) => cutText(words.join(" "), 300));
@@ -300,9 +289,9 @@ function programList({ observed }: VetStep): Html | undefined {
 const pathList = (name: string, lines: readonly string[]): Html =>
   markup`<h3>${name} (${lines.length})</h3>
     <ul class="paths">
-      ${lines.slice(0, MOST).map((line) => markup`<li>${line}</li>`)}
+      ${lines.slice(0, MAX_LINES).map((line) => markup`<li>${line}</li>`)}
     </ul>
-    ${lines.length > MOST ? markup`<p class="soft">and ${lines.length - MOST} more: harness vet --json</p>` : undefined}`;
+    ${lines.length > MAX_LINES ? markup`<p class="soft">and ${lines.length - MAX_LINES} more: harness vet --json</p>` : undefined}`;
 
 function linesCard(head: string, lines: readonly string[]): Html | undefined {
   if (lines.length === 0) return undefined;

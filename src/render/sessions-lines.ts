@@ -1,11 +1,12 @@
+/** Sessions and notes, listed and whole. */
 import type { Message } from "../core/model-provider.ts";
 import { planCounts } from "../core/run-record.ts";
 import { type Note, parkedIn, type SessionInfo, type SessionRecord } from "../core/session.ts";
 import { visible, visibleLine } from "../core/visible.ts";
-import { questionRows } from "./tty/call-lines.ts";
-import { costWords, type RunCost } from "./report-form.ts";
 import { ageOf } from "./environment-lines.ts";
-import { cellsOf, fitted, widthOf } from "./tty/columns.ts";
+import { costWords, type RunCost } from "./report-form.ts";
+import { questionRows } from "./tty/call-lines.ts";
+import { columnsOf, fitted } from "./tty/columns.ts";
 import { type Output, styleText } from "./tty/output.ts";
 
 interface View {
@@ -77,8 +78,6 @@ function fittedRows(
   }
   return rows.map((row) => row.map((cell, column) => fitted(cell, widths[column] ?? 0)));
 }
-
-const columnsOf = (text: string): number => widthOf(cellsOf(text));
 
 /** A session in the order of its records. */
 export function sessionText(

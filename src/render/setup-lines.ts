@@ -1,10 +1,11 @@
-import { formatCount, formatDuration, formatSize } from "../core/wording.ts";
+/** The state of a machine for a person: its set-up, its checks, its models, and the attacks tried on a box. */
 import type { Health } from "../core/errors.ts";
+import type { Capabilities } from "../core/model-provider.ts";
 import { visibleLine } from "../core/visible.ts";
+import { formatCount, formatDuration, formatSize } from "../core/wording.ts";
+import type { StepLine } from "./search-lines.ts";
 import { alignedRows, hanging } from "./tty/columns.ts";
 import { type Output, styleText } from "./tty/output.ts";
-import type { StepLine } from "./search-lines.ts";
-import type { Capabilities } from "../core/model-provider.ts";
 
 /** The closing table: what runs, what replaces what, and what to type next. */
 export function setupTable(steps: readonly StepLine[], stream: Output): string {

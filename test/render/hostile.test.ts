@@ -4,15 +4,15 @@ import path from "node:path";
 import { Writable } from "node:stream";
 import test from "node:test";
 import { inertJson } from "../../src/core/visible.ts";
-import { batchPage, comparisonPage, evalPage, vetPage } from "../../src/render/result-pages.ts";
 import { RunJson } from "../../src/render/renderers.ts";
-import { modelTable } from "../../src/render/setup-lines.ts";
+import { batchPage, comparisonPage, evalPage, vetPage } from "../../src/render/result-pages.ts";
 import { sessionTable } from "../../src/render/sessions-lines.ts";
+import { modelTable } from "../../src/render/setup-lines.ts";
 import { Output } from "../../src/render/tty/output.ts";
-import { EVERY_EVENT, stamped } from "../fixtures/events.ts";
-import { activeBesideEmoji, filled, HOSTILE_TEXTS, HUGE } from "../fixtures/hostile.ts";
-import { BATCH, COMPARED, EVAL, FIXED, LISTS, MODEL, SESSION, VET } from "../fixtures/hostile-lists.ts";
 import { fakeTerminal } from "../fakes/terminal.ts";
+import { EVERY_EVENT, stamped } from "../fixtures/events.ts";
+import { BATCH, COMPARED, EVAL, FIXED, LISTS, MODEL, SESSION, VET } from "../fixtures/hostile-lists.ts";
+import { activeBesideEmoji, filled, HOSTILE_TEXTS, HUGE } from "../fixtures/hostile.ts";
 
 const ROOT = path.join(import.meta.dirname, "../..");
 
@@ -89,7 +89,7 @@ const PARTS: ReadonlySet<string> = new Set(
   [
     "ageOf markedLines NOT_PROVEN undonePaths appliedPaths",
     "CAUSES rowResultForm summaryOf batchTotals evalResultForm evalKey evalTotals groupedResults comparedTasks",
-    "pipedPatch pipedText gitPatchOf",
+    "pipedPatch pipedText gitPatchOf WEIGHTS WEIGHT_HEADS",
     "runSummary movedRows commitRows splitNext",
   ].flatMap((names) => names.split(" ")),
 );

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { EventBody } from "../../src/core/events.ts";
-import { markup } from "../../src/render/html-run.ts";
 import { REPORT_MARK, reportPage } from "../../src/render/html-page.ts";
+import { markup } from "../../src/render/html-parts.ts";
 import type { Report } from "../../src/render/report-form.ts";
 import { activeBesideEmoji, HOSTILE_TEXTS, HUGE } from "../fixtures/hostile.ts";
 import { anyText, fc } from "../fixtures/property.ts";

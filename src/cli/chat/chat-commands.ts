@@ -1,9 +1,9 @@
-import { clipped, nearest } from "../../core/wording.ts";
-import { visibleLine } from "../../core/visible.ts";
 import type { SlashCommands } from "../../app/project/skills-and-commands.ts";
+import type { ChatController } from "../../app/run/chat-controller.ts";
+import { visibleLine } from "../../core/visible.ts";
+import { clipped, nearest } from "../../core/wording.ts";
 import { widthOfStream, wrapped } from "../../render/tty/columns.ts";
 import type { Output } from "../../render/tty/output.ts";
-import type { ChatController } from "../../app/run/chat-controller.ts";
 
 /** The input of a chat command. It does not know how its result is shown, or how a person is asked. */
 export interface SlashCall {
@@ -24,9 +24,7 @@ export interface SlashCommand extends SlashName {
 }
 
 /** Each module is loaded when one of its commands is typed. */
-const conversation = () => import("./slash-session.ts");
-const settings = () => import("./slash-session.ts");
-const changes = () => import("./slash-project.ts");
+const session = () => import("./slash-session.ts");
 const project = () => import("./slash-project.ts");
 
 export const COMMANDS: readonly SlashCommand[] = [
@@ -34,17 +32,17 @@ export const COMMANDS: readonly SlashCommand[] = [
   {
     name: "new",
     says: "start a new session; this one is kept",
-    run: async (call) => (await conversation()).begin(call),
+    run: async (call) => (await session()).begin(call),
   },
   {
     name: "clear",
     says: "forget the conversation",
-    run: async (call) => (await conversation()).clear(call),
+    run: async (call) => (await session()).clear(call),
   },
   {
     name: "compact",
     says: "summarise the older part of the conversation",
-    run: async (call) => (await conversation()).compact(call),
+    run: async (call) => (await session()).compact(call),
   },
   {
     name: "undo",
@@ -55,14 +53,14 @@ export const COMMANDS: readonly SlashCommand[] = [
       "/undo files takes back what this session changed in the folder; your own lines stay. You see the changes first, and are asked.",
     ],
     run: async (call) =>
-      call.argument === "files" ? (await changes()).undoFiles(call) : (await conversation()).undo(call),
+      call.argument === "files" ? (await project()).undoFiles(call) : (await session()).undo(call),
   },
   {
     name: "diff",
     takes: "stat",
     says: "show what this session has changed",
     more: ["/diff stat shows one line for each path. To take the changes back: harness undo"],
-    run: async (call) => (await changes()).diff(call),
+    run: async (call) => (await project()).diff(call),
   },
   {
     name: "apply",
@@ -70,7 +68,7 @@ export const COMMANDS: readonly SlashCommand[] = [
     more: [
       "For --isolation overlay and copy. You see the changes first, and are asked; you are asked again about each path that the host would obey.",
     ],
-    run: async (call) => (await changes()).apply(call),
+    run: async (call) => (await project()).apply(call),
   },
   {
     name: "commit",
@@ -86,7 +84,7 @@ export const COMMANDS: readonly SlashCommand[] = [
     name: "model",
     takes: "NAME",
     says: "show the model, or switch to another one",
-    run: async (call) => (await settings()).model(call),
+    run: async (call) => (await session()).model(call),
   },
   {
     name: "provider",
@@ -96,24 +94,24 @@ export const COMMANDS: readonly SlashCommand[] = [
       "/provider openai http://127.0.0.1:1234/v1 MODEL asks another server from the next message on.",
       "A server on another machine then gets the whole conversation.",
     ],
-    run: async (call) => (await settings()).provider(call),
+    run: async (call) => (await session()).provider(call),
   },
   {
     name: "mode",
     takes: "MODE",
     says: "show what the box may touch, or change it",
-    run: async (call) => (await settings()).mode(call),
+    run: async (call) => (await session()).mode(call),
   },
   {
     name: "grant",
     takes: "NAME",
     says: "show what the box may reach, or add to it (always NAME: also for later)",
-    run: async (call) => (await settings()).grant(call),
+    run: async (call) => (await session()).grant(call),
   },
   {
     name: "web",
     says: "show whether web pages are read and searched for, and where",
-    run: async (call) => (await settings()).web(call),
+    run: async (call) => (await session()).web(call),
   },
   {
     name: "policy",
@@ -122,17 +120,17 @@ export const COMMANDS: readonly SlashCommand[] = [
     more: [
       "/policy rm -rf build shows what would be decided, by which rule, and what would pass. Nothing is run.",
     ],
-    run: async (call) => (await import("./slash-session.ts")).policy(call),
+    run: async (call) => (await session()).policy(call),
   },
   {
     name: "tools",
     says: "list the tools that the model can call",
-    run: async (call) => (await settings()).tools(call),
+    run: async (call) => (await session()).tools(call),
   },
   {
     name: "cost",
     says: "show tokens, cost and how full the window is",
-    run: async (call) => (await conversation()).cost(call),
+    run: async (call) => (await session()).cost(call),
   },
   {
     name: "memory",
@@ -147,13 +145,13 @@ export const COMMANDS: readonly SlashCommand[] = [
   {
     name: "sessions",
     says: "list the last sessions of this folder",
-    run: async (call) => (await conversation()).sessions(call),
+    run: async (call) => (await session()).sessions(call),
   },
   {
     name: "resume",
     takes: "ID",
     says: "continue an earlier session",
-    run: async (call) => (await conversation()).resume(call),
+    run: async (call) => (await session()).resume(call),
   },
   {
     name: "init",

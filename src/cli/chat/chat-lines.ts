@@ -1,15 +1,16 @@
-import { describeFailure, renderFailure } from "../../app/stderr-messages.ts";
-import type { ChatController } from "../../app/run/chat-controller.ts";
-import { visible } from "../../core/visible.ts";
-import { widthOfStream, wrappedRow } from "../../render/tty/columns.ts";
-import { isStyled, type Output, styleText } from "../../render/tty/output.ts";
-import { answerTo, COMMANDS, type SlashName, slashOf } from "./chat-commands.ts";
-import { type ChatScreen, closing, HandoffNotes, movedAndCommitted, requestsIn } from "./chat-screen.ts";
+/** The lines that a person types in a chat: what is done with each, and what the tab key completes. */
 import { sessionWords } from "../../app/known-values.ts";
+import type { ChatController } from "../../app/run/chat-controller.ts";
+import { describeFailure, renderFailure } from "../../app/stderr-messages.ts";
 import { PROVIDERS } from "../../config/setting-words.ts";
 import { MODES } from "../../core/decision.ts";
 import { PRESETS } from "../../core/network.ts";
+import { visible } from "../../core/visible.ts";
+import { widthOfStream, wrappedRow } from "../../render/tty/columns.ts";
+import { isStyled, type Output, styleText } from "../../render/tty/output.ts";
 import type { Completion } from "../terminal-input.ts";
+import { answerTo, COMMANDS, type SlashName, slashOf } from "./chat-commands.ts";
+import { type ChatScreen, closing, HandoffNotes, movedAndCommitted, requestsIn } from "./chat-screen.ts";
 
 /** The texts that a person typed here and in earlier chats. */
 export interface TypedTexts {
@@ -28,15 +29,6 @@ interface ChatParts {
   readonly errors: Output;
   /** Whether the chat was ended from outside. */
   readonly over: () => boolean;
-}
-
-/** Tables keep their columns as long as they fit. */
-function fittedLines(text: string, stream: Output): string {
-  const width = widthOfStream(stream) - 1;
-  return text
-    .split("\n")
-    .flatMap((line) => (line.length <= width || isStyled(line) ? line : wrappedRow(line, width)))
-    .join("\n");
 }
 
 /** Reads and handles line after line of a person, until they leave. */
@@ -139,6 +131,15 @@ export class ChatLines {
   #tell(text: string): void {
     this.#parts.errors.write(`${styleText("dim", text, { stream: this.#parts.errors })}\n`);
   }
+}
+
+/** Tables keep their columns as long as they fit. */
+function fittedLines(text: string, stream: Output): string {
+  const width = widthOfStream(stream) - 1;
+  return text
+    .split("\n")
+    .flatMap((line) => (line.length <= width || isStyled(line) ? line : wrappedRow(line, width)))
+    .join("\n");
 }
 
 type Values = Readonly<Record<string, readonly string[]>>;

@@ -1,32 +1,32 @@
+import type { Finished } from "../../agent/agent-run.ts";
+import { isTyped, withoutMode } from "../../app/run/person-request.ts";
 import {
   askedInTurn,
-  type LastingRules,
   NO,
   type Person,
   type Reply,
   type RulesShown,
   YES,
+  type LastingRules,
 } from "../../app/run/prompter.ts";
-import type { AgentEvent } from "../../core/events.ts";
-import type { Answer, Question } from "../../core/ports.ts";
-import type { AskPerson } from "../../tools/tool-context.ts";
-import { type Completion, Keyboard, type Line, Prompt } from "../terminal-input.ts";
-import { type Output, stderr, stdout, styleText } from "../../render/tty/output.ts";
-import { visible, visibleLine } from "../../core/visible.ts";
-import { inTurn, personOn, questionsOn, saysYes } from "../approval-question.ts";
-import type { Finished } from "../../agent/agent-run.ts";
-import { isTyped, withoutMode } from "../../app/run/person-request.ts";
-import type { Handoff } from "../../core/run-record.ts";
-import type { Message } from "../../core/model-provider.ts";
+import { noteTo } from "../../app/stderr-messages.ts";
 import { isPlainEnding } from "../../core/errors.ts";
+import type { AgentEvent } from "../../core/events.ts";
+import type { Message } from "../../core/model-provider.ts";
+import type { Answer, Question } from "../../core/ports.ts";
+import type { Handoff } from "../../core/run-record.ts";
+import { type Session, settledIn } from "../../core/session.ts";
 import { ReplacedAnswer } from "../../core/tool.ts";
+import { visible, visibleLine } from "../../core/visible.ts";
 import { type AnswerStream, answerStream } from "../../render/tty/answer-text.ts";
 import { fitted, mark, widthOfStream, wrapped } from "../../render/tty/columns.ts";
 import { systemClock } from "../../render/tty/live-lines.ts";
+import { type Output, stderr, stdout, styleText } from "../../render/tty/output.ts";
 import { RunLines } from "../../render/tty/run-lines.ts";
 import { commitRows, movedRows, splitNext } from "../../render/tty/run-summary.ts";
-import { noteTo } from "../../app/stderr-messages.ts";
-import { type Session, settledIn } from "../../core/session.ts";
+import type { AskPerson } from "../../tools/tool-context.ts";
+import { inTurn, personOn, questionsOn, saysYes } from "../approval-question.ts";
+import { type Completion, Keyboard, type Line, Prompt } from "../terminal-input.ts";
 
 /**
  * Where a chat is shown, and a person enters text. Texts that are not events are written to stdout and stderr as

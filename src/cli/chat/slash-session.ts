@@ -1,21 +1,23 @@
-import { isTyped, withoutMode } from "../../app/run/person-request.ts";
-import { HarnessError } from "../../core/errors.ts";
-import type { Session, SessionStore } from "../../core/session.ts";
-import { visible, visibleLine } from "../../core/visible.ts";
-import { sessionTable } from "../../render/sessions-lines.ts";
-import { recalled } from "./chat-screen.ts";
-import type { SlashCall } from "./chat-commands.ts";
-import { firstLines, firstOf, formatCount, nearest } from "../../core/wording.ts";
+/** Commands of the chat for the session: its conversation, its settings, and its rules. */
 import { modelClient } from "../../app/model-access.ts";
+import { commandPolicy, explain, nextCommand } from "../../app/project/policy-commands.ts";
+import { wordsOfRule, workspacePolicy } from "../../app/project/policy-context.ts";
 import type { ChatController, DecidedCall } from "../../app/run/chat-controller.ts";
+import { isTyped, withoutMode } from "../../app/run/person-request.ts";
 import { readLayer } from "../../config/config-layers.ts";
 import { PROVIDERS } from "../../config/setting-words.ts";
 import { type Mode, MODES } from "../../core/decision.ts";
-import { widthOfStream, wrapped } from "../../render/tty/columns.ts";
-import { commandPolicy, explain, nextCommand } from "../../app/project/policy-commands.ts";
-import { wordsOfRule, workspacePolicy } from "../../app/project/policy-context.ts";
+import { HarnessError } from "../../core/errors.ts";
+import type { Session, SessionStore } from "../../core/session.ts";
+import { visible, visibleLine } from "../../core/visible.ts";
+import { formatCount, firstLines, firstOf, nearest } from "../../core/wording.ts";
 import { explanation } from "../../render/policy-lines.ts";
+import { costWords, countWords } from "../../render/report-form.ts";
+import { sessionTable } from "../../render/sessions-lines.ts";
+import { widthOfStream, wrapped } from "../../render/tty/columns.ts";
 import { type Output, styleText } from "../../render/tty/output.ts";
+import type { SlashCall } from "./chat-commands.ts";
+import { recalled } from "./chat-screen.ts";
 
 const NOTHING = "Nothing has been said yet.";
 
@@ -102,21 +104,19 @@ export async function cost({ chat }: SlashCall): Promise<string> {
   const client = await chat.model();
   const { context } = await client.capabilities(settings.chat_model, AbortSignal.timeout(PATIENCE_MS));
   const used = conversation.sizeFor(settings.chat_model).tokens(conversation.memory.history.view());
-  const cached = cached_tokens === null ? "" : ` (${figure(cached_tokens)} cached)`;
+  const cached = cached_tokens === null ? "" : ` (${countWords(cached_tokens)} cached)`;
   return [
     `session   ${conversation.session.id}`,
-    `requests  ${figure(requests)}`,
+    `requests  ${countWords(requests)}`,
     `tokens    ${atLeast(prompt_tokens, counted.prompt)} in${cached}, ${atLeast(completion_tokens, counted.completion)} out`,
-    `cost      ${price === null ? "unknown" : price.toLocaleString("en-US", { maximumSignificantDigits: 3 })}`,
-    `window    about ${figure(used)} of ${figure(context)} tokens (${Math.round((100 * used) / context)} %)`,
+    `cost      ${costWords(price, null)}`,
+    `window    about ${countWords(used)} of ${countWords(context)} tokens (${Math.round((100 * used) / context)} %)`,
   ].join("\n");
 }
 
 /** For counts that a server did not give for every request. */
 const atLeast = (count: number | null, counted: number): string =>
-  count === null && counted > 0 ? `at least ${figure(counted)}` : figure(count);
-
-const figure = (count: number | null): string => (count === null ? "unknown" : formatCount(count));
+  count === null && counted > 0 ? `at least ${countWords(counted)}` : countWords(count);
 
 export async function model({ chat, argument: name }: SlashCall): Promise<string> {
   const signal = AbortSignal.timeout(PATIENCE_MS);

@@ -1,23 +1,28 @@
 import { checkNetwork } from "../../app/boxes/granted-network.ts";
 import type { Host } from "../../app/host.ts";
-import { noteTo } from "../../app/stderr-messages.ts";
-import { sessionsWorkspace } from "../../app/sessions/session-access.ts";
+import { untilInterrupted } from "../../app/interruption.ts";
 import { askForTrust, readUntrusted, untrustedOf } from "../../app/project/project-trust.ts";
-import type { TakenUp } from "../../app/sessions/session-hold.ts";
 import { ChatController } from "../../app/run/chat-controller.ts";
-import { ChatNotice, desktopNotice, isWatched } from "../../app/run/run-observers.ts";
-import { LastingRules } from "../../app/run/prompter.ts";
 import { namedNote } from "../../app/run/person-request.ts";
+import { LastingRules } from "../../app/run/prompter.ts";
+import { ChatNotice, desktopNotice, isWatched } from "../../app/run/run-observers.ts";
+import { sessionsWorkspace } from "../../app/sessions/session-access.ts";
+import type { TakenUp } from "../../app/sessions/session-hold.ts";
+import { noteTo } from "../../app/stderr-messages.ts";
 import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
-import { EXIT, type ExitCode, HarnessError, type Health, type Signal } from "../../core/errors.ts";
+import { EXIT, type ExitCode, HarnessError, type Signal, type Health } from "../../core/errors.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import type { SessionStore } from "../../core/session.ts";
 import { visible } from "../../core/visible.ts";
-import { fitted, widthOfStream, wrapped } from "../../render/tty/columns.ts";
-import { move, type Output, stderr, stdout, styleText } from "../../render/tty/output.ts";
-import { ProgressLine, systemClock } from "../../render/tty/live-lines.ts";
 import { itemText } from "../../render/repository-lines.ts";
+import { healthTable } from "../../render/setup-lines.ts";
+import { fitted, widthOfStream, wrapped } from "../../render/tty/columns.ts";
+import { ProgressLine, systemClock } from "../../render/tty/live-lines.ts";
+import { move, type Output, stderr, stdout, styleText } from "../../render/tty/output.ts";
+import { configFor, workspaceOf } from "../settings.ts";
+import { choose, confirm } from "../terminal.ts";
+import { COMMANDS, completed, namesOf, type SlashName } from "./chat-commands.ts";
 import { ChatLines, fileCompletion, SlashValues, type TypedTexts } from "./chat-lines.ts";
 import {
   type ChatFacts,
@@ -29,11 +34,6 @@ import {
   type ScreenParts,
   sessionYes,
 } from "./chat-screen.ts";
-import { COMMANDS, completed, namesOf, type SlashName } from "./chat-commands.ts";
-import { configFor, workspaceOf } from "../settings.ts";
-import { choose, confirm } from "../terminal.ts";
-import { untilInterrupted } from "../../app/interruption.ts";
-import { healthTable } from "../../render/setup-lines.ts";
 
 export interface ChatFlags {
   readonly quiet: boolean;

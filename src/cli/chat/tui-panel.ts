@@ -1,8 +1,9 @@
-import { type EditorState, newEditor, press, withText } from "../../render/tui/line-editor.ts";
+/** The keys of a drawn chat, and the questions that take them while they are open. */
+import { move, stdout } from "../../render/tty/output.ts";
 import type { Choosing, Writing } from "../../render/tui/chat-frame.ts";
+import { type EditorState, newEditor, press, withText } from "../../render/tui/line-editor.ts";
 import { type Key, TerminalKeys } from "../../render/tui/terminal-keys.ts";
 import type { Choice, QuestionStep } from "../approval-question.ts";
-import { move, stdout } from "../../render/tty/output.ts";
 
 /** The outcome of a key: undefined while the question is open. */
 export type Settled<T> = { readonly is: T } | undefined;

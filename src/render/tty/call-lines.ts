@@ -1,10 +1,11 @@
-import { formatDuration } from "../../core/wording.ts";
-import type { AgentEvent } from "../../core/events.ts";
-import { visibleLine } from "../../core/visible.ts";
-import { type Cell, cellsOf, fitted, mark, rowsOf, widthOf, widthOfStream, wrapped } from "./columns.ts";
-import { type Output, styleText } from "./output.ts";
+/** A call in lines: one that has ended, and one that a person is asked about. */
 import type { MatchedRule } from "../../core/decision.ts";
+import type { AgentEvent } from "../../core/events.ts";
 import type { Question } from "../../core/ports.ts";
+import { visibleLine } from "../../core/visible.ts";
+import { formatDuration } from "../../core/wording.ts";
+import { type Cell, cellsOf, columnsOf, fitted, mark, rowsOf, widthOfStream, wrapped } from "./columns.ts";
+import { type Output, styleText } from "./output.ts";
 
 type Ended = Extract<AgentEvent, { readonly type: "call.ended" }>;
 type Decided = Extract<AgentEvent, { readonly type: "call.decided" }>;
@@ -26,8 +27,9 @@ const MARKS = {
   blocked: ["yellow", "refused"],
 } as const;
 
+const INDENT = "    ";
 /** Fewest columns that a target gets. */
-const MIN_COUNT = 12;
+const MIN_TARGET = 12;
 /** Most columns of a tool's name, since a model may invent one of any length. */
 const MAX_TOOL_NAME = 32;
 
@@ -39,7 +41,7 @@ export function callLine(call: ShownCall, ended: Ended, stream: Output, indent =
   const ending = endingOf(call, ended);
   const suffix = suffixOf(call, ended);
   const width = widthOfStream(stream);
-  const room = width - columns(`${indent}${marked} ${tool} ${suffix}`);
+  const room = width - columnsOf(`${indent}${marked} ${tool} ${suffix}`);
   const { target, below } = dividedLine(call.target, ending, room);
   const first = [
     `${indent}${styleText(colour, marked, { stream })}`,
@@ -47,16 +49,12 @@ export function callLine(call: ShownCall, ended: Ended, stream: Output, indent =
     ...(target === "" ? [] : [target]),
     ...(below || ending === "" ? [] : [` ${styleText(colour, ending, { stream })}`]),
   ].join(" ");
-  const lines = below ? wrapped(ending, width - columns(indent) - BELOW.length) : [];
+  const lines = below ? wrapped(ending, width - columnsOf(indent) - INDENT.length) : [];
   return [
     `${first}${suffix === "" ? "" : styleText("dim", suffix, { stream })}`,
-    ...lines.map((line) => `${indent}${BELOW}${styleText(colour, line, { stream })}`),
+    ...lines.map((line) => `${indent}${INDENT}${styleText(colour, line, { stream })}`),
   ].join("\n");
 }
-
-const BELOW = "    ";
-
-const columns = (text: string): number => widthOf(cellsOf(text));
 
 /** Divides a line between target and result; the target may take up to half of it. */
 function dividedLine(
@@ -64,10 +62,13 @@ function dividedLine(
   ending: string,
   room: number,
 ): { readonly target: string; readonly below: boolean } {
-  const needed = ending === "" ? 0 : columns(ending) + 2;
-  const least = Math.min(columns(fitted(whole, Math.max(MIN_COUNT, room))), Math.max(MIN_COUNT, room >> 1));
+  const needed = ending === "" ? 0 : columnsOf(ending) + 2;
+  const least = Math.min(
+    columnsOf(fitted(whole, Math.max(MIN_TARGET, room))),
+    Math.max(MIN_TARGET, room >> 1),
+  );
   const below = needed > room - least;
-  return { target: fitted(whole, Math.max(MIN_COUNT, below ? room : room - needed)), below };
+  return { target: fitted(whole, Math.max(MIN_TARGET, below ? room : room - needed)), below };
 }
 
 /** Who allowed the call if the policy asked, and how long it took if it ran. */
@@ -128,7 +129,6 @@ export function targetOf(args: Readonly<Record<string, unknown>>): string {
   return values.slice(0, 2).join("  ");
 }
 
-const INDENT = "    ";
 /** Most columns of the quoted part beside a rule's reason. */
 const QUOTED = 60;
 
@@ -232,6 +232,17 @@ export function answersText(offered: OfferedAnswers, stream: Output): string {
   const asks = styleText("bold", asksFor(offered), { stream });
   return [...rows, `${asks} ${offered.whole ? "[y/N]" : "[n/t]"} `].join("\n");
 }
+
+/** What a person said to a question, raw. */
+export const approvalWords = ({
+  said,
+  by,
+  text,
+  edited,
+}: Extract<AgentEvent, { readonly type: "approval" }>): string =>
+  edited === undefined
+    ? `${by} said ${said === "deny" ? "no" : `yes (${said})`} to: ${text}`
+    : `${by} replaced ${text} with: ${edited}`;
 
 /** Everything that is shown to a person before the answers. */
 export function questionRows(question: ShownQuestion, stream: Output): readonly string[] {

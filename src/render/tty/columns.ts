@@ -1,3 +1,4 @@
+/** How lines of text are laid out in a terminal: their width, how they are fitted and wrapped, and their marks. */
 import { visible, withoutEmojiParts } from "../../core/visible.ts";
 import type { Output } from "./output.ts";
 
@@ -37,7 +38,7 @@ export function cellsOf(line: string): readonly Cell[] {
     const joins =
       (LETTER_OF_FLAG.test(before) && LETTER_OF_FLAG.test(character)) ||
       (PICTURE.test(before) && TONE.test(character));
-    const own = shown === character ? columnsOf(character) : shown.length;
+    const own = shown === character ? columnsOfCharacter(character) : shown.length;
     const columns = joins ? 0 : own;
     before = joins ? "" : character;
     cells.push({ shown, columns });
@@ -47,7 +48,7 @@ export function cellsOf(line: string): readonly Cell[] {
   return cells;
 }
 
-function columnsOf(character: string): number {
+function columnsOfCharacter(character: string): number {
   if (character < "\u0300") return 1;
   if (!isSign(character) && EMPTY.test(character)) return 0;
   return WIDE.test(character) && !NARROW_KANA.test(character) ? 2 : 1;
@@ -55,6 +56,9 @@ function columnsOf(character: string): number {
 
 export const widthOf = (cells: readonly Cell[]): number =>
   cells.reduce((width, { columns }) => width + columns, 0);
+
+/** The width of a line of text in a terminal. */
+export const columnsOf = (text: string): number => widthOf(cellsOf(text));
 
 /**
  * Rows as lines whose columns are as wide as their widest cell; cells longer than `most` do not count for that width.
@@ -165,7 +169,7 @@ export function rowsOf(cells: readonly Cell[], width: number): readonly (readonl
   return rows;
 }
 
-/** The mark at the start of a line, and the word that replaces it in plain output. */
+/** The marks that lines start with, and the words that replace them in plain output. */
 const MARKS = {
   done: ["✓", "done:"],
   failed: ["✗", "failed:"],

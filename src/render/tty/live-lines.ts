@@ -1,5 +1,6 @@
+/** Output that changes while work goes on: a progress line, a status below lines that stay, and writes that never wait. */
 import { formatDuration, formatSize } from "../../core/wording.ts";
-import { cellsOf, fitted, widthOf, widthOfStream } from "./columns.ts";
+import { columnsOf, fitted, widthOfStream } from "./columns.ts";
 import { move, type Output, styleText } from "./output.ts";
 
 /** Progress of the work. Fields that are left out are unknown. */
@@ -275,7 +276,7 @@ export class LiveStatus {
       text,
     );
     const left = fitted(whole, room);
-    const line = other === undefined ? left : `${left}${" ".repeat(room - widthOf(cellsOf(left)))}  ${other}`;
+    const line = other === undefined ? left : `${left}${" ".repeat(room - columnsOf(left))}  ${other}`;
     return styleText(alarming ? "yellow" : "dim", line, { stream: this.#stream });
   }
 }

@@ -1,49 +1,8 @@
 import type { AgentEvent } from "../../core/events.ts";
 import { lastName } from "../../core/file-names.ts";
+import { formatCount, formatDuration } from "../../core/wording.ts";
 import { fitted } from "./columns.ts";
 import { seconds, type Status } from "./live-lines.ts";
-import { formatCount, formatDuration } from "../../core/wording.ts";
-
-/** The progress of a run: turns, tokens and cost so far, including its subagents. */
-class RunCounts {
-  #turn = 0;
-  #most: number | undefined;
-  #tokens = 0;
-  #cost: number | null = 0;
-  /** The run has started and not ended. */
-  isRunning = false;
-
-  take(event: AgentEvent): void {
-    if (event.type === "run.started" && event.agent === undefined) {
-      this.#most = event.max_turns;
-      this.isRunning = true;
-    }
-    if (event.type === "run.finished") this.isRunning = false;
-    if (event.type === "turn.started" && event.agent === undefined) this.#turn = event.turn;
-    if (event.type !== "model.finished" && event.type !== "model.aside") return;
-    const { prompt_tokens, completion_tokens, cost } = event.usage;
-    this.#tokens += (prompt_tokens ?? 0) + (completion_tokens ?? 0);
-    this.#cost = this.#cost === null || cost === null ? null : this.#cost + cost;
-  }
-
-  /** Variants of the text, longest first. */
-  words(): readonly string[] {
-    if (this.#turn === 0) return [];
-    const most = this.#most === undefined ? "" : ` of ${this.#most}`;
-    const turn = `turn ${this.#turn}${most}`;
-    const tokens = this.#tokens === 0 ? "" : ` · ${shortCount(this.#tokens)} tokens`;
-    const cost = this.#cost === null || this.#cost === 0 ? "" : ` · cost ${costText(this.#cost)}`;
-    return [turn + tokens + cost, turn + tokens, turn, turn.replace(" of ", "/")];
-  }
-}
-
-const costText = (cost: number): string => cost.toLocaleString("en-US", { maximumSignificantDigits: 2 });
-
-/** 940, 12.4k, 1.2M. */
-function shortCount(count: number): string {
-  if (count < 1000) return String(count);
-  return count < 999_950 ? `${(count / 1000).toFixed(1)}k` : `${(count / 1_000_000).toFixed(1)}M`;
-}
 
 interface Activity {
   readonly kind: "model" | "call" | "summary";
@@ -188,6 +147,47 @@ export const callKey = ({ agent, call }: { readonly agent?: string; readonly cal
   `call ${agent ?? ""} ${call}`;
 
 const time = (ms: number): string => (ms < SHORT_MS ? "" : ` ${seconds(ms)}`);
+
+/** The progress of a run: turns, tokens and cost so far, including its subagents. */
+class RunCounts {
+  #turn = 0;
+  #most: number | undefined;
+  #tokens = 0;
+  #cost: number | null = 0;
+  /** The run has started and not ended. */
+  isRunning = false;
+
+  take(event: AgentEvent): void {
+    if (event.type === "run.started" && event.agent === undefined) {
+      this.#most = event.max_turns;
+      this.isRunning = true;
+    }
+    if (event.type === "run.finished") this.isRunning = false;
+    if (event.type === "turn.started" && event.agent === undefined) this.#turn = event.turn;
+    if (event.type !== "model.finished" && event.type !== "model.aside") return;
+    const { prompt_tokens, completion_tokens, cost } = event.usage;
+    this.#tokens += (prompt_tokens ?? 0) + (completion_tokens ?? 0);
+    this.#cost = this.#cost === null || cost === null ? null : this.#cost + cost;
+  }
+
+  /** Variants of the text, longest first. */
+  words(): readonly string[] {
+    if (this.#turn === 0) return [];
+    const most = this.#most === undefined ? "" : ` of ${this.#most}`;
+    const turn = `turn ${this.#turn}${most}`;
+    const tokens = this.#tokens === 0 ? "" : ` · ${shortCount(this.#tokens)} tokens`;
+    const cost = this.#cost === null || this.#cost === 0 ? "" : ` · cost ${costText(this.#cost)}`;
+    return [turn + tokens + cost, turn + tokens, turn, turn.replace(" of ", "/")];
+  }
+}
+
+const costText = (cost: number): string => cost.toLocaleString("en-US", { maximumSignificantDigits: 2 });
+
+/** 940, 12.4k, 1.2M. */
+function shortCount(count: number): string {
+  if (count < 1000) return String(count);
+  return count < 999_950 ? `${(count / 1000).toFixed(1)}k` : `${(count / 1_000_000).toFixed(1)}M`;
+}
 
 /** Assumed until a server has counted a reply. */
 const TOKENS_PER_CHARACTER = 1 / 4;

@@ -1,11 +1,11 @@
-import { canaryWords } from "../../core/behaviour.ts";
-import { formatCount, formatDuration } from "../../core/wording.ts";
-import type { AgentEvent } from "../../core/events.ts";
 import { hookWords } from "../../core/added-programs.ts";
+import { canaryWords } from "../../core/behaviour.ts";
+import type { AgentEvent } from "../../core/events.ts";
 import { lastName } from "../../core/file-names.ts";
-import { visibleLine } from "../../core/visible.ts";
 import { type Plan, planCounts, type PlanStep } from "../../core/run-record.ts";
-import { callLine, questionRows, type ShownCall, targetOf } from "./call-lines.ts";
+import { visibleLine } from "../../core/visible.ts";
+import { formatCount, formatDuration } from "../../core/wording.ts";
+import { approvalWords, callLine, questionRows, type ShownCall, targetOf } from "./call-lines.ts";
 import { fitted, mark, widthOfStream, wrapped } from "./columns.ts";
 import { type Clock, LiveStatus } from "./live-lines.ts";
 import { type Output, styleText } from "./output.ts";
@@ -163,7 +163,7 @@ export function eventLine(event: AgentEvent, stream: Output, indent = ""): strin
         .map((row) => `${indent}${row}`)
         .join("\n");
     case "approval":
-      return dim(`${indent}${approvalWords(event)}`);
+      return dim(`${indent}${visibleLine(approvalWords(event))}`);
     case "task":
       return taskLine(event, stream, indent);
     case "check.ended":
@@ -295,13 +295,6 @@ function missedWords({ kind, tool, nearest }: Of<"call.missed">): string {
       return `${name} on a file that was not read: the file was shown instead`;
   }
 }
-
-const approvalWords = ({ said, by, text, edited }: Of<"approval">): string =>
-  visibleLine(
-    edited === undefined
-      ? `${by} said ${said === "deny" ? "no" : `yes (${said})`} to: ${text}`
-      : `${by} replaced ${text} with: ${edited}`,
-  );
 
 const tokens = (count: number | null): string => (count === null ? "?" : formatCount(count));
 

@@ -1,14 +1,15 @@
-import { counted, formatCount, formatDuration } from "../../core/wording.ts";
-import { countsOf, UNSEEN } from "../../core/ports.ts";
-import type { AgentEvent, CandidateTold, Denial, RunStatus } from "../../core/events.ts";
+/** The end of a run in lines, and of each candidate when several are tried. */
 import { isPlainEnding } from "../../core/errors.ts";
+import type { AgentEvent, CandidateTold, Denial, RunStatus } from "../../core/events.ts";
+import { countsOf, UNSEEN } from "../../core/ports.ts";
 import { installedWords } from "../../core/run-record.ts";
 import { visibleLine, visibleWhole } from "../../core/visible.ts";
-import { recordedWords } from "../report-form.ts";
-import { fitted, mark, widthOfStream, wrapped } from "./columns.ts";
-import { type Output, styleText } from "./output.ts";
+import { formatDuration, counted } from "../../core/wording.ts";
+import { costWords, countWords, recordedWords } from "../report-form.ts";
 import { targetOf } from "./call-lines.ts";
+import { fitted, mark, widthOfStream, wrapped } from "./columns.ts";
 import { type Clock, LiveStatus, seconds, type Status } from "./live-lines.ts";
+import { type Output, styleText } from "./output.ts";
 import { startedWords } from "./run-lines.ts";
 
 type Finished = Extract<AgentEvent, { readonly type: "run.finished" }>;
@@ -194,20 +195,16 @@ function refusedRows({ tool, target, decision, rule, reason }: Denial, width: nu
 
 function costRows({ turns, tool_calls, usage }: Finished, ms: number): readonly string[] {
   const { prompt_tokens, completion_tokens, cached_tokens, cost } = usage;
-  const cached = cached_tokens === null ? "" : ` (${tokens(cached_tokens)} cached)`;
+  const cached = cached_tokens === null ? "" : ` (${countWords(cached_tokens)} cached)`;
   const told =
     prompt_tokens === null && completion_tokens === null
       ? "tokens unknown"
-      : `${tokens(prompt_tokens)} tokens in${cached}, ${tokens(completion_tokens)} out`;
-  const price =
-    cost === null ? "cost unknown" : `cost ${cost.toLocaleString("en-US", { maximumSignificantDigits: 3 })}`;
+      : `${countWords(prompt_tokens)} tokens in${cached}, ${countWords(completion_tokens)} out`;
   return [
     `${counted(turns, "turn")}, ${counted(tool_calls, "tool call")}, ${formatDuration(ms)}`,
-    `${told}, ${price}`,
+    `${told}, cost ${costWords(cost, null)}`,
   ];
 }
-
-const tokens = (count: number | null): string => (count === null ? "unknown" : formatCount(count));
 
 const STATUS_WORDS: Readonly<Record<RunStatus, string>> = {
   done: "done",
@@ -274,10 +271,7 @@ const keptRows = (session: string): readonly string[] => [
   `harness sessions show ${session}`,
 ];
 
-type Ended = Pick<
-  Extract<AgentEvent, { readonly type: "run.finished" }>,
-  "status" | "exit_code" | "reason" | "session" | "turns" | "verified"
->;
+type CandidateEnd = Pick<Finished, "status" | "exit_code" | "reason" | "session" | "turns" | "verified">;
 
 interface DisplayOptions {
   readonly quiet: boolean;
@@ -318,7 +312,7 @@ export class AttemptLines {
       this.#running.set(candidate, { ...going, call: `${event.tool} ${targetOf(event.args)}` });
   }
 
-  ended(candidate: number, green: boolean, ended: Ended): void {
+  ended(candidate: number, green: boolean, ended: CandidateEnd): void {
     const { since = this.#options.clock.now() } = this.#running.get(candidate) ?? {};
     this.#running.delete(candidate);
     if (this.#options.quiet) return;
@@ -343,7 +337,7 @@ export class AttemptLines {
     this.#live.start();
   }
 
-  #lineOf(candidate: number, ended: Ended & { readonly green: boolean; readonly ms: number }): string {
+  #lineOf(candidate: number, ended: CandidateEnd & { readonly green: boolean; readonly ms: number }): string {
     const { green, status, turns, ms, session } = ended;
     const [colour, name] = green
       ? (["green", "done"] as const)
@@ -372,7 +366,7 @@ export class AttemptLines {
 }
 
 /** In one line: the result of the check, or how the candidate ended. */
-function outcomeOf({ status, exit_code, reason, verified }: Ended, green: boolean): string {
+function outcomeOf({ status, exit_code, reason, verified }: CandidateEnd, green: boolean): string {
   const [first = ""] = reason.split("\n", 1);
   if (green) return verified ? `passed ${verified.command}` : "done, without a check";
   if (exit_code === 0)

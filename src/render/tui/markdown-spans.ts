@@ -218,6 +218,87 @@ interface Open {
   readonly style: SpanStyle;
 }
 
+export function colouredLine(line: string, name: string, before: Open | undefined): ColouredLine {
+  if (name === "diff" || name === "patch") return { spans: [diffLine(line)], open: undefined };
+  const language = languageOf(name);
+  if (language === undefined) return { spans: [span(line)], open: undefined };
+  const spans: Span[] = [];
+  /** Quotes that are not closed in the rest of the line. */
+  const unclosed = new Set<string>();
+  let open = before;
+  let at = 0;
+  const take = (end: number, ...styles: readonly SpanStyle[]): void => {
+    if (end > at) spans.push(span(line.slice(at, end), ...styles));
+    at = end;
+  };
+  while (at < line.length) {
+    if (open !== undefined) {
+      const end = line.indexOf(open.end, at);
+      take(end === -1 ? line.length : end + open.end.length, open.style);
+      if (end !== -1) open = undefined;
+      continue;
+    }
+    const block = language.blocks.find(([start]) => line.startsWith(start, at));
+    if (block !== undefined) {
+      const [start, end, style] = block;
+      take(at + start.length, style);
+      open = { end, style };
+    } else take(...plainPart(line, at, language, unclosed));
+  }
+  return { spans, open };
+}
+
+function plainPart(
+  line: string,
+  at: number,
+  language: Language,
+  unclosed: Set<string>,
+): [end: number, ...styles: SpanStyle[]] {
+  const character = line[at] ?? "";
+  if (isComment(line, at, language)) return [line.length, "comment"];
+  if (language.quotes.includes(character)) return [quoteEnd(line, at, character, unclosed), "string"];
+  const number = lengthOf(NUMBER, line, at);
+  if (number > 0) return [at + number, "number"];
+  const word = lengthOf(WORD, line, at);
+  if (word > 0) return isKnown(line.slice(at, at + word), language) ? [at + word, "keyword"] : [at + word];
+  return [at + Math.max(1, lengthOf(REST, line, at))];
+}
+
+const NUMBER = /\d[\w.]*/y;
+const WORD = /[\p{L}_$][\p{L}\p{N}_$]*/uy;
+const REST = /[^\p{L}_$\d"'`/#<*-]+/uy;
+
+/** SQL is written in upper or lower case. */
+const isKnown = (word: string, language: Language): boolean =>
+  language.words.has(language === SQL ? word.toLowerCase() : word);
+
+/** A `#` within a word starts no comment. */
+const isComment = (line: string, at: number, language: Language): boolean =>
+  language.comment.some(
+    (start) => line.startsWith(start, at) && (start !== "#" || at === 0 || /\s/.test(line[at - 1] ?? "")),
+  );
+
+function lengthOf(form: RegExp, line: string, at: number): number {
+  form.lastIndex = at;
+  return form.exec(line)?.[0].length ?? 0;
+}
+
+/** The end of a string. If an unclosed quote may be an apostrophe, only the quote itself counts. */
+function quoteEnd(line: string, at: number, quote: string, unclosed: Set<string>): number {
+  for (let end = at + 1; end < line.length && !unclosed.has(quote); end += 1) {
+    if (line[end] === "\\") end += 1;
+    else if (line[end] === quote) return end + 1;
+  }
+  unclosed.add(quote);
+  return quote === '"' ? line.length : at + 1;
+}
+
+function diffLine(line: string): Span {
+  if (line.startsWith("@@")) return span(line, "keyword");
+  if (line.startsWith("+")) return span(line, "added");
+  return line.startsWith("-") ? span(line, "removed") : span(line);
+}
+
 interface Language {
   readonly words: ReadonlySet<string>;
   readonly comment: readonly string[];
@@ -304,85 +385,4 @@ const LANGUAGES: readonly (readonly [names: string, language: Language])[] = [
 function languageOf(name: string): Language | undefined {
   const wanted = name.toLowerCase();
   return LANGUAGES.find(([names]) => names.split(" ").includes(wanted))?.[1];
-}
-
-const NUMBER = /\d[\w.]*/y;
-const WORD = /[\p{L}_$][\p{L}\p{N}_$]*/uy;
-const REST = /[^\p{L}_$\d"'`/#<*-]+/uy;
-
-export function colouredLine(line: string, name: string, before: Open | undefined): ColouredLine {
-  if (name === "diff" || name === "patch") return { spans: [diffLine(line)], open: undefined };
-  const language = languageOf(name);
-  if (language === undefined) return { spans: [span(line)], open: undefined };
-  const spans: Span[] = [];
-  /** Quotes that are not closed in the rest of the line. */
-  const unclosed = new Set<string>();
-  let open = before;
-  let at = 0;
-  const take = (end: number, ...styles: readonly SpanStyle[]): void => {
-    if (end > at) spans.push(span(line.slice(at, end), ...styles));
-    at = end;
-  };
-  while (at < line.length) {
-    if (open !== undefined) {
-      const end = line.indexOf(open.end, at);
-      take(end === -1 ? line.length : end + open.end.length, open.style);
-      if (end !== -1) open = undefined;
-      continue;
-    }
-    const block = language.blocks.find(([start]) => line.startsWith(start, at));
-    if (block !== undefined) {
-      const [start, end, style] = block;
-      take(at + start.length, style);
-      open = { end, style };
-    } else take(...plainPart(line, at, language, unclosed));
-  }
-  return { spans, open };
-}
-
-function plainPart(
-  line: string,
-  at: number,
-  language: Language,
-  unclosed: Set<string>,
-): [end: number, ...styles: SpanStyle[]] {
-  const character = line[at] ?? "";
-  if (isComment(line, at, language)) return [line.length, "comment"];
-  if (language.quotes.includes(character)) return [quoteEnd(line, at, character, unclosed), "string"];
-  const number = lengthOf(NUMBER, line, at);
-  if (number > 0) return [at + number, "number"];
-  const word = lengthOf(WORD, line, at);
-  if (word > 0) return isKnown(line.slice(at, at + word), language) ? [at + word, "keyword"] : [at + word];
-  return [at + Math.max(1, lengthOf(REST, line, at))];
-}
-
-/** SQL is written in upper or lower case. */
-const isKnown = (word: string, language: Language): boolean =>
-  language.words.has(language === SQL ? word.toLowerCase() : word);
-
-/** A `#` within a word starts no comment. */
-const isComment = (line: string, at: number, language: Language): boolean =>
-  language.comment.some(
-    (start) => line.startsWith(start, at) && (start !== "#" || at === 0 || /\s/.test(line[at - 1] ?? "")),
-  );
-
-function lengthOf(form: RegExp, line: string, at: number): number {
-  form.lastIndex = at;
-  return form.exec(line)?.[0].length ?? 0;
-}
-
-/** The end of a string. If an unclosed quote may be an apostrophe, only the quote itself counts. */
-function quoteEnd(line: string, at: number, quote: string, unclosed: Set<string>): number {
-  for (let end = at + 1; end < line.length && !unclosed.has(quote); end += 1) {
-    if (line[end] === "\\") end += 1;
-    else if (line[end] === quote) return end + 1;
-  }
-  unclosed.add(quote);
-  return quote === '"' ? line.length : at + 1;
-}
-
-function diffLine(line: string): Span {
-  if (line.startsWith("@@")) return span(line, "keyword");
-  if (line.startsWith("+")) return span(line, "added");
-  return line.startsWith("-") ? span(line, "removed") : span(line);
 }

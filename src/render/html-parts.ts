@@ -1,7 +1,8 @@
-import { visible } from "../core/visible.ts";
+/** What pages are made of: HTML in which every text is escaped, and the cards that show a run. */
 import type { RunChanges } from "../core/events.ts";
 import { countsOf, UNSEEN } from "../core/ports.ts";
-import { counted, formatDuration } from "../core/wording.ts";
+import { visible } from "../core/visible.ts";
+import { formatDuration, counted } from "../core/wording.ts";
 import {
   besideWords,
   type CallReport,
@@ -80,6 +81,9 @@ export function cutText(text: string, longest = MAX_TEXT): string {
   const tail = text.slice(-half).toWellFormed();
   return `${head}\n… ${text.length - 2 * half} characters are left out; harness report --json has them …\n${tail}`;
 }
+
+/** The colour only repeats the words. */
+export const pill = ({ tone, text }: Worded): Html => markup`<span class="pill ${tone}">${text}</span>`;
 
 interface Place {
   readonly number: number;
@@ -339,6 +343,3 @@ function argsOf({ args }: CallReport, shown: string): Html {
     );
   return markup`${rows}`;
 }
-
-/** The colour only repeats the words. */
-export const pill = ({ tone, text }: Worded): Html => markup`<span class="pill ${tone}">${text}</span>`;
