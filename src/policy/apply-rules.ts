@@ -1,13 +1,13 @@
 import type { Mode } from "../core/decision.ts";
+import { fitsWildcard, type Wildcard } from "../core/wording.ts";
+import type { Ruling } from "./containment.ts";
 import { type Called, isAside, programOf } from "./effects/call-effects.ts";
 import type { Effect } from "./effects/effect.ts";
 import type { PathFacts, Places } from "./judge-effects.ts";
-import type { Ruling } from "./containment.ts";
 import { resolvePath } from "./paths/normal-path.ts";
-import type { Span } from "./shell/shell-syntax.ts";
-import { isCalled, isNeverAllowed, isWhole, pathOf, type UserRule, type UserRules } from "./rule.ts";
-import { fitsWildcard, type Wildcard } from "../core/wording.ts";
 import { type Around, mayFit, type PathPattern, surelyFits } from "./paths/path-pattern.ts";
+import { isCalled, isNeverAllowed, isWhole, pathOf, type UserRule, type UserRules } from "./rule.ts";
+import type { Span } from "./shell/shell-syntax.ts";
 
 /** Input of the judgement: one ruling for each effect, in the same order. */
 interface Judged {

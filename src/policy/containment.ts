@@ -1,15 +1,15 @@
 /** Rulings: the verdict on one effect, and whether the box alone contains it. */
 import type { Verdict } from "../core/decision.ts";
-import type { TextDoubt } from "./shell/read-shell.ts";
-import type { Span } from "./shell/shell-syntax.ts";
 import { coversHost, type Grant } from "../core/network.ts";
-import { namesSecret } from "./effects/environment.ts";
 import type { Called } from "./effects/call-effects.ts";
 import type { Effect } from "./effects/effect.ts";
+import { namesSecret } from "./effects/environment.ts";
 import { resolvePath } from "./paths/normal-path.ts";
 import { isBoxed } from "./paths/path-place.ts";
 import { UNKNOWN } from "./programs/program-model.ts";
 import { REACHING } from "./reaching.generated.ts";
+import type { TextDoubt } from "./shell/read-shell.ts";
+import type { Span } from "./shell/shell-syntax.ts";
 
 /** Verdict on one effect, or on one flaw of the text. */
 export interface Ruling {

@@ -7,11 +7,11 @@ import {
 } from "../core/decision.ts";
 import { coversHost, coversPort, grantText, readGrant, USUAL_PORTS } from "../core/network.ts";
 import { fitsWildcard } from "../core/wording.ts";
+import { asksForCommand, asksForEffect, mayFitEffect } from "./apply-rules.ts";
 import { areGranted } from "./containment.ts";
 import type { CommandContext } from "./decide.ts";
 import { hostGrants } from "./judge-effects.ts";
 import type { UserRule } from "./rule.ts";
-import { asksForCommand, asksForEffect, mayFitEffect } from "./apply-rules.ts";
 
 /** What a tool call does beside its commands and paths. */
 interface ToolDeed {

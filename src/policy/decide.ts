@@ -6,17 +6,17 @@ import {
   strictest,
   VERDICTS,
 } from "../core/decision.ts";
-import type { Effect } from "./effects/effect.ts";
-import { withFetched } from "./effects/shell-effects.ts";
-import { type Called, programOf, withLater } from "./effects/call-effects.ts";
-import type { Scope } from "./effects/scope.ts";
-import { Assumptions } from "./effects/assume.ts";
-import { EffectWalk } from "./effects/effect-walk.ts";
+import { applyRules } from "./apply-rules.ts";
 import { type Ruling, textRuling, withObjectedFlaws, withObjections } from "./containment.ts";
+import { Assumptions } from "./effects/assume.ts";
+import { type Called, programOf, withLater } from "./effects/call-effects.ts";
+import { EffectWalk } from "./effects/effect-walk.ts";
+import type { Effect } from "./effects/effect.ts";
+import type { Scope } from "./effects/scope.ts";
+import { withFetched } from "./effects/shell-effects.ts";
 import { type Places, rulingOf, placesFor } from "./judge-effects.ts";
 import type { IgnoreRules } from "./paths/ignore-rules.ts";
 import { Models } from "./programs/program-models.ts";
-import { applyRules } from "./apply-rules.ts";
 import type { UserRules } from "./rule.ts";
 import { readInner, readShell, type ShellText } from "./shell/read-shell.ts";
 

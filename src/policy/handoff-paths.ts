@@ -1,6 +1,6 @@
-import { type GitEntry, type Handoff, type Tier, TIERS } from "../core/run-record.ts";
 import { fold, isDependencies, isInside, namesFrom, protectedName } from "../core/file-names.ts";
 import { asFields, isFields, parsedJson } from "../core/raw-data.ts";
+import { type GitEntry, type Handoff, type Tier, TIERS } from "../core/run-record.ts";
 import { DANGEROUS, LOOK } from "./handoff-names.generated.ts";
 
 /** One changed path and the known facts about it. */

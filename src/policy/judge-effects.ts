@@ -1,8 +1,5 @@
-import { type Grant, isPreset, readGrant } from "../core/network.ts";
 import { isInside } from "../core/file-names.ts";
-import type { Doubt, Effect, Place } from "./effects/effect.ts";
-import type { IgnoreRules } from "./paths/ignore-rules.ts";
-import { isKept, type Op, type PlaceKind, placeOfPattern, placeOfResolved } from "./paths/path-place.ts";
+import { type Grant, isPreset, readGrant } from "../core/network.ts";
 import {
   areGranted,
   ASKED,
@@ -17,6 +14,9 @@ import {
   UNKNOWN_DEED,
   type Worth,
 } from "./containment.ts";
+import type { Doubt, Effect, Place } from "./effects/effect.ts";
+import type { IgnoreRules } from "./paths/ignore-rules.ts";
+import { isKept, type Op, type PlaceKind, placeOfPattern, placeOfResolved } from "./paths/path-place.ts";
 
 /** The ruling of one effect. */
 export function rulingOf(effect: Effect, places: Places): Ruling {

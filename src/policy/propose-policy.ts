@@ -1,16 +1,16 @@
 import type { Mode, Verdict } from "../core/decision.ts";
 import { below, isInside } from "../core/file-names.ts";
 import { holdsMask, maskSecrets } from "../core/secrets.ts";
+import { visibleLine } from "../core/visible.ts";
+import { firstLines } from "../core/wording.ts";
 import { type CommandContext, CommandPolicy } from "./decide.ts";
 import { programOf } from "./effects/call-effects.ts";
 import { decidePath } from "./paths/decide-path.ts";
-import { failedExamples, generalised, pathsOf, ruleFor, wordsOf } from "./rules-from-commands.ts";
-import { pathOf, readRules, type RuleForm, tomlRule, type UserRules } from "./rule.ts";
-import { grantsNaming } from "./refusal-hints.ts";
-import { shellText } from "./shell/shell-syntax.ts";
 import { proposeGrants, type RecordedCommand, type Recording } from "./propose-grants.ts";
-import { firstLines } from "../core/wording.ts";
-import { visibleLine } from "../core/visible.ts";
+import { grantsNaming } from "./refusal-hints.ts";
+import { pathOf, readRules, type RuleForm, tomlRule, type UserRules } from "./rule.ts";
+import { failedExamples, generalised, pathsOf, ruleFor, wordsOf } from "./rules-from-commands.ts";
+import { shellText } from "./shell/shell-syntax.ts";
 
 /** A line of `harness policy test`. */
 interface ProposedExample {

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { type Verdict, VERDICTS } from "../core/decision.ts";
+import { lastName } from "../core/file-names.ts";
 import { nearest, readWildcard, type Wildcard } from "../core/wording.ts";
 import { CHANGE_KINDS, type Effect } from "./effects/effect.ts";
 import { DOUBTS, isBroad } from "./judge-effects.ts";
 import { fixedPart, type PathPattern, readPathPattern, takesAll } from "./paths/path-pattern.ts";
-import { lastName } from "../core/file-names.ts";
 import { RUNNING_OTHERS, RUNNING_WHAT_FOLLOWS } from "./programs/program-models.ts";
 
 /** One rule with its patterns read. A condition that is null is not checked; all others must hold. */

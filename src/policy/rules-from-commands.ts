@@ -1,10 +1,11 @@
 /** Rules made from commands: the narrowest ones for a single command, a general one for several of one shape. */
 import { below, isInside } from "../core/file-names.ts";
+import { clipped } from "../core/wording.ts";
 import type { CommandContext, CommandDecision, CommandPolicy, TextEffects } from "./decide.ts";
 import { type Called, isAside } from "./effects/call-effects.ts";
 import type { Effect } from "./effects/effect.ts";
 import { type Places, placesFor, rulingOf } from "./judge-effects.ts";
-import { shellText } from "./shell/shell-syntax.ts";
+import { asGlob, joined, type Shape, shapeOf } from "./propose-grants.ts";
 import {
   type Examples,
   isNeverAllowed,
@@ -14,8 +15,7 @@ import {
   type RuleProblem,
   type UserRule,
 } from "./rule.ts";
-import { asGlob, joined, type Shape, shapeOf } from "./propose-grants.ts";
-import { clipped } from "../core/wording.ts";
+import { shellText } from "./shell/shell-syntax.ts";
 
 export type Remembered =
   | { readonly kind: "rules"; readonly rules: readonly RuleForm[] }

@@ -1,11 +1,10 @@
 /** Values that are assumed where only containment is asked for. */
 import { isInside, lastName } from "../../core/file-names.ts";
 import { resolvePath } from "../paths/normal-path.ts";
+import { isBoxed } from "../paths/path-place.ts";
 import type { Arg, Use } from "../programs/program-model.ts";
 import type { Assignment, Compound, List, Node, Piece, Simple, Word } from "../shell/shell-syntax.ts";
 import { BOX_LISTS } from "./environment.ts";
-import { isBoxed } from "../paths/path-place.ts";
-import type { Assumed, Scope } from "./scope.ts";
 import {
   FILTERS,
   PRINTS_NAMES,
@@ -13,6 +12,7 @@ import {
   SET_ANY_VARIABLE,
   SET_VARIABLES,
 } from "./printed.generated.ts";
+import type { Assumed, Scope } from "./scope.ts";
 
 type Words = (words: readonly Word[]) => readonly Arg[];
 

@@ -1,5 +1,5 @@
 /** The walk over a text as its parts see it, and the effects of one command. */
-import type { Models } from "../programs/program-models.ts";
+import { isTemp } from "../paths/path-place.ts";
 import {
   type Arg,
   type Found,
@@ -9,13 +9,13 @@ import {
   UNKNOWN,
   type Use,
 } from "../programs/program-model.ts";
+import type { Models } from "../programs/program-models.ts";
 import type { List, Node, Simple, Span, Word } from "../shell/shell-syntax.ts";
 import type { Assumptions } from "./assume.ts";
 import type { Doubt, Effect, Place } from "./effect.ts";
-import { moved, placeOf, type Scope, withoutVariables, withVariable } from "./scope.ts";
-import { isTemp } from "../paths/path-place.ts";
 import { isTame } from "./environment.ts";
 import { isLocalTool, settles } from "./local-tools.ts";
+import { moved, placeOf, type Scope, withoutVariables, withVariable } from "./scope.ts";
 
 /** Facts about the environment of the text. */
 export interface World {

@@ -1,3 +1,4 @@
+import { isBoxed } from "../paths/path-place.ts";
 import { type Arg, type Found, UNKNOWN, type Use } from "../programs/program-model.ts";
 import type {
   Assignment,
@@ -21,11 +22,10 @@ import {
   type Words,
   type World,
 } from "./call-effects.ts";
-import { compoundEffects, redirectEffects } from "./shell-effects.ts";
 import type { Doubt, Effect } from "./effect.ts";
 import { ENVIRONMENT, exportsSecret, isInert, isPrivate, isTame, variableDoubt } from "./environment.ts";
 import { type Assumed, either, literalOf, resolve, type Scope, withVariable } from "./scope.ts";
-import { isBoxed } from "../paths/path-place.ts";
+import { compoundEffects, redirectEffects } from "./shell-effects.ts";
 
 const MAX_COMMANDS = 100;
 const MAX_DEPTH = 10;

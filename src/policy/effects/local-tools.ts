@@ -1,7 +1,7 @@
-import type { Arg } from "../programs/program-model.ts";
-import { awkDeeds } from "../programs/awk-program.ts";
 import { resolvePath } from "../paths/normal-path.ts";
 import { isBoxed, isKept, isSystem } from "../paths/path-place.ts";
+import { awkDeeds } from "../programs/awk-program.ts";
+import type { Arg } from "../programs/program-model.ts";
 import type { EffectKind, Place } from "./effect.ts";
 import { LOCAL_TOOLS } from "./local-tools.generated.ts";
 

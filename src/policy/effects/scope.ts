@@ -1,8 +1,8 @@
 /** What earlier commands of a text leave for later ones, and what a word expands to there. */
 import { resolvePath } from "../paths/normal-path.ts";
 import { type Arg, UNKNOWN } from "../programs/program-model.ts";
-import type { Place } from "./effect.ts";
 import type { Node, Piece, Word } from "../shell/shell-syntax.ts";
+import type { Place } from "./effect.ts";
 
 /** State that earlier commands leave for later ones. Immutable. */
 export interface Scope {

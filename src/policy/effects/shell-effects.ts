@@ -1,11 +1,11 @@
 /** Effects of the shell's own constructs: compound commands and redirects. */
+import { isBoxed } from "../paths/path-place.ts";
 import { type Arg, type Found, isGuess, type Use } from "../programs/program-model.ts";
 import type { Compound, Node, Redirect, RedirectOperator } from "../shell/shell-syntax.ts";
 import type { Walk } from "./call-effects.ts";
+import type { Effect } from "./effect.ts";
 import { isPrivate, variableDoubt } from "./environment.ts";
 import { either, placeOf, type Scope, withFunction, withoutVariables, withVariable } from "./scope.ts";
-import type { Effect } from "./effect.ts";
-import { isBoxed } from "../paths/path-place.ts";
 
 interface At {
   readonly walk: Walk;

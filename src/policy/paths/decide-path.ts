@@ -6,8 +6,10 @@ import {
   type Verdict,
   VERDICTS,
 } from "../../core/decision.ts";
-import { type Around, mayFit, surelyFits } from "./path-pattern.ts";
+import { isInside } from "../../core/file-names.ts";
 import type { UserRule, UserRules } from "../rule.ts";
+import { resolvePath, specialKind } from "./normal-path.ts";
+import { type Around, mayFit, surelyFits } from "./path-pattern.ts";
 import {
   isOwnedTemp,
   type Op,
@@ -16,8 +18,6 @@ import {
   placeOf,
   type Surroundings,
 } from "./path-place.ts";
-import { isInside } from "../../core/file-names.ts";
-import { resolvePath, specialKind } from "./normal-path.ts";
 
 /**
  * Supplied by the caller: the real target of an absolute path, with every link followed and `..` applied after them, also

@@ -8,11 +8,11 @@ import {
   PROTECTED,
   protectedFolded,
 } from "../../core/file-names.ts";
-import { processSecret, resolvePath, type SpecialKind, specialKind } from "./normal-path.ts";
 import { type IgnoreRules, isIgnored } from "./ignore-rules.ts";
-import { HOME_STARTUP, SYSTEM_STARTUP } from "./startup-paths.generated.ts";
+import { processSecret, resolvePath, type SpecialKind, specialKind } from "./normal-path.ts";
 import { fits, type NamePattern, readPattern } from "./path-pattern.ts";
 import { SECRETS } from "./secret-paths.generated.ts";
+import { HOME_STARTUP, SYSTEM_STARTUP } from "./startup-paths.generated.ts";
 import { NOT_READABLE, READABLE as ROWS, TEMPORARY } from "./system-paths.generated.ts";
 
 export type Op = "read" | "write";

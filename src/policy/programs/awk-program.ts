@@ -1,5 +1,5 @@
-import { plainEnd, regexEnd } from "./sed-program.ts";
 import type { Arg, Found, Use, Reader } from "./program-model.ts";
+import { plainEnd, regexEnd } from "./sed-program.ts";
 
 /** A token of an awk program. `glued`: no blank stands between it and the next one. */
 interface AwkWord {

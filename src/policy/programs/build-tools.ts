@@ -1,4 +1,5 @@
 /** Compilers, build tools and package managers. */
+import type { Preset } from "../../core/network.ts";
 import { PROGRAM_WORDS } from "../program-words.generated.ts";
 import {
   fixedEffect,
@@ -10,7 +11,6 @@ import {
   writesTo,
 } from "./argument-roles.ts";
 import type { Arg, Found, Reader, Use } from "./program-model.ts";
-import type { Preset } from "../../core/network.ts";
 
 /** Options with which nothing is compiled: the compiler only reports about itself or its files. */
 const COMPILER_TELLS =

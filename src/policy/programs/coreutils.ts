@@ -1,9 +1,9 @@
 /** Coreutils and their kin: programs that copy, move, split, test, print and page files. */
-import { fixedEffect, given } from "./argument-roles.ts";
-import type { Place } from "../effects/effect.ts";
-import type { Arg, Found, Reader, Use } from "./program-model.ts";
 import { foldPath } from "../../core/file-names.ts";
+import type { Place } from "../effects/effect.ts";
 import { secretAt } from "../paths/path-place.ts";
+import { fixedEffect, given } from "./argument-roles.ts";
+import type { Arg, Found, Reader, Use } from "./program-model.ts";
 
 const MODE_LETTERS = "rwxXstugoa";
 

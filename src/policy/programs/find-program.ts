@@ -1,6 +1,6 @@
 import { roleEffects } from "./argument-roles.ts";
-import { filled, mostOf } from "./search-programs.ts";
 import { type Arg, type Found, isGuess, UNKNOWN, type Use, type Reader } from "./program-model.ts";
+import { filled, mostOf } from "./search-programs.ts";
 
 const MARK: readonly string[] = ["{}"];
 const OPERATORS: ReadonlySet<string> = new Set(["(", ")", "!", ",", "-not", "-a", "-and", "-o", "-or"]);

@@ -1,4 +1,5 @@
 /** Node, the package managers of JavaScript with the scripts that they run, and the compiler of TypeScript. */
+import { PROGRAM_WORDS } from "../program-words.generated.ts";
 import {
   codeElsewhere,
   fixedEffect,
@@ -8,7 +9,6 @@ import {
   roleEffects,
   word,
 } from "./argument-roles.ts";
-import { PROGRAM_WORDS } from "../program-words.generated.ts";
 import { type Arg, type Found, type GivenOption, type Reader, UNKNOWN, type Use } from "./program-model.ts";
 
 const INLINE_OPTIONS: ReadonlySet<string> = new Set(["-e", "--eval", "-p", "--print", "-pe"]);

@@ -1,7 +1,5 @@
 import { lastName } from "../../core/file-names.ts";
 import { fixedEffect, LIGHT, roleEffects, type Weight } from "./argument-roles.ts";
-import { readerOf } from "./program-readers.ts";
-import { type Manner, optionTable, readArguments, type Reading } from "./read-arguments.ts";
 import {
   type Arg,
   type Call,
@@ -15,7 +13,9 @@ import {
   type Use,
   UseAt,
 } from "./program-model.ts";
+import { readerOf } from "./program-readers.ts";
 import { MODELS, PROGRAMS, RUN_OTHERS, RUN_WHAT_FOLLOWS } from "./programs.generated.ts";
+import { type Manner, optionTable, readArguments, type Reading } from "./read-arguments.ts";
 
 /** A model with its options parsed and its readers resolved. All have the same keys, in the same order: they are read fast. */
 interface Compiled {

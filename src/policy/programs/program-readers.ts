@@ -1,4 +1,5 @@
 /** What a row can name for what it cannot express: readers of programs, and checks with parameters. */
+import type { Doubt } from "../effects/effect.ts";
 import { ARCHIVE_READERS } from "./archive-programs.ts";
 import {
   ARGUMENT_READERS,
@@ -14,21 +15,20 @@ import {
 } from "./argument-roles.ts";
 import { AWK_READERS } from "./awk-program.ts";
 import { BUILD_READERS, PACKAGE_EFFECTS } from "./build-tools.ts";
-import { SYSTEM_READERS } from "./system-programs.ts";
-import { NETWORK_READERS } from "./network-programs.ts";
-import { DATA_READERS } from "./data-programs.ts";
-import { SEARCH_READERS } from "./search-programs.ts";
 import { COREUTILS_READERS } from "./coreutils.ts";
+import { DATA_READERS } from "./data-programs.ts";
 import { FIND_READERS } from "./find-program.ts";
-import { VERSION_CONTROL_READERS } from "./version-control.ts";
 import { GIT_SETTINGS_READERS } from "./git-settings.ts";
-import { JAVASCRIPT_READERS, runsProgramOf } from "./javascript-programs.ts";
-import type { Arg, Check, CheckParameter, Found, Reader, Use } from "./program-model.ts";
 import { INTERPRETER_READERS, runner } from "./interpreters.ts";
+import { JAVASCRIPT_READERS, runsProgramOf } from "./javascript-programs.ts";
+import { NETWORK_READERS } from "./network-programs.ts";
+import type { Arg, Check, CheckParameter, Found, Reader, Use } from "./program-model.ts";
+import { EFFECT_WORDS, type EffectWord } from "./read-arguments.ts";
+import { SEARCH_READERS } from "./search-programs.ts";
 import { SED_READERS } from "./sed-program.ts";
 import { escapes, SHELL_READERS } from "./shell-programs.ts";
-import type { Doubt } from "../effects/effect.ts";
-import { EFFECT_WORDS, type EffectWord } from "./read-arguments.ts";
+import { SYSTEM_READERS } from "./system-programs.ts";
+import { VERSION_CONTROL_READERS } from "./version-control.ts";
 
 /**
  * Readers that rows can name in `reader` or `also`: for programs with a grammar of their own, and for what rows

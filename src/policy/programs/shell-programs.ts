@@ -1,7 +1,7 @@
 /** Shells, their builtins, and wrappers that run another command. */
+import { ENVIRONMENT, isInert, isPrivate, variableDoubt } from "../effects/environment.ts";
 import { fileEffects, given, inputEffects, isStdin } from "./argument-roles.ts";
 import { type Arg, type Found, type Reader, UNKNOWN, type Use } from "./program-model.ts";
-import { ENVIRONMENT, isInert, isPrivate, variableDoubt } from "../effects/environment.ts";
 
 /** A text after -c, a file, or stdin. A single `-` before them ends the options, as `--` does. */
 function shellEffects(use: Use): readonly Found[] {

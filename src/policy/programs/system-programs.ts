@@ -1,9 +1,9 @@
 /** Programs about the machine: processes, services, addresses, and containers that get access to it. */
-import { PROGRAM_WORDS } from "../program-words.generated.ts";
 import { ENVIRONMENT, namesSecret } from "../effects/environment.ts";
+import { PROGRAM_WORDS } from "../program-words.generated.ts";
 import { fixedEffect, given, inputEffects, outside, part, valuesOf } from "./argument-roles.ts";
-import type { Arg, Fixed, Found, Reader, Use } from "./program-model.ts";
 import { copied, remoteName } from "./network-programs.ts";
+import type { Arg, Fixed, Found, Reader, Use } from "./program-model.ts";
 
 const UNIT_REPORTS = new Set(PROGRAM_WORDS.systemctl.reports);
 const POWER = new Set(PROGRAM_WORDS.systemctl.power);
