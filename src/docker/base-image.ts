@@ -11,6 +11,8 @@ import { type BuildRequest, configureScript, shortHash } from "./image-inputs.ts
 import { isImageThere, lackOfImage } from "./image-progress.ts";
 import { makeFolder } from "../platform/folders.ts";
 
+/** The base of the sandbox image: pulled, or made of this machine's own packages where no registry answers. */
+
 export const PULLED_BASE = "debian:12-slim";
 
 export const BASE_REPOSITORY = "harness-base";

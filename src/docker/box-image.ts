@@ -28,6 +28,8 @@ import {
 import { followStream } from "./image-progress.ts";
 import { makeFolder } from "../platform/folders.ts";
 
+/** The image that a box starts from: ours, which is built here, or the user's own with our runner. */
+
 /** What a box starts from: an image by its id, and the source of its runner. */
 interface BoxImage {
   readonly id: string;

@@ -19,6 +19,8 @@ import { startCommand } from "../boxes/box-command.ts";
 import { createContainer, verifiedContainer } from "./box/container.ts";
 import type { BoxPlan } from "./container-spec.ts";
 
+/** The checks of `harness doctor` and of set-up: of the engine, its images, its disk, and a box. */
+
 /** The fields of the engine's own description that the checks read. */
 interface EngineInfo {
   readonly Driver?: string;

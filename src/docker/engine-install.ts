@@ -8,6 +8,8 @@ import { isDebianLike, runHost, type System } from "../platform/host-programs.ts
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { makeFolder } from "../platform/folders.ts";
 
+/** How an engine comes to this machine: what a person types, and what set-up does itself. */
+
 /** The exact commands that bring an engine to this machine, for a person to type. */
 export function engineRemedy(system: System, failure: NoEngine): string {
   if (failure.remedy !== undefined) return failure.remedy;

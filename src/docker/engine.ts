@@ -8,6 +8,8 @@ import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { HostFacts } from "./container-spec.ts";
 import { type Endpoint, endpointsFrom, type NamedEngine, refusePlain } from "./engine-endpoint.ts";
 
+/** The container engine: how it is found and asked, what it says of its machine, what its failures mean. */
+
 /** An engine that answered. */
 export interface Engine {
   readonly api: Docker;

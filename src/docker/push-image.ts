@@ -12,6 +12,8 @@ import { readRegular } from "../platform/safe-files.ts";
 import { dockerHome } from "./engine-endpoint.ts";
 import { hostProgram, safeEnvironment } from "../platform/host-programs.ts";
 
+/** The way of an image to a registry, with the login that the user's docker has for it. */
+
 interface Push {
   /** The image, by its id or tag. */
   readonly image: string;

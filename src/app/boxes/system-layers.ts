@@ -8,7 +8,8 @@ import { ownerLabels, thisProcess } from "../../boxes/box-record.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { type Engine, findEngine, isEngine, isMissing } from "../../docker/engine.ts";
 import { pinnedBytes } from "../../docker/environments/context-files.ts";
-import { imageIsThere, removeSystemImage } from "../../docker/environments/environment-store.ts";
+import { removeSystemImage } from "../../docker/environments/environment-store.ts";
+import { isImageThere } from "../../docker/image-progress.ts";
 import { type Bases, type Recipe, stageRecipe, systemKey } from "../../docker/environments/recipe.ts";
 import { makeSystemLayer, SILENT_MS, stageTag, systemTag } from "../../docker/environments/system-layer.ts";
 import { systemRegistries, type SystemStep, systemSteps } from "../../docker/environments/system-steps.ts";
@@ -62,7 +63,7 @@ export async function systemLayer(wanted: LayersRequest): Promise<string | null>
   const { recipe } = chosen;
   const own = await layerOf(wanted, recipe, { bases, tagOf: systemTag });
   if (own.steps.length === 0) return recipe.image === null ? null : bases.base;
-  if (rebuild || !(await imageIsThere(engine, own.tag))) {
+  if (rebuild || !(await isImageThere(engine.api, own.tag))) {
     const stages = await stagesOf(wanted);
     const missing = await missingOf(wanted, stages);
     onPlan([...missing, own].reduce((sum, { steps }) => sum + steps.length + 1, 0));
@@ -125,7 +126,7 @@ async function missingOf(
 ): Promise<ReadonlySet<Layer>> {
   const looked = await Promise.all(
     stages.map(async (stage) => {
-      const there = stage.steps.length === 0 || (!rebuild && (await imageIsThere(engine, stage.tag)));
+      const there = stage.steps.length === 0 || (!rebuild && (await isImageThere(engine.api, stage.tag)));
       return there ? [] : [stage];
     }),
   );

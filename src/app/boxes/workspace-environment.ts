@@ -14,7 +14,8 @@ import {
   readRecipe,
   readRecord,
 } from "../../docker/environments/recipe.ts";
-import { imageIsThere, volumesOf } from "../../docker/environments/environment-store.ts";
+import { volumesOf } from "../../docker/environments/environment-store.ts";
+import { isImageThere } from "../../docker/image-progress.ts";
 import { toolVariables } from "../../docker/environments/tool-variables.ts";
 import { type Host, packageRoot } from "../host.ts";
 import { detectRecipe, type ProjectFile, projectFiles } from "../../docker/environments/detect-recipe.ts";
@@ -135,7 +136,7 @@ export async function lackOf(
 ): Promise<string | undefined> {
   const [there, isThere] = await Promise.all([
     volumesOf(engine, id),
-    image === null ? true : imageIsThere(engine, image),
+    image === null ? true : isImageThere(engine.api, image),
   ]);
   const gone = volumes.filter(({ volume }) => !there.has(volume));
   if (gone.length > 0)

@@ -16,6 +16,8 @@ import { type Denial, METHOD_OVERRIDES } from "./judge-host.ts";
 import type { ByteMeter } from "./tunnel.ts";
 import type { SecretBinding } from "../../core/network.ts";
 
+/** One request, made anew for its server, and the answer's way back; secrets are put in and taken out. */
+
 /** Headers are limited to this many bytes on both sides. */
 export const LONGEST_HEAD = 32 * 1024;
 

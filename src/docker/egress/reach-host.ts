@@ -15,6 +15,8 @@ import {
   shown,
 } from "./judge-host.ts";
 
+/** Connections to granted hosts: direct, or through the proxy of the host's network. */
+
 /** All addresses of a name; rejects if there are none. */
 export type Resolve = (host: string) => Promise<readonly string[]>;
 

@@ -2,6 +2,8 @@ import { parse as parseToml } from "smol-toml";
 import { fieldsIn } from "../../core/raw-data.ts";
 import type { Recipe, Toolchain } from "./recipe.ts";
 
+/** What files of each ecosystem say: what a project needs, and which version of a language it asks for. */
+
 /** What one project of one ecosystem needs; folders and steps are relative to the project's own folder. */
 export interface Needs {
   /** The file that these needs come from. */

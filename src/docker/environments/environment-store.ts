@@ -18,9 +18,6 @@ const STATE_LABEL = "dev.harness.environment_state";
 /** The system layer that a volume belongs to: it is in use while such a volume exists, in any state folder. */
 const LAYER_LABEL = "dev.harness.environment_layer";
 
-export const imageIsThere = (engine: Engine, image: string): Promise<boolean> =>
-  isImageThere(engine.api, image);
-
 const labelled = (id: string): { label: string[] } => ({ label: [`${ENVIRONMENT_LABEL}=${id}`] });
 
 /** The names of the volumes. */
@@ -193,7 +190,7 @@ const tagBegin = (id: string): string => `${ENVIRONMENT_REPOSITORY}:${id}-`;
 export async function podImage(wanted: PodImageRequest): Promise<string> {
   const { engine, record } = wanted;
   const tag = tagOf(record);
-  if (await imageIsThere(engine, tag)) return tag;
+  if (await isImageThere(engine.api, tag)) return tag;
   try {
     await makeImage(wanted, tag);
     return tag;

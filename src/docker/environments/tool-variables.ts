@@ -1,5 +1,7 @@
 import type { Recipe } from "./recipe.ts";
 
+/** Variables for the package managers of a box: where they keep what they fetch, and what they may install. */
+
 /** Where an environment keeps what tools fetched: not in the workspace, nor in the box's HOME, empty at each start. */
 export const CACHE = "/var/cache/harness";
 const BASE_PATH = "/usr/local/lib/harness/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
