@@ -9,6 +9,7 @@ import { type BucketAccess, signedHeaders, uriEncoded } from "./bucket-access.ts
 import {
   type BucketRequest,
   BucketTrouble,
+  type Refusal,
   refusalOf,
   type ServerError,
   unreachable,
@@ -225,7 +226,7 @@ async function bytesWithin(
   return { bytes: Buffer.concat(pieces), whole: true };
 }
 
-async function refusalIn(response: Response, own: Date): Promise<Parameters<typeof refusalOf>[0]> {
+async function refusalIn(response: Response, own: Date): Promise<Refusal> {
   const { status, headers } = response;
   const { bytes } = await bytesWithin(response, MAX_ERROR_BYTES);
   const told = errorIn(bytes.toString("utf8"));

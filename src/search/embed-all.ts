@@ -5,9 +5,9 @@ import {
   type EmbeddingModel,
   probedDimension,
   type VectorCache,
+  vectorsFrom,
 } from "./embed-model.ts";
 import type { EmbedOutcome, EmbedProgress } from "./index-vectors.ts";
-import { inTime } from "./index-folders.ts";
 import type { Chunk, SearchStore } from "./search-store.ts";
 
 export interface EmbedOptions {
@@ -223,7 +223,7 @@ class VectorRequests {
   async *vectorsOf(texts: readonly string[]): AsyncGenerator<ModelAnswer> {
     let vectors: readonly Float32Array[];
     try {
-      const given = await inTime(() => this.#model.embedder.embed(texts, this.#signal), this.#signal);
+      const given = await vectorsFrom(this.#model, texts, this.#signal);
       vectors = checkedVectors(given, texts.length, this.#dimension);
     } catch (thrown) {
       yield* this.#narrowed(texts, thrown);

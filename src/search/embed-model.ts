@@ -3,11 +3,14 @@ import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { diskTroubleOf, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { Embedder } from "../core/ports.ts";
-import { inTime, setAside } from "./index-folders.ts";
-import type { Chunk } from "./search-store.ts";
+import { unlessAborted } from "../platform/waits.ts";
 import { Connection, privateFile } from "../platform/sqlite.ts";
-import { packed, unit, unpacked } from "./stores/embedded-vectors.ts";
 import { makeFolder } from "../platform/folders.ts";
+import { setAside } from "./index-folders.ts";
+import type { Chunk } from "./search-store.ts";
+import { packed, unit, unpacked } from "./stores/embedded-vectors.ts";
+
+/** An embedding model: the texts that it is given, what it is asked for, and the cache of its vectors. */
 
 export interface EmbeddingModel {
   /** Provider and full name of the model. Vectors with different ids are never mixed. */
@@ -79,6 +82,16 @@ export function tasksOf(model: string): Tasks {
   return FAMILIES.find(([form]) => form.test(name))?.[1] ?? NONE;
 }
 
+/** The model's answer, or the reason of the signal once it aborts, even if the embedder ignores the signal. */
+export async function vectorsFrom(
+  { embedder }: Pick<EmbeddingModel, "embedder">,
+  texts: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly Float32Array[]> {
+  signal.throwIfAborted();
+  return unlessAborted(embedder.embed(texts, signal), signal);
+}
+
 const REMEDY = "check that embed_model is a model for embeddings";
 
 /**
@@ -128,7 +141,7 @@ export async function probedDimension(
   timeoutMs = PROBE_MS,
 ): Promise<number> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-  const vectors = await inTime(() => model.embedder.embed([PROBE], limit), limit);
+  const vectors = await vectorsFrom(model, [PROBE], limit);
   const dimension = vectors[0]?.length ?? 0;
   checkedVectors(vectors, 1, dimension);
   return dimension;
@@ -137,14 +150,14 @@ export async function probedDimension(
 /** A model that is not in memory is loaded first; a search waits no longer than this. */
 const QUESTION_MS = 4000;
 
-export interface QuestionOptions {
+interface QuestionOptions {
   readonly dimension: number;
   readonly signal: AbortSignal;
   readonly timeoutMs?: number;
 }
 
 /** The embedding of a question; without a vector the search uses words alone. */
-export type QueryEmbedding =
+type QueryEmbedding =
   | { readonly kind: "vector"; readonly vector: Float32Array }
   | { readonly kind: "none"; readonly reason: string };
 
@@ -157,7 +170,7 @@ export async function queryVector(
   const late = AbortSignal.timeout(timeoutMs);
   const either = AbortSignal.any([signal, late]);
   try {
-    const vectors = await inTime(() => model.embedder.embed([queryText(model, text)], either), either);
+    const vectors = await vectorsFrom(model, [queryText(model, text)], either);
     const [vector] = checkedVectors(vectors, 1, dimension);
     return vector === undefined
       ? { kind: "none", reason: "the model returned no vector" }

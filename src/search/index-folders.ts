@@ -3,8 +3,6 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
-import { replaceFileSync } from "../platform/safe-files.ts";
-import { makeFolder } from "../platform/folders.ts";
 import {
   type DiskTrouble,
   diskTroubleOf,
@@ -14,7 +12,11 @@ import {
   reasonOf,
   sqliteCodeOf,
 } from "../core/errors.ts";
+import { replaceFileSync } from "../platform/safe-files.ts";
+import { makeFolder } from "../platform/folders.ts";
 import { FileLock, privateFile } from "../platform/sqlite.ts";
+
+/** Where the indexes of workspaces lie on disk, who may write them, and what their failures mean. */
 
 /** Identifies a folder after it was moved: a copy has another inode, a replacement has another birth time. */
 interface RootIdentity {
@@ -322,17 +324,4 @@ export function setAside(place: string): string {
   for (const suffix of ["-wal", "-shm"]) rmSync(place + suffix, { force: true });
   if (existsSync(place)) renameSync(place, aside);
   return aside;
-}
-
-/** The result of `work`, or the reason of the signal once it aborts, even if the work ignores the signal. */
-export async function inTime<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise: left, reject: leave } = Promise.withResolvers<never>();
-  const ended = (): void => leave(signal.reason);
-  signal.throwIfAborted();
-  signal.addEventListener("abort", ended, { once: true });
-  try {
-    return await Promise.race([work(), left]);
-  } finally {
-    signal.removeEventListener("abort", ended);
-  }
 }

@@ -1,5 +1,7 @@
 import { WEIGHTS } from "./weights.ts";
 
+/** How many vectors an index has, and how much they help to find something in it. */
+
 /** How many chunks of an index have vectors so far. */
 export interface EmbedProgress {
   /** Chunks that have a vector, including those from earlier runs. */

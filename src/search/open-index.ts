@@ -1,12 +1,12 @@
 import path from "node:path";
+import type { Box } from "../core/ports.ts";
 import { HUGE, type SearchStore, type ServerStore, type StoreIdentity, type Trust } from "./search-store.ts";
 import type { PathRules } from "./files/box-files.ts";
-import type { Box } from "../core/ports.ts";
 import { CATALOG, type IndexPlace, setAside, takeWriter, troubleOf, tryWriter } from "./index-folders.ts";
 import { Catalog, type CatalogFacts } from "./catalog.ts";
-import { OWN_IGNORE, scanForChanges } from "./files/look-for-changes.ts";
+import { OWN_IGNORE, scanForChanges } from "./files/workspace-scan.ts";
 import type { Cutting } from "./files/cutting.ts";
-import type { Progress, Updated } from "./update-index.ts";
+import type { Progress, Stamps, Updated } from "./update-index.ts";
 
 /** What all indexes of one user share; injected by the composition. */
 export interface IndexOptions {
@@ -38,8 +38,6 @@ interface StoreOpening {
   readonly access: "read" | "write";
   readonly signal: AbortSignal;
 }
-
-export type Stamps = "stamps" | "times";
 
 /** Increased whenever the same workspace would give other pieces, other roles or another choice of files. */
 const VERSION = "2";
@@ -88,9 +86,9 @@ export class OpenedIndex implements AsyncDisposable {
   static async write(means: IndexOptions, place: IndexPlace, opening: Writing): Promise<OpenedIndex> {
     await using stack = new AsyncDisposableStack();
     const writer = stack.use(await takeWriter(place.folder, opening));
-    const setAside = (aside: string): void =>
+    const told = (aside: string): void =>
       means.warn(`a damaged index was set aside as ${aside} and is being rebuilt`);
-    const catalog = stack.use(Catalog.open(place.folder, setAside));
+    const catalog = stack.use(Catalog.open(place.folder, told));
     const before = catalog.facts();
     const { vectors = vectorsOf(before), only = false, signal } = opening;
     const store = stack.use(await openedStore(means, place, { before, vectors, only, signal }));

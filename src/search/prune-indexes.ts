@@ -2,6 +2,7 @@ import { constants, copyFileSync, existsSync, lstatSync, readdirSync, rmSync } f
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Connection } from "../platform/sqlite.ts";
+import { makeFolder } from "../platform/folders.ts";
 import {
   CATALOG,
   indexesIn,
@@ -16,7 +17,8 @@ import {
 } from "./index-folders.ts";
 import { Catalog, type CatalogFacts } from "./catalog.ts";
 import { type IndexOptions, OpenedIndex, storeFolder } from "./open-index.ts";
-import { makeFolder } from "../platform/folders.ts";
+
+/** Cleaning up among indexes, and the indexes of single runs, which lie in layers beside that of the workspace. */
 
 export interface Pruned {
   /** Indexes of workspaces that no longer exist. */

@@ -1,4 +1,6 @@
 import { isInside } from "../core/file-names.ts";
+import type { IndexHit } from "../core/ports.ts";
+import { clipped, firstOf } from "../core/wording.ts";
 import {
   bestRegions,
   foundByName,
@@ -13,8 +15,6 @@ import {
 } from "./ranked-query.ts";
 import { WEIGHTS, type Weights } from "./weights.ts";
 import type { Candidate, Chunk, SearchStore } from "./search-store.ts";
-import type { IndexHit } from "../core/ports.ts";
-import { clipped, firstOf } from "../core/wording.ts";
 import { Tokenizer } from "./tokens.ts";
 
 /** Candidates per hit: several may come from the same file. */

@@ -1,7 +1,9 @@
-import type { Chunk, Role } from "./search-store.ts";
-import { stem, STOP_WORDS, type Tokenizer } from "./tokens.ts";
-import type { Weights } from "./weights.ts";
 import { lastName } from "../core/file-names.ts";
+import type { Chunk, Role } from "./search-store.ts";
+import { stem, STOP_WORDS, type Tokenizer, WORD_RUN } from "./tokens.ts";
+import type { Weights } from "./weights.ts";
+
+/** What a query asks for: words with their weights, files of some role, or a thing by its name or place. */
 
 export interface QueryWord {
   /** The word as in the index. */
@@ -23,7 +25,6 @@ const MAX_LETTERS = 4000;
 const MAX_WORDS = 128;
 const SENTENCE_END = /[.!?](?=\s)|\n/;
 const NONE: ReadonlySet<string> = new Set();
-const RUN = /[\p{L}\p{N}_$]+/gu;
 
 /**
  * Roles that a query names: as the thing it looks for, or among other words. Neither pattern can match without one of
@@ -119,7 +120,7 @@ class QueryWords {
 
   take(text: string, weight: number, without: ReadonlySet<string> = STOP_WORDS): void {
     let before: { readonly word: string; readonly end: number } | undefined;
-    for (const match of text.matchAll(RUN)) {
+    for (const match of text.matchAll(WORD_RUN)) {
       const [run] = match;
       const word = run.toLowerCase();
       if (without.has(word)) {
@@ -179,16 +180,14 @@ export interface RequestWords {
 
 export type Pair = readonly [one: string, other: string];
 
-const MAX_SAID_LETTERS = 4000;
 const MAX_PAIRS = 64;
 const MAX_SPELLED = 32;
 const SCOPE = /^([^:\n]{2,40}?):\s/;
-const WORD_RUN = /[\p{L}\p{N}_$]+/gu;
 const QUOTED = /`([^`\n]+)`/g;
 const SEVERAL_WORDS = /[\p{Ll}\p{N}]\p{Lu}|[\p{L}\p{N}]_[\p{L}\p{N}]/u;
 
 export function restOfRequest(text: string, tokenizer: Tokenizer): RequestWords {
-  const read = text.slice(0, MAX_SAID_LETTERS);
+  const read = text.slice(0, MAX_LETTERS);
   const scope = tokenizer.count(SCOPE.exec(read)?.[1] ?? "");
   return {
     scope: [...scope.keys()].filter((word) => !STOP_WORDS.has(word)),
@@ -361,9 +360,7 @@ function fitness(chunk: Chunk, query: ReadonlySet<string>): number {
 
 /** Names of more than one word: `Cache` may just begin a sentence. */
 const namesOf = ({ symbol }: Chunk): readonly string[] =>
-  (symbol ?? "")
-    .split(/, |\.|::|#/)
-    .filter((name) => /[\p{Ll}\p{N}]\p{Lu}|[\p{L}\p{N}]_[\p{L}\p{N}]/u.test(name));
+  (symbol ?? "").split(/, |\.|::|#/).filter((name) => SEVERAL_WORDS.test(name));
 
 /** The first match counts: a test in a vendored folder is vendored, an example among tests is a test. */
 const BY_PATH: readonly (readonly [Role, RegExp])[] = [

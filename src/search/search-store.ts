@@ -1,4 +1,5 @@
-/** Types that the parts of search share. */
+/** Chunks of files, and the port of the stores that hold them. */
+
 /**
  * The role of a file, by its path and content. Tests, examples and vendored code are found too, but rank behind source.
  */

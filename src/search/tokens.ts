@@ -1,7 +1,7 @@
 /** A longer run of letters is data, not a word. */
 const MAX_LENGTH = 64;
 /** Words contain only 16-bit characters, so that they are ordered alike everywhere. */
-const RUN = /[\p{L}\p{N}_$]+/gu;
+export const WORD_RUN = /[\p{L}\p{N}_$]+/gu;
 const BEYOND_16_BITS = /[\u{10000}-\u{10ffff}]/u;
 /** `HTTPServer2go` gives HTTP, Server2, go. */
 const PART = /\p{Lu}+(?=\p{Lu}\p{Ll})\d*|\p{Lu}?[\p{Ll}\p{Lm}\p{Lo}]+\d*|\p{Lu}+\d*|\d+/gu;
@@ -21,7 +21,7 @@ export class Tokenizer {
 
   /** The words of a text with their counts. */
   count(text: string, into = new Map<string, number>()): Map<string, number> {
-    for (const run of text.match(RUN) ?? [])
+    for (const run of text.match(WORD_RUN) ?? [])
       for (const word of this.of(run)) into.set(word, (into.get(word) ?? 0) + 1);
     return into;
   }
@@ -29,7 +29,7 @@ export class Tokenizer {
   /** Those of the wanted words that a text contains. */
   found(text: string, wanted: { has(word: string): boolean }): Set<string> {
     const found = new Set<string>();
-    for (const run of text.match(RUN) ?? [])
+    for (const run of text.match(WORD_RUN) ?? [])
       for (const word of this.of(run)) if (wanted.has(word)) found.add(word);
     return found;
   }
@@ -61,10 +61,6 @@ function wordsOf(identifier: string): readonly string[] {
   return whole.length > 2 ? [...words, whole] : words;
 }
 
-/**
- * Porter's stemmer (An algorithm for suffix stripping, 1980). Code and the prose about it share stems: `validate`,
- * `validation` and `validating` become one word. For lower-case ASCII words; others are returned unchanged.
- */
 type Rule = readonly [suffix: string, instead: string];
 
 const STEP_2: readonly Rule[] = [
@@ -133,6 +129,10 @@ const TWO_OR_MORE = new RegExp(`^(?:${BLOCK})?${VOWELS}${BLOCK}${VOWELS}${BLOCK}
 const HAS_VOWEL = new RegExp(`^(?:${BLOCK})?${VOWEL}`);
 const SHORT_END = new RegExp(`^${BLOCK}${VOWEL}[^aeiouwxy]$`);
 
+/**
+ * Porter's stemmer (An algorithm for suffix stripping, 1980). Code and the prose about it share stems: `validate`,
+ * `validation` and `validating` become one word. For lower-case ASCII words; others are returned unchanged.
+ */
 export function stem(word: string): string {
   if (!PLAIN.test(word)) return word;
   let made = endOfY(pastAndGerund(plural(word)));

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { EXIT, HarnessError } from "../core/errors.ts";
+import type { Box } from "../core/ports.ts";
+import { unlessAborted } from "../platform/waits.ts";
 import { type Catalog, type CatalogFile, type Summary, summaryOf } from "./catalog.ts";
-import { inTime } from "./index-folders.ts";
 import { entriesOfFolders, filterEntries, listingIn } from "./files/workspace-listing.ts";
 import {
   type Content,
@@ -14,18 +15,10 @@ import {
   type RuleFile,
   type Stamp,
 } from "./files/box-files.ts";
-import {
-  type ChangedFolders,
-  folderOf,
-  isRuleFile,
-  scanForChanges,
-  Sieve,
-} from "./files/look-for-changes.ts";
-import type { Box } from "../core/ports.ts";
+import { type ChangedFolders, folderOf, isRuleFile, scanForChanges, Sieve } from "./files/workspace-scan.ts";
 import {
   type Chunk,
   type CutFile,
-  type Role,
   type SearchStore,
   type Skip,
   type StoredFile,
@@ -34,6 +27,35 @@ import {
 } from "./search-store.ts";
 import type { Cutting } from "./files/cutting.ts";
 import { roleOf } from "./ranked-query.ts";
+
+/** How a file is recognized; `times`: the files are copies that share only size and modification time with the originals. */
+export type Stamps = "stamps" | "times";
+
+/** What an update works with. */
+interface UpdateParts {
+  /** The box over the workspace. */
+  readonly box: Box;
+  /** The workspace on the host: absolute and resolved. */
+  readonly workspace: string;
+  readonly catalog: Catalog;
+  readonly store: SearchStore;
+  /** The id of the index. */
+  readonly index: string;
+  readonly trust: Trust;
+  readonly rules: PathRules;
+  /** Creates the cutter for this many files, when it is first needed. */
+  readonly cutting: (files: number) => Cutting;
+  /** Changes whenever the same text would give other pieces. */
+  readonly version: string;
+  readonly largest: number;
+  readonly knownBy?: Stamps;
+  readonly onProgress?: (progress: Progress) => void;
+}
+
+export interface Progress {
+  readonly done: number;
+  readonly total: number;
+}
 
 export interface Updated extends Summary {
   /** Files that were cut again, and files that are gone. */
@@ -45,15 +67,15 @@ export interface Updated extends Summary {
 export async function update(parts: UpdateParts, signal: AbortSignal): Promise<Updated> {
   const { catalog, store } = parts;
   const rules = catalog.rules();
-  const { listing, known } =
+  const input =
     (await listChangedFolders(parts, rules, signal)) ?? (await listEverything(parts, rules, signal));
-  const { version, knownBy = "stamps" } = parts;
-  const plan = planOf({ listing, known, version, knownBy });
+  const { listing } = input;
+  const plan = planOf(parts, input);
   const idle = plan.changed.length + plan.gone.length + plan.skipped.size === 0;
   // Recorded before anything is changed, so that it is known after a kill or a power cut at any moment.
   if (!idle) catalog.begin(store.name);
   const removed = await leaveOut(parts, plan, signal);
-  const changed = plan.changed.length === 0 ? 0 : await readIn(parts, { plan, listing }, signal);
+  const changed = plan.changed.length === 0 ? 0 : await readIn({ parts, plan, listing }, signal);
   if (!sameRules(rules, listing.rules)) catalog.setRules(listing.rules);
   if (!idle) await assertKept(parts, signal);
   // After a power cut the catalog must not be newer than the store: the two would never be compared again.
@@ -61,6 +83,12 @@ export async function update(parts: UpdateParts, signal: AbortSignal): Promise<U
   const nameless = listing.nameless + listing.closed;
   catalog.note({ whole: true, updated: Date.now(), nameless, store: store.name });
   return { ...summaryOf(catalog), changed, removed };
+}
+
+/** What an update works on: a listing, and what the catalog knows of the same files. */
+interface UpdateInput {
+  readonly listing: Listing;
+  readonly known: ReadonlyMap<string, CatalogFile>;
 }
 
 async function listEverything(
@@ -99,18 +127,18 @@ async function leaveOut({ catalog, store }: UpdateParts, plan: Plan, signal: Abo
 }
 
 /** Reads the changed files. Returns the number of files whose chunks changed. */
-async function readIn(parts: UpdateParts, reading: Reading, signal: AbortSignal): Promise<number> {
-  const { changed } = reading.plan;
+async function readIn(reading: Reading, signal: AbortSignal): Promise<number> {
+  const { parts, plan } = reading;
+  const { changed } = plan;
   await using cutting = parts.cutting(changed.length);
-  await using writer = new Batches(parts, reading.plan, signal);
+  await using writer = new Batches(parts, plan, signal);
   const unread = new Set(changed);
   for await (const content of contentsOf(parts.box, changed, { most: parts.largest, signal })) {
     unread.delete(content.path);
-    await writer.take(prepare({ parts, reading, cutting }, content), content.bytes?.length ?? 0);
+    await writer.take(prepare(reading, cutting, content), content.bytes?.length ?? 0);
     parts.onProgress?.({ done: changed.length - unread.size, total: changed.length });
   }
-  for (const path of unread)
-    await writer.take(Promise.resolve(leftOut({ parts, reading }, path, "unreadable")), 0);
+  for (const path of unread) await writer.take(Promise.resolve(leftOut(reading, path, "unreadable")), 0);
   return await writer.end();
 }
 
@@ -162,13 +190,8 @@ class Batches implements AsyncDisposable {
   }
 
   async #write(batch: readonly Promise<Prepared>[]): Promise<void> {
-    this.#cut += await writeBatch(this.#parts, { batch, plan: this.#plan }, this.#signal);
+    this.#cut += await writeBatch(this.#parts, this.#plan, batch, this.#signal);
   }
-}
-
-interface Batch {
-  readonly batch: readonly Promise<Prepared>[];
-  readonly plan: Plan;
 }
 
 /**
@@ -177,10 +200,12 @@ interface Batch {
  */
 async function writeBatch(
   { catalog, store }: UpdateParts,
-  { batch, plan }: Batch,
+  plan: Plan,
+  batch: readonly Promise<Prepared>[],
   signal: AbortSignal,
 ): Promise<number> {
-  const files = await inTime(() => Promise.all(batch), signal);
+  signal.throwIfAborted();
+  const files = await unlessAborted(Promise.all(batch), signal);
   const emptied = files.filter(
     ({ path, row }) => row.chunks === 0 && (plan.known.get(path)?.chunks ?? 0) > 0,
   );
@@ -193,12 +218,6 @@ async function writeBatch(
   if (stored.length > 0) await store.put(stored, signal);
   catalog.record(new Map(files.map(({ path, row }) => [path, row])));
   return stored.length + emptied.length;
-}
-
-/** What an update works on: a listing, and what the catalog knows of the same files. */
-interface UpdateInput {
-  readonly listing: Listing;
-  readonly known: ReadonlyMap<string, CatalogFile>;
 }
 
 /** With more changed folders everything is listed, which hardly takes longer. */
@@ -330,31 +349,27 @@ interface Plan {
   readonly known: ReadonlyMap<string, CatalogFile>;
 }
 
-interface PlanRequest {
-  readonly listing: Listing;
-  readonly known: ReadonlyMap<string, CatalogFile>;
-  /** The version of the current cutter. */
-  readonly version: string;
-  /** `times`: the files are copies that share only size and modification time with the originals. */
-  readonly knownBy: "stamps" | "times";
-}
-
-function planOf(request: PlanRequest): Plan {
-  const { listing, known } = request;
-  const changed = [...listing.files].filter(([path, stamp]) => isChanged(request, known.get(path), stamp));
+function planOf({ version, knownBy = "stamps" }: UpdateParts, { listing, known }: UpdateInput): Plan {
+  const changed = [...listing.files].filter(([path, stamp]) =>
+    isChanged({ version, knownBy }, known.get(path), stamp),
+  );
   const skipped = new Map<string, CatalogFile>();
   for (const [path, { stamp, why }] of listing.skipped) {
     const row = known.get(path);
-    if (row?.skip === why && !isChanged({ ...request, knownBy: "stamps" }, { ...row, skip: null }, stamp))
+    if (row?.skip === why && !isChanged({ version, knownBy: "stamps" }, { ...row, skip: null }, stamp))
       continue;
     const settled = isSettled(stamp, listing.at);
-    skipped.set(path, { ...NOTHING, stamp, settled, version: request.version, skip: why });
+    skipped.set(path, { ...NOTHING, stamp, settled, version, skip: why });
   }
   const gone = [...known.keys()].filter((path) => !listing.files.has(path) && !listing.skipped.has(path));
   return { changed: changed.map(([path]) => path).toSorted(), gone, skipped, known };
 }
 
-function isChanged({ version, knownBy }: PlanRequest, row: CatalogFile | undefined, stamp: Stamp): boolean {
+function isChanged(
+  { version, knownBy }: Required<Pick<UpdateParts, "version" | "knownBy">>,
+  row: CatalogFile | undefined,
+  stamp: Stamp,
+): boolean {
   if (row === undefined || !row.settled || row.version !== version) return true;
   // The file was left out for its name or size, but no longer is.
   if (row.skip === "secret" || row.skip === "huge") return true;
@@ -391,31 +406,6 @@ async function reconciled(
 
 const LOST = { hash: null, settled: false } as const;
 
-interface UpdateParts {
-  /** The box over the workspace. */
-  readonly box: Box;
-  /** The workspace on the host: absolute and resolved. */
-  readonly workspace: string;
-  readonly catalog: Catalog;
-  readonly store: SearchStore;
-  /** The id of the index. */
-  readonly index: string;
-  readonly trust: Trust;
-  readonly rules: PathRules;
-  /** Creates the cutter for this many files, when it is first needed. */
-  readonly cutting: (files: number) => Cutting;
-  /** Changes whenever the same text would give other pieces. */
-  readonly version: string;
-  readonly largest: number;
-  readonly knownBy?: "stamps" | "times";
-  readonly onProgress?: (progress: Progress) => void;
-}
-
-export interface Progress {
-  readonly done: number;
-  readonly total: number;
-}
-
 /** A file as it is written to store and catalog. */
 interface Prepared {
   readonly path: string;
@@ -425,58 +415,43 @@ interface Prepared {
 }
 
 interface Reading {
+  readonly parts: UpdateParts;
   readonly plan: Plan;
   readonly listing: Listing;
 }
 
-interface Preparing {
-  readonly parts: UpdateParts;
-  readonly reading: Reading;
-}
-
-async function prepare(
-  { cutting, ...given }: Preparing & { readonly cutting: Cutting },
-  { path, bytes }: Content,
-): Promise<Prepared> {
-  const { parts, reading } = given;
-  if (bytes === null) return leftOut(given, path, "huge");
+async function prepare(reading: Reading, cutting: Cutting, { path, bytes }: Content): Promise<Prepared> {
+  const { version } = reading.parts;
+  if (bytes === null) return leftOut(reading, path, "huge");
   const hash = createHash("sha256").update(bytes).digest("hex");
   const row = reading.plan.known.get(path);
-  const seen = stampOf(given, path);
-  if (row !== undefined && row.hash === hash && row.version === parts.version)
+  const seen = stampOf(reading, path);
+  if (row !== undefined && row.hash === hash && row.version === version)
     return { path, row: { ...row, ...seen }, stored: undefined };
   const cut = await cutting.cut(path, bytes);
-  if (cut.kind === "skipped") return leftOut(given, path, cut.why, hash);
+  if (cut.kind === "skipped") return leftOut(reading, path, cut.why, hash);
   const { language } = cut;
-  const { index, trust, version } = parts;
   const role = roleOf(path);
-  const chunks = chunksOf({ index, path, role, trust }, cut);
+  const chunks = chunksOf(reading.parts, { path, role }, cut);
   const read = { ...seen, hash, version, language, role, chunks: chunks.length, skip: null };
   return { path, row: read, stored: chunks.length === 0 ? undefined : { path, hash, chunks } };
 }
 
-function leftOut(given: Preparing, path: string, skip: Skip, hash: string | null = null): Prepared {
-  const { version } = given.parts;
-  return { path, row: { ...NOTHING, ...stampOf(given, path), hash, version, skip }, stored: undefined };
+function leftOut(reading: Reading, path: string, skip: Skip, hash: string | null = null): Prepared {
+  const { version } = reading.parts;
+  return { path, row: { ...NOTHING, ...stampOf(reading, path), hash, version, skip }, stored: undefined };
 }
 
 /** The stamp taken before the file was read. */
-function stampOf({ reading: { listing } }: Preparing, path: string): Pick<CatalogFile, "stamp" | "settled"> {
+function stampOf({ listing }: Reading, path: string): Pick<CatalogFile, "stamp" | "settled"> {
   const stamp = listing.files.get(path) ?? { size: 0, mtimeMs: 0, ctimeMs: 0, ino: 0 };
   return { stamp, settled: isSettled(stamp, listing.at) };
 }
 
-interface ChunksOf {
-  /** The index that the chunks belong to. */
-  readonly index: string;
-  readonly path: string;
-  readonly role: Role;
-  readonly trust: Trust;
-}
-
 /** The pieces of a file as a store holds them. */
 function chunksOf(
-  { index, path, role, trust }: ChunksOf,
+  { index, trust }: UpdateParts,
+  { path, role }: Pick<Chunk, "path" | "role">,
   { language, pieces }: Extract<CutFile, { readonly kind: "cut" }>,
 ): readonly Chunk[] {
   const twins = new Map<string, number>();

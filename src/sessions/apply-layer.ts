@@ -3,6 +3,8 @@ import { readdirSync } from "node:fs";
 import type { Steps } from "../core/session.ts";
 import { errorCode, EXIT, HarnessError } from "../core/errors.ts";
 import type { LayerChanges } from "../core/ports.ts";
+import { type Change, type FileDiff, groupChanges, splitLines } from "../core/line-diff.ts";
+import { textOfBytes } from "../core/raw-data.ts";
 import type { CheckpointStore } from "./checkpoints/checkpoint-store.ts";
 import {
   ContentReader,
@@ -20,13 +22,13 @@ import {
   mustGoFirst,
   writeJournal,
 } from "./checkpoints/undo-changes.ts";
-import { isSkipped, presentEntry, withSkipped } from "./checkpoints/sight.ts";
+import { isSkipped, presentEntry, withSkipped } from "./checkpoints/seen-entries.ts";
 import { filtered, merged, overlaid } from "./checkpoints/file-tree.ts";
 import { type Op, type Plan, planOf } from "./checkpoints/undo-plan.ts";
-import { type Change, type FileDiff, groupChanges, splitLines } from "../core/line-diff.ts";
 import { filesOf, lineChanges } from "./checkpoints/checkpoint-diff.ts";
 import type { Packs } from "./checkpoints/packs.ts";
-import { textOfBytes } from "../core/raw-data.ts";
+
+/** Moves what a session changed in its layer into the workspace: all of it, some paths, or parts of files. */
 
 /** What applying would do to the present workspace. */
 export interface Prepared extends Plan {
@@ -251,10 +253,10 @@ export function standing(chosen: readonly Op[], all: readonly Op[]): readonly Op
 }
 
 /** Trees of this name are not steps of a session: they live as long as its layer. */
-const nameOf = (session: string): string => `layer-${session}`;
+const treeNameOf = (session: string): string => `layer-${session}`;
 
-export function baseOf({ trees }: CheckpointStore, session: string): Tree | undefined {
-  const name = `${nameOf(session)}.`;
+function baseOf({ trees }: CheckpointStore, session: string): Tree | undefined {
+  const name = `${treeNameOf(session)}.`;
   const numbers = trees
     .ids()
     .filter((id) => id.startsWith(name))
@@ -262,11 +264,11 @@ export function baseOf({ trees }: CheckpointStore, session: string): Tree | unde
   return numbers.length === 0 ? undefined : trees.load(`${name}${Math.max(...numbers)}`);
 }
 
-export const saveBase = (store: CheckpointStore, session: string, base: Tree): void =>
-  void store.save(nameOf(session), base);
+const saveBase = (store: CheckpointStore, session: string, base: Tree): void =>
+  void store.save(treeNameOf(session), base);
 
 export const forgetBase = ({ trees }: CheckpointStore, session: string): void =>
-  trees.forget(nameOf(session));
+  trees.forget(treeNameOf(session));
 
 /**
  * Called before a box continues over a layer. The box starts from the present workspace, except where the layer already

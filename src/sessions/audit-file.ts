@@ -5,9 +5,15 @@ import * as z from "zod";
 import type { Audit, AuditEntry, AuditVerdict } from "../core/session.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { maskSecrets } from "../core/secrets.ts";
-import type { Database } from "./sessions-db.ts";
-import { makeFolder } from "../platform/folders.ts";
 import { parsedJson } from "../core/raw-data.ts";
+import { makeFolder } from "../platform/folders.ts";
+import type { Database } from "./sessions-db.ts";
+
+/**
+ * The audit of a session: a chain of lines, written and verified. A line is the JSON text `{…,"prev":P,"hash":H}`: P is
+ * the hash of the previous line, H the SHA-256 of this line's own bytes without `,"hash":H`. So no byte can change, not
+ * even in ways that JSON would read the same.
+ */
 
 export const auditFile = (stateDir: string, session: string): string =>
   path.join(stateDir, "audit", `${session}.jsonl`);
@@ -341,11 +347,6 @@ class Walk {
     return new Broken(line, "it was changed after it was written");
   }
 }
-
-/**
- * A line is the JSON text `{…,"prev":P,"hash":H}`: P is the hash of the previous line, H the SHA-256 of this line's own
- * bytes without `,"hash":H`. So no byte can change, not even in ways that JSON would read the same.
- */
 
 export const NONE = "0".repeat(64);
 

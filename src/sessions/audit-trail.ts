@@ -3,11 +3,13 @@ import path from "node:path";
 import { z } from "zod";
 import type { Audit, AuditEntry } from "../core/session.ts";
 import type { AgentEvent } from "../core/events.ts";
-import { sha256 } from "./audit-file.ts";
 import { MODES, VERDICTS } from "../core/decision.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { parsedJson } from "../core/raw-data.ts";
 import { linesIn } from "../core/line-diff.ts";
+import { sha256 } from "./audit-file.ts";
+
+/** The lines of the audit: made from the events of a run, and read again for the commands that were judged. */
 
 /** Facts about a run that no event contains: its settings with their origins, and the versions of the software. */
 export interface RunAbout {
@@ -168,7 +170,7 @@ function withoutAnswer(event: Of<"run.finished">): AuditEntry {
   return own;
 }
 
-const place = z.string().refine((value) => path.isAbsolute(value));
+const absolutePath = z.string().refine((value) => path.isAbsolute(value));
 
 /**
  * A command that was judged in a session. Its line in the audit:
@@ -181,9 +183,9 @@ const judgementForm = z.object({
   session: z.string().optional(),
   command: z.string(),
   mode: z.enum(MODES),
-  workspace: place,
+  workspace: absolutePath,
   /** The folder in which the command started; left out if it is the workspace. */
-  folder: place.optional(),
+  folder: absolutePath.optional(),
   decision: z.enum(VERDICTS),
 });
 

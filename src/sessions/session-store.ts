@@ -15,11 +15,11 @@ import type {
   SessionInfo,
   SessionStore,
 } from "../core/session.ts";
+import { makeFolder } from "../platform/folders.ts";
+import { replaceFileSync } from "../platform/safe-files.ts";
 import { auditFile, AuditFile, dropAudit } from "./audit-file.ts";
 import { type Database, openDatabase } from "./sessions-db.ts";
 import { Clock, INFO, StoredSession } from "./stored-session.ts";
-import { makeFolder } from "../platform/folders.ts";
-import { replaceFileSync } from "../platform/safe-files.ts";
 
 interface StoreOptions {
   /** Called with news for the user: a damaged database that was set aside. */
@@ -376,7 +376,7 @@ function collect(db: Database, files: ContentFiles): void {
   });
 }
 
-interface Row {
+interface NoteRow {
   readonly number: number;
   readonly title: string;
   readonly body: string;
@@ -384,38 +384,38 @@ interface Row {
   readonly written: number;
 }
 
-const COLUMNS = "number, title, body, tags, written";
+const NOTE_COLUMNS = "number, title, body, tags, written";
 
 /** Every change is one statement, so a run that writes notes and a person who edits them do not interfere. */
 function storedNotes(db: Database, workspace: string, now: () => number): Notes {
   return {
     write: ({ title, body, tags }) => {
       const row = db.get(
-        `INSERT INTO notes (workspace, title, body, tags, written) VALUES (?, ?, ?, ?, ?) RETURNING ${COLUMNS}`,
+        `INSERT INTO notes (workspace, title, body, tags, written) VALUES (?, ?, ?, ?, ?) RETURNING ${NOTE_COLUMNS}`,
         workspace,
         title,
         body,
         JSON.stringify(tags),
         now(),
       );
-      return noteOf(row as Row);
+      return noteOf(row as NoteRow);
     },
     find: (query, limit) =>
       (
         db.all(
-          `SELECT ${COLUMNS} FROM notes WHERE workspace = ? ORDER BY written DESC, number DESC`,
+          `SELECT ${NOTE_COLUMNS} FROM notes WHERE workspace = ? ORDER BY written DESC, number DESC`,
           workspace,
-        ) as readonly Row[]
+        ) as readonly NoteRow[]
       )
         .map(noteOf)
         .filter((note) => isAbout(note, query))
         .slice(0, Math.max(0, limit)),
     get: (number) => {
       const row = db.get(
-        `SELECT ${COLUMNS} FROM notes WHERE workspace = ? AND number = ?`,
+        `SELECT ${NOTE_COLUMNS} FROM notes WHERE workspace = ? AND number = ?`,
         workspace,
         number,
-      ) as Row | undefined;
+      ) as NoteRow | undefined;
       return row === undefined ? undefined : noteOf(row);
     },
     replace: (before, { title, body, tags }) =>
@@ -437,8 +437,8 @@ function storedNotes(db: Database, workspace: string, now: () => number): Notes 
   };
 }
 
-const noteOf = (row: Row): Note => ({ ...row, tags: JSON.parse(row.tags) as readonly string[] });
+const noteOf = (row: NoteRow): Note => ({ ...row, tags: JSON.parse(row.tags) as readonly string[] });
 
 /** Ignores case, in any script. */
 const isAbout = ({ title, body, tags }: NoteText, query: string): boolean =>
-  [title, body, ...tags].some((text) => text.toLowerCase().includes(query.toLowerCase()));
+  [title, body, ...tags].some((text) => contains(text, query));

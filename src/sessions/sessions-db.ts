@@ -13,8 +13,10 @@ import path from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { diskTroubleOf, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { Connection, FileLock, type LockLevel, privateFile, suffices } from "../platform/sqlite.ts";
-import { STEPS } from "./schema.ts";
 import { makeFolder } from "../platform/folders.ts";
+import { STEPS } from "./schema.ts";
+
+/** The database of all sessions: how it is opened, locked, migrated and, if it is damaged, set aside. */
 
 interface Opening {
   readonly file: string;

@@ -73,7 +73,7 @@ test("a search has all of its files at once, and none that only leads to another
   );
   assert.ok(led.includes("update-index"), led.join(" "));
   assert.deepEqual(
-    led.filter((name) => ["rank-hits", "open-store", "open-embedded"].includes(name ?? "")),
+    led.filter((name) => ["rank-hits", "open-store", "embedded-store"].includes(name ?? "")),
     [],
   );
 });

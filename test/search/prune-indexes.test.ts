@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { test } from "node:test";
-import { claimIndex, tryWriter } from "../../src/search/index-folders.ts";
-import { claimLayer, prune } from "../../src/search/prune-indexes.ts";
+import path from "node:path";
+import { claimIndex, type IndexPlace, tryWriter } from "../../src/search/index-folders.ts";
+import { claimLayer, prune, tryHoldLayer } from "../../src/search/prune-indexes.ts";
 import { gnu as skip, meansOver, never, updated } from "../fixtures/index.ts";
-import { scratch } from "../fixtures/scratch.ts";
+import { scratch, type Scratch } from "../fixtures/scratch.ts";
 
 test(
   "what no workspace and no run has any use for goes, and what somebody holds stays",
@@ -40,4 +41,67 @@ test("an index that is being written is left, and that is told", { skip }, async
   assert.ok(lock);
   const { removed, left } = await prune(place.at("state"), means, never);
   assert.deepEqual([removed.length, left.map(({ workspace }) => workspace)], [0, [place.at("work")]]);
+});
+
+/** The place of an index that has something in both of its databases. */
+async function baseOf(place: Scratch): Promise<IndexPlace> {
+  const base = claimIndex(place.at("state"), place.at("work"));
+  const at = path.relative(place.path, base.folder);
+  await place.write(`${at}/catalog.db`, "known");
+  await place.write(`${at}/store/index.db`, "kept");
+  return base;
+}
+
+test("a layer begins as a copy, is held while its run goes on, and is gone with it", async () => {
+  await using place = await scratch({ "work/a.ts": "a" });
+  const layer = claimLayer(await baseOf(place), "run1");
+  const { folder } = layer.place;
+  for (const name of ["catalog.db", "store/index.db"]) assert.ok(existsSync(path.join(folder, name)), name);
+  assert.equal(tryHoldLayer(folder), undefined);
+  layer[Symbol.dispose]();
+  assert.equal(existsSync(folder), false);
+});
+
+test("what cannot be copied is a failure with a next step, and leaves neither a lock nor half a copy", async () => {
+  await using place = await scratch({ "work/a.ts": "a" });
+  const base = await baseOf(place);
+  // No file that could be copied, whoever tries it.
+  await mkdir(path.join(base.folder, "store", "folder"));
+  assert.throws(() => claimLayer(base, "run1"), {
+    name: "HarnessError",
+    message: /^search index in .*run1: /,
+  });
+  const folder = path.join(base.folder, "layers", "run1");
+  assert.equal(existsSync(folder), false);
+  using lock = tryWriter(base.folder);
+  assert.ok(lock, "the index itself is still locked");
+});
+
+test("a layer that somebody else holds is not taken", async () => {
+  await using place = await scratch({ "work/a.ts": "a" });
+  const base = await baseOf(place);
+  using layer = claimLayer(base, "run1");
+  assert.throws(() => claimLayer(base, "run1"), {
+    name: "HarnessError",
+    message: /another harness is writing/,
+  });
+  assert.ok(existsSync(path.join(layer.place.folder, "catalog.db")), "it was taken away from who has it");
+});
+
+test("what somebody writes just now is not copied, nor what belongs to who has it open", async () => {
+  await using place = await scratch({ "work/a.ts": "a" });
+  const base = await baseOf(place);
+  const at = path.relative(place.path, base.folder);
+  for (const name of ["catalog.db-wal", "catalog.db-shm", "store/index.db-wal", "store/index.db-shm"])
+    await place.write(`${at}/${name}`, "beside");
+  const copied = (session: string): readonly boolean[] => {
+    using layer = claimLayer(base, session);
+    return ["catalog.db", "catalog.db-wal", "catalog.db-shm", "store/index.db-wal", "store/index.db-shm"].map(
+      (name) => existsSync(path.join(layer.place.folder, name)),
+    );
+  };
+  assert.deepEqual(copied("run1"), [true, true, false, true, false]);
+  using lock = tryWriter(base.folder);
+  assert.ok(lock);
+  assert.deepEqual(copied("run2"), [false, false, false, false, false]);
 });

@@ -4,7 +4,7 @@ import path from "node:path";
 import { visibleWhole } from "../../core/visible.ts";
 import { isIgnored } from "../../policy/paths/ignore-rules.ts";
 import { FolderTree } from "../../platform/folder-tree.ts";
-import { folderOf, isRuleFile, Sieve } from "../../search/files/look-for-changes.ts";
+import { folderOf, isRuleFile, Sieve } from "../../search/files/workspace-scan.ts";
 import type { Host } from "../host.ts";
 import { ignoreRulesOf } from "./policy-context.ts";
 import { PATH_RULES } from "./search-access.ts";

@@ -5,13 +5,8 @@ import { claimIndex, type IndexPlace } from "../../search/index-folders.ts";
 import { type Cutting, CuttingHere } from "../../search/files/cutting.ts";
 import { answersIn } from "../../search/rank-hits.ts";
 import { claimLayer, type Layer } from "../../search/prune-indexes.ts";
-import {
-  type IndexOptions,
-  isDamaged,
-  OpenedIndex,
-  type Stamps,
-  withRepair,
-} from "../../search/open-index.ts";
+import { type IndexOptions, isDamaged, OpenedIndex, withRepair } from "../../search/open-index.ts";
+import type { Stamps } from "../../search/update-index.ts";
 import { weightIn } from "../../search/index-vectors.ts";
 import type { Host } from "../host.ts";
 import type { RunIndex, RunIndexParts } from "../run/session-state.ts";

@@ -1,7 +1,9 @@
-import type { Skip } from "../search-store.ts";
 import { bytesOfText, type TarEntry, textOfBytes, untar } from "../../core/raw-data.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { Box, ExecRequest, ExecResult } from "../../core/ports.ts";
+import type { Skip } from "../search-store.ts";
+
+/** What the files of a workspace are to the search, how the box finds them, and how it sends their contents. */
 
 /** Identifies an unchanged file without reading it. As doubles: host and box compute the same values. */
 export interface Stamp {
@@ -362,8 +364,14 @@ async function* namesOf(paths: readonly string[]): AsyncGenerator<Uint8Array> {
   }
 }
 
+interface OpenFile {
+  readonly entry: TarEntry;
+  readonly pieces: Buffer[];
+  length: number;
+}
+
 async function* filesIn(output: AsyncIterable<Buffer>, most: number): AsyncGenerator<Content> {
-  let open: { readonly entry: TarEntry; readonly pieces: Buffer[]; length: number } | undefined;
+  let open: OpenFile | undefined;
   for await (const each of untar(output)) {
     if (Buffer.isBuffer(each)) {
       if (open === undefined) continue;
@@ -377,13 +385,7 @@ async function* filesIn(output: AsyncIterable<Buffer>, most: number): AsyncGener
   if (open !== undefined) yield contentOf(open, most);
 }
 
-interface Open {
-  readonly entry: TarEntry;
-  readonly pieces: readonly Buffer[];
-  readonly length: number;
-}
-
-const contentOf = ({ entry, pieces, length }: Open, most: number): Content => ({
+const contentOf = ({ entry, pieces, length }: OpenFile, most: number): Content => ({
   path: textOfBytes(entry.name),
   bytes: length > most ? null : Buffer.concat(pieces),
 });

@@ -1,5 +1,7 @@
 import type { ChunkKind } from "../search-store.ts";
 
+/** Marks: where the parts of a text begin. Those of Markdown and shell scripts are found here, by lines. */
+
 /** Maximum length of a piece in UTF-16 units. A declaration of up to this length stays whole. */
 export const MAX_COUNT = 2500;
 
@@ -16,13 +18,9 @@ export interface Mark {
 }
 
 /** The whole lines of a declaration, as the packer joins and splits them. */
-export interface Part {
+export interface Part extends Omit<Mark, "at"> {
   readonly start: number;
   readonly end: number;
-  readonly kind: ChunkKind;
-  readonly names: readonly string[];
-  readonly own: boolean;
-  readonly scope: string;
 }
 
 /** Whether only blanks precede `at` on its line. */

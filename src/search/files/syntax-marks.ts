@@ -1,8 +1,8 @@
 import type { Node, Parser, Tree, TreeCursor } from "web-tree-sitter";
+import type { ChunkKind } from "../search-store.ts";
 import { GRAMMARS, type Rule, ruleAt, type Rules } from "./language-rules.ts";
 import { isSeparated, jointKind, jointNames, type Mark, MAX_COUNT, opensLine } from "./marks.ts";
 import type { Runtime } from "./runtime.ts";
-import type { ChunkKind } from "../search-store.ts";
 
 /** After this many broken runtimes the rest is cut by lines: such a repository is not meant to be read. */
 const RUNTIMES = 10;

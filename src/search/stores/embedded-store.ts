@@ -16,6 +16,7 @@ import {
 import { namedBy, parseQuery } from "../ranked-query.ts";
 import { Tokenizer } from "../tokens.ts";
 import { WEIGHTS, type Weights } from "../weights.ts";
+import type { VectorTable } from "./embedded-vectors.ts";
 import { Lexical } from "./lexical-search.ts";
 import {
   dueForMerge,
@@ -45,7 +46,7 @@ export class EmbeddedStore implements SearchStore {
   readonly #database: Connection;
   /** Describes an error for a person. */
   readonly #failure: (thrown: unknown) => unknown;
-  readonly #vectors: VectorColumn | null;
+  readonly #vectors: VectorTable;
   readonly #writer: FileWriter;
   readonly #weights: Weights;
   readonly #tokenizer = new Tokenizer();
@@ -55,7 +56,7 @@ export class EmbeddedStore implements SearchStore {
   constructor(
     database: Connection,
     folder: string,
-    vectors: VectorColumn | null,
+    vectors: VectorTable,
     { weights = WEIGHTS, texts = true }: EmbeddedParts = {},
   ) {
     this.#database = database;
@@ -90,7 +91,7 @@ export class EmbeddedStore implements SearchStore {
   unembedded(limit: number, signal: AbortSignal): Promise<readonly Chunk[]> {
     return this.#describingFailures(signal, () =>
       this.#database.consistently(() =>
-        readChunks(this.#database, this.#vectors?.missing(limit) ?? [], this.#failure),
+        readChunks(this.#database, this.#vectors.missing(limit), this.#failure),
       ),
     );
   }
@@ -103,7 +104,7 @@ export class EmbeddedStore implements SearchStore {
         for (const { number } of this.#database.all("SELECT number FROM chunks WHERE id = ?", idBytes(id)))
           numbered.set(Number(number), vector);
       }
-      this.#vectors?.put(numbered);
+      this.#vectors.put(numbered);
     });
   }
 
@@ -118,7 +119,7 @@ export class EmbeddedStore implements SearchStore {
       this.#database.consistently(() => ({
         files: Number(this.#database.get("SELECT count(*) AS n FROM files")?.["n"]),
         chunks: Number(this.#database.get("SELECT count(*) AS n FROM chunks")?.["n"]),
-        embedded: this.#vectors?.count ?? 0,
+        embedded: this.#vectors.count,
       })),
     );
   }
@@ -165,7 +166,7 @@ export class EmbeddedStore implements SearchStore {
     const scores = new Map<number, { lexical: number | null; dense: number | null }>();
     for (const { chunk, score } of this.#byWords(text, limit))
       scores.set(chunk, { lexical: score, dense: null });
-    if (vector !== null && this.#vectors !== null) {
+    if (vector !== null) {
       const near = this.#vectors.nearest(vector, limit);
       const known = this.#vectors.cosines([...scores.keys()], vector);
       for (const { chunk, cosine } of [...near, ...known])
@@ -225,11 +226,11 @@ function* batchesOf(files: readonly StoredFile[]): Generator<readonly StoredFile
 /** Adds and removes files. Each call must be within a transaction of the store. */
 class FileWriter {
   readonly #database: Connection;
-  readonly #vectors: VectorColumn | null;
+  readonly #vectors: VectorTable;
   readonly #tokenizer: Tokenizer;
   readonly #texts: boolean;
 
-  constructor(database: Connection, vectors: VectorColumn | null, tokenizer: Tokenizer, texts: boolean) {
+  constructor(database: Connection, vectors: VectorTable, tokenizer: Tokenizer, texts: boolean) {
     this.#database = database;
     this.#vectors = vectors;
     this.#tokenizer = tokenizer;
@@ -265,7 +266,7 @@ class FileWriter {
   clear(): void {
     for (const table of ["files", "chunks", "segments", "postings", "dead"])
       this.#database.run(`DELETE FROM ${table}`);
-    this.#vectors?.clear();
+    this.#vectors.clear();
   }
 
   /** Removes a path; its words stay until their segment is merged. */
@@ -274,7 +275,7 @@ class FileWriter {
     if (row === undefined) return;
     const file = Number(row["number"]);
     const chunks = this.#database.all("SELECT number FROM chunks WHERE file = ?", file);
-    this.#vectors?.remove(chunks.map(({ number }) => Number(number)));
+    this.#vectors.remove(chunks.map(({ number }) => Number(number)));
     this.#database.run("DELETE FROM chunks WHERE file = ?", file);
     this.#database.run("DELETE FROM files WHERE number = ?", file);
     this.#database.run("INSERT INTO dead VALUES (?)", file);
@@ -435,27 +436,4 @@ function expanded({ texts }: Row, failure: (thrown: unknown) => unknown): () => 
       throw failure(thrown);
     }
   };
-}
-
-export interface Near {
-  readonly chunk: number;
-  readonly cosine: number;
-}
-
-/**
- * The vectors in the store's database. Chunks are given by number. To be called within the store's transactions;
- * synchronous, like SQLite.
- */
-export interface VectorColumn {
-  /** Replaces existing vectors. */
-  put(vectors: ReadonlyMap<number, Float32Array>): void;
-  remove(chunks: readonly number[]): void;
-  clear(): void;
-  /** Best first, by cosine. */
-  nearest(vector: Float32Array, limit: number): readonly Near[];
-  /** Cosines for those of these chunks that have a vector. */
-  cosines(chunks: readonly number[], vector: Float32Array): readonly Near[];
-  /** Chunks without a vector, in order of number; at most `limit`. */
-  missing(limit: number): readonly number[];
-  readonly count: number;
 }

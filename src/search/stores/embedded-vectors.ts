@@ -1,7 +1,6 @@
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Connection } from "../../platform/sqlite.ts";
 import { DamagedIndex } from "../index-folders.ts";
-import type { Near, VectorColumn } from "./embedded-store.ts";
 
 /**
  * How many vectors are compared exactly: the minimum, and the number per wanted result. Of 100,000 vectors, the codes
@@ -11,11 +10,17 @@ import type { Near, VectorColumn } from "./embedded-store.ts";
 const MIN_EXACT = 512;
 const EXACT_EACH = 8;
 
+interface Near {
+  readonly chunk: number;
+  readonly cosine: number;
+}
+
 /**
- * The vectors of the store's chunks, in its database. Vectors of another model are neither found nor counted; the first
- * new vector replaces them all. Without a model of its own the table only forgets removed chunks.
+ * The vectors of the store's chunks, which are given by number, in the store's database. To be called within the store's
+ * transactions; synchronous, like SQLite. Vectors of another model are neither found nor counted; the first new vector
+ * replaces them all. Without a model of its own the table only forgets removed chunks.
  */
-export class VectorTable implements VectorColumn {
+export class VectorTable {
   readonly #database: Connection;
   readonly #identity: VectorIdentity | null;
   /** Below this number every chunk has a vector, as long as only this process adds vectors: chunk numbers only grow. */
@@ -28,6 +33,7 @@ export class VectorTable implements VectorColumn {
     this.#identity = identity;
   }
 
+  /** Replaces existing vectors. */
   put(vectors: ReadonlyMap<number, Float32Array>): void {
     const identity = this.#identity;
     if (identity === null)
@@ -65,6 +71,7 @@ export class VectorTable implements VectorColumn {
     this.#database.atomically(() => clearVectors(this.#database));
   }
 
+  /** Best first, by cosine. */
   nearest(vector: Float32Array, limit: number): readonly Near[] {
     const query = unit(vector);
     if (query === undefined || limit < 1) return [];
@@ -77,6 +84,7 @@ export class VectorTable implements VectorColumn {
     });
   }
 
+  /** Cosines for those of these chunks that have a vector. */
   cosines(chunks: readonly number[], vector: Float32Array): readonly Near[] {
     const query = unit(vector);
     if (query === undefined || !this.#ours || query.length !== this.#identity?.dimension) return [];
@@ -86,6 +94,7 @@ export class VectorTable implements VectorColumn {
       .map(({ chunk, numbers }) => ({ chunk: Number(chunk), cosine: cosineOf(numbers, query) }));
   }
 
+  /** Chunks without a vector, in order of number; at most `limit`. */
   missing(limit: number): readonly number[] {
     if (this.#identity === null) return [];
     if (!this.#ours) return this.#without("", 0, limit);

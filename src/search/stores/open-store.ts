@@ -2,13 +2,13 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { HarnessError, reasonOf } from "../../core/errors.ts";
-import type { QdrantServer } from "./qdrant-api.ts";
-import type { SearchStore, ServerStore, StoreIdentity } from "../search-store.ts";
 import { Connection, privateFile } from "../../platform/sqlite.ts";
+import { makeFolder } from "../../platform/folders.ts";
+import type { SearchStore, ServerStore, StoreIdentity } from "../search-store.ts";
 import { AnotherIndex, indexFailure, openedToRead, PATIENCE_MS } from "../index-folders.ts";
+import type { QdrantServer } from "./qdrant-api.ts";
 import { type EmbeddedParts, EmbeddedStore } from "./embedded-store.ts";
 import { VectorTable } from "./embedded-vectors.ts";
-import { makeFolder } from "../../platform/folders.ts";
 
 export interface StoreChoice {
   readonly store: "auto" | "qdrant" | "embedded";
@@ -46,7 +46,7 @@ export async function openStoreFor(choice: StoreChoice): Promise<SearchStore> {
   signal.throwIfAborted();
   if (store === "qdrant") return openRankedQdrant(choice, signal);
   if (store === "embedded" || earlier === "embedded") return openEmbedded(choice);
-  await qdrantModules();
+  await qdrantModule();
   const bounded = AbortSignal.any([signal, openingTimeout(choice.server, earlier === "qdrant")]);
   try {
     return await openRankedQdrant(choice, bounded);
@@ -68,7 +68,7 @@ type ServerChoice = Pick<StoreChoice, "server" | "identity" | "warn" | "signal">
 
 /** Null when no Qdrant was asked for by name and none is usable. */
 export async function openServerOf({ store, ...choice }: ServerChoice): Promise<ServerStore | null> {
-  await qdrantModules();
+  await qdrantModule();
   const bounded = AbortSignal.any([choice.signal, openingTimeout(choice.server, false)]);
   try {
     return await openQdrant({ ...choice, access: "write" }, store === "qdrant" ? choice.signal : bounded);
@@ -86,23 +86,33 @@ const isUnreachable = (thrown: unknown): boolean =>
 type Server = Pick<StoreChoice, "server" | "identity" | "access" | "warn">;
 
 /** Loaded before the server's time begins: on a busy machine that takes a good part of it. */
-const qdrantModules = async () => Promise.all([import("./qdrant-store.ts"), import("./qdrant-store.ts")]);
+const qdrantModule = async () => import("./qdrant-store.ts");
 
 async function openRankedQdrant(choice: StoreChoice, signal: AbortSignal): Promise<SearchStore> {
   const { folder, identity, access } = choice;
   const server = await openQdrant(choice, signal);
-  const [, { HostRanked }] = await qdrantModules();
+  const { HostRanked } = await qdrantModule();
   return HostRanked.open(server, { folder, identity, access });
 }
 
 async function openQdrant(choice: Server, signal: AbortSignal): Promise<ServerStore> {
-  const [{ openQdrantStore }] = await qdrantModules();
+  const { openQdrantStore } = await qdrantModule();
   const { server, identity, access } = choice;
   for (const url of [server.url, ...(server.nodes ?? [])]) {
     const bare = unencrypted(url, server.apiKey);
     if (bare !== null) choice.warn(bare);
   }
   return await openQdrantStore(server, identity, { signal, access });
+}
+
+const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
+
+/** The warning for a key that others may read on its way; null if no key is sent, or nobody can read it. */
+export function unencrypted(url: string, apiKey: string | undefined): string | null {
+  if ((apiKey ?? "") === "" || !URL.canParse(url)) return null;
+  const { protocol, hostname, host } = new URL(url);
+  if (protocol !== "http:" || LOOPBACK.test(hostname)) return null;
+  return `the Qdrant key and your code are sent to ${host} unencrypted; use https`;
 }
 
 async function openEmbedded({ folder, identity, access }: StoreChoice): Promise<SearchStore> {
@@ -239,13 +249,3 @@ CREATE TABLE postings (
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE dead (file INTEGER PRIMARY KEY) STRICT;
 `;
-
-const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
-
-/** The warning for a key that others may read on its way; null if no key is sent, or nobody can read it. */
-export function unencrypted(url: string, apiKey: string | undefined): string | null {
-  if ((apiKey ?? "") === "" || !URL.canParse(url)) return null;
-  const { protocol, hostname, host } = new URL(url);
-  if (protocol !== "http:" || LOOPBACK.test(hostname)) return null;
-  return `the Qdrant key and your code are sent to ${host} unencrypted; use https`;
-}

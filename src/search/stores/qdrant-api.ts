@@ -2,6 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import { QdrantClient } from "@qdrant/js-client-rest";
 import { delayAfter, RETRIES, type RetryRules, SPREAD } from "../../core/server-wait.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import { visibleLine } from "../../core/visible.ts";
 import {
   combinedFailure,
   failureOf,
@@ -10,8 +12,6 @@ import {
   type RequestContext,
   type Trouble,
 } from "./qdrant-failure.ts";
-import { EXIT, HarnessError } from "../../core/errors.ts";
-import { visibleLine } from "../../core/visible.ts";
 
 /** How long one request may take. */
 export interface Patience {
@@ -165,9 +165,9 @@ export interface QdrantServer {
   readonly apiKey?: string | undefined;
 }
 
-export type Calls = ReturnType<QdrantClient["api"]>;
+type Calls = ReturnType<QdrantClient["api"]>;
 
-export interface QdrantNode {
+interface QdrantNode {
   readonly url: string;
   readonly calls: Calls;
 }
@@ -177,7 +177,7 @@ export interface QdrantNode {
  * features of the client are replaced here: its timeout would replace our signal, its version check and its warning
  * about keys go to the console, and it ignores the path of an address.
  */
-export class QdrantNodes {
+class QdrantNodes {
   readonly all: readonly QdrantNode[];
   #first = 0;
 

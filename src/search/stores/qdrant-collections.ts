@@ -5,6 +5,16 @@ import type { Chunk, StoredFile, StoreIdentity } from "../search-store.ts";
 import { completedWrite, type QdrantApi, resultOf } from "./qdrant-api.ts";
 import { QdrantFailure, type Trouble } from "./qdrant-failure.ts";
 
+/** What lies in a Qdrant: two collections for each model, shared by all workspaces, and the points in them. */
+
+/** What reading and writing share. */
+export interface QdrantContext {
+  readonly api: QdrantApi;
+  readonly collections: Collections;
+  readonly identity: StoreIdentity;
+  readonly now: () => number;
+}
+
 const KEYWORD = { type: "keyword" } as const;
 
 /** Fields used in filters and counts. Workspaces share a collection; each is a tenant of it. */
@@ -48,13 +58,13 @@ export class Collections {
     this.#identity = identity;
   }
 
-  name(shelf: CollectionKind): string {
-    return collectionName(shelf, this.#identity);
+  name(kind: CollectionKind): string {
+    return collectionName(kind, this.#identity);
   }
 
   /** Whether the collection existed and was not empty when last checked: if it is missing now, its content is lost. */
-  wasThere(shelf: CollectionKind): boolean {
-    return this.#seen.has(shelf);
+  wasThere(kind: CollectionKind): boolean {
+    return this.#seen.has(kind);
   }
 
   /** Forgets which collections exist, since they may be deleted. */
@@ -63,33 +73,33 @@ export class Collections {
   }
 
   /** Creates missing field indexes, unless the collection is gone. */
-  async mend(shelf: CollectionKind, info: Info | null, signal: AbortSignal): Promise<void> {
-    if (info !== null) await orWithout(this.#index(shelf, info, signal), undefined);
+  async mend(kind: CollectionKind, info: Info | null, signal: AbortSignal): Promise<void> {
+    if (info !== null) await orWithout(this.#index(kind, info, signal), undefined);
   }
 
   /** Makes sure that the collection exists with all field indexes. */
-  async ready(shelf: CollectionKind, signal: AbortSignal): Promise<void> {
-    const info = (await this.look(shelf, signal)) ?? (await this.#make(shelf, signal));
-    await this.#index(shelf, info, signal);
-    this.#seen.add(shelf);
+  async ready(kind: CollectionKind, signal: AbortSignal): Promise<void> {
+    const info = (await this.look(kind, signal)) ?? (await this.#make(kind, signal));
+    await this.#index(kind, info, signal);
+    this.#seen.add(kind);
   }
 
   /**
    * Whether the collection exists. If so, creates missing field indexes: its creator may have been killed before it had
    * them.
    */
-  async whole(shelf: CollectionKind, signal: AbortSignal): Promise<boolean> {
-    const info = await this.look(shelf, signal);
-    if (info !== null) await this.#index(shelf, info, signal);
+  async whole(kind: CollectionKind, signal: AbortSignal): Promise<boolean> {
+    const info = await this.look(kind, signal);
+    if (info !== null) await this.#index(kind, info, signal);
     return info !== null;
   }
 
-  async #index(shelf: CollectionKind, info: Info | null, signal: AbortSignal): Promise<void> {
+  async #index(kind: CollectionKind, info: Info | null, signal: AbortSignal): Promise<void> {
     for (const [field, schema] of Object.entries(INDEXES)) {
       if (info?.payload_schema[field]?.data_type === schema.type) continue;
-      const body = { collection_name: this.name(shelf), wait: true, field_name: field, field_schema: schema };
+      const body = { collection_name: this.name(kind), wait: true, field_name: field, field_schema: schema };
       await this.#api.ask((calls, init) => calls.createFieldIndex(body, init), {
-        what: `index ${field} in ${this.name(shelf)}`,
+        what: `index ${field} in ${this.name(kind)}`,
         form: completedWrite,
         signal,
         write: true,
@@ -101,18 +111,18 @@ export class Collections {
    * Describes a collection; null if it does not exist. A collection with the wrong settings is refused and never
    * filled.
    */
-  async look(shelf: CollectionKind, signal: AbortSignal): Promise<Info | null> {
-    const name = this.name(shelf);
+  async look(kind: CollectionKind, signal: AbortSignal): Promise<Info | null> {
+    const name = this.name(kind);
     const ask = this.#api.ask((calls, init) => calls.getCollection({ collection_name: name }, init), {
       what: `describe ${name}`,
       form: collectionInfo,
       signal,
     });
     const info = await orWithout(ask, null);
-    this.#seen.delete(shelf);
+    this.#seen.delete(kind);
     if (info === null) return null;
     this.#check(name, info);
-    if ((info.points_count ?? 0) > 0) this.#seen.add(shelf);
+    if ((info.points_count ?? 0) > 0) this.#seen.add(kind);
     return info;
   }
 
@@ -147,7 +157,7 @@ export class Collections {
    * Creates a collection; null means it is new and has no field index yet. Two processes may get here at once; the
    * second one finds the collection.
    */
-  async #make(shelf: CollectionKind, signal: AbortSignal): Promise<Info | null> {
+  async #make(kind: CollectionKind, signal: AbortSignal): Promise<Info | null> {
     const { vectors } = this.#identity;
     const shape = {
       vectors: vectors === null ? {} : { [DENSE]: { size: vectors.dimension, distance: "Cosine" as const } },
@@ -160,12 +170,12 @@ export class Collections {
     };
     try {
       await this.#api.ask(
-        (calls, init) => calls.createCollection({ collection_name: this.name(shelf), ...shape }, init),
-        { what: `create ${this.name(shelf)}`, form: resultOf(z.boolean()), signal, write: true },
+        (calls, init) => calls.createCollection({ collection_name: this.name(kind), ...shape }, init),
+        { what: `create ${this.name(kind)}`, form: resultOf(z.boolean()), signal, write: true },
       );
       return null;
     } catch (thrown) {
-      if (thrown instanceof QdrantFailure && thrown.trouble === "exists") return this.look(shelf, signal);
+      if (thrown instanceof QdrantFailure && thrown.trouble === "exists") return this.look(kind, signal);
       throw thrown;
     }
   }
@@ -189,14 +199,6 @@ async function unlessIn<T, U>(troubles: readonly Trouble[], asked: Promise<T>, w
     if (thrown instanceof QdrantFailure && troubles.includes(thrown.trouble)) return without;
     throw thrown;
   }
-}
-
-/** What reading and writing share. */
-export interface QdrantContext {
-  readonly api: QdrantApi;
-  readonly collections: Collections;
-  readonly identity: StoreIdentity;
-  readonly now: () => number;
 }
 
 /** The numbers of a vector for JSON. */
@@ -301,12 +303,56 @@ export const fileRecord = z
   })
   .transform(({ payload }) => payload);
 
+/** Conditions over payloads, as Qdrant takes them. */
+export interface Filter {
+  readonly must?: Condition[];
+  readonly must_not?: Condition[];
+}
+
+type Condition =
+  | { readonly key: string; readonly match: { readonly value: string } }
+  | { readonly key: string; readonly match: { readonly any: string[] } }
+  | { readonly key: string; readonly range: { readonly lt: number } }
+  | { readonly has_id: string[] }
+  | { readonly has_vector: string };
+
+const matches = (key: string, value: string): Condition => ({ key, match: { value } });
+const matchesAny = (key: string, any: readonly string[]): Condition => ({ key, match: { any: [...any] } });
+
+export const ofIndex = (index: string): Filter => ({ must: [matches("index", index)] });
+export const filesOf = (index: string): Filter => ({
+  must: [matches("index", index), matches("what", "file")],
+});
+export const chunksOf = (index: string): Filter => ({
+  must: [matches("index", index), matches("what", "chunk")],
+});
+
+export const embeddedOf = (index: string): Filter => ({
+  must: [...(chunksOf(index).must ?? []), { has_vector: DENSE }],
+});
+
+export const unembeddedOf = (index: string): Filter => ({
+  ...chunksOf(index),
+  must_not: [{ has_vector: DENSE }],
+});
+
+/** All points of these paths, except those named. */
+export const ofPaths = (index: string, paths: readonly string[], but: readonly string[] = []): Filter => ({
+  must: [matches("index", index), matchesAny("path", paths)],
+  ...(but.length === 0 ? {} : { must_not: [{ has_id: [...but] }] }),
+});
+
+/** Points of these versions that were written before `before`. */
+export const ofVersions = (index: string, versions: readonly string[], before: number): Filter => ({
+  must: [matches("index", index), matchesAny("version", versions), { key: "written", range: { lt: before } }],
+});
+
 /** Code and documentation are kept apart, so that a question about one need not search the other. */
 export const COLLECTION_KINDS = ["code", "docs"] as const;
 export type CollectionKind = (typeof COLLECTION_KINDS)[number];
 
-export const collectionName = (shelf: CollectionKind, identity: StoreIdentity): string =>
-  `harness-${shelf}-${modelName(identity)}`;
+export const collectionName = (kind: CollectionKind, identity: StoreIdentity): string =>
+  `harness-${kind}-${modelName(identity)}`;
 
 /** Whether a collection is ours, judged by its name, for whichever model it was made. */
 export const isOurs = (collection: string): boolean => /^harness-(?:code|docs)-/.test(collection);

@@ -5,19 +5,24 @@ import {
   chunkOf,
   chunkPayload,
   chunkRecord,
+  chunksOf,
   COLLECTION_KINDS,
   type CollectionKind,
   DENSE,
+  embeddedOf,
+  filesOf,
+  type Filter,
   numbersOf,
   orBegun,
   orWithout,
   type QdrantContext,
+  unembeddedOf,
 } from "./qdrant-collections.ts";
 
 const PAGE = 1000;
 
 interface Scroll<T> {
-  readonly shelf: CollectionKind;
+  readonly kind: CollectionKind;
   readonly filter: Filter;
   readonly form: z.ZodType<T>;
   readonly fields: true | string[];
@@ -66,7 +71,7 @@ function page<T>(
     z.object({ points: z.array(asked.form), next_page_offset: z.union([z.string(), z.number()]).nullish() }),
   );
   const body = {
-    collection_name: context.collections.name(asked.shelf),
+    collection_name: context.collections.name(asked.kind),
     filter: asked.filter,
     limit: Math.min(PAGE, asked.limit - had),
     with_payload: asked.fields,
@@ -93,8 +98,8 @@ export async function unembeddedChunks(
   const found: Chunk[] = [];
   if (context.identity.vectors === null) return found;
   const filter = unembeddedOf(context.identity.index);
-  for (const shelf of COLLECTION_KINDS) {
-    const asked = { shelf, filter, form: chunkRecord, fields: true as const, limit: limit - found.length };
+  for (const kind of COLLECTION_KINDS) {
+    const asked = { kind, filter, form: chunkRecord, fields: true as const, limit: limit - found.length };
     found.push(...(await scrollAll(context, asked, signal)));
   }
   return found;
@@ -104,7 +109,7 @@ export async function unembeddedChunks(
 export async function countFiles(context: QdrantContext, signal: AbortSignal): Promise<number> {
   const filter = filesOf(context.identity.index);
   const counts = await Promise.all(
-    COLLECTION_KINDS.map((shelf) => countIn(context, { shelf, what: "files", filter }, signal)),
+    COLLECTION_KINDS.map((kind) => countIn(context, { kind, what: "files", filter }, signal)),
   );
   return counts.reduce((sum, each) => sum + each, 0);
 }
@@ -117,7 +122,7 @@ export async function countAll(context: QdrantContext, signal: AbortSignal): Pro
     ["chunks", chunksOf(index)],
     ...(vectors === null ? [] : [["embedded", embeddedOf(index)] as const]),
   ];
-  const all = COLLECTION_KINDS.flatMap((shelf) => wanted.map(([what, filter]) => ({ shelf, what, filter })));
+  const all = COLLECTION_KINDS.flatMap((kind) => wanted.map(([what, filter]) => ({ kind, what, filter })));
   await Promise.all(
     all.map(async (asked) => {
       const found = await countIn(context, asked, signal);
@@ -128,17 +133,17 @@ export async function countAll(context: QdrantContext, signal: AbortSignal): Pro
 }
 
 interface CountRequest {
-  readonly shelf: CollectionKind;
+  readonly kind: CollectionKind;
   readonly what: keyof StoreCounts;
   readonly filter: Filter;
 }
 
 async function countIn(
   { api, collections }: QdrantContext,
-  { shelf, what, filter }: CountRequest,
+  { kind, what, filter }: CountRequest,
   signal: AbortSignal,
 ): Promise<number> {
-  const body = { collection_name: collections.name(shelf), filter, exact: true };
+  const body = { collection_name: collections.name(kind), filter, exact: true };
   const answer = api.ask((calls, init) => calls.countPoints(body, init), {
     what: `count its ${what}`,
     form: resultOf(z.object({ count: z.int() })),
@@ -164,8 +169,8 @@ export async function factsFor(
   const vector = query.vector === null ? null : numbersOf(query.vector, context.identity);
   const asked = { ids: [...new Set(query.ids)], vector, nearest };
   const [named, cosines] = await Promise.all([
-    Promise.all(COLLECTION_KINDS.map((shelf) => chunksById(context, shelf, asked, signal))),
-    Promise.all(COLLECTION_KINDS.map((shelf) => cosinesIn(context, shelf, asked, signal))),
+    Promise.all(COLLECTION_KINDS.map((kind) => chunksById(context, kind, asked, signal))),
+    Promise.all(COLLECTION_KINDS.map((kind) => cosinesIn(context, kind, asked, signal))),
   ]);
   const chunks = new Map(named.flat().map(({ id, payload }) => [id, chunkOf(id, payload)]));
   const dense = new Map(cosines.flatMap(({ known }) => known).map(({ id, score }) => [id, score]));
@@ -190,13 +195,13 @@ interface Question {
 
 async function chunksById(
   context: QdrantContext,
-  shelf: CollectionKind,
+  kind: CollectionKind,
   { ids }: Question,
   signal: AbortSignal,
 ): Promise<readonly z.infer<typeof point>[]> {
   if (ids.length === 0) return [];
   const body = {
-    collection_name: context.collections.name(shelf),
+    collection_name: context.collections.name(kind),
     ids,
     with_payload: true,
     with_vector: false,
@@ -206,7 +211,7 @@ async function chunksById(
     form: resultOf(z.array(point)),
     signal,
   });
-  return unlessMissing(context, shelf, answer, []);
+  return unlessMissing(context, kind, answer, []);
 }
 
 interface Cosines {
@@ -218,7 +223,7 @@ const NO_COSINES: Cosines = { known: [], near: [] };
 
 async function cosinesIn(
   context: QdrantContext,
-  shelf: CollectionKind,
+  kind: CollectionKind,
   { ids, vector, nearest }: Question,
   signal: AbortSignal,
 ): Promise<Cosines> {
@@ -238,7 +243,7 @@ async function cosinesIn(
   };
   const searches = [...(nearest > 0 ? [near] : []), ...(ids.length > 0 ? [known] : [])];
   if (searches.length === 0) return NO_COSINES;
-  const body = { collection_name: context.collections.name(shelf), searches };
+  const body = { collection_name: context.collections.name(kind), searches };
   const answer = context.api.ask((calls, init) => calls.queryBatchPoints(body, init), {
     what: "search",
     form: answers
@@ -249,7 +254,7 @@ async function cosinesIn(
       ),
     signal,
   });
-  const lists = await unlessMissing(context, shelf, answer, null);
+  const lists = await unlessMissing(context, kind, answer, null);
   if (lists === null) return NO_COSINES;
   return {
     near: nearest > 0 ? (lists[0]?.points ?? []) : [],
@@ -263,51 +268,7 @@ async function cosinesIn(
  */
 const unlessMissing = <T, U>(
   { collections }: QdrantContext,
-  shelf: CollectionKind,
+  kind: CollectionKind,
   answer: Promise<T>,
   without: U,
-): Promise<T | U> => (collections.wasThere(shelf) ? answer : orBegun(answer, without));
-
-/** Conditions over payloads, as Qdrant takes them. */
-export interface Filter {
-  readonly must?: Condition[];
-  readonly must_not?: Condition[];
-}
-
-type Condition =
-  | { readonly key: string; readonly match: { readonly value: string } }
-  | { readonly key: string; readonly match: { readonly any: string[] } }
-  | { readonly key: string; readonly range: { readonly lt: number } }
-  | { readonly has_id: string[] }
-  | { readonly has_vector: string };
-
-const matches = (key: string, value: string): Condition => ({ key, match: { value } });
-const matchesAny = (key: string, any: readonly string[]): Condition => ({ key, match: { any: [...any] } });
-
-export const ofIndex = (index: string): Filter => ({ must: [matches("index", index)] });
-export const filesOf = (index: string): Filter => ({
-  must: [matches("index", index), matches("what", "file")],
-});
-export const chunksOf = (index: string): Filter => ({
-  must: [matches("index", index), matches("what", "chunk")],
-});
-
-const embeddedOf = (index: string): Filter => ({
-  must: [...(chunksOf(index).must ?? []), { has_vector: DENSE }],
-});
-
-const unembeddedOf = (index: string): Filter => ({
-  ...chunksOf(index),
-  must_not: [{ has_vector: DENSE }],
-});
-
-/** All points of these paths, except those named. */
-export const ofPaths = (index: string, paths: readonly string[], but: readonly string[] = []): Filter => ({
-  must: [matches("index", index), matchesAny("path", paths)],
-  ...(but.length === 0 ? {} : { must_not: [{ has_id: [...but] }] }),
-});
-
-/** Points of these versions that were written before `before`. */
-export const ofVersions = (index: string, versions: readonly string[], before: number): Filter => ({
-  must: [matches("index", index), matchesAny("version", versions), { key: "written", range: { lt: before } }],
-});
+): Promise<T | U> => (collections.wasThere(kind) ? answer : orBegun(answer, without));

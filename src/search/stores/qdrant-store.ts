@@ -11,7 +11,6 @@ import type {
 } from "../search-store.ts";
 import {
   checkedVersion,
-  completedWrite,
   PATIENCE,
   type Patience,
   QdrantApi,
@@ -20,37 +19,21 @@ import {
   resultOf,
   shapeOf,
 } from "./qdrant-api.ts";
-import { QdrantFailure } from "./qdrant-failure.ts";
+
+import { clearIndex, embedChunks, putFiles, removeFiles, removeWhere, tidyIndex } from "./qdrant-write.ts";
 import {
-  batches,
-  clearIndex,
-  putFiles,
-  removeFiles,
-  removeWhere,
-  sideBySide,
-  tidyIndex,
-} from "./qdrant-write.ts";
-import {
+  chunksOf,
   COLLECTION_KINDS,
   type CollectionKind,
   Collections,
-  DENSE,
   fileRecord,
+  filesOf,
   FORM,
-  numbersOf,
+  ofVersions,
   orWithout,
   type QdrantContext,
 } from "./qdrant-collections.ts";
-import {
-  chunksOf,
-  countAll,
-  countFiles,
-  factsFor,
-  filesOf,
-  ofVersions,
-  scrollAll,
-  unembeddedChunks,
-} from "./qdrant-read.ts";
+import { countAll, countFiles, factsFor, scrollAll, unembeddedChunks } from "./qdrant-read.ts";
 import type { EmbeddedStore } from "./embedded-store.ts";
 import { openEmbeddedStore, readEmbeddedStore, type StoreChoice } from "./open-store.ts";
 
@@ -78,13 +61,13 @@ export async function openQdrantStore(
   const collections = new Collections(api, identity, shapeOf(server));
   // Sent in parallel. A wrong version, or a server that is no Qdrant, is reported first: such a server may answer the
   // other requests in any way.
-  const asked = COLLECTION_KINDS.map((shelf) => collections.look(shelf, signal));
+  const asked = COLLECTION_KINDS.map((kind) => collections.look(kind, signal));
   for (const each of asked) each.catch(() => undefined);
   await checkedVersion(api, signal);
   const found = await Promise.all(asked);
   if (access === "write")
-    for (const [at, shelf] of COLLECTION_KINDS.entries())
-      await collections.mend(shelf, found[at] ?? null, signal);
+    for (const [at, kind] of COLLECTION_KINDS.entries())
+      await collections.mend(kind, found[at] ?? null, signal);
   return storeOn({ api, collections, identity, now });
 }
 
@@ -131,9 +114,9 @@ async function indexedFiles(
 ): Promise<ReadonlyMap<string, string>> {
   const held = new Map<string, string>();
   const debris: string[] = [];
-  for (const shelf of COLLECTION_KINDS) {
-    if (!(await context.collections.whole(shelf, signal))) continue;
-    const found = await versionsOn(context, shelf, signal);
+  for (const kind of COLLECTION_KINDS) {
+    if (!(await context.collections.whole(kind, signal))) continue;
+    const found = await versionsOn(context, kind, signal);
     for (const [path, hash] of found.held) held.set(path, hash);
     debris.push(...found.others);
   }
@@ -153,14 +136,14 @@ interface Versions {
 
 async function versionsOn(
   context: QdrantContext,
-  shelf: CollectionKind,
+  kind: CollectionKind,
   signal: AbortSignal,
 ): Promise<Versions> {
   const { index } = context.identity;
   const files = await scrollAll(
     context,
     {
-      shelf,
+      kind,
       filter: filesOf(index),
       form: fileRecord,
       fields: ["form", "path", "file_hash", "version", "chunks"],
@@ -168,7 +151,7 @@ async function versionsOn(
     },
     signal,
   );
-  const counts = await countedVersions(context, shelf, { limit: files.length + SPARE, signal });
+  const counts = await countedVersions(context, kind, { limit: files.length + SPARE, signal });
   const whole = files.filter(
     ({ form, version, chunks }) => form === FORM && (counts.get(version) ?? 0) === chunks,
   );
@@ -182,11 +165,11 @@ async function versionsOn(
 
 async function countedVersions(
   { api, collections, identity }: QdrantContext,
-  shelf: CollectionKind,
+  kind: CollectionKind,
   { limit, signal }: { readonly limit: number; readonly signal: AbortSignal },
 ): Promise<ReadonlyMap<string, number>> {
   const body = {
-    collection_name: collections.name(shelf),
+    collection_name: collections.name(kind),
     key: "version",
     filter: chunksOf(identity.index),
     limit,
@@ -199,85 +182,6 @@ async function countedVersions(
   });
   const { hits } = await orWithout(answer, { hits: [] });
   return new Map(hits.map(({ value, count }) => [value, count]));
-}
-
-interface Vector {
-  readonly id: string;
-  readonly dense: number[];
-}
-
-const BYTES_OF_NUMBER = 22;
-/** A chunk that is removed between check and write makes the whole write fail. */
-const MAX_TRIES = 4;
-
-const owners = resultOf(
-  z.array(z.object({ id: z.string(), payload: z.object({ index: z.string(), what: z.string() }) })),
-);
-
-/** All vectors are checked before the first is sent. */
-async function embedChunks(
-  context: QdrantContext,
-  vectors: ReadonlyMap<string, Float32Array>,
-  signal: AbortSignal,
-): Promise<void> {
-  const all = Array.from(vectors, ([id, vector]) => ({ id, dense: numbersOf(vector, context.identity) }));
-  const parts = batches(all, ({ dense }) => dense.length * BYTES_OF_NUMBER + 80);
-  await sideBySide(
-    parts.flatMap((part) => COLLECTION_KINDS.map((shelf) => ({ shelf, part }))),
-    ({ shelf, part }) => embedPart(context, shelf, part, signal),
-  );
-}
-
-async function embedPart(
-  context: QdrantContext,
-  shelf: CollectionKind,
-  part: readonly Vector[],
-  signal: AbortSignal,
-): Promise<void> {
-  for (let tried = 1; ; tried += 1) {
-    const there = await ownIds(context, shelf, part, signal);
-    const points = part
-      .filter(({ id }) => there.has(id))
-      .map(({ id, dense }) => ({ id, vector: { [DENSE]: dense } }));
-    if (points.length === 0) return;
-    const body = { collection_name: context.collections.name(shelf), wait: true, points };
-    try {
-      await context.api.ask((calls, init) => calls.updateVectors(body, init), {
-        what: `store ${points.length} vectors`,
-        form: completedWrite,
-        signal,
-        write: true,
-      });
-      return;
-    } catch (thrown) {
-      const gone = thrown instanceof QdrantFailure && thrown.trouble.startsWith("no-");
-      if (!gone || tried === MAX_TRIES) throw thrown;
-    }
-  }
-}
-
-/** The ids of chunks of this index: the server would refuse a missing one. */
-async function ownIds(
-  { api, collections, identity }: QdrantContext,
-  shelf: CollectionKind,
-  part: readonly Vector[],
-  signal: AbortSignal,
-): Promise<ReadonlySet<string>> {
-  const body = {
-    collection_name: collections.name(shelf),
-    ids: part.map(({ id }) => id),
-    with_payload: ["index", "what"],
-    with_vector: false,
-  };
-  const found = api.ask((calls, init) => calls.getPoints(body, init), {
-    what: "look up chunks",
-    form: owners,
-    signal,
-  });
-  const own = (await orWithout(found, [])).filter(
-    ({ payload }) => payload.index === identity.index && payload.what === "chunk",
-  );
-  return new Set(own.map(({ id }) => id));
 }
 
 /** Lies beside the files that an embedded store keeps in the same folder. */

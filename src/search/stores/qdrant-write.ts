@@ -11,14 +11,17 @@ import {
   collectionOf,
   DENSE,
   filePoint,
+  type Filter,
   isOurs,
+  numbersOf,
+  ofIndex,
+  ofPaths,
   orWithout,
   type Point,
   type QdrantContext,
   type Stamp,
   withoutCollection,
 } from "./qdrant-collections.ts";
-import { type Filter, ofIndex, ofPaths } from "./qdrant-read.ts";
 
 /** What a server accepts in one request, minus room for the rest of the request. */
 const MAX_BYTES = 30 * 2 ** 20;
@@ -41,11 +44,11 @@ export async function putFiles(
 ): Promise<void> {
   const last = [...new Map(files.map((file) => [file.path, file])).values()];
   if (last.length === 0) return;
-  for (const shelf of COLLECTION_KINDS) await context.collections.ready(shelf, signal);
-  const groups = COLLECTION_KINDS.flatMap((shelf) =>
-    groupsOf(last.filter((file) => collectionOf(file) === shelf)).map((group) => ({ shelf, group })),
+  for (const kind of COLLECTION_KINDS) await context.collections.ready(kind, signal);
+  const groups = COLLECTION_KINDS.flatMap((kind) =>
+    groupsOf(last.filter((file) => collectionOf(file) === kind)).map((group) => ({ kind, group })),
   );
-  await sideBySide(groups, ({ shelf, group }) => putGroup(context, shelf, group, signal));
+  await sideBySide(groups, ({ kind, group }) => putGroup(context, kind, group, signal));
 }
 
 /** Groups files by their number of chunks; a file is never in two groups. */
@@ -66,7 +69,7 @@ const groupsOf = (files: readonly StoredFile[]): readonly (readonly StoredFile[]
 
 async function putGroup(
   context: QdrantContext,
-  shelf: CollectionKind,
+  kind: CollectionKind,
   files: readonly StoredFile[],
   signal: AbortSignal,
 ): Promise<void> {
@@ -74,14 +77,14 @@ async function putGroup(
   const all = files.flatMap((file) => chunkPoints(file, stamp));
   const points = [...new Map(all.map((point) => [point.id, point])).values()];
   for (const batch of batches(points, (point) => sizeOf(point, context)))
-    await upsert(context, shelf, await withKept(context, shelf, batch, signal), signal);
+    await upsert(context, kind, await withKept(context, kind, batch, signal), signal);
   const paths = files.map(({ path }) => path);
   const ids = points.map(({ id }) => id);
   for (const other of COLLECTION_KINDS)
-    await removeBy(context, other, ofPaths(stamp.index, paths, other === shelf ? ids : []), signal);
+    await removePoints(context, other, ofPaths(stamp.index, paths, other === kind ? ids : []), signal);
   await upsert(
     context,
-    shelf,
+    kind,
     files.map((file) => filePoint(file, stamp)),
     signal,
   );
@@ -102,7 +105,7 @@ function sizeOf(point: Point, { identity }: QdrantContext): number {
 /** An upsert replaces a point as a whole, so points of existing chunks get their present vector. */
 async function withKept(
   { api, collections, identity }: QdrantContext,
-  shelf: CollectionKind,
+  kind: CollectionKind,
   points: readonly Point[],
   signal: AbortSignal,
 ): Promise<readonly Point[]> {
@@ -111,7 +114,7 @@ async function withKept(
   const there = await api.ask(
     (calls, init) =>
       calls.getPoints(
-        { collection_name: collections.name(shelf), ids, with_payload: false, with_vector: [DENSE] },
+        { collection_name: collections.name(kind), ids, with_payload: false, with_vector: [DENSE] },
         init,
       ),
     { what: "look up vectors to keep", form: withVectors, signal },
@@ -126,43 +129,34 @@ async function withKept(
 /** Splits a request that is too large: a server or a proxy may accept less than usual. */
 async function upsert(
   context: QdrantContext,
-  shelf: CollectionKind,
+  kind: CollectionKind,
   points: readonly Point[],
   signal: AbortSignal,
 ): Promise<void> {
   try {
-    await upsertAtOnce(context, shelf, points, signal);
+    await upsertAtOnce(context, kind, points, signal);
   } catch (thrown) {
     const isTooLarge = thrown instanceof QdrantFailure && thrown.trouble === "too-large";
     if (!isTooLarge || points.length < 2) throw thrown;
     const middle = Math.ceil(points.length / 2);
     for (const half of [points.slice(0, middle), points.slice(middle)])
-      await upsert(context, shelf, half, signal);
+      await upsert(context, kind, half, signal);
   }
 }
 
 async function upsertAtOnce(
   { api, collections }: QdrantContext,
-  shelf: CollectionKind,
+  kind: CollectionKind,
   points: readonly Point[],
   signal: AbortSignal,
 ): Promise<void> {
-  const body = { collection_name: collections.name(shelf), wait: true, points: [...points] };
+  const body = { collection_name: collections.name(kind), wait: true, points: [...points] };
   await api.ask((calls, init) => calls.upsertPoints(body, init), {
     what: `store ${points.length} points`,
     form: completedWrite,
     signal,
     write: true,
   });
-}
-
-async function removeBy(
-  context: QdrantContext,
-  shelf: CollectionKind,
-  filter: Filter,
-  signal: AbortSignal,
-): Promise<void> {
-  await removePoints(context.api, context.collections.name(shelf), filter, signal);
 }
 
 export async function removeFiles(
@@ -183,8 +177,95 @@ export async function removeWhere(
   filter: Filter,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const shelf of COLLECTION_KINDS) await orWithout(removeBy(context, shelf, filter, signal), undefined);
+  for (const kind of COLLECTION_KINDS)
+    await orWithout(removePoints(context, kind, filter, signal), undefined);
 }
+
+interface Vector {
+  readonly id: string;
+  readonly dense: number[];
+}
+
+const BYTES_OF_NUMBER = 22;
+/** A chunk that is removed between check and write makes the whole write fail. */
+const MAX_TRIES = 4;
+
+const owners = resultOf(
+  z.array(z.object({ id: z.string(), payload: z.object({ index: z.string(), what: z.string() }) })),
+);
+
+/** All vectors are checked before the first is sent. */
+export async function embedChunks(
+  context: QdrantContext,
+  vectors: ReadonlyMap<string, Float32Array>,
+  signal: AbortSignal,
+): Promise<void> {
+  const all = Array.from(vectors, ([id, vector]) => ({ id, dense: numbersOf(vector, context.identity) }));
+  const parts = batches(all, ({ dense }) => dense.length * BYTES_OF_NUMBER + 80);
+  await sideBySide(
+    parts.flatMap((part) => COLLECTION_KINDS.map((kind) => ({ kind, part }))),
+    ({ kind, part }) => embedPart(context, kind, part, signal),
+  );
+}
+
+async function embedPart(
+  context: QdrantContext,
+  kind: CollectionKind,
+  part: readonly Vector[],
+  signal: AbortSignal,
+): Promise<void> {
+  for (let tried = 1; ; tried += 1) {
+    const there = await ownIds(context, kind, part, signal);
+    const points = part
+      .filter(({ id }) => there.has(id))
+      .map(({ id, dense }) => ({ id, vector: { [DENSE]: dense } }));
+    if (points.length === 0) return;
+    const body = { collection_name: context.collections.name(kind), wait: true, points };
+    try {
+      await context.api.ask((calls, init) => calls.updateVectors(body, init), {
+        what: `store ${points.length} vectors`,
+        form: completedWrite,
+        signal,
+        write: true,
+      });
+      return;
+    } catch (thrown) {
+      const gone = thrown instanceof QdrantFailure && thrown.trouble.startsWith("no-");
+      if (!gone || tried === MAX_TRIES) throw thrown;
+    }
+  }
+}
+
+/** The ids of chunks of this index: the server would refuse a missing one. */
+async function ownIds(
+  { api, collections, identity }: QdrantContext,
+  kind: CollectionKind,
+  part: readonly Vector[],
+  signal: AbortSignal,
+): Promise<ReadonlySet<string>> {
+  const body = {
+    collection_name: collections.name(kind),
+    ids: part.map(({ id }) => id),
+    with_payload: ["index", "what"],
+    with_vector: false,
+  };
+  const found = api.ask((calls, init) => calls.getPoints(body, init), {
+    what: "look up chunks",
+    form: owners,
+    signal,
+  });
+  const own = (await orWithout(found, [])).filter(
+    ({ payload }) => payload.index === identity.index && payload.what === "chunk",
+  );
+  return new Set(own.map(({ id }) => id));
+}
+
+const removePoints = (
+  { api, collections }: QdrantContext,
+  kind: CollectionKind,
+  filter: Filter,
+  signal: AbortSignal,
+): Promise<void> => removePointsIn(api, collections.name(kind), filter, signal);
 
 /** Qdrant accepts 32 MB per request by default, and keeps the whole request in memory. */
 const MAX_POINTS = 256;
@@ -253,7 +334,7 @@ export async function tidyIndex(
   signal: AbortSignal,
 ): Promise<void> {
   const { index } = identity;
-  const own = new Set(COLLECTION_KINDS.map((shelf) => collections.name(shelf)));
+  const own = new Set(COLLECTION_KINDS.map((kind) => collections.name(kind)));
   for (const pair of pairsOf(await ownCollections(api, signal))) {
     if (pair.some((name) => own.has(name))) continue;
     const counts = await Promise.all(
@@ -283,7 +364,7 @@ async function removeFromPair(
   { pair, index }: { readonly pair: readonly string[]; readonly index: string },
   signal: AbortSignal,
 ): Promise<void> {
-  for (const name of pair) await orWithout(removePoints(api, name, ofIndex(index), signal), undefined);
+  for (const name of pair) await orWithout(removePointsIn(api, name, ofIndex(index), signal), undefined);
   for (const name of pair) if (((await pointsIn(api, { name }, signal)) ?? 0) > 0) return;
   for (const name of pair) await dropCollection(api, name, signal);
 }
@@ -303,7 +384,7 @@ async function pointsIn(
   return (await orWithout(answer, null))?.count ?? null;
 }
 
-async function removePoints(
+async function removePointsIn(
   api: QdrantApi,
   collection: string,
   filter: Filter,

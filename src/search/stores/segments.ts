@@ -1,6 +1,11 @@
+import type { Connection } from "../../platform/sqlite.ts";
 import { DamagedIndex } from "../index-folders.ts";
 import type { Role } from "../search-store.ts";
-import type { Connection } from "../../platform/sqlite.ts";
+
+/**
+ * Segments of the index by words. Each batch of files becomes a segment, written once and never changed; segments of
+ * one size are merged into a larger one.
+ */
 
 /** In the order of their stored numbers; a new role goes last. */
 export const ROLES: readonly Role[] = ["source", "test", "example", "docs", "vendored", "config"];

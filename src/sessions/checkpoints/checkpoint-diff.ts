@@ -16,6 +16,8 @@ import { type Entry, type FileEntry, sameContent, sameEntry, textOf } from "./en
 import type { Packs } from "./packs.ts";
 import { type EntryChange, type TreeFiles, TreeWalk } from "./file-tree.ts";
 
+/** What was changed: path by path between the trees of steps, and line by line between two texts. */
+
 export interface SessionDiff {
   readonly files: readonly FileDiff[];
   /** The last step was killed, so the present workspace counts as its end. */
@@ -96,7 +98,7 @@ function sideOf(entry: Entry | undefined): FileSide | null {
 }
 
 const AROUND = 3;
-/** Texts that differ in more lines are shown as one change. */
+/** Texts that differ in more lines are shown as one change, and merged only as wholes, which usually fails. */
 const MAX_CHANGED_LINES = 2000;
 
 function diffOf(from: string, to: string): LineDiff {

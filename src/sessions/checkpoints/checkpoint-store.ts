@@ -11,6 +11,8 @@ import {
 import path from "node:path";
 import { setImmediate as breath } from "node:timers/promises";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
+import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
+import { makeFolder } from "../../platform/folders.ts";
 import { DatabaseLock } from "../sessions-db.ts";
 import {
   ContentReader,
@@ -30,15 +32,13 @@ import {
   type EntryReader,
   isSameUnderOtherCase,
   isUnchanged,
-  readSight,
+  readSeen,
   seenEntry,
   statsAt,
   unreadEntry,
-  writeSight,
-} from "./sight.ts";
+  writeSeen,
+} from "./seen-entries.ts";
 import { QUOTA_BYTES, storeFolder, type StorePlace } from "./store-place.ts";
-import { makeFolder } from "../../platform/folders.ts";
-import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
 
 /**
  * The states of one workspace. While open, the store is shared: any number of processes may read, and each writes its
@@ -75,7 +75,7 @@ export class CheckpointStore implements Disposable {
   /** The present state of the workspace, with all contents stored; unchanged files are not read. */
   async look(signal?: AbortSignal): Promise<Tree> {
     const { workspace, stateDir } = this.#place;
-    this.#lastSeen ??= readSight(this.#sightFile());
+    this.#lastSeen ??= readSeen(this.#seenFile());
     try {
       const request = {
         root: workspace,
@@ -85,10 +85,10 @@ export class CheckpointStore implements Disposable {
         except: stateDir,
         signal,
       };
-      const sight = await new Scan(request).whole();
+      const seen = await new Scan(request).whole();
       this.packs.flush();
-      this.#lastSeen = sight;
-      return sight;
+      this.#lastSeen = seen;
+      return seen;
     } catch (thrown) {
       this.packs.discard();
       throw thrown;
@@ -133,7 +133,7 @@ export class CheckpointStore implements Disposable {
 
   /** Stores what was seen, so that the next run need not read everything again. */
   remember(): void {
-    if (this.#lastSeen !== undefined) writeSight(this.#sightFile(), this.#lastSeen);
+    if (this.#lastSeen !== undefined) writeSeen(this.#seenFile(), this.#lastSeen);
   }
 
   /** Runs `work` with exclusive use of the store; false if the store is in use. */
@@ -158,7 +158,7 @@ export class CheckpointStore implements Disposable {
     this.#lock[Symbol.dispose]();
   }
 
-  #sightFile(): string {
+  #seenFile(): string {
     return path.join(this.folder, "seen");
   }
 }

@@ -4,9 +4,11 @@ import path from "node:path";
 import { zstdDecompressSync } from "node:zlib";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { replaceFileSync, writeWhole } from "../../platform/safe-files.ts";
+import { makeFolder } from "../../platform/folders.ts";
 import { type Entry, keyOf, pathOf, sameEntry, type Tree } from "./entry.ts";
 import { type EntryCursor, EntryList, type EntryRecord, EntryWriter, listIn } from "./entry-list.ts";
-import { makeFolder } from "../../platform/folders.ts";
+
+/** The trees of a workspace: how they are stored in files, merged and compared. */
 
 /** A tree in a file: either whole, or as its differences from an earlier tree of the same session. */
 interface Stored {

@@ -8,7 +8,9 @@ import { wholeSteps } from "./checkpoint-diff.ts";
 import { checkpointsIn, QUOTA_BYTES, storeFolder, type StorePlace } from "./store-place.ts";
 import { hasJournal } from "./undo-changes.ts";
 
-export interface Recording {
+/** Records checkpoints around the calls of a run, and removes those of old sessions when they take too much room. */
+
+interface Recording {
   /** The session's id and its steps. */
   readonly session: string;
   readonly steps: Steps;

@@ -23,6 +23,8 @@ import {
 import path from "node:path";
 import type { Steps } from "../../core/session.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { bytesOfText } from "../../core/raw-data.ts";
+import { lastName } from "../../core/file-names.ts";
 import { replaceFileSync, writeWhole } from "../../platform/safe-files.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
 import {
@@ -38,11 +40,9 @@ import {
   type Tree,
 } from "./entry.ts";
 import type { Packs } from "./packs.ts";
-import { withSkipped } from "./sight.ts";
+import { withSkipped } from "./seen-entries.ts";
 import { type Spans, spansOf, standingOf, wholeSteps } from "./checkpoint-diff.ts";
 import { type Op, type Plan, planOf } from "./undo-plan.ts";
-import { bytesOfText } from "../../core/raw-data.ts";
-import { lastName } from "../../core/file-names.ts";
 
 export interface UndoRequest {
   readonly session: string;
@@ -189,7 +189,7 @@ function removeAside(store: CheckpointStore, folder: string, aside: string): voi
 }
 
 /** An undo that has begun: enough to finish it if it is killed. */
-export interface Journal {
+interface Journal {
   readonly session: string;
   readonly step: number;
   /** The tree before the undo. */

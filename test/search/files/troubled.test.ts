@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Box, ExecResult } from "../../../src/core/ports.ts";
 import { contentsOf, isSettled, type Listing, runStreaming } from "../../../src/search/files/box-files.ts";
 import { listingIn } from "../../../src/search/files/workspace-listing.ts";
-import { Sieve } from "../../../src/search/files/look-for-changes.ts";
+import { Sieve } from "../../../src/search/files/workspace-scan.ts";
 import { fakeBox } from "../../fakes/box.ts";
 import { hostBox } from "../../fakes/host-box.ts";
 import { gnu, never, RULES } from "../../fixtures/index.ts";

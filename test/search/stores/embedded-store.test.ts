@@ -1,10 +1,19 @@
 import assert from "node:assert/strict";
-import { stat } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { test } from "node:test";
-import { openEmbeddedStore } from "../../../src/search/stores/open-store.ts";
+import { existsSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { openEmbeddedStore, openStoreFor, readEmbeddedStore } from "../../../src/search/stores/open-store.ts";
 import type { SearchStore } from "../../../src/search/search-store.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { chunk, file, IDENTITY, NEVER } from "./words.ts";
+import { HarnessError } from "../../../src/core/errors.ts";
+import { Catalog, NO_FACTS } from "../../../src/search/catalog.ts";
+import { OpenedIndex, storeFolder } from "../../../src/search/open-index.ts";
+import { meansOver } from "../../fixtures/index.ts";
+import { IN_FOLDER, IN_NAME } from "../../../src/search/stores/segments.ts";
+import { wordsOfFile } from "../../../src/search/stores/embedded-store.ts";
+import { Tokenizer } from "../../../src/search/tokens.ts";
 
 const pathsFor = async (store: SearchStore, text: string): Promise<readonly string[]> =>
   (await store.candidates({ text, vector: null }, 50, NEVER)).map((found) => found.chunk.path);
@@ -89,4 +98,102 @@ test("a symbol finds what it names, though the text does not say it", async () =
     // So that parts of the index are merged.
     await store.put([file(`c${turn}.ts`, "yak")], NEVER);
   }
+});
+
+const isAnother = (thrown: unknown): boolean => {
+  assert.ok(thrown instanceof HarnessError);
+  assert.match(thrown.message, /cannot read it as it is/);
+  return thrown.remedy === "harness index";
+};
+
+test("who only reads finds what was written, and can write nothing", async () => {
+  await using place = await scratch();
+  await using writer = openEmbeddedStore(place.at("index"), IDENTITY);
+  await writer.put([file("a.ts", "alpha")], NEVER);
+  await using reader = readEmbeddedStore(place.at("index"), IDENTITY);
+  const [found] = await reader.candidates({ text: "alpha", vector: null }, 10, NEVER);
+  assert.equal(found?.chunk.path, "a.ts");
+  await assert.rejects(reader.put([file("b.ts", "beta")], NEVER), /is not writable/);
+  await writer.put([file("c.ts", "gamma")], NEVER);
+  assert.deepEqual([...(await reader.held(NEVER)).keys()], ["a.ts", "c.ts"]);
+});
+
+test("who only reads leaves an index of another form, and of another folder, as it is", async () => {
+  await using place = await scratch();
+  const database = place.at("index", "index.db");
+  {
+    await using writer = openEmbeddedStore(place.at("index"), IDENTITY);
+    await writer.put([file("a.ts", "alpha")], NEVER);
+  }
+  {
+    using sqlite = new DatabaseSync(database);
+    sqlite.exec(`UPDATE about SET value = '["another form","${IDENTITY.index}"]'`);
+  }
+  const before = await readFile(database);
+  assert.throws(() => readEmbeddedStore(place.at("index"), IDENTITY), isAnother);
+  assert.throws(() => readEmbeddedStore(place.at("index"), { ...IDENTITY, index: "c3" }), isAnother);
+  assert.deepEqual(await readFile(database), before);
+  assert.throws(() => readEmbeddedStore(place.at("nowhere"), IDENTITY), isAnother);
+  assert.equal(existsSync(place.at("nowhere")), false);
+});
+
+test("an index whose store is of another form, or gone, counts as none", async () => {
+  await using place = await scratch({ "folder/keep": "" });
+  const at = { id: IDENTITY.index, folder: place.at("folder"), workspace: place.at("work"), movedFrom: null };
+  {
+    using catalog = Catalog.open(at.folder, assert.fail);
+    catalog.note({ ...NO_FACTS, whole: true, store: "embedded" });
+  }
+  const means = {
+    ...meansOver(new Map()),
+    openStore: (opening: Parameters<ReturnType<typeof meansOver>["openStore"]>[0]) =>
+      openStoreFor({ ...opening, store: "embedded", server: { url: "" }, warn: assert.fail }),
+  };
+  assert.equal(await OpenedIndex.read(means, at, NEVER), undefined);
+  assert.equal(existsSync(storeFolder(at)), false);
+  {
+    await using _ = openEmbeddedStore(storeFolder(at), { ...IDENTITY, index: "c3" });
+  }
+  assert.equal(await OpenedIndex.read(means, at, NEVER), undefined);
+  {
+    await using _ = openEmbeddedStore(storeFolder(at), IDENTITY);
+  }
+  await using there = await OpenedIndex.read(means, at, NEVER);
+  assert.ok(there);
+});
+
+test("vectors of another length of the same model take the place of the old ones", async () => {
+  await using place = await scratch();
+  for (const dimension of [3, 4]) {
+    const identity = { index: "a1b2", vectors: { model: "m", dimension } };
+    await using store = openEmbeddedStore(place.path, identity);
+    await store.put([file("a.ts", "alpha")], NEVER);
+    const [{ id } = assert.fail("it has its vector already")] = await store.unembedded(9, NEVER);
+    await store.embed(new Map([[id, new Float32Array(dimension).fill(1)]]), NEVER);
+    assert.equal((await store.counts(NEVER)).embedded, 1);
+    const vector = new Float32Array(dimension).fill(1);
+    const [found] = await store.candidates({ text: "", vector }, 9, NEVER);
+    assert.ok((found?.dense ?? 0) > 0.99);
+  }
+});
+
+test("what was put again and again leaves nothing of the dead", async () => {
+  await using place = await scratch();
+  await using store = openEmbeddedStore(place.path, IDENTITY);
+  for (let at = 0; at < 40; at += 1) await store.put([file("a.ts", `alpha ${at}`)], NEVER);
+  using sqlite = new DatabaseSync(place.at("index.db"), { readOnly: true });
+  const rows = (table: string): number =>
+    Number(sqlite.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.["n"]);
+  assert.deepEqual([rows("files"), rows("chunks"), rows("dead")], [1, 1, 0]);
+  assert.equal(rows("segments"), 1);
+});
+
+test("a word of a path is known for its folder, for its name, and for both", () => {
+  const words = wordsOfFile(
+    file("store/cache/cache_size.ts", "x"),
+    { number: 1, chunks: [1] },
+    new Tokenizer(),
+  );
+  const [store, cache, size] = ["store", "cach", "size"].map((word) => words.path.get(word));
+  assert.deepEqual([store, cache, size], [IN_FOLDER, IN_FOLDER | IN_NAME, IN_NAME]);
 });

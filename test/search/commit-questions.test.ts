@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { historyIn, commitQuestions } from "../../src/search/measure-worth.ts";
+import { commitQuestions, historyIn } from "../../src/search/measure-worth.ts";
 import { hostBox } from "../fakes/host-box.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { NEVER } from "./stores/words.ts";

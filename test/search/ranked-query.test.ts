@@ -1,11 +1,106 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { lookupIn, parseQuery } from "../../src/search/ranked-query.ts";
-import { rank } from "../../src/search/rank-hits.ts";
-import { Tokenizer } from "../../src/search/tokens.ts";
+import { CHANGE_WORDS, lookupIn, OPENING_WORDS, parseQuery, roleOf } from "../../src/search/ranked-query.ts";
+import { STOP_WORDS, Tokenizer } from "../../src/search/tokens.ts";
 import { WEIGHTS } from "../../src/search/weights.ts";
-import type { Candidate, Chunk } from "../../src/search/search-store.ts";
+import type { Candidate, Chunk, Role } from "../../src/search/search-store.ts";
+import { rank } from "../../src/search/rank-hits.ts";
 import { chunk } from "./stores/words.ts";
+
+/** With round numbers, so that each can be told from the others. */
+const WORTH = { ...WEIGHTS, firstSentence: 1, again: 0, joined: 0.1, change: 0.5, opening: 0.25 };
+
+const weigh = (text: string): Readonly<Record<string, number>> =>
+  Object.fromEntries(
+    parseQuery(text, new Tokenizer(), WORTH).words.map(({ word, weight }) => [word, weight]),
+  );
+
+test("words of changes weigh less than what is changed, in all their forms", () => {
+  assert.deepEqual(weigh("cache: added, supporting, fixes"), { cach: 1, ad: 0.5, support: 0.5, fix: 0.5 });
+  assert.equal(weigh("the cache handles locks")["handl"], 0.5);
+});
+
+test("a verb that opens a query weighs least; further on it may be a name", () => {
+  const opens = weigh("remove cache");
+  assert.deepEqual([opens["remov"], opens["cach"]], [0.25, 1]);
+  assert.equal(weigh("cache: remove")["remov"], 1);
+  // Such a word weighs more where it does not open, and less than others.
+  assert.deepEqual([weigh("add cache")["add"], weigh("cache: add")["add"]], [0.25, 0.5]);
+  // A later sentence does not open a query.
+  assert.equal(weigh("cache. Remove it")["remov"], 1);
+  assert.equal(weigh("cache\nremove it")["remov"], 1);
+});
+
+test("names that have such words in them keep their weight, and so do two words as one", () => {
+  const named = weigh("addHandler fails");
+  assert.deepEqual([named["add"], named["handler"], named["addhandler"]], [1, 1, 1]);
+  assert.equal(weigh("cache: add handler")["addhandler"], 0.1);
+});
+
+test("a query of such words alone still looks for them", () => {
+  assert.deepEqual(Object.keys(weigh("fix update")), ["fix", "updat", "fixupdate"]);
+  assert.ok(Object.values(weigh("fix update")).every((weight) => weight > 0));
+});
+
+test("a word is of one list: what is never looked for has no weight", () => {
+  const stopped = [...STOP_WORDS].filter((word) => OPENING_WORDS.has(word));
+  assert.deepEqual(stopped, []);
+  assert.ok([...CHANGE_WORDS].every((word) => OPENING_WORDS.has(word)));
+  assert.ok(WEIGHTS.opening < WEIGHTS.change && WEIGHTS.change < 1);
+});
+
+const PATHS: Readonly<Record<Role, readonly string[]>> = {
+  source: [
+    "src/main.rs",
+    "cmd/launch/claude.go",
+    "app/Models/User.php",
+    "lib/tester.rb",
+    "src/latest.ts",
+    "src/contest/vote.py",
+    "src/helper/testing/index.ts",
+    "bin/deploy",
+    "src/API.ts",
+    "src/documents/page.ts",
+    "server/inspect.go",
+  ],
+  test: [
+    "test/unit/a.ts",
+    "pkg/server_test.go",
+    "src/app.test.tsx",
+    "tests/test_views.py",
+    "spec/models/user_spec.rb",
+    "src/test/java/com/x/GsonTest.java",
+    "Jellyfin.Api.Tests/UserTests.cs",
+    "runtime-tests/bun/index.ts",
+    "conftest.py",
+    "a/testdata/x.go",
+    "test/x.bats",
+    "src/__tests__/a.js",
+  ],
+  example: ["examples/chat.rs", "playground/css/main.js", "benchmarks/fast.go"],
+  docs: ["README.md", "docs/guide.html", "LICENSE", "CHANGELOG", "RELEASE-NOTES", "notes/x.rst"],
+  vendored: [
+    "vendor/github.com/x/y.go",
+    "third_party/zlib/inflate.c",
+    "deps/lua/src/lua.c",
+    "web/jquery.min.js",
+  ],
+  config: [
+    "package.json",
+    ".github/workflows/ci.yml",
+    "Makefile",
+    "a/CMakeLists.txt",
+    "x.tmTheme",
+    ".eslintrc",
+    "pkg/BUILD",
+    "Justfile",
+  ],
+};
+
+for (const [role, paths] of Object.entries(PATHS))
+  test(`what is ${role} is known by its path`, () => {
+    for (const path of paths) assert.equal(roleOf(path), role, path);
+  });
 
 const found = (path: string, lexical: number, more: Partial<Chunk> = {}): Candidate => ({
   chunk: chunk(path, more.text ?? `text of ${path}`, more),

@@ -121,7 +121,7 @@ const MARK = "harness seen 2\n";
  * What was last seen of a workspace, so that the next run reads only what has changed. This may be lost at any time;
  * then everything is read again. Earlier versions wrote compressed JSON.
  */
-export function readSight(file: string): EntryList {
+export function readSeen(file: string): EntryList {
   try {
     const bytes = readFileSync(file);
     if (bytes.subarray(0, MARK.length).equals(Buffer.from(MARK))) return readList(bytes).list;
@@ -136,10 +136,10 @@ export function readSight(file: string): EntryList {
   }
 }
 
-export function writeSight(file: string, sight: EntryList): void {
+export function writeSeen(file: string, seen: EntryList): void {
   const aside = `${file}.${process.pid}`;
   try {
-    replaceFileSync(file, (descriptor) => writeList(descriptor, MARK, sight), { aside, lasts: "never" });
+    replaceFileSync(file, (descriptor) => writeList(descriptor, MARK, seen), { aside, lasts: "never" });
   } catch {
     // The file may be lost at any time.
   }

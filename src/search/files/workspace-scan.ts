@@ -1,9 +1,11 @@
 import { type Dirent, lstatSync, readdirSync, type Stats } from "node:fs";
 import { setImmediate as breath } from "node:timers/promises";
-import type { KnownStamp } from "../catalog.ts";
-import type { IgnoredPaths, PathRules, RuleFile, Stamp } from "./box-files.ts";
 import { DEPENDENCIES, isDependencies, lastName } from "../../core/file-names.ts";
+import type { KnownStamp } from "../catalog.ts";
 import type { Skip } from "../search-store.ts";
+import type { IgnoredPaths, PathRules, RuleFile, Stamp } from "./box-files.ts";
+
+/** Which files of a workspace are indexed, and where they have changed, as far as names and metadata on the host tell. */
 
 interface ScanRequest {
   /** Absolute and resolved. */
@@ -169,8 +171,6 @@ function foldersOf(paths: Iterable<string>): ReadonlySet<string> {
 function isAsKnown(workspace: string, [path, size, mtimeMs, ctimeMs, ino, sure]: KnownStamp): boolean {
   return sure === 1 && isAt(workspace, path, { size, mtimeMs, ctimeMs, ino });
 }
-
-/** Names and metadata of a workspace on the host. Only folders are opened, and no link is followed. */
 
 /** Undefined if the folder cannot be read. */
 function entriesOf(workspace: string, folder: string): readonly Dirent[] | undefined {
