@@ -249,10 +249,8 @@ export class LastBytes {
   }
 }
 
-/** A named job of a parked box: everything received from it and, if it has ended, its result. */
-
-const bytes = z.base64();
-const stream = z.strictObject({ head: bytes, tail: bytes });
+const base64Bytes = z.base64();
+const keptStream = z.strictObject({ head: base64Bytes, tail: base64Bytes });
 const streamCounts = z.strictObject({ total: z.number(), lost: z.number() });
 
 const blockedConnection = z.strictObject({
@@ -264,7 +262,7 @@ const blockedConnection = z.strictObject({
   times: z.number(),
 });
 
-const result = z.strictObject({
+const endedResult = z.strictObject({
   exit_code: z.number(),
   cause: z.enum(CAUSES).nullable(),
   reason: z.string(),
@@ -280,6 +278,7 @@ const result = z.strictObject({
   stderr: streamCounts,
 });
 
+/** A named job of a parked box: everything received from it and, if it has ended, its result. */
 export const keptJob = z.strictObject({
   name: z.string(),
   /** Note by the caller that started the job. */
@@ -290,10 +289,10 @@ export const keptJob = z.strictObject({
   /** How long the job has run. */
   ms: z.number(),
   why: z.enum(["cancelled", "disk", "input"]).nullable(),
-  stdout: stream,
-  stderr: stream,
-  errors: bytes,
-  result: result.nullable(),
+  stdout: keptStream,
+  stderr: keptStream,
+  errors: base64Bytes,
+  result: endedResult.nullable(),
 });
 
 export type KeptJob = z.infer<typeof keptJob>;

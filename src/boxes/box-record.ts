@@ -6,8 +6,8 @@ import * as z from "zod";
 import { type Mode, MODES } from "../core/decision.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { isInside } from "../core/file-names.ts";
-import { runHost } from "../platform/host-programs.ts";
 import { makeFolder } from "../platform/folders.ts";
+import { runHost } from "../platform/host-programs.ts";
 import { readMountinfo } from "./runner-report.ts";
 
 /**

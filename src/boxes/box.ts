@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
-import path from "node:path";
 import { statfs } from "node:fs/promises";
+import path from "node:path";
 import * as z from "zod";
-import { type LogKeeper, notesOf } from "../core/run-record.ts";
-import { textOfBytes } from "../core/raw-data.ts";
+import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { asSeenFrom, isInside } from "../core/file-names.ts";
+import type { BlockedConnection } from "../core/network.ts";
 import type {
   Change,
   ExecRequest,
@@ -16,31 +17,8 @@ import type {
   SearchRequest,
   SearchResult,
 } from "../core/ports.ts";
-import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import type { BlockedConnection } from "../core/network.ts";
-import { asSeenFrom, isInside } from "../core/file-names.ts";
-import type { Place } from "./workspace/layer-record.ts";
-import {
-  findAllPlanted,
-  findPlanted,
-  quarantine,
-  type Quarantined,
-  stillInert,
-} from "./workspace/quarantine.ts";
-import {
-  type HostFile,
-  isMoved,
-  outermost,
-  replacedAmong,
-  replacedNote,
-  workspaceMoved,
-} from "./workspace/protected-mounts.ts";
-import { blockedPaths } from "./workspace/blocked-paths.ts";
-import type { Protection } from "./workspace/protection.ts";
-import type { Tracked } from "./workspace/git-repository.ts";
-import type { PausedRunner, RunnerClient } from "./runner-client.ts";
-import { FileRefused, listIn, readFileIn, refusedFile, statIn, writeFileIn } from "./runner-files.ts";
-import { KEY_BYTES } from "./runner-protocol.ts";
+import { textOfBytes } from "../core/raw-data.ts";
+import { type LogKeeper, notesOf } from "../core/run-record.ts";
 import {
   type BegunJob,
   cancelledResult,
@@ -52,6 +30,28 @@ import {
   startCommand,
   type StartedCommand,
 } from "./box-command.ts";
+import type { PausedRunner, RunnerClient } from "./runner-client.ts";
+import { FileRefused, listIn, readFileIn, refusedFile, statIn, writeFileIn } from "./runner-files.ts";
+import { KEY_BYTES } from "./runner-protocol.ts";
+import { blockedPaths } from "./workspace/blocked-paths.ts";
+import type { Tracked } from "./workspace/git-repository.ts";
+import type { Place } from "./workspace/layer-record.ts";
+import {
+  type HostFile,
+  isMoved,
+  outermost,
+  replacedAmong,
+  replacedNote,
+  workspaceMoved,
+} from "./workspace/protected-mounts.ts";
+import type { Protection } from "./workspace/protection.ts";
+import {
+  findAllPlanted,
+  findPlanted,
+  quarantine,
+  type Quarantined,
+  stillInert,
+} from "./workspace/quarantine.ts";
 
 /** A container whose isolation has been verified. */
 export interface BoxParts {

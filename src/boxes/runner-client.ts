@@ -1,9 +1,8 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { constants } from "node:os";
 import type { Duplex } from "node:stream";
-import { textOfBytes } from "../core/raw-data.ts";
+import { setTimeout as sleep } from "node:timers/promises";
 import { BoxLost, EXIT, HarnessError } from "../core/errors.ts";
-import { MAY_HOLD } from "./workspace/protected-mounts.ts";
+import { textOfBytes } from "../core/raw-data.ts";
 import {
   type Command,
   type CommandRequest,
@@ -30,6 +29,7 @@ import {
   REQUEST,
   type Wire,
 } from "./runner-protocol.ts";
+import { MAY_HOLD } from "./workspace/protected-mounts.ts";
 
 /** The calls to one box. Any number run at the same time; all end when the box does. */
 export class RunnerClient {

@@ -1,6 +1,8 @@
 import { constants } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Act, Canary, Observed, SeenProcess, Touch } from "../core/behaviour.ts";
 import type { Cause } from "../core/errors.ts";
+import { textOfBytes } from "../core/raw-data.ts";
 import {
   bytesIn,
   decodeFields,
@@ -16,8 +18,6 @@ import {
   MAX_PAYLOAD,
   numberIn,
 } from "./runner-protocol.ts";
-import type { Act, Canary, Observed, SeenProcess, Touch } from "../core/behaviour.ts";
-import { textOfBytes } from "../core/raw-data.ts";
 
 /**
  * One command as the runner gets it, and what comes of it: its request, its input, what it asks of the harness, its end,

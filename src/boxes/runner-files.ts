@@ -1,8 +1,8 @@
-import { posix } from "node:path";
 import { Buffer } from "node:buffer";
-import { textOfBytes } from "../core/raw-data.ts";
+import { posix } from "node:path";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { Change, Entry, FileResult } from "../core/ports.ts";
+import { textOfBytes } from "../core/raw-data.ts";
 import type { RunnerClient } from "./runner-client.ts";
 import { nameOfErrno } from "./runner-command.ts";
 import {

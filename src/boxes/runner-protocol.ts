@@ -1,5 +1,5 @@
-import type { Duplex } from "node:stream";
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
+import type { Duplex } from "node:stream";
 import { reasonOf } from "../core/errors.ts";
 import { bytesOfText } from "../core/raw-data.ts";
 

@@ -1,19 +1,8 @@
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { formatDuration } from "../core/wording.ts";
+import { checkedRights, SANDBOX_RULE } from "./cluster-rights.ts";
 import { ApiFailure, type Cluster } from "./cluster.ts";
 import { field } from "./pod-readback.ts";
-import { checkedRights, SANDBOX_RULE } from "./cluster-rights.ts";
-import {
-  createdAt,
-  failureError,
-  isRunning,
-  mayFit,
-  podIfAny,
-  type PodState,
-  refusalOf,
-  type Starting,
-  wordOf,
-} from "./pod-watch.ts";
 import {
   BOX,
   CLAIM_LABEL,
@@ -26,6 +15,17 @@ import {
   type PodPlan,
   podSpec,
 } from "./pod-spec.ts";
+import {
+  createdAt,
+  failureError,
+  isRunning,
+  mayFit,
+  podIfAny,
+  type PodState,
+  refusalOf,
+  type Starting,
+  wordOf,
+} from "./pod-watch.ts";
 
 /**
  * A box as a Sandbox of kubernetes-sigs/agent-sandbox: a Sandbox holds the pod as a template, and its controller

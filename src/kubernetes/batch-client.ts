@@ -1,3 +1,12 @@
+import { HarnessError, reasonOf } from "../core/errors.ts";
+import {
+  type BatchCluster,
+  ClusterTrouble,
+  type SeenJob,
+  type SeenPod,
+  type TroubleKind,
+} from "./batch-cluster.ts";
+import { BATCH_LABEL } from "./batch-job.ts";
 import {
   ApiFailure,
   type Cluster,
@@ -6,16 +15,7 @@ import {
   type Method,
   type Pod,
 } from "./cluster.ts";
-import { BATCH_LABEL } from "./batch-job.ts";
-import {
-  type BatchCluster,
-  ClusterTrouble,
-  type SeenJob,
-  type SeenPod,
-  type TroubleKind,
-} from "./batch-cluster.ts";
 import { field } from "./pod-readback.ts";
-import { HarnessError, reasonOf } from "../core/errors.ts";
 
 /** Annotation that marks the rows of the Job as complete. */
 const READY = "dev.harness.ready";

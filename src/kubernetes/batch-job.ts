@@ -1,6 +1,4 @@
-import type { ConfigMap, Container, Job, NetworkPolicy, PodSpec } from "./cluster.ts";
 import { EXIT } from "../core/errors.ts";
-import type { OwnBox } from "./pod-spec.ts";
 import {
   environmentRows,
   ENVIRONMENTS_FILE,
@@ -10,6 +8,8 @@ import {
   treeMounts,
   WORK_AT,
 } from "./batch-trees.ts";
+import type { ConfigMap, Container, Job, NetworkPolicy, PodSpec } from "./cluster.ts";
+import type { OwnBox } from "./pod-spec.ts";
 
 /**
  * A batch as Kubernetes objects: one Indexed Job with one index per row. The pod of an index holds only the loop; the

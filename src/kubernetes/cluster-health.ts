@@ -1,8 +1,8 @@
 import { ailing, broken, type Health, healthy, reasonOf } from "../core/errors.ts";
-import { ApiFailure, type Cluster } from "./cluster.ts";
-import { boxRules, checkedRights } from "./cluster-rights.ts";
-import type { OwnBox } from "./pod-spec.ts";
 import { hasWaiting, NEXT_SANDBOX, sandboxRefusal, type SandboxWish } from "./agent-sandbox.ts";
+import { boxRules, checkedRights } from "./cluster-rights.ts";
+import { ApiFailure, type Cluster } from "./cluster.ts";
+import type { OwnBox } from "./pod-spec.ts";
 
 /** Checks for `doctor` whether the cluster offers what boxes need; creates nothing. */
 export async function clusterHealth(

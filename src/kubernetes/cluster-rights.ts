@@ -1,5 +1,5 @@
-import type { Cluster, PolicyRule, Role, RoleBinding, ServiceAccount } from "./cluster.ts";
 import { COMMON_LABELS } from "./batch-job.ts";
+import type { Cluster, PolicyRule, Role, RoleBinding, ServiceAccount } from "./cluster.ts";
 import type { OwnBox } from "./pod-spec.ts";
 
 /**

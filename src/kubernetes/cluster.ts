@@ -22,7 +22,6 @@ import {
 import * as z from "zod";
 import { engineText } from "../core/addresses.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import { formatDuration } from "../core/wording.ts";
 import {
   askedToWait,
   delayAfter,
@@ -31,6 +30,7 @@ import {
   type RetryRules,
   SPREAD,
 } from "../core/server-wait.ts";
+import { formatDuration } from "../core/wording.ts";
 
 /** The address in `--engine kubernetes:`; null: taken from the kubeconfig or from the pod this runs in. */
 export interface ClusterAddress {

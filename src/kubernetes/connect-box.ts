@@ -18,14 +18,14 @@ import {
   readMountinfo,
 } from "../boxes/runner-report.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { isInside } from "../core/file-names.ts";
 import { visibleLine } from "../core/visible.ts";
 import { unlessAborted } from "../platform/waits.ts";
+import { NotFromPool } from "./agent-sandbox.ts";
 import { ApiFailure, type Cluster, type ClusterTime, isLost, noAnswer } from "./cluster.ts";
 import { proveShut, removeOpening, type Sight, startProbe, stillShut, targetsOn } from "./network-proof.ts";
-import { failureError, podFailure, podOf, type Starting, untilRunning } from "./pod-watch.ts";
 import { placesBeside, type PodPlan, scratchOf } from "./pod-spec.ts";
-import { NotFromPool } from "./agent-sandbox.ts";
-import { isInside } from "../core/file-names.ts";
+import { failureError, podFailure, podOf, type Starting, untilRunning } from "./pod-watch.ts";
 
 interface Connecting extends Starting {
   readonly cluster: Cluster;

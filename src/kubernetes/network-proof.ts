@@ -1,8 +1,9 @@
 import * as z from "zod";
+import { startCommand } from "../boxes/box-command.ts";
+import type { RunnerClient } from "../boxes/runner-client.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { unlessAborted } from "../platform/waits.ts";
 import { ApiFailure, type Cluster, isThere } from "./cluster.ts";
-import { refusalOf } from "./pod-watch.ts";
 import { mayBeGiven } from "./pod-readback.ts";
 import {
   API_VARIABLE,
@@ -14,8 +15,7 @@ import {
   policyName,
   policyOf,
 } from "./pod-spec.ts";
-import { startCommand } from "../boxes/box-command.ts";
-import type { RunnerClient } from "../boxes/runner-client.ts";
+import { refusalOf } from "./pod-watch.ts";
 
 /** The path of the namespace's network policies. */
 export const POLICIES = (cluster: Cluster): string =>

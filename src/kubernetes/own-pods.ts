@@ -6,13 +6,13 @@ import * as z from "zod";
 import { BOX_LABEL, boxOf, liveness, UID_LABEL } from "../boxes/box-record.ts";
 import { errorCode, HarnessError, reasonOf } from "../core/errors.ts";
 import type { ListedBox } from "../core/ports.ts";
-import { ApiFailure, type Cluster } from "./cluster.ts";
-import { field } from "./pod-readback.ts";
-import { POLICIES } from "./network-proof.ts";
-import { podIfAny, refusalOf } from "./pod-watch.ts";
-import { type BoxKind, NAME_LABEL, POLICY_PARTS, policyName, type PodOwner } from "./pod-spec.ts";
-import { CLAIMS, SANDBOXES, servesClaims, servesSandboxes } from "./agent-sandbox.ts";
 import { makeFolder } from "../platform/folders.ts";
+import { CLAIMS, SANDBOXES, servesClaims, servesSandboxes } from "./agent-sandbox.ts";
+import { ApiFailure, type Cluster } from "./cluster.ts";
+import { POLICIES } from "./network-proof.ts";
+import { field } from "./pod-readback.ts";
+import { type BoxKind, NAME_LABEL, POLICY_PARTS, policyName, type PodOwner } from "./pod-spec.ts";
+import { podIfAny, refusalOf } from "./pod-watch.ts";
 
 /**
  * Label on pods and policies: the machine and the state folder that created them. Owners are processes, and a pid that

@@ -1,7 +1,7 @@
-import { BOX_HOME } from "../core/ports.ts";
-import type { Mode } from "../core/decision.ts";
 import { ULIMITS } from "../boxes/runner-report.ts";
+import type { Mode } from "../core/decision.ts";
 import { isInside } from "../core/file-names.ts";
+import { BOX_HOME } from "../core/ports.ts";
 
 /** An owner in the same namespace; a pod by default. */
 export interface PodOwner {

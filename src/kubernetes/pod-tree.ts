@@ -2,6 +2,11 @@ import { existsSync } from "node:fs";
 import { mkdir, rmdir } from "node:fs/promises";
 import path from "node:path";
 import { PassThrough } from "node:stream";
+import { startCommand } from "../boxes/box-command.ts";
+import { removeTree } from "../boxes/box-record.ts";
+import type { RunnerClient } from "../boxes/runner-client.ts";
+import { newChangesIn } from "../boxes/runner-files.ts";
+import { type Layer, noteApart } from "../boxes/workspace/layer-record.ts";
 import {
   dropFromPiece,
   dropPieces,
@@ -11,17 +16,12 @@ import {
   returnedTree,
   returnTree,
 } from "../boxes/workspace/session-layer.ts";
-import { type Layer, noteApart } from "../boxes/workspace/layer-record.ts";
-import type { RunnerClient } from "../boxes/runner-client.ts";
-import { newChangesIn } from "../boxes/runner-files.ts";
-import { addChanges, type Change } from "../core/ports.ts";
-import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import { formatSize } from "../core/wording.ts";
-import { bytesOfText } from "../core/raw-data.ts";
-import { startCommand } from "../boxes/box-command.ts";
 import { archiveOf, unpack } from "../boxes/workspace/workspace-archive.ts";
-import { removeTree } from "../boxes/box-record.ts";
+import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { isInside } from "../core/file-names.ts";
+import { addChanges, type Change } from "../core/ports.ts";
+import { bytesOfText } from "../core/raw-data.ts";
+import { formatSize } from "../core/wording.ts";
 import type { PodPlan } from "./pod-spec.ts";
 
 /** How the tree gets into a pod, and how its changes come back. */

@@ -1,22 +1,21 @@
-import path from "node:path";
 import { randomBytes } from "node:crypto";
+import path from "node:path";
+import { type BoxIdentity, boxLabels, thisProcess } from "../boxes/box-record.ts";
 import { openBox } from "../boxes/box.ts";
-import { checkWorkspace, podUserOf, ROOT_OWNED, type Workspace } from "../boxes/workspace/box-workspace.ts";
-import { foldPieces, holdLayer } from "../boxes/workspace/session-layer.ts";
-import type { Layer } from "../boxes/workspace/layer-record.ts";
-import { refuseTooLarge } from "../boxes/workspace/workspace-archive.ts";
-import { lockWorkspace } from "../boxes/workspace/workspace-lock.ts";
 import { type NearNetwork, type RelayedNetwork, relayNetwork } from "../boxes/network-relay.ts";
-import { NOTHING, protectOutside } from "../boxes/workspace/protection.ts";
-import { commitIdentity, NOTHING_TRACKED, trackedIn } from "../boxes/workspace/git-repository.ts";
 import type { RunnerClient } from "../boxes/runner-client.ts";
 import { changesIn, snapshotIn, writeFileIn } from "../boxes/runner-files.ts";
+import { checkWorkspace, podUserOf, ROOT_OWNED, type Workspace } from "../boxes/workspace/box-workspace.ts";
+import { commitIdentity, NOTHING_TRACKED, trackedIn } from "../boxes/workspace/git-repository.ts";
+import type { Layer } from "../boxes/workspace/layer-record.ts";
+import { NOTHING, protectOutside } from "../boxes/workspace/protection.ts";
+import { foldPieces, holdLayer } from "../boxes/workspace/session-layer.ts";
+import { refuseTooLarge } from "../boxes/workspace/workspace-archive.ts";
+import { lockWorkspace } from "../boxes/workspace/workspace-lock.ts";
+import type { Mode } from "../core/decision.ts";
+import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { allChanges, BOX_HOME, type OwnedBox } from "../core/ports.ts";
 import { LogKeeper } from "../core/run-record.ts";
-import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import { connectBox, type ConnectedBox, refuseUnlessPlanned } from "./connect-box.ts";
-import { handOver, shut } from "./network-proof.ts";
-import { createdPod, podOf, type PodState, type Starting } from "./pod-watch.ts";
 import {
   boxKind,
   boxOwner,
@@ -29,8 +28,11 @@ import {
   sandboxSpec,
   type SandboxWish,
 } from "./agent-sandbox.ts";
-import { readbackDifferences } from "./pod-readback.ts";
+import type { Cluster } from "./cluster.ts";
+import { connectBox, type ConnectedBox, refuseUnlessPlanned } from "./connect-box.ts";
+import { handOver, shut } from "./network-proof.ts";
 import { HOME_LABEL, homeOf, reapPods, removeBoxPod } from "./own-pods.ts";
+import { readbackDifferences } from "./pod-readback.ts";
 import {
   BOX,
   FILLER,
@@ -42,9 +44,7 @@ import {
   podSpec,
 } from "./pod-spec.ts";
 import { allBrought, apartIn, fill, PodHome } from "./pod-tree.ts";
-import { type BoxIdentity, boxLabels, thisProcess } from "../boxes/box-record.ts";
-import type { Mode } from "../core/decision.ts";
-import type { Cluster } from "./cluster.ts";
+import { createdPod, podOf, type PodState, type Starting } from "./pod-watch.ts";
 
 export interface PodMaker {
   readonly cluster: Cluster;

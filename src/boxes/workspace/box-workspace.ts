@@ -1,13 +1,13 @@
+import type { Stats } from "node:fs";
 import { lstat, readdir, readFile, realpath, statfs } from "node:fs/promises";
 import path from "node:path";
-import type { Stats } from "node:fs";
 import { quote } from "shell-quote";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { isInside } from "../../core/file-names.ts";
 import { followPointer, isGitDir } from "./git-directory.ts";
 import { outermost } from "./protected-mounts.ts";
 import { type Protection, reachedIn } from "./protection.ts";
-import { look } from "./safe-paths.ts";
+import { lstatIfThere } from "./safe-paths.ts";
 
 interface WorkspaceRequest {
   readonly path: string;
@@ -260,7 +260,8 @@ function unfitReason(stats: readonly [Stats, Stats], uid: number): string | unde
   return dotGit.isDirectory() || dotGit.isFile() ? undefined : "its .git is neither a folder nor a file";
 }
 
-const lookQuietly = (file: string): ReturnType<typeof look> => look(file).catch(() => undefined);
+const lookQuietly = (file: string): ReturnType<typeof lstatIfThere> =>
+  lstatIfThere(file).catch(() => undefined);
 
 async function followedFrom(top: string, pointed: boolean, { path: root, uid }: Root): Promise<Enclosing> {
   if (!pointed) return { kind: "found", top, mounts: [top] };

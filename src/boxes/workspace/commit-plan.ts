@@ -1,7 +1,7 @@
 import path from "node:path";
+import { EXIT, HarnessError } from "../../core/errors.ts";
 import { isInside } from "../../core/file-names.ts";
 import { type ConfigEntry, parseGitConfig } from "./git-directory.ts";
-import { EXIT, HarnessError } from "../../core/errors.ts";
 
 /** The repository of a commit, as absolute paths. */
 export interface CommitTarget {

@@ -2,7 +2,7 @@ import { realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
 import { isInside } from "../../core/file-names.ts";
-import { look, readSmall, refuse } from "./safe-paths.ts";
+import { lstatIfThere, readSmall, refusedPathError } from "./safe-paths.ts";
 
 /** What the files of a git directory say, read as data: where a `.git` file leads, and the configuration. Git is not run. */
 
@@ -23,9 +23,9 @@ export async function followPointer(pointer: string, root: string, uid: number):
   const named = /^gitdir: ([^\n\r\0]+)[\n\r]*$/.exec(text ?? "")?.[1];
   if (named === undefined) return unreadablePointer(pointer, text, root);
   const gitDir = path.resolve(path.dirname(pointer), named);
-  if (gitDir === root) throw refuse(pointer, "makes the workspace itself a git directory");
+  if (gitDir === root) throw refusedPathError(pointer, "makes the workspace itself a git directory");
   if (isInside(root, gitDir)) {
-    if (gitDir.includes("\uFFFD")) throw refuse(pointer, "leads to a path that is not valid UTF-8");
+    if (gitDir.includes("\uFFFD")) throw refusedPathError(pointer, "leads to a path that is not valid UTF-8");
     return { kind: "inside", gitDir };
   }
   return outsideTarget(pointer, gitDir, root, uid);
@@ -38,7 +38,7 @@ function unreadablePointer(pointer: string, text: string | undefined, root: stri
     line.startsWith(GITDIR) &&
     isInside(root, path.resolve(path.dirname(pointer), line.slice(GITDIR.length)))
   )
-    throw refuse(pointer, "leads to a path with a line break or a NUL");
+    throw refusedPathError(pointer, "leads to a path with a line break or a NUL");
   return { kind: "unsafe", why: "it is not a gitdir line" };
 }
 
@@ -59,18 +59,18 @@ async function outsideTarget(
   if (isInside(mount, root) || isInside(mount, homedir())) return unsafe("lies above the workspace");
   for (const folder of new Set([mount, gitDir])) {
     if ((await realpath(folder).catch(() => "")) !== folder) return unsafe("is reached through a link");
-    if ((await look(folder))?.uid !== uid) return unsafe("belongs to somebody else");
+    if ((await lstatIfThere(folder))?.uid !== uid) return unsafe("belongs to somebody else");
   }
   return { kind: "outside", gitDir, mount };
 }
 
 /** A linked worktree: its git directory holds the path of our pointer. */
 const namesWorktree = async (gitDir: string, pointer: string): Promise<boolean> =>
-  (await resolved(gitDir, "gitdir")) === pointer;
+  (await pathInGitFile(gitDir, "gitdir")) === pointer;
 
 /** The main repository of a linked worktree, if it is where git itself would have put it. */
 async function commonDir(gitDir: string): Promise<string | undefined> {
-  const common = await resolved(gitDir, "commondir");
+  const common = await pathInGitFile(gitDir, "commondir");
   if (common === undefined || path.dirname(gitDir) !== path.join(common, "worktrees")) return undefined;
   return (await isGitDir(common)) ? common : undefined;
 }
@@ -80,11 +80,11 @@ async function ownRepository(gitDir: string, pointer: string): Promise<string | 
   const entries = parseGitConfig((await readSmall(path.join(gitDir, "config"))) ?? "") ?? [];
   const worktree = entries.findLast(({ key }) => key === "core.worktree")?.value;
   const ours = worktree !== undefined && path.resolve(gitDir, worktree) === path.dirname(pointer);
-  return ours && (await look(path.join(gitDir, "commondir"))) === undefined ? gitDir : undefined;
+  return ours && (await lstatIfThere(path.join(gitDir, "commondir"))) === undefined ? gitDir : undefined;
 }
 
 /** The path in a one-line file of a git directory. */
-export async function resolved(gitDir: string, name: string): Promise<string | undefined> {
+export async function pathInGitFile(gitDir: string, name: string): Promise<string | undefined> {
   const line = /^([^\n\r\0]+)[\n\r]*$/.exec((await readSmall(path.join(gitDir, name))) ?? "")?.[1];
   return line === undefined ? undefined : path.resolve(gitDir, line);
 }
@@ -92,7 +92,7 @@ export async function resolved(gitDir: string, name: string): Promise<string | u
 export async function isGitDir(folder: string): Promise<boolean> {
   const [head, objects, refs, common] = await Promise.all(
     ["HEAD", "objects", "refs", "commondir"].map((name) =>
-      look(path.join(folder, name)).catch(() => undefined),
+      lstatIfThere(path.join(folder, name)).catch(() => undefined),
     ),
   );
   if (head?.isFile() !== true) return false;

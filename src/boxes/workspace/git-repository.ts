@@ -1,10 +1,10 @@
 import path from "node:path";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
 import { isInside } from "../../core/file-names.ts";
-import { followPointer, parseGitConfig, resolved } from "./git-directory.ts";
-import { look, readSmall, refuse } from "./safe-paths.ts";
 import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
 import { readRegular } from "../../platform/safe-files.ts";
+import { followPointer, parseGitConfig, pathInGitFile } from "./git-directory.ts";
+import { lstatIfThere, readSmall, refusedPathError } from "./safe-paths.ts";
 
 /** The repository of a folder, its author and its tracked files, read without running git. */
 
@@ -29,7 +29,8 @@ export async function findRepository(
   folder: string,
 ): Promise<FoundRepository | undefined> {
   for (let worktree = path.resolve(folder); isInside(top, worktree); worktree = path.dirname(worktree)) {
-    if ((await look(worktree))?.isDirectory() !== true) throw refuse(worktree, "is not a folder");
+    if ((await lstatIfThere(worktree))?.isDirectory() !== true)
+      throw refusedPathError(worktree, "is not a folder");
     // A pointer that commands could have written may lead out of the workspace only to a repository that names it.
     const found = await repositoryAt(isInside(workspace, worktree) ? workspace : top, worktree, uid);
     if (found !== undefined) return found;
@@ -43,13 +44,13 @@ async function repositoryAt(
   uid: number,
 ): Promise<FoundRepository | undefined> {
   const dotGit = path.join(worktree, ".git");
-  const stats = await look(dotGit);
+  const stats = await lstatIfThere(dotGit);
   if (stats === undefined) return undefined;
   if (stats.isDirectory()) return describe(worktree, dotGit, dotGit);
-  if (!stats.isFile()) throw refuse(dotGit, "is neither a folder nor a file");
+  if (!stats.isFile()) throw refusedPathError(dotGit, "is neither a folder nor a file");
   const lead = await followPointer(dotGit, root, uid);
-  if (lead.kind === "unsafe") throw refuse(dotGit, lead.why);
-  return describe(worktree, lead.gitDir, (await resolved(lead.gitDir, "commondir")) ?? lead.gitDir);
+  if (lead.kind === "unsafe") throw refusedPathError(dotGit, lead.why);
+  return describe(worktree, lead.gitDir, (await pathInGitFile(lead.gitDir, "commondir")) ?? lead.gitDir);
 }
 
 async function describe(worktree: string, gitDir: string, commonDir: string): Promise<FoundRepository> {
@@ -61,8 +62,8 @@ async function describe(worktree: string, gitDir: string, commonDir: string): Pr
 /** Undefined only if nothing is there: git would read what we could not. */
 async function textOf(file: string): Promise<string | undefined> {
   const text = await readSmall(file);
-  if (text === undefined && (await look(file)) !== undefined)
-    throw refuse(file, "could not be read as git configuration");
+  if (text === undefined && (await lstatIfThere(file)) !== undefined)
+    throw refusedPathError(file, "could not be read as git configuration");
   return text;
 }
 
@@ -143,7 +144,7 @@ async function repositoryAbove(
 /** Follows a pointer wherever it leads: reading there can only keep changes from being hidden. */
 async function gitDirIn(worktree: string): Promise<string | undefined> {
   const dotGit = path.join(worktree, ".git");
-  const stats = await look(dotGit).catch(() => undefined);
+  const stats = await lstatIfThere(dotGit).catch(() => undefined);
   if (stats === undefined) return undefined;
   if (!stats.isFile()) return dotGit;
   const text = await readSmall(dotGit).catch(() => undefined);
@@ -158,7 +159,7 @@ async function indexesOf(gitDir: string): Promise<readonly GitIndex[] | undefine
     if (bytes === undefined) return [];
     const index = readGitIndex(bytes);
     if (index.shared === undefined) return [index];
-    const common = (await resolved(gitDir, "commondir")) ?? gitDir;
+    const common = (await pathInGitFile(gitDir, "commondir")) ?? gitDir;
     const other =
       (await contentOf(path.join(gitDir, index.shared))) ??
       (await contentOf(path.join(common, index.shared)));
@@ -239,7 +240,8 @@ async function nestedRepositories(root: string, folders: ReadonlySet<string>): P
   const found: string[] = [];
   for (const folder of folders) {
     const worktree = path.join(root, folder);
-    if ((await look(path.join(worktree, ".git")).catch(() => undefined)) !== undefined) found.push(worktree);
+    if ((await lstatIfThere(path.join(worktree, ".git")).catch(() => undefined)) !== undefined)
+      found.push(worktree);
   }
   return found;
 }

@@ -11,8 +11,6 @@ import {
   renameSync,
   type Stats,
 } from "node:fs";
-import path from "node:path";
-import { setImmediate as breath } from "node:timers/promises";
 import {
   chmod,
   type FileHandle,
@@ -25,12 +23,14 @@ import {
   symlink,
   unlink,
 } from "node:fs/promises";
+import path from "node:path";
+import { setImmediate as breath } from "node:timers/promises";
 import { quote } from "shell-quote";
-import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
 import { errorCode } from "../../core/errors.ts";
 import { fold, protectedName } from "../../core/file-names.ts";
-import { DIRECTORY, type HeldFolder, hold, look, O_PATH, openUp } from "./safe-paths.ts";
+import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
 import { NotRegularError, openRegular } from "../../platform/safe-files.ts";
+import { DIRECTORY, type HeldFolder, holdFolder, lstatIfThere, O_PATH, unlockFolder } from "./safe-paths.ts";
 
 /** An entry, given by the number of its part and its path in that part. */
 interface TreePosition {
@@ -335,20 +335,20 @@ export async function renameOrOpenUp(from: string, to: string): Promise<void> {
     await rename(bytesOfText(from), bytesOfText(to));
   } catch (thrown) {
     if (!["EACCES", "EPERM"].includes(errorCode(thrown) ?? "")) throw thrown;
-    if (!openUp(bytesOfText(from).toString("latin1"))) throw thrown;
+    if (!unlockFolder(bytesOfText(from).toString("latin1"))) throw thrown;
     await rename(bytesOfText(from), bytesOfText(to));
   }
 }
 
 /** Links stay links; FIFOs, sockets and devices are left out, as they hold no data. Goes no deeper than paths can. */
 async function copy(from: string, to: string): Promise<void> {
-  const stats = await look(from);
+  const stats = await lstatIfThere(from);
   if (stats?.isSymbolicLink() === true)
     await symlink(await readlink(bytesOfText(from), { encoding: "buffer" }), bytesOfText(to));
   else if (stats?.isFile() === true) await copyRegular(from, to);
   else if (stats?.isDirectory() === true) {
     await mkdir(bytesOfText(to), { mode: 0o700 });
-    await using folder = await hold(from, "");
+    await using folder = await holdFolder(from, "");
     for (const name of await namesInFolder(folder)) await copy(folder.entry(name), `${to}/${name}`);
     await chmod(bytesOfText(to), stats.mode & 0o777);
   }
@@ -392,11 +392,11 @@ const namesInFolder = async (folder: HeldFolder): Promise<readonly string[]> =>
 
 /** Removes an entry and all below it without following links. */
 export async function remove(file: string): Promise<void> {
-  const stats = await look(file);
+  const stats = await lstatIfThere(file);
   if (stats === undefined) return;
   if (!stats.isDirectory()) return unlink(bytesOfText(file));
   {
-    await using folder = await hold(file, "");
+    await using folder = await holdFolder(file, "");
     for (const name of await namesInFolder(folder)) await remove(folder.entry(name));
   }
   await rmdir(bytesOfText(file));

@@ -2,13 +2,13 @@ import { randomBytes } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import * as z from "zod";
-import type { Change } from "../../core/ports.ts";
-import type { RunnerClient } from "../runner-client.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import type { Change } from "../../core/ports.ts";
 import { parsedJson } from "../../core/raw-data.ts";
-import { removeTree } from "../box-record.ts";
-import { replaceFile } from "../../platform/safe-files.ts";
 import { makeFolder } from "../../platform/folders.ts";
+import { replaceFile } from "../../platform/safe-files.ts";
+import { removeTree } from "../box-record.ts";
+import type { RunnerClient } from "../runner-client.ts";
 
 /** How a box sees its workspace. */
 export type Isolation = "bind" | "overlay" | "copy";

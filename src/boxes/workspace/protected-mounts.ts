@@ -1,5 +1,5 @@
-import path from "node:path";
 import { lstat } from "node:fs/promises";
+import path from "node:path";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { isInside } from "../../core/file-names.ts";
 import { firstOf } from "../../core/wording.ts";

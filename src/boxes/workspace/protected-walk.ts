@@ -2,10 +2,10 @@ import { Buffer } from "node:buffer";
 import { type Dir, type Dirent, lstatSync } from "node:fs";
 import { opendir } from "node:fs/promises";
 import { setImmediate as breath } from "node:timers/promises";
-import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
 import { errorCode } from "../../core/errors.ts";
 import { fold, isDependencies, protectedName } from "../../core/file-names.ts";
-import { Anchor, openable, openUp } from "./safe-paths.ts";
+import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
+import { Anchor, openable, unlockFolder } from "./safe-paths.ts";
 
 /** Absolute paths, as `textOfBytes` gives them. */
 export interface WalkResult {
@@ -176,7 +176,7 @@ class Search {
       const code = errorCode(thrown) ?? "";
       if (GONE.has(code)) return undefined;
       if (code !== "EACCES" && code !== "EPERM") throw thrown;
-      if (this.#options.opens === true && openUp(place)) return opendir(openable(place), options);
+      if (this.#options.opens === true && unlockFolder(place)) return opendir(openable(place), options);
       if (this.#isClosed(place)) return undefined;
       throw thrown;
     }

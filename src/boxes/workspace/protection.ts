@@ -6,11 +6,18 @@ import { setImmediate as breath } from "node:timers/promises";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { fold, isInside, PROTECTED, protectedName } from "../../core/file-names.ts";
 import { firstOf } from "../../core/wording.ts";
-import { type ConfigEntry, followPointer, parseGitConfig, resolved } from "./git-directory.ts";
+import { type ConfigEntry, followPointer, parseGitConfig, pathInGitFile } from "./git-directory.ts";
+import type { Isolation } from "./layer-record.ts";
 import { arrange, liesIn, outermost } from "./protected-mounts.ts";
 import { walk } from "./protected-walk.ts";
-import { look, printed, readSmall, refuse, refuseOwner, solid } from "./safe-paths.ts";
-import type { Isolation } from "./layer-record.ts";
+import {
+  lstatIfThere,
+  printed,
+  readSmall,
+  refusedPathError,
+  requireOwner,
+  requireMountable,
+} from "./safe-paths.ts";
 
 export interface Protection {
   /** Existing paths to mount read-only over themselves, parents before children; none lies inside another. */
@@ -55,8 +62,8 @@ interface Scan {
  * Refuses paths that cannot be mounted safely, and a tree that cannot be searched to its end.
  */
 export async function findProtected(root: string, signal?: AbortSignal): Promise<Protection> {
-  const top = await look(root);
-  if (top?.isDirectory() !== true) throw refuse(root, "is not a folder");
+  const top = await lstatIfThere(root);
+  if (top?.isDirectory() !== true) throw refusedPathError(root, "is not a folder");
   const { uid } = top;
   const walked = await walk(root, { signal, user: top, reached: true, linked: true });
   refuseUnseen(root, walked.unseen);
@@ -68,7 +75,7 @@ export async function findProtected(root: string, signal?: AbortSignal): Promise
   const scan: Scan = { root, uid, inside, outside, absent, warnings: [], folders };
   const pointedAt = walked.found.some((file) => path.dirname(file) === root && isDotGit(file));
   if (!pointedAt && walked.bare)
-    throw refuse(root, "is a bare git repository, so all of it would have to be read-only");
+    throw refusedPathError(root, "is a bare git repository, so all of it would have to be read-only");
   for (const [index, file] of walked.found.entries()) {
     if (index % PIECE === 0) await breath();
     signal?.throwIfAborted();
@@ -91,8 +98,8 @@ export async function findProtected(root: string, signal?: AbortSignal): Promise
 
 /** For a box that only reads its workspace: finds sockets and FIFOs that could still be reached through it. */
 export async function findReached(root: string, signal?: AbortSignal): Promise<Protection> {
-  const top = await look(root);
-  if (top?.isDirectory() !== true) throw refuse(root, "is not a folder");
+  const top = await lstatIfThere(root);
+  if (top?.isDirectory() !== true) throw refusedPathError(root, "is not a folder");
   const walked = await walk(root, { signal, user: top, reached: true, nameless: true });
   refuseUnseen(root, walked.unseen);
   return { ...NOTHING, ...(await reachedIn(root, walked.reached, { away: [], top, signal })) };
@@ -190,7 +197,7 @@ function absentNames(root: string, found: readonly string[]): readonly string[] 
 }
 
 async function protect(file: string, scan: Scan): Promise<void> {
-  const stats = await solid(scan, file);
+  const stats = await requireMountable(scan, file);
   if (stats === undefined) return;
   scan.inside.add(file);
   if (isDotGit(file) && stats.isFile()) await protectPointed(file, scan);
@@ -237,7 +244,7 @@ async function protectObeyed(repository: Repository, scan: Scan): Promise<void> 
 /** Protects a path that is obeyed whatever its name is; a path that does not exist is watched for. */
 async function protectNamed(file: string, scan: Scan): Promise<void> {
   if (scan.inside.has(file) || liesIn(file, scan.inside)) return;
-  if ((await solid(scan, file)) === undefined) scan.absent.add(file);
+  if ((await requireMountable(scan, file)) === undefined) scan.absent.add(file);
   else scan.inside.add(file);
 }
 
@@ -271,7 +278,7 @@ interface ObeyedSearch {
 async function obeyed(repository: Repository, root: string, uid: number): Promise<Obeyed> {
   const finding: ObeyedSearch = { root, uid, repository, paths: new Set(), warnings: [], read: new Set() };
   const { gitDir } = repository;
-  const common = await resolved(gitDir, "commondir");
+  const common = await pathInGitFile(gitDir, "commondir");
   if (common === undefined && isInside(root, gitDir)) await refuseOdd(path.join(gitDir, "commondir"));
   if (common !== undefined) {
     if (isInside(root, common)) finding.paths.add(common);
@@ -280,7 +287,10 @@ async function obeyed(repository: Repository, root: string, uid: number): Promis
         `${gitDir} says that its repository is ${common}, which is not mounted, so git does not work there`,
       );
   }
-  if (isInside(root, gitDir) && (await look(path.join(gitDir, "objects/info/alternates"))) !== undefined)
+  if (
+    isInside(root, gitDir) &&
+    (await lstatIfThere(path.join(gitDir, "objects/info/alternates"))) !== undefined
+  )
     finding.warnings.push(`${gitDir} borrows objects of another repository that the box may not see`);
   const known = common !== undefined && (isInside(root, common) || !isInside(root, gitDir));
   for (const folder of known ? [gitDir, common] : [gitDir]) {
@@ -288,7 +298,7 @@ async function obeyed(repository: Repository, root: string, uid: number): Promis
     for (const name of ["config", "config.worktree"]) await readConfig(path.join(folder, name), finding);
   }
   if (finding.paths.has(root))
-    throw refuse(gitDir, "makes git obey the workspace as a whole (core.hooksPath?)");
+    throw refusedPathError(gitDir, "makes git obey the workspace as a whole (core.hooksPath?)");
   return { paths: [...finding.paths], warnings: finding.warnings };
 }
 
@@ -306,8 +316,8 @@ const LINKABLE = [
 
 /** Git would follow a file that was not understood here. */
 async function refuseOdd(file: string): Promise<void> {
-  if ((await look(file)) !== undefined)
-    throw refuse(file, "does not hold exactly one line with the path of a folder");
+  if ((await lstatIfThere(file)) !== undefined)
+    throw refusedPathError(file, "does not hold exactly one line with the path of a folder");
 }
 
 /** A link inside a git directory leaves its target writable, and so does a second name of a file. */
@@ -316,17 +326,17 @@ async function addLinked(gitDir: string, finding: ObeyedSearch): Promise<void> {
     const folder = path.join(gitDir, name);
     const names = await readdir(folder).catch((thrown: unknown) => {
       if (["ENOENT", "ENOTDIR"].includes(errorCode(thrown) ?? "")) return [];
-      throw refuse(folder, `cannot be read: ${reasonOf(thrown)}`);
+      throw refusedPathError(folder, `cannot be read: ${reasonOf(thrown)}`);
     });
-    if (names.length > MAX_COUNT) throw refuse(folder, `holds more than ${MAX_COUNT} files`);
+    if (names.length > MAX_COUNT) throw refusedPathError(folder, `holds more than ${MAX_COUNT} files`);
     return names.map((file) => path.join(name, file));
   };
   for (const name of [...LINKABLE, ...(await below("hooks")), ...(await below("info"))]) {
     const file = path.join(gitDir, name);
-    const stats = await look(file);
+    const stats = await lstatIfThere(file);
     if (stats?.isSymbolicLink() === true)
       addPath(path.resolve(path.dirname(file), await readlink(file)), finding);
-    else if (stats?.isFile() === true && isInside(finding.root, file)) refuseOwner(file, stats, finding.uid);
+    else if (stats?.isFile() === true && isInside(finding.root, file)) requireOwner(file, stats, finding.uid);
   }
 }
 
@@ -337,21 +347,23 @@ function addPath(file: string, { root, paths, repository }: ObeyedSearch): void 
   if (!isInside(root, file)) return;
   // The bytes of the path are lost by then, so the path could not be found.
   if (file.includes("\uFFFD"))
-    throw refuse(repository.gitDir, `names a path that is not valid UTF-8: ${file}`);
+    throw refusedPathError(repository.gitDir, `names a path that is not valid UTF-8: ${file}`);
   paths.add(file);
 }
 
 async function readConfig(file: string, finding: ObeyedSearch): Promise<void> {
   if (finding.read.has(file)) return;
   finding.read.add(file);
-  if (finding.read.size > MAX_COUNT) throw refuse(file, `is one of more than ${MAX_COUNT} included files`);
+  if (finding.read.size > MAX_COUNT)
+    throw refusedPathError(file, `is one of more than ${MAX_COUNT} included files`);
   const real = await realpath(file).catch(() => undefined);
   if (real === undefined) return;
-  if (real !== file && isInside(finding.root, real)) throw refuse(file, `is reached through a link, ${real}`);
+  if (real !== file && isInside(finding.root, real))
+    throw refusedPathError(file, `is reached through a link, ${real}`);
   const text = await readSmall(real);
   const entries = text === undefined ? undefined : parseGitConfig(text);
   // Git might still read it, and then nobody has checked what it names.
-  if (entries === undefined) throw refuse(file, "could not be read as git configuration");
+  if (entries === undefined) throw refusedPathError(file, "could not be read as git configuration");
   for (const entry of entries) {
     const { worktree } = finding.repository;
     if (INCLUDES.test(entry.key)) {
@@ -374,12 +386,13 @@ const RUNS =
 async function addScripts({ key, value }: ConfigEntry, finding: ObeyedSearch): Promise<void> {
   const words = new Set(value.split(/[\s"'!;&|()<>=]+/));
   const { worktree, gitDir } = finding.repository;
-  if (words.size > MAX_COUNT) throw refuse(gitDir, `holds a setting of more than ${MAX_COUNT} words, ${key}`);
+  if (words.size > MAX_COUNT)
+    throw refusedPathError(gitDir, `holds a setting of more than ${MAX_COUNT} words, ${key}`);
   for (const word of words) {
     if (word === "" || word.startsWith("-")) continue;
     const file = expand(worktree, word);
     if (!isInside(finding.root, file)) continue;
-    const stats = await look(file).catch(() => undefined);
+    const stats = await lstatIfThere(file).catch(() => undefined);
     if (stats !== undefined && !stats.isDirectory()) addPath(file, finding);
   }
 }
@@ -402,7 +415,7 @@ export async function protectOutside(
   signal?: AbortSignal,
 ): Promise<Protection> {
   const pointer = path.join(root, ".git");
-  if ((await look(pointer))?.isFile() !== true) return NOTHING;
+  if ((await lstatIfThere(pointer))?.isFile() !== true) return NOTHING;
   const lead = await followPointer(pointer, root, uid);
   if (lead.kind === "inside") return NOTHING;
   if (lead.kind === "unsafe") return broken(`${pointer} is not followed: ${lead.why}`);

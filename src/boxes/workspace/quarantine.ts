@@ -1,14 +1,11 @@
 import { chmod, mkdtemp, readdir, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { quote } from "shell-quote";
-import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
-import { liesIn, outermost } from "./protected-mounts.ts";
-import { fold, protectedName } from "../../core/file-names.ts";
-import type { Protection } from "./protection.ts";
-import { hold, kindOf, look, printed } from "./safe-paths.ts";
-import { walk } from "./protected-walk.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { fold, protectedName } from "../../core/file-names.ts";
+import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
 import { firstOf } from "../../core/wording.ts";
+import { makeFolder } from "../../platform/folders.ts";
 import {
   copyRegular,
   copyWhole,
@@ -19,7 +16,10 @@ import {
   takeBackScript,
   type TakenOut,
 } from "./inert-tree.ts";
-import { makeFolder } from "../../platform/folders.ts";
+import { liesIn, outermost } from "./protected-mounts.ts";
+import { walk } from "./protected-walk.ts";
+import type { Protection } from "./protection.ts";
+import { holdFolder, kindOf, lstatIfThere, printed } from "./safe-paths.ts";
 
 /** What a box made that the user's programs would obey: found, moved out of the workspace, and made inert. */
 
@@ -55,7 +55,7 @@ function headsOf(root: string, names: readonly string[]): readonly string[] {
 }
 
 const exists = async (file: string): Promise<boolean> =>
-  (await look(file).catch(() => undefined)) !== undefined;
+  (await lstatIfThere(file).catch(() => undefined)) !== undefined;
 
 /** A path through a link or below another planted path needs no move of its own. */
 const onlyNew = (found: readonly string[], { readOnly }: Protection): readonly string[] => {
@@ -76,7 +76,7 @@ export async function findAllPlanted(
   protection: Protection,
   opens = true,
 ): Promise<PlantedFindings> {
-  const top = await look(root);
+  const top = await lstatIfThere(root);
   const walked = await walk(root, { opens, ...(top === undefined ? {} : { user: top }) });
   // Runs after that walk, which unlocks folders.
   const near = await findPlanted(root, protection);
@@ -170,9 +170,9 @@ const shortened = (text: string): string =>
 const inertName = (index: number): string => `item-${index}`;
 
 async function takeOut(root: string, from: string, to: string): Promise<Omit<Quarantined, "at"> | undefined> {
-  await using parent = await hold(root, path.relative(root, path.dirname(from)));
+  await using parent = await holdFolder(root, path.relative(root, path.dirname(from)));
   const entry = parent.entry(path.basename(from));
-  const stats = await look(entry);
+  const stats = await lstatIfThere(entry);
   if (stats === undefined) return undefined;
   const kind = kindOf(stats);
   if (stats.isDirectory())
@@ -237,7 +237,7 @@ async function takeBackCommand(taken: TakenOut): Promise<string> {
 /** Makes moved folders inert once more after all processes have ended: one may have been working in such a folder. */
 export async function stillInert(moved: readonly Quarantined[]): Promise<void> {
   for (const { from, to, kind } of moved) {
-    if (to === null || kind !== "folder" || (await look(to)) === undefined) continue;
+    if (to === null || kind !== "folder" || (await lstatIfThere(to)) === undefined) continue;
     const again = new Inert();
     try {
       await again.straighten(to);

@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import {
   chmodSync,
   closeSync,
@@ -12,7 +13,6 @@ import {
 } from "node:fs";
 import { type FileHandle, lstat, open } from "node:fs/promises";
 import path from "node:path";
-import { Buffer } from "node:buffer";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { bytesOfText } from "../../core/raw-data.ts";
 import { openRegular } from "../../platform/safe-files.ts";
@@ -23,7 +23,7 @@ import { openRegular } from "../../platform/safe-files.ts";
  */
 
 /** The entry itself, never the target of a link; undefined if nothing is there. */
-export async function look(file: string): Promise<Stats | undefined> {
+export async function lstatIfThere(file: string): Promise<Stats | undefined> {
   return lstat(bytesOfText(file)).catch(absent);
 }
 
@@ -48,7 +48,7 @@ export const kindOf = (stats: Stats): string =>
  * Refuses a protected path that cannot be mounted safely: a link (also on the way to the path), FIFO, socket or device,
  * another owner, or a file with a second name that would stay writable. Undefined if nothing is there.
  */
-export async function solid(
+export async function requireMountable(
   { root, uid, folders }: { readonly root: string; readonly uid: number; readonly folders: Set<string> },
   file: string,
 ): Promise<Stats | undefined> {
@@ -57,28 +57,32 @@ export async function solid(
   for (const part of path.relative(root, file).split(path.sep)) {
     at = path.join(at, part);
     if (at !== file && folders.has(at)) continue;
-    stats = await look(at).catch((thrown: unknown) => {
-      throw refuse(file, `cannot be inspected: ${reasonOf(thrown)}`);
+    stats = await lstatIfThere(at).catch((thrown: unknown) => {
+      throw refusedPathError(file, `cannot be inspected: ${reasonOf(thrown)}`);
     });
     if (stats === undefined) return undefined;
     if (!stats.isDirectory() && (at !== file || !stats.isFile()))
-      throw refuse(
+      throw refusedPathError(
         file,
         at === file ? `is a ${kindOf(stats)}` : `is reached through a ${kindOf(stats)}, ${at}`,
       );
     if (at !== file) folders.add(at);
   }
-  if (stats !== undefined) refuseOwner(file, stats, uid);
+  if (stats !== undefined) requireOwner(file, stats, uid);
   return stats;
 }
 
-export function refuseOwner(file: string, stats: Stats, uid: number): void {
-  if (stats.uid !== uid) throw refuse(file, `belongs to uid ${stats.uid}, the workspace to uid ${uid}`);
+export function requireOwner(file: string, stats: Stats, uid: number): void {
+  if (stats.uid !== uid)
+    throw refusedPathError(file, `belongs to uid ${stats.uid}, the workspace to uid ${uid}`);
   if (stats.isFile() && stats.nlink > 1)
-    throw refuse(file, `has ${stats.nlink} names (hard links); writing another one would change it`);
+    throw refusedPathError(
+      file,
+      `has ${stats.nlink} names (hard links); writing another one would change it`,
+    );
 }
 
-export const refuse = (file: string, why: string): HarnessError =>
+export const refusedPathError = (file: string, why: string): HarnessError =>
   new HarnessError(
     EXIT.sandbox,
     `${printed(file)} is a protected path and ${printed(why)}`,
@@ -110,7 +114,7 @@ export interface HeldFolder extends AsyncDisposable {
 }
 
 /** Throws ELOOP or ENOTDIR if a part of `relative` is no longer a folder. */
-export async function hold(root: string, relative: string): Promise<HeldFolder> {
+export async function holdFolder(root: string, relative: string): Promise<HeldFolder> {
   let handle = await open(bytesOfText(root), DIRECTORY);
   let at = root;
   for (const part of relative.split(path.sep).filter((name) => name !== "" && name !== ".")) {
@@ -171,7 +175,7 @@ export class Anchor {
 export const O_PATH = 0o10000000;
 
 /** Gives the owner of a folder full rights to it; false if we may not do so. */
-export function openUp(place: string): boolean {
+export function unlockFolder(place: string): boolean {
   if (process.platform !== "linux") return false;
   const fd = openSync(openable(place), O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
   try {
@@ -194,7 +198,7 @@ export interface HeldFolderSync extends Disposable {
 }
 
 /** Also fails for a folder whose names can be read but not looked up. */
-export function holdSync(folder: string | Buffer): HeldFolderSync {
+export function holdFolderSync(folder: string | Buffer): HeldFolderSync {
   const fd = openSync(folder, DIRECTORY);
   const base = process.platform === "linux" ? Buffer.from(`/proc/self/fd/${fd}`) : Buffer.from(folder);
   const at = (name: Buffer): Buffer => Buffer.concat([base, SLASH, name]);

@@ -1,3 +1,5 @@
+import { Buffer } from "node:buffer";
+import { existsSync, type Stats } from "node:fs";
 import {
   chmod,
   link,
@@ -13,14 +15,11 @@ import {
   writeFile,
 } from "node:fs/promises";
 import path from "node:path";
-import { Buffer } from "node:buffer";
-import { existsSync, type Stats } from "node:fs";
-import { formatSize } from "../../core/wording.ts";
-import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
-import type { LayerChanges } from "../../core/ports.ts";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
-import { lockWorkspace } from "./workspace-lock.ts";
-import { archiveOf, unpack } from "./workspace-archive.ts";
+import type { LayerChanges } from "../../core/ports.ts";
+import { bytesOfText, textOfBytes } from "../../core/raw-data.ts";
+import { formatSize } from "../../core/wording.ts";
+import { removeTree } from "../box-record.ts";
 import {
   allLayers,
   type FoundLayer,
@@ -30,8 +29,9 @@ import {
   type LayerRecord,
   makeLayer,
 } from "./layer-record.ts";
-import { removeTree } from "../box-record.ts";
+import { archiveOf, unpack } from "./workspace-archive.ts";
 import { changesOfCopy } from "./workspace-changes.ts";
+import { lockWorkspace } from "./workspace-lock.ts";
 
 /**
  * The layer or copy that keeps a session's changes: held by one process at a time, limited in size, and, for a copy, what

@@ -14,10 +14,10 @@ import {
   writeSync,
 } from "node:fs";
 import { setImmediate } from "node:timers/promises";
-import { type TarEntry, textOfBytes, untar } from "../../core/raw-data.ts";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
+import { type TarEntry, textOfBytes, untar } from "../../core/raw-data.ts";
 import { NotRegularError, openRegularSync } from "../../platform/safe-files.ts";
-import { holdSync } from "./safe-paths.ts";
+import { holdFolderSync } from "./safe-paths.ts";
 import { type TreeEntry, treeWithout } from "./workspace-changes.ts";
 
 /** Of a copy, and of an archive that nobody has checked yet. */
@@ -35,7 +35,7 @@ export async function refuseTooLarge(
   apart: readonly string[] = [],
 ): Promise<void> {
   let [entries, bytes] = [0, 0];
-  using folder = holdSync(root);
+  using folder = holdFolderSync(root);
   for (const { stats } of treeWithout(folder, apart)) {
     entries += 1;
     if (stats.isFile()) bytes += stats.size;
@@ -71,7 +71,7 @@ export async function* archiveOf(
   apart: readonly string[] = [],
 ): AsyncGenerator<Buffer, void> {
   const name = Buffer.from(under);
-  using folder = holdSync(root);
+  using folder = holdFolderSync(root);
   const waiting: Buffer[] = [headerOf(folder, name)];
   let size = 0;
   for (const entry of treeWithout(folder, apart)) {

@@ -1,15 +1,15 @@
 import { Buffer } from "node:buffer";
 import { accessSync, constants, readlinkSync, type Stats } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
-import { textOfBytes } from "../../core/raw-data.ts";
+import { errorCode } from "../../core/errors.ts";
 import { isInside } from "../../core/file-names.ts";
 import type { LayerChange, LayerChanges } from "../../core/ports.ts";
 import type { Change } from "../../core/ports.ts";
-import { errorCode } from "../../core/errors.ts";
+import { textOfBytes } from "../../core/raw-data.ts";
 import { NotRegularError, openRegular } from "../../platform/safe-files.ts";
 import { changeListOf, type FoundChange } from "../runner-files.ts";
-import { below, type HeldFolderSync, holdSync, lookIn, namesIn } from "./safe-paths.ts";
 import type { Changed, Layer } from "./layer-record.ts";
+import { below, type HeldFolderSync, holdFolderSync, lookIn, namesIn } from "./safe-paths.ts";
 
 /** What a box changed in the workspace: the upper layer of an overlay, or a copy, compared with the folder itself. */
 
@@ -31,8 +31,8 @@ export async function changesOfUpper(layers: Layers): Promise<Changed> {
   const { lower, upper, shows, most = 500_000 } = layers;
   const look: ComparisonState = { changes: [], incomplete: false, shows, most };
   await orIncomplete(look, undefined, async () => {
-    using under = holdSync(lower);
-    using above = holdSync(upper);
+    using under = holdFolderSync(lower);
+    using above = holdFolderSync(upper);
     await compareFolders(look, { path: Buffer.alloc(0), lower: under, upper: above, depth: 0 });
   });
   return { changes: changeListOf(look.changes), incomplete: look.incomplete };
@@ -108,8 +108,8 @@ async function compare(look: ComparisonState, pair: FolderPair, entry: Entry): P
   if (!isFolder) return;
   if (pair.depth >= MAX_DEPTH) return void (look.incomplete = true);
   await orIncomplete(look, undefined, async () => {
-    using above = holdSync(upper.at(name));
-    using under = lower !== undefined && wasFolder ? holdSync(lower.at(name)) : undefined;
+    using above = holdFolderSync(upper.at(name));
+    using under = lower !== undefined && wasFolder ? holdFolderSync(lower.at(name)) : undefined;
     // The box does not see file systems that are mounted in the workspace.
     const foreign = under !== undefined && under.stats.dev !== lower?.stats.dev;
     if (foreign) look.incomplete = true;
@@ -160,7 +160,7 @@ function noteDeleted(
     look.incomplete = true;
     return;
   }
-  using folder = holdSync(lower.at(name));
+  using folder = holdFolderSync(lower.at(name));
   for (const entry of treeOf(folder, here)) {
     note(look, "deleted", entry);
     if (entry.closed !== undefined) look.incomplete = true;
@@ -239,7 +239,7 @@ function opened(parent: HeldFolderSync, { stats, at }: TreeEntry, depth: number)
   if (stats.dev !== parent.stats.dev) return "is on another file system";
   if (depth >= MAX_DEPTH) return "is nested too deeply";
   try {
-    return holdSync(at);
+    return holdFolderSync(at);
   } catch (thrown) {
     return `cannot be read: ${errorCode(thrown) ?? "unknown"}`;
   }
@@ -331,7 +331,7 @@ const inGit = (name: string): boolean => name.split("/").includes(".git");
 
 /** Keyed by the path's bytes as a latin1 string. */
 function statsIn(root: string, apart: readonly string[]): ReadonlyMap<string, Stats> {
-  using folder = holdSync(root);
+  using folder = holdFolderSync(root);
   return new Map(
     [...treeWithout(folder, apart)].map(({ path: name, stats }) => [name.toString("latin1"), stats]),
   );

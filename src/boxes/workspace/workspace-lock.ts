@@ -1,12 +1,12 @@
+import { randomBytes } from "node:crypto";
 import { chmod, readdir, readFile, rename, stat, unlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { randomBytes } from "node:crypto";
 import * as z from "zod";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { liveness, type Owner, thisProcess } from "../box-record.ts";
-import { makeFolder } from "../../platform/folders.ts";
 import { isInside } from "../../core/file-names.ts";
+import { makeFolder } from "../../platform/folders.ts";
+import { liveness, type Owner, thisProcess } from "../box-record.ts";
 
 interface LockRequest {
   /** The workspace's real path, and its identity as the caller saw it. */

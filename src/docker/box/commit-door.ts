@@ -14,7 +14,7 @@ import {
   findRepository,
   type FoundRepository,
 } from "../../boxes/workspace/git-repository.ts";
-import { look } from "../../boxes/workspace/safe-paths.ts";
+import { lstatIfThere } from "../../boxes/workspace/safe-paths.ts";
 import { decodeFields, encodeFields } from "../../boxes/runner-protocol.ts";
 import { startCommand } from "../../boxes/box-command.ts";
 import { type Door, type VerifiedContainer, verifiedContainer } from "./container.ts";
@@ -350,10 +350,10 @@ const isProtected = ({ readOnly, above = [], workspace }: BoxPlan, { gitDir }: F
   (!isInside(workspace?.path ?? "", gitDir) && above.some((folder) => isInside(folder, gitDir)));
 
 const isThere = async ({ path: file, optional }: CommitPlan["mounts"][number]): Promise<boolean> =>
-  !optional || (await look(file).catch(() => undefined)) !== undefined;
+  !optional || (await lstatIfThere(file).catch(() => undefined)) !== undefined;
 
 async function absentAmong(files: readonly string[]): Promise<readonly string[]> {
-  const there = await Promise.all(files.map(async (file) => (await look(file)) !== undefined));
+  const there = await Promise.all(files.map(async (file) => (await lstatIfThere(file)) !== undefined));
   return files.filter((_, index) => there[index] !== true);
 }
 

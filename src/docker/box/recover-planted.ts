@@ -8,7 +8,7 @@ import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { lockWorkspace } from "../../boxes/workspace/workspace-lock.ts";
 import { firstOf } from "../../core/wording.ts";
 import { findAllPlanted, quarantine } from "../../boxes/workspace/quarantine.ts";
-import { look } from "../../boxes/workspace/safe-paths.ts";
+import { lstatIfThere } from "../../boxes/workspace/safe-paths.ts";
 import { walk } from "../../boxes/workspace/protected-walk.ts";
 import type { BoxMaker, BoxRequest } from "./prepare-box.ts";
 import { isInside } from "../../core/file-names.ts";
@@ -92,7 +92,7 @@ const sweeping =
   ): (() => Promise<readonly MovedAway[]>) =>
   async () => {
     const { workspace, since, protection } = held;
-    const stats = await look(workspace);
+    const stats = await lstatIfThere(workspace);
     if (stats?.isDirectory() !== true) {
       await rm(file, { force: true });
       return [];
