@@ -40,7 +40,7 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
   },
   {
     name: "settings",
-    of: [/\/src\/config\/(?:config-layers|mcp-settings|setting-rules)\.ts$/],
+    of: [/\/src\/config\/(?:mcp-settings|setting-rules)\.ts$/],
   },
   { name: "models", of: [/\/src\/models\//] },
   { name: "agent", of: [/\/src\/(?:agent|tools)\/|\/src\/policy\/decide-tool\.ts$/] },

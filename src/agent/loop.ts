@@ -1,5 +1,5 @@
 import { CanaryTouched, EXIT, HarnessError } from "../core/errors.ts";
-import { circleIn, type Message, type ToolCall, withoutCircle } from "../core/model-provider.ts";
+import { repetitionIn, type Message, type ToolCall, withoutRepetition } from "../core/model-provider.ts";
 import type { ToolResult } from "../core/tool.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { endLeft, readCall, runCall, waves } from "./call.ts";
@@ -104,7 +104,7 @@ async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd |
   if (reply.kind === "failed") return afterFailure(agent, reply, signal);
   const circled = repeatsItself(agent, reply);
   // A model that sees its repetitions goes on repeating.
-  const message = circled ? { ...reply.message, text: withoutCircle(reply.message.text) } : reply.message;
+  const message = circled ? { ...reply.message, text: withoutRepetition(reply.message.text) } : reply.message;
   history.add(message);
   if (message.calls.length + reply.malformed.length > 0) {
     agent.answer.called();
@@ -122,7 +122,7 @@ type Replied = Extract<Reply, { readonly kind: "replied" }>;
 
 /** Whether a small model's reply was cut off because it repeated itself. */
 const repeatsItself = ({ isWeak }: AgentContext, { stop, message: { text } }: Replied): boolean =>
-  stop === "length" && isWeak && circleIn(text) !== undefined;
+  stop === "length" && isWeak && repetitionIn(text) !== undefined;
 
 /** Constrains the next reply by what was done and by what the model still sees. */
 function constrainNext(agent: AgentContext): void {

@@ -5,8 +5,9 @@ import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { makeFolder } from "../platform/folders.ts";
 import { replaceFile as replaceWhole } from "../platform/safe-files.ts";
 import { nested, parseConfigDocument, readConfigText, valueFromText } from "./load-config.ts";
-import { hintFor, readLayer } from "./config-layers.ts";
-import { ALIASES, SEARCH_PATHS, type SearchPath, SETTING_KEYS, type SettingKey } from "./settings-schema.ts";
+import { hintFor, readLayer } from "./setting-rules.ts";
+import { SEARCH_PATHS, type SearchPath, SETTING_KEYS, type SettingKey } from "./settings-schema.ts";
+import { ALIASES } from "./setting-words.ts";
 
 /** The dotted path of a setting that a person named, with aliases resolved. */
 export function settingPath(dotted: string): SettingKey | SearchPath {

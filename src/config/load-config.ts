@@ -1,3 +1,4 @@
+/** The settings and rules in force, and the files that they are read from. */
 import path from "node:path";
 import {
   getNodeValue,
@@ -14,7 +15,6 @@ import { NotRegularError, readRegular, TooLargeError } from "../platform/safe-fi
 import { type Env, placesFrom } from "./places.ts";
 import type { Layer } from "./setting-rules.ts";
 import {
-  ALIASES,
   type Change,
   changeOf,
   DEFAULTS,
@@ -24,6 +24,7 @@ import {
   type Settings,
   USERS_OWN,
 } from "./settings-schema.ts";
+import { ALIASES, configError } from "./setting-words.ts";
 import type { UserRules } from "../policy/rule.ts";
 import { splitGrants } from "../core/network.ts";
 
@@ -148,7 +149,7 @@ function changesBy(layer: Layer, under: Settings): readonly SettingChange[] {
 
 /** Checks a value. The rules of all settings are loaded only when there is something to check. */
 async function checkedLayer(value: unknown, at: (keys: readonly PropertyKey[]) => string): Promise<Layer> {
-  const { readLayer } = await import("./config-layers.ts");
+  const { readLayer } = await import("./setting-rules.ts");
   return readLayer(value, at);
 }
 
@@ -222,41 +223,6 @@ const withKnownHosts = ({ secrets }: Settings, named: Settings["secrets"]): Sett
     Object.entries(named).map(([name, hosts]) => [name, hosts.length === 0 ? (secrets[name] ?? []) : hosts]),
   );
 
-const MAX_CONFIG_BYTES = 2 ** 20;
-
-/** undefined when there is no such file; any other failure to read it ends the run. */
-export async function readConfigText(file: string): Promise<string | undefined> {
-  try {
-    return decode(await readRegular(file, { links: "follow", max: MAX_CONFIG_BYTES }).catch(refused));
-  } catch (thrown) {
-    const code = errorCode(thrown);
-    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
-    throw new HarnessError(
-      EXIT.usage,
-      `${file}: cannot be read: ${reasonOf(thrown)}`,
-      `ls -l ${file}`,
-      thrown,
-    );
-  }
-}
-
-function refused(thrown: unknown): never {
-  if (thrown instanceof TooLargeError)
-    throw new Error(`it is ${formatSize(thrown.size)}; the limit is ${formatSize(MAX_CONFIG_BYTES)}`);
-  if (!(thrown instanceof NotRegularError)) throw thrown;
-  if (thrown.what === "folder") throw new Error("EISDIR: illegal operation on a directory, read");
-  throw new Error("it is a pipe or a device, not a file");
-}
-
-/** Refuses bytes that are not text: they would be changed when the file is written back. */
-function decode(bytes: Buffer): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    throw new Error("it is not UTF-8");
-  }
-}
-
 export interface RulesRequest {
   readonly env: Env;
   /** The rules of the project; undefined when it has none, or none that can be read. */
@@ -308,6 +274,41 @@ export async function presentFile(files: readonly string[]): Promise<PolicyText 
   );
 }
 
+const MAX_CONFIG_BYTES = 2 ** 20;
+
+/** undefined when there is no such file; any other failure to read it ends the run. */
+export async function readConfigText(file: string): Promise<string | undefined> {
+  try {
+    return decode(await readRegular(file, { links: "follow", max: MAX_CONFIG_BYTES }).catch(refused));
+  } catch (thrown) {
+    const code = errorCode(thrown);
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw new HarnessError(
+      EXIT.usage,
+      `${file}: cannot be read: ${reasonOf(thrown)}`,
+      `ls -l ${file}`,
+      thrown,
+    );
+  }
+}
+
+function refused(thrown: unknown): never {
+  if (thrown instanceof TooLargeError)
+    throw new Error(`it is ${formatSize(thrown.size)}; the limit is ${formatSize(MAX_CONFIG_BYTES)}`);
+  if (!(thrown instanceof NotRegularError)) throw thrown;
+  if (thrown.what === "folder") throw new Error("EISDIR: illegal operation on a directory, read");
+  throw new Error("it is a pipe or a device, not a file");
+}
+
+/** Refuses bytes that are not text: they would be changed when the file is written back. */
+function decode(bytes: Buffer): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new Error("it is not UTF-8");
+  }
+}
+
 /** A config file's text as a value, with the position of each key. JSON with comments. */
 export interface ConfigDocument {
   readonly value: unknown;
@@ -332,18 +333,6 @@ export function parseConfigDocument(file: string, text: string): ConfigDocument 
     throw configError(file, `expected a JSON object, found ${root?.type ?? "nothing"}`);
   refuseDuplicates(root, place);
   return { value: getNodeValue(root), at: (keys) => place(nearestNode(root, keys).offset) };
-}
-
-export function configError(where: string, message: string): HarnessError {
-  // The name of a flag or command is already in the message.
-  const said = message.startsWith(`${where}: `) ? message : `${where}: ${message}`;
-  return new HarnessError(EXIT.usage, said, nextFor(where));
-}
-
-/** The next step for a person. A typed value is in no file where it could be corrected. */
-function nextFor(where: string): string {
-  if (where.startsWith("--")) return "give it another value, or leave it out";
-  return /^\/[a-z]+$/.test(where) ? `${where} ?` : "fix it there; harness doctor shows whether it is valid";
 }
 
 /** The parser recurses; no setting is nested deeper than a few levels. */

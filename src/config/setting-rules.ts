@@ -1,108 +1,27 @@
-/** The settings about boxes and batches in a cluster. Null: none, or the cluster's own default. */
+/**
+ * The values that each setting accepts, and the check of one source of settings. Unknown keys are errors everywhere.
+ */
 import * as z from "zod";
 import { badResultsPlace, ENGINE_FORM, readEngineAddress } from "../core/addresses.ts";
-import { DURATION_FORM, parseDuration, parseSize, SIZE_FORM } from "../core/wording.ts";
+import { clipped, DURATION_FORM, nearest, parseDuration, parseSize, SIZE_FORM } from "../core/wording.ts";
 import { MODES } from "../core/decision.ts";
 import { HOOK_KEYS, hooksForm, TOOL_KEYS, toolsForm } from "../core/added-programs.ts";
 import { grantText, isPreset, readGrant, splitGrants } from "../core/network.ts";
 import { CALL_FORMS } from "../core/model-provider.ts";
 import { MCP_KEYS, mcpServers } from "./mcp-settings.ts";
-import { ISOLATIONS, NOTIFY, ON_ASK, PROVIDERS, SEARCH_SERVICES, STORES } from "./setting-words.ts";
-
-/** A name as the API accepts it, of an object or a part of one. */
-const objectName = z
-  .string("expected text")
-  .max(253, "expected at most 253 characters")
-  .regex(
-    /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/,
-    "expected a name of lower-case letters, digits, dots and dashes",
-  );
-
-const labelKey = z
-  .string()
-  .regex(
-    /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?$/,
-    "expected the name of a label, such as kubernetes.io/arch",
-  );
-const labelValue = z
-  .string("expected the value of a label")
-  .regex(/^(?:[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?)?$/, "expected the value of a label");
-
-const SECCOMP =
-  "expected RuntimeDefault, or Localhost/PATH of a profile in the kubelet's seccomp folder on every node";
-const seccomp = z
-  .string(SECCOMP)
-  .regex(/^(?:RuntimeDefault|Localhost\/(?!.*\.\.)\w[\w./-]{0,200})$/, SECCOMP);
-
-const PROBE = "expected an address in the cluster, such as 10.0.0.1:443";
-const probe = z.string(PROBE).regex(/^[0-9a-zA-Z][0-9a-zA-Z.-]{0,252}:\d{1,5}$/, PROBE);
-
-const REGISTRY = "expected a repository in a registry, such as registry.example/team/harness-env";
-const registry = z
-  .string(REGISTRY)
-  .max(255, REGISTRY)
-  .regex(
-    /^(?:localhost|[a-z0-9-]+(?:\.[a-z0-9-]+)+|[a-z0-9-]+(?=:))(?::\d{1,5})?(?:\/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)+$/,
-    REGISTRY,
-  );
-
-const resultsBucket = z.string("expected s3://BUCKET/PREFIX").superRefine((text, context) => {
-  const why = badResultsPlace(text);
-  if (why !== undefined) context.addIssue({ code: "custom", message: why });
-});
-
-const SANDBOX_RESOURCE = ["auto", "never", "always"] as const;
-
-const PULL_POLICIES = ["IfNotPresent", "Always", "Never"] as const;
-
-interface SharedRules {
-  readonly image: z.ZodType<string>;
-  readonly duration: (minimum: number, maximum: number) => z.ZodType<number>;
-  readonly size: (minimum: number, maximum: number) => z.ZodType<number>;
-}
+import {
+  ALIASES,
+  configError,
+  ISOLATIONS,
+  NOTIFY,
+  ON_ASK,
+  PROVIDERS,
+  SEARCH_SERVICES,
+  STORES,
+} from "./setting-words.ts";
 
 const MINUTE = 60_000;
 const MiB = 2 ** 20;
-
-/** All keys may be left out. The rules of images, durations and sizes come from the settings. */
-const kubernetesRule = ({ image, duration, size }: SharedRules) =>
-  z.strictObject({
-    /** Must contain the runner of the same version, and come from a registry that the nodes reach. */
-    image: image.nullable().default(null),
-    /** Where `env build` pushes environments, and where pods pull them from. */
-    registry: registry.nullable().default(null),
-    pull_policy: z.enum(PULL_POLICIES, `expected one of ${PULL_POLICIES.join(", ")}`).default("IfNotPresent"),
-    pull_secret: objectName.nullable().default(null),
-    runtime_class: objectName.nullable().default(null),
-    seccomp: seccomp.default("RuntimeDefault"),
-    node_selector: z.record(labelKey, labelValue, "expected names and values of labels").default({}),
-    /** Whether the controller of a Sandbox (agents.x-k8s.io) makes the pods. */
-    sandbox_resource: z
-      .enum(SANDBOX_RESOURCE, `expected one of ${SANDBOX_RESOURCE.join(", ")}`)
-      .default("auto"),
-    /** A SandboxWarmPool of agent-sandbox; its pods become boxes if they fit. */
-    warm_pool: objectName.nullable().default(null),
-    /** The cluster ends a box at this time, whatever has become of its harness. */
-    deadline: duration(MINUTE, 7 * 24 * 60 * MINUTE).default(8 * 60 * MINUTE),
-    /** For scheduling, pulling and starting together. */
-    start_timeout: duration(MINUTE / 12, 60 * MINUTE).default(5 * MINUTE),
-    /** The part of that time spent waiting for a node with room. */
-    schedule_timeout: duration(1000, 60 * MINUTE).default(2 * MINUTE),
-    /** An address that pods in the cluster can reach if they are allowed to, used to show that boxes cannot. */
-    probe: probe.nullable().default(null),
-    /** For a batch in the cluster: the image of the loop, and a volume claim or a bucket for results and sessions. */
-    loop_image: image.nullable().default(null),
-    results_claim: objectName.nullable().default(null),
-    results_bucket: resultsBucket.nullable().default(null),
-    /** A Secret whose values become variables of the loop: the address of the model server, and keys. */
-    model_secret: objectName.nullable().default(null),
-    /** A queue of Kueue. */
-    queue: objectName.nullable().default(null),
-    service_account: objectName.nullable().default(null),
-    /** Most disk space that the copy of the workspace may take on its node. */
-    disk: size(64 * MiB, 2 ** 40).default(4096 * MiB),
-  });
-
 const TiB = 2 ** 40;
 
 const duration = (minimum: number, maximum: number) =>
@@ -261,7 +180,83 @@ const webSearch = z
 /** Everything is off unless it is set. */
 const web = z.strictObject({ fetch: yesNo.default(false), search: webSearch.nullable().default(null) });
 
-const kubernetes = kubernetesRule({ image: imageName, duration, size });
+/** A name as the API accepts it, of an object or a part of one. */
+const objectName = z
+  .string("expected text")
+  .max(253, "expected at most 253 characters")
+  .regex(
+    /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/,
+    "expected a name of lower-case letters, digits, dots and dashes",
+  );
+
+const labelKey = z
+  .string()
+  .regex(
+    /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?$/,
+    "expected the name of a label, such as kubernetes.io/arch",
+  );
+const labelValue = z
+  .string("expected the value of a label")
+  .regex(/^(?:[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?)?$/, "expected the value of a label");
+
+const SECCOMP =
+  "expected RuntimeDefault, or Localhost/PATH of a profile in the kubelet's seccomp folder on every node";
+const seccomp = z
+  .string(SECCOMP)
+  .regex(/^(?:RuntimeDefault|Localhost\/(?!.*\.\.)\w[\w./-]{0,200})$/, SECCOMP);
+
+const PROBE = "expected an address in the cluster, such as 10.0.0.1:443";
+const probe = z.string(PROBE).regex(/^[0-9a-zA-Z][0-9a-zA-Z.-]{0,252}:\d{1,5}$/, PROBE);
+
+const REGISTRY = "expected a repository in a registry, such as registry.example/team/harness-env";
+const registry = z
+  .string(REGISTRY)
+  .max(255, REGISTRY)
+  .regex(
+    /^(?:localhost|[a-z0-9-]+(?:\.[a-z0-9-]+)+|[a-z0-9-]+(?=:))(?::\d{1,5})?(?:\/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)+$/,
+    REGISTRY,
+  );
+
+const resultsBucket = z.string("expected s3://BUCKET/PREFIX").superRefine((text, context) => {
+  const why = badResultsPlace(text);
+  if (why !== undefined) context.addIssue({ code: "custom", message: why });
+});
+
+/** Boxes and batches in a cluster. All keys may be left out; null: none, or the cluster's own default. */
+const kubernetes = z.strictObject({
+  /** Must contain the runner of the same version, and come from a registry that the nodes reach. */
+  image: imageName.nullable().default(null),
+  /** Where `env build` pushes environments, and where pods pull them from. */
+  registry: registry.nullable().default(null),
+  pull_policy: oneOf(["IfNotPresent", "Always", "Never"]).default("IfNotPresent"),
+  pull_secret: objectName.nullable().default(null),
+  runtime_class: objectName.nullable().default(null),
+  seccomp: seccomp.default("RuntimeDefault"),
+  node_selector: z.record(labelKey, labelValue, "expected names and values of labels").default({}),
+  /** Whether the controller of a Sandbox (agents.x-k8s.io) makes the pods. */
+  sandbox_resource: oneOf(["auto", "never", "always"]).default("auto"),
+  /** A SandboxWarmPool of agent-sandbox; its pods become boxes if they fit. */
+  warm_pool: objectName.nullable().default(null),
+  /** The cluster ends a box at this time, whatever has become of its harness. */
+  deadline: duration(MINUTE, 7 * 24 * 60 * MINUTE).default(8 * 60 * MINUTE),
+  /** For scheduling, pulling and starting together. */
+  start_timeout: duration(MINUTE / 12, 60 * MINUTE).default(5 * MINUTE),
+  /** The part of that time spent waiting for a node with room. */
+  schedule_timeout: duration(1000, 60 * MINUTE).default(2 * MINUTE),
+  /** An address that pods in the cluster can reach if they are allowed to, used to show that boxes cannot. */
+  probe: probe.nullable().default(null),
+  /** For a batch in the cluster: the image of the loop, and a volume claim or a bucket for results and sessions. */
+  loop_image: imageName.nullable().default(null),
+  results_claim: objectName.nullable().default(null),
+  results_bucket: resultsBucket.nullable().default(null),
+  /** A Secret whose values become variables of the loop: the address of the model server, and keys. */
+  model_secret: objectName.nullable().default(null),
+  /** A queue of Kueue. */
+  queue: objectName.nullable().default(null),
+  service_account: objectName.nullable().default(null),
+  /** Most disk space that the copy of the workspace may take on its node. */
+  disk: size(64 * MiB, 2 ** 40).default(4096 * MiB),
+});
 
 const capabilityRow = z.strictObject({
   prefix: name,
@@ -347,3 +342,74 @@ export const ROW_KEYS: Readonly<Record<string, readonly string[]>> = {
   prices: Object.keys(priceRow.shape),
   capabilities: Object.keys(capabilityRow.shape),
 };
+
+const KEYS = Object.keys(RULES);
+
+/** Checks one source of settings as a whole; `at` returns the position of a key in it. */
+export function readLayer(value: unknown, at: (keys: readonly PropertyKey[]) => string): Layer {
+  const parsed = layerSchema.safeParse(withoutAliases(value, at));
+  if (parsed.success) return parsed.data;
+  throw firstIssue(parsed.error, value, at);
+}
+
+function withoutAliases(value: unknown, at: (keys: readonly PropertyKey[]) => string): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  const plain: Record<string, unknown> = {};
+  for (const [key, entry] of Object.entries(value)) {
+    const real = Object.hasOwn(ALIASES, key) ? ALIASES[key] : undefined;
+    if (real !== undefined && Object.hasOwn(value, real))
+      throw configError(at([key]), `${key}: is an alias of ${real}, which is also set`);
+    Object.defineProperty(plain, real ?? key, { value: entry, enumerable: true });
+  }
+  return plain;
+}
+
+/** A position that is a flag or variable already contains the name that was typed. */
+const SAYS_ITS_NAME = /^(?:--|HARNESS_)/;
+
+function firstIssue(error: z.ZodError, value: unknown, at: (keys: readonly PropertyKey[]) => string): Error {
+  const [issue] = error.issues;
+  if (issue === undefined) return configError(at([]), "is not valid");
+  const path = asWritten(issue.path, value);
+  if (issue.code === "unrecognized_keys") {
+    const key = issue.keys[0] ?? "";
+    const dotted = [...path, key].map(String).join(".");
+    return configError(at([...path, key]), `${dotted}: unknown key; ${hintFor(key, path[0])}`);
+  }
+  const found = show(valueAt(value, path));
+  const where = at(path);
+  const name = SAYS_ITS_NAME.test(where) ? "" : `${path.map(String).join(".")}: `;
+  const expected = issue.message.startsWith(ZOD_OBJECT) ? "expected an object" : issue.message;
+  return configError(where, `${name}${expected}, found ${found}`);
+}
+
+/** The start of zod's own message, which goes on with what it found; we show that as it was written. */
+const ZOD_OBJECT = "Invalid input: expected object";
+
+/** The path with the name that this source uses for its first key. */
+function asWritten(path: readonly PropertyKey[], value: unknown): readonly PropertyKey[] {
+  const [head, ...rest] = path;
+  const alias = Object.keys(ALIASES).find((other) => ALIASES[other] === head);
+  return alias !== undefined && valueAt(value, [alias]) !== undefined ? [alias, ...rest] : path;
+}
+
+const valueAt = (value: unknown, keys: readonly PropertyKey[]): unknown =>
+  keys.reduce<unknown>((inner, key) => {
+    if (typeof inner !== "object" || inner === null) return undefined;
+    return Object.entries(inner).find(([name]) => name === String(key))?.[1] as unknown;
+  }, value);
+
+function show(value: unknown): string {
+  const text = JSON.stringify(value) ?? "nothing";
+  return clipped(text, 80);
+}
+
+/** What to write in place of an unknown key, either of the file or inside a setting. */
+export function hintFor(key: string, setting?: PropertyKey): string {
+  const inner =
+    typeof setting === "string" && Object.hasOwn(ROW_KEYS, setting) ? ROW_KEYS[setting] : undefined;
+  const known = inner ?? KEYS;
+  const spelt = key.toLowerCase().replaceAll("-", "_");
+  const near = nearest(spelt, inner ?? [...KEYS, ...Object.keys(ALIASES)]);
+  return near === undefined ? `known keys: ${known.join(", ")}` : `did you mean ${near}?`;
+}

@@ -104,9 +104,6 @@ export const SETTING_KEYS = Object.keys(DEFAULTS) as SettingKey[];
  */
 export const USERS_OWN: ReadonlySet<SettingKey> = new Set(["hooks", "tools", "engine", "kubernetes"]);
 
-/** Other names of a setting. */
-export const ALIASES: Readonly<Record<string, SettingKey>> = { max_steps: "max_turns" };
-
 const SIZES: ReadonlySet<string> = new Set(["memory", "network_upload", "network_download"]);
 
 const inClusterWords = ([key, value]: readonly [string, unknown]): readonly [string, unknown] =>

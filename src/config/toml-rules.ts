@@ -1,5 +1,6 @@
 import { parse, TomlError } from "smol-toml";
-import { type ConfigDocument, configError } from "./load-config.ts";
+import type { ConfigDocument } from "./load-config.ts";
+import { configError } from "./setting-words.ts";
 
 /** A TOML file of `[[table]]` entries as a value, with the line of each key. */
 export function parseTomlDocument(file: string, text: string, table: string): ConfigDocument {

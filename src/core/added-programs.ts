@@ -1,4 +1,7 @@
-/** Hooks: programs of the user or a trusted project at fixed places of a run. Their settings and answers. */
+/**
+ * Programs that the user or a trusted project adds: hooks at fixed places of a run, and tools. Their settings, and the
+ * event of a hook.
+ */
 import * as z from "zod";
 import { fitsWildcard, parseDuration, readWildcard } from "./wording.ts";
 import { VERDICTS } from "./decision.ts";

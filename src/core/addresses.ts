@@ -1,3 +1,5 @@
+/** Addresses as people write them: of the engine that makes the boxes, and of buckets. Pure: nothing is contacted. */
+
 /** The engine that makes the boxes, as people write it: `--engine`, the setting `engine`, HARNESS_ENGINE. */
 export type EngineAddress =
   | { readonly kind: "unix"; readonly path: string }
@@ -32,7 +34,6 @@ const USER = /^[a-zA-Z0-9_][a-zA-Z0-9_.@+\\-]{0,254}$/;
 const REMOTE_PATH = /^\/[a-zA-Z0-9_.+@/-]{1,254}$/;
 const NAMESPACE = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** Pure: does not check whether an engine answers there. */
 export function readEngineAddress(text: string): EngineRead {
   const [, scheme, rest = ""] = /^([a-zA-Z][a-zA-Z0-9+.-]*):\/\/(.*)$/s.exec(text) ?? [];
   if (text === "") return wrong("it is empty");

@@ -1,4 +1,7 @@
-/** What programs were seen doing in a box, and how that is judged. Types and pure functions. */
+/**
+ * What programs were seen doing in a box, how that is judged, and the trees that are examined with it. Types and pure
+ * functions.
+ */
 import type { Connection } from "./network.ts";
 
 /** A process at the start of its program. A process that executes another program appears again. */

@@ -1,3 +1,8 @@
+/**
+ * How things end and fail: exit codes, statuses, errors that a person can act on, causes, trouble with the disk,
+ * health.
+ */
+
 /** Exit codes of the program; scripts rely on them (README lists their meaning). */
 export const EXIT = {
   done: 0,
@@ -30,6 +35,19 @@ export const STATUSES = [
   "parked",
   "interrupted",
 ] as const;
+
+/** Begins the reason of a run that ended with 0 and lacked nothing; what was verified, or not, follows. */
+export const PLAIN_ENDING = "The model gave its answer";
+
+/** The same for a run that looked and changed nothing: many a question reads like a request for a change. */
+export const ONLY_LOOKED = "The model changed nothing. It looked at ";
+
+/** Whether the reason of a successful run holds nothing that a person who wants few words would need to know. */
+export function isPlainEnding(reason: string): boolean {
+  if (reason === "" || reason === `${PLAIN_ENDING}.`) return true;
+  const begins = reason.startsWith(`${PLAIN_ENDING}; verified by \``) || reason.startsWith(ONLY_LOOKED);
+  return begins && !reason.includes("; it says that tests pass");
+}
 
 /** A failure a person can act on: what happened, why, and the next thing to type. */
 export class HarnessError extends Error {
@@ -132,19 +150,6 @@ export function cutOffBy({ reason }: AbortSignal): {
 /** The signal that ended the run. An abort without a reason counts as Ctrl-C. */
 export const signalOf = ({ reason }: AbortSignal): Signal =>
   reason instanceof Interrupted ? reason.signal : "SIGINT";
-
-/** Begins the reason of a run that ended with 0 and lacked nothing; what was verified, or not, follows. */
-export const PLAIN_ENDING = "The model gave its answer";
-
-/** The same for a run that looked and changed nothing: many a question reads like a request for a change. */
-export const ONLY_LOOKED = "The model changed nothing. It looked at ";
-
-/** Whether the reason of a successful run holds nothing that a person who wants few words would need to know. */
-export function isPlainEnding(reason: string): boolean {
-  if (reason === "" || reason === `${PLAIN_ENDING}.`) return true;
-  const begins = reason.startsWith(`${PLAIN_ENDING}; verified by \``) || reason.startsWith(ONLY_LOOKED);
-  return begins && !reason.includes("; it says that tests pass");
-}
 
 /** Failures of SQLite and the file system that a person can repair. */
 export type DiskTrouble =

@@ -1,3 +1,41 @@
+/** Names and paths of files, treated purely as text: no link is followed, and nothing is looked up. */
+
+const SLASH = 0x2f;
+
+/** The part after the last slash. */
+export const lastName = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
+
+/** The part up to and including the last slash; empty when there is none. */
+export const folderBefore = (path: string): string => path.slice(0, path.lastIndexOf("/") + 1);
+
+/** Both paths have no `.` or `..`, and are absolute or start at the same place. A folder is inside itself. */
+export const isInside = (folder: string, path: string): boolean =>
+  folder === "/"
+    ? path.startsWith("/")
+    : path.startsWith(folder) && (path.length === folder.length || path.charCodeAt(folder.length) === SLASH);
+
+/**
+ * The rest of the path below the folder, without a leading slash; empty for the folder itself. The path must lie
+ * inside.
+ */
+export const below = (folder: string, path: string): string =>
+  path.slice(folder === "/" ? 1 : folder.length + 1);
+
+/** A path below the folder, relative to it; any other path unchanged. */
+export const asSeenFrom = (folder: string, path: string): string =>
+  path !== folder && isInside(folder, path) ? below(folder, path) : path;
+
+/** The names of a path, starting from those of a folder; undefined when it leads above the first one. */
+export function namesFrom(folder: readonly string[], path: string): readonly string[] | undefined {
+  const names = [...folder];
+  for (const name of path.split("/")) {
+    if (name === "" || name === ".") continue;
+    if (name !== "..") names.push(name);
+    else if (names.pop() === undefined) return undefined;
+  }
+  return names;
+}
+
 /** A name that host programs obey. `*` at one end stands for any text. Names are lower-case. */
 interface ProtectedName {
   readonly name: string;
@@ -124,7 +162,6 @@ function trimmed(name: string): string {
 
 const SPACE = 0x20;
 const DOT = 0x2e;
-const SLASH = 0x2f;
 const COLON = 0x3a;
 const LAST = 0x7d;
 
@@ -171,40 +208,6 @@ export const isRunnerFile = (path: string): boolean => RUNS_TESTS.test(path) || 
 
 /** Whether the file measures others' work: a test, a part of a test, or what runs tests. */
 export const isOfTests = (path: string): boolean => isTest(path) || MEASURES.test(path) || isRunnerFile(path);
-
-/** The part after the last slash. */
-export const lastName = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
-
-/** The part up to and including the last slash; empty when there is none. */
-export const folderBefore = (path: string): string => path.slice(0, path.lastIndexOf("/") + 1);
-
-/** Both paths have no `.` or `..`, and are absolute or start at the same place. A folder is inside itself. */
-export const isInside = (folder: string, path: string): boolean =>
-  folder === "/"
-    ? path.startsWith("/")
-    : path.startsWith(folder) && (path.length === folder.length || path.charCodeAt(folder.length) === SLASH);
-
-/**
- * The rest of the path below the folder, without a leading slash; empty for the folder itself. The path must lie
- * inside.
- */
-export const below = (folder: string, path: string): string =>
-  path.slice(folder === "/" ? 1 : folder.length + 1);
-
-/** A path below the folder, relative to it; any other path unchanged. */
-export const asSeenFrom = (folder: string, path: string): string =>
-  path !== folder && isInside(folder, path) ? below(folder, path) : path;
-
-/** The names of a path, starting from those of a folder; undefined when it leads above the first one. */
-export function namesFrom(folder: readonly string[], path: string): readonly string[] | undefined {
-  const names = [...folder];
-  for (const name of path.split("/")) {
-    if (name === "" || name === ".") continue;
-    if (name !== "..") names.push(name);
-    else if (names.pop() === undefined) return undefined;
-  }
-  return names;
-}
 
 /** Names that look like others: invisible characters, changes of text direction, letters of other scripts. */
 

@@ -1,4 +1,7 @@
-/** The messages of a conversation. Provider formats are translated at the edge of models/. */
+/**
+ * The messages of a conversation, and the port through which a model is asked. Provider formats are translated at the
+ * edge of models/.
+ */
 import * as z from "zod";
 
 /** What a task wants: an answer, a look at the repository, a change to it, or something from the web. */
@@ -76,7 +79,7 @@ export const promptForm = z.strictObject({
 });
 export type PromptParts = z.infer<typeof promptForm>;
 
-/** The port through which a model is asked. Its contract suite runs on every adapter. */
+/** The port. Its contract suite runs on every adapter. */
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -262,7 +265,7 @@ const ROUNDS = 3;
 /** Characters that are examined; the longest round is a third of them. */
 const EXAMINED = 6000;
 
-interface Circle {
+interface Repetition {
   /** Where the first round begins. */
   readonly from: number;
   /** Characters of one round. */
@@ -270,7 +273,7 @@ interface Circle {
 }
 
 /** The repetition that a text ends in. */
-export function circleIn(text: string): Circle | undefined {
+export function repetitionIn(text: string): Repetition | undefined {
   const period = periodOf(text.slice(-EXAMINED));
   if (period === undefined) return undefined;
   let from = text.length - period;
@@ -279,9 +282,11 @@ export function circleIn(text: string): Circle | undefined {
 }
 
 /** The text without all rounds but the first. */
-export function withoutCircle(text: string): string {
-  const circle = circleIn(text);
-  return circle === undefined ? text : `${text.slice(0, circle.from + circle.period)}…`.toWellFormed();
+export function withoutRepetition(text: string): string {
+  const repetition = repetitionIn(text);
+  return repetition === undefined
+    ? text
+    : `${text.slice(0, repetition.from + repetition.period)}…`.toWellFormed();
 }
 
 /** The shortest period, by comparing the end with the text one period before it (the Z function, from the end). */
@@ -304,7 +309,7 @@ function periodOf(end: string): number | undefined {
 const LOOK_AFTER = 500;
 
 /** Finds repetitions in a text that comes in pieces. */
-export class Circles {
+export class Repetitions {
   #end = "";
   #unseen = 0;
 

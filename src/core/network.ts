@@ -1,4 +1,7 @@
-/** What a box may reach, and what it did reach. Types only: the filter is the egress proxy in src/docker/egress. */
+/**
+ * What a box may reach, how a user writes it, and what it did reach. The filter is the egress proxy in
+ * src/docker/egress.
+ */
 import { EXIT, HarnessError } from "./errors.ts";
 
 /** A host, or all hosts below a name, that a box may reach. */

@@ -4,7 +4,6 @@ import type { BoxLog, MovedAway } from "./run-record.ts";
 import type { Decision, MatchedRule, Mode } from "./decision.ts";
 import type { Cause } from "./errors.ts";
 import type { BlockedConnection, Connection, Grant, GrantSaid } from "./network.ts";
-import type { RunChanges } from "./events.ts";
 
 /** The home folder in every box: it ends with the box, and holds nothing of the user's. */
 export const BOX_HOME = "/home/box";
@@ -356,7 +355,13 @@ export function allChanges(before: ReadonlyMap<string, Change>, since: Iterable<
 /** Most bytes of JSON in a list; a limit on the number of paths would not limit their size. */
 const LIST_BYTES = 2 ** 20;
 
-export type ListedChanges = Pick<RunChanges, "added" | "modified" | "deleted" | "left_out">;
+export interface ListedChanges {
+  readonly added: readonly string[];
+  readonly modified: readonly string[];
+  readonly deleted: readonly string[];
+  /** How many are not listed; left out if all are. */
+  readonly left_out?: Readonly<Record<Change["what"], number>>;
+}
 
 /** The first paths that fit, and a count of the others. `hides` selects paths to leave out and not count. */
 export function listed(all: Iterable<Change>, hides: (path: string) => boolean = () => false): ListedChanges {

@@ -1,4 +1,6 @@
-/** Text measured and cut by its UTF-8 bytes. No character is ever split. */
+/** Data from outside: texts as bytes, JSON of unknown shape, tar archives. */
+
+/** Whether a text fits into this many bytes of UTF-8. No character is ever split, here and below. */
 export function fits(text: string, bytes: number): boolean {
   if (text.length > bytes) return false;
   return text.length * 3 <= bytes || new TextEncoder().encode(text).length <= bytes;

@@ -1,8 +1,13 @@
-/** What harness itself did in the workspace besides a box's commands: moved paths, made commits. All is reported. */
+/**
+ * What a run records besides its calls: changes of the workspace by harness itself, paths that the host would obey,
+ * packages, the plan.
+ */
 import * as z from "zod";
 import { protectedName } from "./file-names.ts";
 import { counted, firstOf } from "./wording.ts";
 import { visibleLine } from "./visible.ts";
+
+/** What harness itself did in the workspace besides a box's commands: moved paths, made commits. All is reported. */
 
 export const quarantinedForm = z.strictObject({
   from: z.string().describe("Where it was: an absolute path."),

@@ -1,3 +1,4 @@
+/** Masks secrets in text: those that are recognisable by their form, and known values in the output of a box. */
 import type { SecretBinding } from "./network.ts";
 
 /**

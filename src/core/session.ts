@@ -176,11 +176,10 @@ export interface Session {
   readonly steps: Steps;
 }
 
-/** A run that waits for a person, with everything needed to resume where it stopped. */
-
-/** Version of the record; another version is not resumed. */
+/** Version of the record of a parked run; another version is not resumed. */
 export const PARKED_FORM = 2;
 
+/** A run that waits for a person, with everything needed to resume where it stopped. */
 export interface Parked {
   readonly form: number;
   readonly question: Question;
@@ -306,14 +305,13 @@ const keyOf = ({ tool, text, shown, folder, mode, decision: { contained, rules }
     ...(shown === undefined ? [] : [shown]),
   ]);
 
-/** The audit log of a session: an append-only record that can be verified later. */
-
-/** One line; `kind` says what happened. Values are JSON. */
+/** One line of the audit log; `kind` says what happened. Values are JSON. */
 export interface AuditEntry {
   readonly kind: string;
   readonly [key: string]: unknown;
 }
 
+/** The audit log of a session: an append-only record that can be verified later. */
 export interface Audit {
   /** Durable when it returns, all entries or none, so that the announced action may follow. Throws on failure. */
   readonly write: (entries: readonly AuditEntry[]) => void;

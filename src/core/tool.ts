@@ -1,3 +1,4 @@
+/** What the model can do, and what users add to a run: tools, their results, hooks. */
 import * as z from "zod";
 import type { ProgramPlace } from "./decision.ts";
 import type { Cause } from "./errors.ts";
@@ -270,30 +271,6 @@ export const NO_EXTENSIONS: Extensions = {
 };
 const NO_TOOLS: readonly AnyTool[] = [];
 
-/** What a hook call needs from the run. */
-export interface HookAsker {
-  /** Emits events of the agent that the hook runs for. */
-  readonly emit: Emit;
-  readonly signal: AbortSignal;
-}
-
-/** What becomes of a call before the policy judges it. */
-export type BeforeCall =
-  | {
-      readonly kind: "goes_on";
-      /** The same object if nothing was changed. */
-      readonly args: ToolCall["args"];
-      /** The hook that changed the arguments last; left out if none did. */
-      readonly by?: string;
-    }
-  /** The call is not run. */
-  | { readonly kind: "vetoed"; readonly by: string; readonly owner: HookOwner; readonly reason: string };
-
-export type AtStop =
-  | { readonly kind: "answers"; readonly text: string }
-  /** The answer is not the end; this text goes to the model. */
-  | { readonly kind: "continues"; readonly text: string };
-
 /**
  * The answers of a run's hooks, as the loop sees them. Whatever hooks say is judged, guarded and recorded like the
  * model's words: they cannot approve anything. Rejects only when the box is lost.
@@ -317,6 +294,30 @@ export const NO_HOOKS: Hooks = {
   begin: () => Promise.resolve(""),
   compacting: () => Promise.resolve(""),
 };
+
+/** What a hook call needs from the run. */
+export interface HookAsker {
+  /** Emits events of the agent that the hook runs for. */
+  readonly emit: Emit;
+  readonly signal: AbortSignal;
+}
+
+/** What becomes of a call before the policy judges it. */
+export type BeforeCall =
+  | {
+      readonly kind: "goes_on";
+      /** The same object if nothing was changed. */
+      readonly args: ToolCall["args"];
+      /** The hook that changed the arguments last; left out if none did. */
+      readonly by?: string;
+    }
+  /** The call is not run. */
+  | { readonly kind: "vetoed"; readonly by: string; readonly owner: HookOwner; readonly reason: string };
+
+export type AtStop =
+  | { readonly kind: "answers"; readonly text: string }
+  /** The answer is not the end; this text goes to the model. */
+  | { readonly kind: "continues"; readonly text: string };
 
 /**
  * The answer of a request if a hook replaced the model's text. A reader that shows replies as they stream has to show

@@ -1,5 +1,9 @@
-/** Durations (`90`, `90s`, `30m`, `2h`) and sizes (`256m`, `2g`) as people write them. */
+/**
+ * Values as people write and read them: durations, sizes, counts, short lists, near words, patterns, completed words.
+ */
 import { visibleLine } from "./visible.ts";
+
+/** Durations (`90`, `90s`, `30m`, `2h`) and sizes (`256m`, `2g`) as people write them. */
 
 /** Without the u flag, i folds ASCII letters only: no look-alike counts as a unit. */
 const DURATION = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/i;

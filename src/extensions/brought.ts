@@ -296,7 +296,7 @@ const MAX_BYTES = 2 ** 20;
 async function readInside(top: string, file: string, binaries = false): Promise<BroughtFile> {
   try {
     const bytes = await bytesInside(top, file);
-    const sha256 = hashOf(bytes);
+    const sha256 = sha256Of(bytes);
     const text = binaries ? textOrUndefined(bytes) : decoded(bytes);
     return text === undefined
       ? { path: file, text: "", sha256, bytes: bytes.length }
@@ -306,8 +306,8 @@ async function readInside(top: string, file: string, binaries = false): Promise<
   }
 }
 
-const hashOf = (bytes: Uint8Array): string =>
-  process.getBuiltinModule("node:crypto").createHash("sha256").update(bytes).digest("hex");
+export const sha256Of = (content: Uint8Array | string): string =>
+  process.getBuiltinModule("node:crypto").createHash("sha256").update(content).digest("hex");
 
 const decoded = (bytes: Uint8Array): string =>
   new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -340,7 +340,7 @@ async function bytesInside(top: string, file: string): Promise<Uint8Array> {
 export async function bytesOf(top: string, file: BroughtFile): Promise<Uint8Array> {
   if (file.bytes === undefined) return Buffer.from(file.text);
   const bytes = await bytesInside(top, file.path);
-  if (hashOf(bytes) !== file.sha256) throw new Unusable(file.path, "it has changed since it was trusted");
+  if (sha256Of(bytes) !== file.sha256) throw new Unusable(file.path, "it has changed since it was trusted");
   return bytes;
 }
 

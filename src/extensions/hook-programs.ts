@@ -1,4 +1,4 @@
-/** How a hook's program is run: the user's on the host, a project's only in the box. */
+/** How a hook's program is run, the user's on the host, a project's only in the box; and how its answer is read. */
 import { spawn } from "node:child_process";
 import { constants } from "node:fs";
 import { access, realpath, stat } from "node:fs/promises";
@@ -233,7 +233,7 @@ async function* pieces(bytes: Buffer): AsyncGenerator<Uint8Array> {
     yield await Promise.resolve(bytes.subarray(at, at + PIECE));
 }
 
-/** The answer of a hook's program, treated purely as data. Pure. */
+/** The answer, treated purely as data. */
 
 export type HookRan = { readonly verdict?: HookVerdict } & (
   | {

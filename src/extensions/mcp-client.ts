@@ -1,4 +1,7 @@
-/** One MCP server of a run: connected, called, restarted when it dies, and given up if it dies too often. */
+/**
+ * One MCP server of a run: connected, called, restarted when it dies, and given up if it dies too often; its answers
+ * as text.
+ */
 import { setTimeout as pause } from "node:timers/promises";
 import {
   Client,

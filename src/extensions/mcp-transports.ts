@@ -1,7 +1,4 @@
-/**
- * MCP over the pipes of a program, one message per line. The program's output is untrusted: lines and unrequested
- * output are bounded, and a program that floods is ended.
- */
+/** How MCP servers are reached: over the pipes of a program, or over HTTP. What they send is untrusted, and bounded. */
 import { type ChildProcess, spawn } from "node:child_process";
 import path from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -43,6 +40,10 @@ interface Program {
 type OnOutput = (stream: "stdout" | "stderr", bytes: Uint8Array) => Promise<void> | void;
 export type StartProgram = (onOutput: OnOutput) => Program;
 
+/**
+ * MCP over the pipes of a program, one message per line. Lines and unrequested output are bounded, and a program that
+ * floods is ended.
+ */
 export class LineTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;

@@ -1,4 +1,4 @@
-/** A project's hooks and tools. Throws a one-line error if something is wrong with them. */
+/** Files of the programs that users add: a project's hooks and tools, and the values that both keep between calls. */
 import { createHash } from "node:crypto";
 import { closeSync, readFileSync } from "node:fs";
 import path from "node:path";
@@ -16,6 +16,7 @@ import { fieldsOf, parsedJson } from "../core/raw-data.ts";
 import { openRegularSync, replaceFileSync } from "../platform/safe-files.ts";
 import { makeFolder } from "../platform/folders.ts";
 
+/** Throws a one-line error if something is wrong with the file; so does the next one. */
 export const projectHooks = (file: string, text: string): readonly HookGiven[] =>
   readAs(hooksForm, file, text);
 

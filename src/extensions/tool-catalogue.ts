@@ -1,4 +1,4 @@
-/** Which of a server's tools are offered to the model, under which names, and why the others are not. */
+/** Which of an MCP server's tools are offered to the model, under which names, and why the others are not. */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import path from "node:path";

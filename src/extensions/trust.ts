@@ -12,6 +12,7 @@ import {
   projectOf,
   type ProjectPlace,
   rowOf,
+  sha256Of,
 } from "./brought.ts";
 import type { RecordForm, TrustRecord } from "./trust-record.ts";
 import { makeFolder } from "../platform/folders.ts";
@@ -71,7 +72,7 @@ export async function trustOf(
     .map(({ kind }) => kind as Kind)
     .filter((kind) => !there.has(kind) && (wanted?.(rowOf(kind)) ?? true));
   const usable = all.filter((brought) => brought.usable);
-  const hash = usable.length === 0 ? "" : sha256(usable.map(digestOf).join("\n"));
+  const hash = usable.length === 0 ? "" : sha256Of(usable.map(digestOf).join("\n"));
   return { place, items, gone, hash, damage };
 }
 
@@ -134,11 +135,8 @@ function itemOf(brought: Brought, record: TrustRecord | undefined): Item {
   return { brought, standing, before, declined };
 }
 
-const sha256 = (text: string): string =>
-  process.getBuiltinModule("node:crypto").createHash("sha256").update(text).digest("hex");
-
 const digestOf = ({ kind, files }: { readonly kind: Kind; readonly files: readonly BroughtFile[] }): string =>
-  sha256(JSON.stringify([kind, ...files.map((file) => [file.path, file.sha256])]));
+  sha256Of(JSON.stringify([kind, ...files.map((file) => [file.path, file.sha256])]));
 
 interface RecordRead {
   readonly record: TrustRecord | undefined;
@@ -151,7 +149,7 @@ const MAX_RECORD = 64 * 2 ** 20;
 
 const folderOf = ({ stateDir }: TrustOwner): string => path.join(stateDir, "trust");
 const recordFile = (owner: TrustOwner, top: string): string =>
-  path.join(folderOf(owner), `${sha256(top).slice(0, 40)}.json`);
+  path.join(folderOf(owner), `${sha256Of(top).slice(0, 40)}.json`);
 
 /** Loads the form of records only if there is one. */
 async function readRecord(owner: TrustOwner, place: ProjectPlace): Promise<RecordRead> {
@@ -176,7 +174,7 @@ function recordIn(form: RecordForm, owner: TrustOwner, place: ProjectPlace): Rec
     if (record === undefined) throw new Error(DAMAGED);
     const wrong = record.trusted
       .flatMap(({ files }) => files)
-      .find((each) => each.bytes === undefined && sha256(each.text) !== each.sha256);
+      .find((each) => each.bytes === undefined && sha256Of(each.text) !== each.sha256);
     if (record.top !== place.top || wrong !== undefined) throw new Error(DAMAGED);
     return record.dev === place.dev && record.ino === place.ino ? { record, damage: undefined } : NOTHING;
   } catch (thrown) {

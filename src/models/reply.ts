@@ -3,7 +3,7 @@
 import { reasonOf } from "../core/errors.ts";
 import {
   type AssistantMessage,
-  Circles,
+  Repetitions,
   type MalformedCall,
   type Message,
   type ProviderEvent,
@@ -52,11 +52,11 @@ export class Reply {
   readonly #wholeThinking = new WholeText();
   readonly #written: TextCallReader;
   readonly #limits: Limits;
-  readonly #circles: Circles | null;
+  readonly #circles: Repetitions | null;
 
   /** `small`: the reply of a small model, which may repeat itself endlessly. */
   constructor(written: TextCallReader, limits: Limits, small = false) {
-    this.#circles = small ? new Circles() : null;
+    this.#circles = small ? new Repetitions() : null;
     this.#written = written;
     this.#limits = limits;
   }

@@ -1,3 +1,4 @@
+/** Rules on what a command does, the findings of one step, and the processes that led to each. */
 import {
   type Act,
   type Finding,

@@ -1,7 +1,4 @@
-/**
- * Splits a makefile into what make runs to install, build or test, and what it runs only if somebody asks for it by
- * name.
- */
+/** What makefiles, and the builds of Maven, Gradle, Ant, MSBuild and sbt, run. */
 import { isApart } from "./look/danger.ts";
 import { isKnownAddress } from "./known-names.ts";
 import { lineAt } from "./look/looked-at.ts";
@@ -24,6 +21,10 @@ interface MakefileParts {
 const RULE = /^([\w./%$(){}][^:=#\t]{0,300}?)\s*::?(?![:=])([^=#]*)(?:#.*)?$/;
 const GOALS = new Set(["all", "build", "test", "tests", "check", "install", "default", ".DEFAULT"]);
 
+/**
+ * Splits a makefile into what make runs to install, build or test, and what it runs only if somebody asks for it by
+ * name.
+ */
 export function makefileParts(text: string): MakefileParts {
   const lines = text.split("\n");
   const targets = targetsIn(lines);
@@ -72,7 +73,7 @@ function reachedTargets(targets: readonly Target[]): ReadonlySet<string> {
   return run;
 }
 
-/** Looks at what Maven, Gradle, Ant, MSBuild and sbt run when they build: mostly commands in XML, word by word. */
+/* Maven, Gradle, Ant, MSBuild and sbt: mostly commands in XML, word by word. */
 
 /** The XML without its comments, with the same line numbers. */
 const withoutComments = (xml: string): string =>

@@ -1,3 +1,4 @@
+/** What one version of a repository contains or does that another does not: in reports, trees and locks. Pure. */
 import {
   type Finding,
   verdictOf,

@@ -1,9 +1,10 @@
-/** Hosts that packages and tools usually come from. In the table a blank stands for each dot. */
+/** Hosts and packages that are widely known, and names that are taken for theirs. */
 import type { Ecosystem } from "./manifests.ts";
 import { POPULAR } from "./popular-names.generated.ts";
 
 const FORGES = ["github com", "gitlab com"];
 
+/** Hosts that packages and tools usually come from. A blank stands for each dot. */
 const HOSTS = {
   /** Registries of npm's packages; `npm locks` are the other hosts that its lock files name. */
   npm: [

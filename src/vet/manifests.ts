@@ -1,3 +1,4 @@
+/** Manifests and locks: their fields, the variables that they set, and the packages that they fix. */
 import { parse as parseJsonc, type ParseError } from "jsonc-parser";
 import { parse as parseToml } from "smol-toml";
 import { type Fields, isFields } from "../core/raw-data.ts";

@@ -1,4 +1,4 @@
-/** Looks at what runs, and where things come from, when somebody installs a package of npm's kind. */
+/** Looks at what runs, and where things come from, when somebody installs packages of npm's kind or Python's. */
 import { folderBefore } from "../core/file-names.ts";
 import type { Fields } from "../core/raw-data.ts";
 import { imitatedBy, isKnownAddress } from "./known-names.ts";
@@ -159,10 +159,20 @@ interface At {
 
 function lookAtRegistry(value: string, setting: string, at: At, found: Found): void {
   const address = value.replace(/^["']|["']$/g, "");
-  if (/^http:\/\/(?!localhost|127\.)/.test(address)) found.add("install.insecure", setting, at);
-  else if (imitatedBy(address) !== undefined) found.add("install.imitated", setting, at);
-  else if (!isKnownAddress(address, "npm") && !address.startsWith("$"))
-    found.add("install.registry", setting, at);
+  const rule = registryRule(address, "npm");
+  // A variable's value is not known here.
+  if (rule !== undefined && !(rule === "install.registry" && address.startsWith("$")))
+    found.add(rule, setting, at);
+}
+
+/** What is odd about an address that packages come from. */
+function registryRule(
+  address: string,
+  kind: "npm" | "pip",
+): "install.insecure" | "install.imitated" | "install.registry" | undefined {
+  if (/^http:\/\/(?!localhost|127\.)/.test(address)) return "install.insecure";
+  if (imitatedBy(address) !== undefined) return "install.imitated";
+  return isKnownAddress(address, kind) ? undefined : "install.registry";
 }
 
 /** `.yarnrc.yml`, `.yarnrc`, `bunfig.toml`: their few settings stand on lines of their own. */
@@ -200,7 +210,7 @@ async function lookAtProgram(
   await scripts.look({ path, what: "yarn loads it", text, runs: "asked" });
 }
 
-/** Looks at what pip runs when it installs, what Python loads by itself, and where packages come from. */
+/** What pip runs when it installs, what Python loads by itself, and where packages come from. */
 
 export async function lookAtSetup(
   { path, text = "" }: LookedAtFile,
@@ -295,9 +305,8 @@ export async function lookAtPth(
 }
 
 function lookAtIndex(address: string, at: At, found: Found): void {
-  if (/^http:\/\/(?!localhost|127\.)/.test(address)) found.add("install.insecure", address, at);
-  else if (imitatedBy(address) !== undefined) found.add("install.imitated", address, at);
-  else if (!isKnownAddress(address, "pip")) found.add("install.registry", address, at);
+  const rule = registryRule(address, "pip");
+  if (rule !== undefined) found.add(rule, address, at);
 }
 
 /** Requirements and `pip.conf` name indexes in almost the same words. */

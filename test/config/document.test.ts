@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { parseConfigDocument } from "../../src/config/load-config.ts";
-import { readLayer } from "../../src/config/config-layers.ts";
-import { layerSchema } from "../../src/config/setting-rules.ts";
+import { layerSchema, readLayer } from "../../src/config/setting-rules.ts";
 import { SETTING_KEYS } from "../../src/config/settings-schema.ts";
 import { refusalOf } from "../fixtures/refusal.ts";
 import { HOOK_KEYS } from "../../src/core/added-programs.ts";
@@ -224,6 +223,10 @@ test("a file nested too deep to read is refused like any other", async () => {
 test("a long value is shown cut, and says so", async () => {
   const [, message] = await refusalOf(() => read(`{"mode": "${"x".repeat(500)}"}`));
   assert.equal(message.split("found ")[1], `"${"x".repeat(79)}…`);
+});
+
+test("the rules name the settings that have defaults, in the same order", () => {
+  assert.deepEqual(Object.keys(layerSchema.shape), SETTING_KEYS);
 });
 
 test("a check of blanks and comments is none, since it always succeeds", () => {

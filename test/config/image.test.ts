@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { readLayer } from "../../src/config/config-layers.ts";
+import { readLayer } from "../../src/config/setting-rules.ts";
 import { refusalOf } from "../fixtures/refusal.ts";
 
 const NAMES = [

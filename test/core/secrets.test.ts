@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { fc } from "../fixtures/property.ts";
-import { maskSecrets } from "../../src/core/secrets.ts";
+import { maskSecrets, secretMasks } from "../../src/core/secrets.ts";
 import { PLAIN, SECRET } from "../fixtures/secrets.ts";
 
 for (const [kind, before, secret, after] of SECRET)
@@ -45,4 +45,68 @@ test("long texts made to keep a pattern busy are read through", () => {
     const text = piece.repeat(2 ** 20 / piece.length);
     assert.ok(maskSecrets(text).length > 0);
   }
+});
+
+const VALUE = "kTz9/q+4vLw==x7";
+const { mask, stream } = secretMasks([
+  { name: "API_TOKEN", value: VALUE },
+  { name: "LONGER", value: `${VALUE}-and-more` },
+]);
+const masked = (text: string, edges = {}): string => Buffer.from(mask(Buffer.from(text), edges)).toString();
+
+test("a value is masked wherever it stands, by a mask of its length", () => {
+  const text = `token=${VALUE}\n${VALUE}${VALUE}`;
+  const clean = masked(text);
+  assert.equal(clean.length, text.length);
+  assert.ok(!clean.includes(VALUE));
+  assert.equal(clean, "token=[secret: API_TO\n[secret: API_TO[secret: API_TO");
+  assert.equal(masked(`x${VALUE}-and-more`), "x[secret: LONGER]********");
+});
+
+for (const [name, spelt] of Object.entries({
+  "in an address": encodeURIComponent(VALUE),
+  "in base64": Buffer.from(VALUE).toString("base64"),
+  "in JSON": JSON.stringify(VALUE),
+}))
+  test(`it is masked ${name}`, () => {
+    const clean = masked(`a ${spelt} b`);
+    assert.ok(!clean.includes(spelt.replace(/=+$/, "").replaceAll('"', "")));
+    assert.equal(clean.length, spelt.length + 4);
+  });
+
+test("text without a value is the very same bytes", () => {
+  const bytes = Buffer.from("nothing of interest: kTz9/q");
+  assert.equal(mask(bytes), bytes);
+  assert.equal(mask(bytes.subarray(0, 20), { before: true, behind: true }).length, 20);
+});
+
+test("a part of a value at an edge where something was cut off is masked", () => {
+  assert.equal(masked(`end ${VALUE.slice(0, 9)}`, { behind: true }), "end *********");
+  assert.equal(masked(`${VALUE.slice(5)} start`, { before: true }), "********** start");
+  assert.equal(masked("end kTz", { behind: true }), "end kTz", "the twin: it tells nothing");
+  assert.equal(
+    masked(`end ${VALUE.slice(0, 9)}`),
+    `end ${VALUE.slice(0, 9)}`,
+    "the twin: nothing was cut off",
+  );
+});
+
+test("a value that comes in pieces is masked, whatever the pieces", () => {
+  const text = `before ${VALUE} between ${VALUE}-and-more behind kTz9`;
+  for (let size = 1; size < text.length; size += 1) {
+    const { take, end } = stream();
+    const parts: Uint8Array[] = [];
+    for (let at = 0; at < text.length; at += size) parts.push(take(Buffer.from(text.slice(at, at + size))));
+    const whole = Buffer.concat([...parts, end()]).toString();
+    assert.ok(!whole.includes(VALUE), `pieces of ${size}`);
+    assert.equal(whole.length, text.length);
+    assert.ok(whole.startsWith("before [secret: API_TO") && whole.endsWith(" behind kTz9"));
+  }
+});
+
+test("a value that begins as it ends is masked as a whole", () => {
+  const { stream: own } = secretMasks([{ name: "A", value: "abcdefgh-ab" }]);
+  const { take, end } = own();
+  const whole = Buffer.concat([take(Buffer.from("x abcdefgh-ab")), take(Buffer.from("!")), end()]).toString();
+  assert.equal(whole, "x [secret: A]!");
 });

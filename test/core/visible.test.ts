@@ -4,6 +4,7 @@ import { anyText, fc } from "../fixtures/property.ts";
 import { activeIn } from "../fixtures/hostile.ts";
 import {
   inertJson,
+  lastStates,
   visible,
   visibleLine,
   visiblePieces,
@@ -92,3 +93,17 @@ test("of a long field a line is read as far as it is shown, and no character is 
   assert.equal(visibleLine(counted).length, 401);
   assert.ok(read.every((length) => length < 1000));
 });
+
+const LEFT: Readonly<Record<string, string>> = {
+  "10%\r50%\r100%\ndone": "100%\ndone",
+  "10%\r100%\r\n": "100%\n",
+  "10%\r100%\r": "100%",
+  "a\r\r\nb\r\n": "a\nb\n",
+  "\r\r\n": "\n",
+  plain: "plain",
+};
+
+for (const [text, left] of Object.entries(LEFT))
+  test(`${JSON.stringify(text)} is left as ${JSON.stringify(left)}`, () => {
+    assert.equal(lastStates(text), left);
+  });

@@ -5,7 +5,7 @@ import test from "node:test";
 import { type Command, Parser } from "@oclif/core";
 import { parse } from "yaml";
 import { routed } from "../../src/cli/command.ts";
-import { readLayer } from "../../src/config/config-layers.ts";
+import { readLayer } from "../../src/config/setting-rules.ts";
 import { DEFAULTS, SETTING_KEYS } from "../../src/config/settings-schema.ts";
 import { LOOP_RULES } from "../../src/kubernetes/cluster-rights.ts";
 import { commandClasses } from "../fixtures/command-classes.ts";

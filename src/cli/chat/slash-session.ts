@@ -4,7 +4,7 @@ import { commandPolicy, explain, nextCommand } from "../../app/project/policy-co
 import { wordsOfRule, workspacePolicy } from "../../app/project/policy-context.ts";
 import type { ChatController, DecidedCall } from "../../app/run/chat-controller.ts";
 import { isTyped, withoutMode } from "../../app/run/person-request.ts";
-import { readLayer } from "../../config/config-layers.ts";
+import { readLayer } from "../../config/setting-rules.ts";
 import { PROVIDERS } from "../../config/setting-words.ts";
 import { type Mode, MODES } from "../../core/decision.ts";
 import { HarnessError } from "../../core/errors.ts";

@@ -1,5 +1,5 @@
 import { Args, Flags } from "@oclif/core";
-import { readLayer } from "../../config/config-layers.ts";
+import { readLayer } from "../../config/setting-rules.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { lastAnswer, HarnessCommand } from "../command.ts";
 import { ownConfigFor, settingFlags } from "../settings.ts";

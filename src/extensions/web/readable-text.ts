@@ -1,3 +1,4 @@
+/** What a reader sees of a page, as Markdown. */
 import { URL } from "node:url";
 import type { HtmlElement, HtmlNode } from "./html-tree.ts";
 

@@ -1,3 +1,4 @@
+/** The tool web_fetch: a page of a granted host as text. */
 import { Readable } from "node:stream";
 import { URL } from "node:url";
 import { constants, createBrotliDecompress, createGunzip, createInflate } from "node:zlib";

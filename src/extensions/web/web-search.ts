@@ -1,3 +1,4 @@
+/** The tool web_search, and the services that it can ask. */
 import { URL } from "node:url";
 import * as z from "zod";
 import { reasonOf } from "../../core/errors.ts";

@@ -1,4 +1,4 @@
-/** Limits on requests that a model composed: an address or query carries text to the server. */
+/** Text to the web and from it: what may be sent, what a model gets to read, and the thread that reads HTML. */
 import { URL } from "node:url";
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";

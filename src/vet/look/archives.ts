@@ -6,14 +6,12 @@ import { Readable } from "node:stream";
 import { createGunzip, gunzipSync, inflateRawSync } from "node:zlib";
 import type { Finding, LookedAtTree, Weight } from "../../core/behaviour.ts";
 import { type TarEntry, untar } from "../../core/raw-data.ts";
-import type { Found, LookedAtFile, LookRule } from "./looked-at.ts";
+import { type Found, type LookedAtFile, type LookRule, REFUSED_DATA } from "./looked-at.ts";
 import { formatSize } from "../../core/wording.ts";
 import { visibleLine } from "../../core/visible.ts";
 
 const ARCHIVE =
   /\.(?:zip|jar|war|ear|whl|egg|apk|ipa|xpi|crx|vsix|nupkg|docx|xlsx|pptx|odt|epub|tgz|gz|tar|svgz|crate|gem|aar)$/;
-/** Folders in which tests of unpacking programs keep archives that they refuse. */
-const TRIED = /(?:^|\/)(?:fixtures?|__fixtures__|tests?|testdata|test-data|corpus)\//i;
 /** Most bytes of one compressed file that are read. */
 const MAX_PACKED = 64 * 2 ** 20;
 /** Most unpacked bytes of one file that are counted; a file with more is called large. */
@@ -47,7 +45,7 @@ export class Archives {
     const tar = bytes.toString("latin1", 257, 262) === "ustar" || lower.endsWith(".tar");
     if (!zip && !gzip && !tar) return;
     const report = (rule: LookRule, words: string): void =>
-      this.#found.add(rule === "archive.escapes" && TRIED.test(path) ? "archive.tried" : rule, words, {
+      this.#found.add(rule === "archive.escapes" && REFUSED_DATA.test(path) ? "archive.tried" : rule, words, {
         path,
       });
     if (zip) await this.#zip(path, size, report);

@@ -1,4 +1,7 @@
-/** Signs of danger in the text of a script. danger.ts says what each weighs beside the others. */
+/**
+ * Signs of danger in the text of a script, and what each weighs: by when the script runs, and which other signs it
+ * has.
+ */
 import { anyOfHosts } from "../known-names.ts";
 import { lineAt, type LookRule } from "./looked-at.ts";
 
@@ -291,8 +294,6 @@ class Signs {
     return { index: match?.index ?? 0, words };
   }
 }
-
-/** Weighs the signs in the text of a script, by when the script runs and which other signs it has. */
 
 interface Danger {
   readonly rule: LookRule;

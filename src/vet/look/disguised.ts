@@ -1,8 +1,16 @@
 /**
- * Looks for text that is not what people see: characters that turn it around, that nobody sees, or that a terminal
- * obeys.
+ * Looks for contents that are not what they seem: hidden text, programs under other names, data that runs when it is
+ * loaded.
  */
-import { type Found, isCode, isProse, lineAt, type LookedAtFile, type LookRule } from "./looked-at.ts";
+import {
+  type Found,
+  isCode,
+  isProse,
+  lineAt,
+  type LookedAtFile,
+  type LookRule,
+  REFUSED_DATA,
+} from "./looked-at.ts";
 
 /** Overrides turn any text around; embeddings and isolates do so if they are still open at the end of a line. */
 const OVERRIDE = /[\u202d\u202e]/u;
@@ -71,6 +79,7 @@ const CONCEALED = /\u001b\[(?:\d+;)*8m/;
 /** When printed, the text before the carriage return is overwritten. */
 const OVERWRITTEN = /[^\r\n]\r[^\r\n]/;
 
+/** Text that is not what people see: characters that turn it around, that nobody sees, or that a terminal obeys. */
 export function lookAtDeception(file: LookedAtFile, found: Found): void {
   const { text, path } = file;
   if (text === undefined) return;
@@ -142,8 +151,6 @@ function commandIn(text: string): number | undefined {
   return at === -1 ? undefined : at;
 }
 
-/** Looks for compiled programs, whatever their names, and for scripts that are called something else. */
-
 type Native = "ELF" | "Mach-O" | "PE" | "wasm" | "class" | "object";
 
 const NATIVE: readonly (readonly [Native, readonly number[]])[] = [
@@ -185,6 +192,7 @@ const BEGINNING = 4096;
 const PARTS: ReadonlySet<Native> = new Set(["class", "wasm", "object"]);
 const MODE_RUNS = 0o111;
 
+/** Compiled programs, whatever their names, and scripts that are called something else. */
 export function lookAtBinary(file: LookedAtFile, found: Found): void {
   const { path, lower, ending, mode } = file;
   const native = nativeIn(file.bytes);
@@ -208,11 +216,6 @@ function lookAtDisguise({ path, ending, text }: LookedAtFile, found: Found): voi
   const beginning = text.slice(0, BEGINNING);
   if (SCRIPT.test(beginning)) found.add("binary.lying-script", `a script named ${ending}`, { path });
 }
-
-/**
- * Looks at data that Python unpickles: loading it calls what it names. Nothing of it is loaded, only its names are
- * read.
- */
 
 /** Calls that start a program, run a text or touch files, by module; a star stands for all calls of a module. */
 const CALLS: ReadonlyMap<string, ReadonlySet<string>> = new Map(
@@ -260,16 +263,18 @@ const ENDING = /\.(?:pkl|pickle|p|pt|pth|ckpt|joblib|dill|cloudpickle|sav|npy|bi
 const NAMED = /[ci]([\w.]{1,60})\n([\w.]{1,60})\n/g;
 /** Two short texts, each perhaps memoised, then the code that looks up the second in the first. */
 const STACKED = /[\x8cUT]\W?([\w.]{1,60}?)(?:\x94|q.)?[\x8cU][^]([\w.]{1,60}?)(?:\x94|q.)?\x93/g;
-/** Folders in which tests of such readers keep data that they refuse. */
-const TRIED = /(?:^|\/)(?:fixtures?|__fixtures__|tests?|testdata|test-data|corpus)\//i;
 /** Most bytes of one file that are looked at. */
 const MAX_BYTES = 8 * 2 ** 20;
 
+/**
+ * Data that Python unpickles: loading it calls what it names. Nothing of it is loaded, only its names are
+ * read.
+ */
 export function lookAtPickle({ path, ending, bytes }: LookedAtFile, found: Found): void {
   if (!isMarked(bytes) && !ENDING.test(ending)) return;
   const call = callIn(bytes.toString("latin1", 0, MAX_BYTES));
   if (call === undefined) return;
-  found.add(TRIED.test(path) ? "binary.pickle-tried" : "binary.pickle", `loading it calls ${call}`, {
+  found.add(REFUSED_DATA.test(path) ? "binary.pickle-tried" : "binary.pickle", `loading it calls ${call}`, {
     path,
   });
 }

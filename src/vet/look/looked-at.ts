@@ -1,3 +1,4 @@
+/** A file that is looked at, and the rules and findings about what is looked at. */
 import { isAscii, isUtf8 } from "node:buffer";
 import {
   type Finding,
@@ -85,6 +86,9 @@ function textOf(bytes: Buffer): string | undefined {
   }
   return bytes.toString("latin1");
 }
+
+/** Folders in which tests of readers and unpackers keep data that these refuse. */
+export const REFUSED_DATA = /(?:^|\/)(?:fixtures?|__fixtures__|tests?|testdata|test-data|corpus)\//i;
 
 export function lineAt(text: string, index: number): number {
   let line = 1;

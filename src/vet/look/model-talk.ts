@@ -1,7 +1,8 @@
-/** Orders to a model in languages that models follow as well as English, and in letters of other scripts. */
+/** Looks for text that speaks to a model rather than to a person. */
 import { isTest } from "../../core/file-names.ts";
 import { type Found, isForAgents, isProse, lineAt, type LookedAtFile, type LookRule } from "./looked-at.ts";
 
+/** Requests to ignore earlier orders, in other languages that models follow as well as English. */
 const OVERRIDE_ELSEWHERE: readonly string[] = [
   "(?:忽略|无视|無視|忘记|忘記)(?:掉)?(?:之前|以上|先前|上面|前面|所有)[^。\\n]{0,8}(?:指令|指示|提示|规则|規則)",
   "(?:ignora|olvida|descarta)\\p{L}{0,3}\\s+(?:todas?\\s+)?(?:las\\s+|tus\\s+)?(?:instrucciones|reglas|indicaciones)\\s+(?:anteriores|previas)",
@@ -19,6 +20,7 @@ const OVERRIDE_ELSEWHERE: readonly string[] = [
   "(?:पिछले|पहले के)\\s+(?:सभी\\s+)?(?:निर्देशों|आदेशों)\\s+को\\s+(?:अनदेखा|नज़रअंदाज़)",
 ];
 
+/** Requests to hide something from the user, in those languages. */
 const HIDE_ELSEWHERE: readonly string[] = [
   "(?:不要|别|別|切勿|请勿|勿)(?:告诉|告訴|告知|通知|透露给)(?:用户|用戶|使用者|开发者)",
   "\\bno\\s+(?:se\\s+)?(?:lo\\s+)?(?:digas?|menciones?|informes?|reveles?)\\b[^.\\n]{0,40}\\busuario",
@@ -46,8 +48,6 @@ function inOneScript(word: string): string {
     return at === -1 ? letter : (OURS[at] ?? letter);
   }).join("");
 }
-
-/** Looks for text that speaks to a model rather than to a person. */
 
 const EARLIER =
   "(?:previous|prior|above|earlier|preceding|former|foregoing|existing|original|system|safety|security|your|these|those|any other)";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { openWebTools } from "../../../src/app/project/open-extensions.ts";
 import { hostFrom } from "../../../src/app/host.ts";
-import { readLayer } from "../../../src/config/config-layers.ts";
+import { readLayer } from "../../../src/config/setting-rules.ts";
 import { DEFAULTS, type Settings } from "../../../src/config/settings-schema.ts";
 import type { OwnRequests } from "../../../src/core/network.ts";
 

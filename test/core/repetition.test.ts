@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { circleIn, Circles, withoutCircle } from "../../src/core/model-provider.ts";
+import { repetitionIn, Repetitions, withoutRepetition } from "../../src/core/model-provider.ts";
 import { fc } from "../fixtures/property.ts";
 
 const goesRound = (...pieces: readonly string[]): boolean => {
-  const circles = new Circles();
+  const circles = new Repetitions();
   return pieces.map((piece) => circles.push(piece)).includes(true);
 };
 
@@ -33,10 +33,10 @@ test("a long list that is said three times is a circle, and one that is said twi
 test("of a circle the first round stays", () => {
   const round = list(24);
   const text = `I will read them: ${round.repeat(4)}{"name":"read`;
-  assert.deepEqual(circleIn(text), { from: 18, period: round.length });
-  assert.equal(withoutCircle(text), `I will read them: ${round}…`);
-  assert.equal(withoutCircle("all is well"), "all is well");
-  assert.equal(withoutCircle("ab".repeat(5000)), "ab…");
+  assert.deepEqual(repetitionIn(text), { from: 18, period: round.length });
+  assert.equal(withoutRepetition(text), `I will read them: ${round}…`);
+  assert.equal(withoutRepetition("all is well"), "all is well");
+  assert.equal(withoutRepetition("ab".repeat(5000)), "ab…");
 });
 
 test("whatever is said often enough is found with its shortest round, and nothing else is", () => {
@@ -44,7 +44,7 @@ test("whatever is said often enough is found with its shortest round, and nothin
   fc.assert(
     fc.property(words, words, (head, round) => {
       const text = head + round.repeat(Math.ceil(6000 / round.length));
-      const circle = circleIn(text);
+      const circle = repetitionIn(text);
       assert.ok(circle !== undefined && circle.period <= round.length && circle.from <= head.length);
       const { from, period } = circle;
       assert.equal(text.slice(from, -period), text.slice(from + period), "it is one");
@@ -52,7 +52,7 @@ test("whatever is said often enough is found with its shortest round, and nothin
   );
   fc.assert(
     fc.property(fc.string({ maxLength: 3000 }), (text) => {
-      const circle = circleIn(text);
+      const circle = repetitionIn(text);
       if (circle !== undefined)
         assert.equal(text.slice(circle.from, -circle.period), text.slice(circle.from + circle.period));
     }),

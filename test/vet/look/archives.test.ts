@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
-import { RUN_RULES } from "../../src/vet/act-rules.ts";
-import { ARCHIVE_RULES, archiveFindings, isWhole, type Unpacked } from "../../src/vet/look/archives.ts";
+import { RUN_RULES } from "../../../src/vet/act-rules.ts";
+import { ARCHIVE_RULES, archiveFindings, isWhole, type Unpacked } from "../../../src/vet/look/archives.ts";
 
 const told = (more: Partial<Unpacked>): Unpacked => ({
   entries: 3,
@@ -47,7 +47,7 @@ test("a name of an entry cannot act on a terminal", () => {
 });
 
 test("docs/untrusted.md lists each rule of archives and of commands with its weight and words", () => {
-  const doc = readFileSync(path.join(import.meta.dirname, "../../docs/untrusted.md"), "utf8");
+  const doc = readFileSync(path.join(import.meta.dirname, "../../../docs/untrusted.md"), "utf8");
   const rows = new Set(
     [...doc.matchAll(/^\| `((?:run|unpack)\.[\w-]+)`\s*\| (\w+)\s*\| (.+?)\s*\|$/gm)].map(([, ...cells]) =>
       cells.join(" | "),

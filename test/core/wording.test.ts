@@ -1,7 +1,19 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { anyText, fc } from "../fixtures/property.ts";
-import { formatCount, formatDuration, formatSize, parseDuration, parseSize } from "../../src/core/wording.ts";
+import {
+  candidateLine,
+  clipped,
+  counted,
+  firstLines,
+  firstOf,
+  formatCount,
+  formatDuration,
+  formatSize,
+  parseDuration,
+  parseSize,
+  word,
+} from "../../src/core/wording.ts";
 
 const DURATIONS: Readonly<Record<string, number>> = {
   "0": 0,
@@ -189,4 +201,69 @@ test("rounding never shows a whole larger unit in the smaller one", () => {
     [formatDuration(999.7), formatDuration(59_999), formatSize(2 ** 20 - 1), formatSize(2 ** 30 - 1)],
     ["1.0 s", "1 min 0 s", "1.0 MiB", "1.0 GiB"],
   );
+});
+
+const NAMES = ["a", "b", "c"];
+
+test("one is counted in the singular, all else in the plural", () => {
+  assert.deepEqual(
+    [0, 1, 2].map((count) => counted(count, "file")),
+    ["0 files", "1 file", "2 files"],
+  );
+  assert.equal(counted(2, "process", "processes"), "2 processes");
+});
+
+test("of many the first are told, and how many more there are", () => {
+  assert.equal(firstOf(NAMES, 3), "a, b, c");
+  assert.equal(
+    firstOf(NAMES, 2, (name) => `<${name}>`),
+    "<a>, <b> and 1 more",
+  );
+  assert.equal(firstOf([], 2), "");
+  assert.deepEqual(firstLines(NAMES, 1), ["a", "and 2 more"]);
+  assert.deepEqual(firstLines(NAMES, 3), NAMES);
+});
+
+test("a text is cut with a mark, and only where it is longer", () => {
+  assert.deepEqual(
+    ["abc", "abcd", ""].map((text) => clipped(text, 3)),
+    ["abc", "abc…", ""],
+  );
+});
+
+test("a word of plain letters is offered with one line about it", () => {
+  assert.equal(candidateLine(word("1ng41dkw23pc", "fix the sum")), "1ng41dkw23pc\tfix the sum");
+  assert.equal(candidateLine(word("registry/qwen3:8b-q4_K_M")), "registry/qwen3:8b-q4_K_M");
+  assert.equal(candidateLine(word("--mode=read-only")), "--mode=read-only");
+});
+
+test("a word that a shell would read is not offered", () => {
+  for (const value of [
+    "$(id)",
+    "`id`",
+    "a b",
+    "a;b",
+    "a'b",
+    'a"b',
+    "a\\b",
+    "~root",
+    "a\nb",
+    "a*",
+    "{a,b}",
+    "",
+    "=a",
+  ])
+    assert.equal(candidateLine(word(value)), undefined, value);
+  assert.equal(candidateLine(word("a".repeat(201))), undefined);
+});
+
+test("whatever is told of a word is one short line that no terminal obeys", () => {
+  fc.assert(
+    fc.property(anyText({ maxLength: 300 }), (about) => {
+      const line = candidateLine(word("id", about)) ?? "";
+      assert.match(line, /^id(?:\t[^\p{Cc}\u202A-\u202E\u2066-\u2069]+)?$/u);
+      assert.ok(line.length <= 63);
+    }),
+  );
+  assert.equal(candidateLine(word("id", "a\nfiles\u001B]52;c;x\u0007\tb"))?.split(/[\n\t]/).length, 2);
 });

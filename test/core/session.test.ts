@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { isSameQuestion, parkedIn, settledIn, type SessionRecord } from "../../src/core/session.ts";
+import { isSameQuestion, parkedIn, type SessionRecord, settledIn } from "../../src/core/session.ts";
 import { answered, message, parked, question, turn } from "../contract/store-words.ts";
 
 const textIn = (records: readonly SessionRecord[]): string | undefined => parkedIn(records)?.question.text;

@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import {
+  asSeenFrom,
+  below,
+  deceives,
+  fold,
+  folderBefore,
+  foldPath,
+  isInside,
+  lastName,
+  namesFrom,
+  PROTECTED,
+  protectedName,
+  skeletonOf,
+} from "../../src/core/file-names.ts";
+
+test("a path is its folder and its last name", () => {
+  for (const path of ["/a/b.ts", "b.ts", "a/", "/"]) assert.equal(folderBefore(path) + lastName(path), path);
+  assert.deepEqual([folderBefore("/a/b.ts"), lastName("/a/b.ts")], ["/a/", "b.ts"]);
+});
+
+test("a folder holds itself and what is below it, not what only begins like it", () => {
+  assert.deepEqual(
+    ["/a", "/a/b", "/ab", "/"].map((path) => isInside("/a", path)),
+    [true, true, false, false],
+  );
+  assert.deepEqual(
+    ["/", "/a", "a"].map((path) => isInside("/", path)),
+    [true, true, false],
+  );
+  assert.deepEqual([below("/a", "/a/b/c"), below("/", "/a"), below("/a", "/a")], ["b/c", "a", ""]);
+});
+
+test("from a folder what lies in it is called by its rest, all else as it is", () => {
+  assert.deepEqual(
+    ["/w/a", "/w", "/wa", "a"].map((path) => asSeenFrom("/w", path)),
+    ["a", "/w", "/wa", "a"],
+  );
+});
+
+test("a path is followed from a folder, and not above the first of its names", () => {
+  assert.deepEqual(namesFrom(["a", "b"], "./../c//d"), ["a", "c", "d"]);
+  assert.deepEqual(namesFrom(["a"], ".."), []);
+  assert.equal(namesFrom(["a"], "../../b"), undefined);
+});
+
+for (const name of [
+  ".git",
+  ".GIT",
+  ".Git",
+  ".g\u200cit",
+  ".git.",
+  ".git ",
+  "git~1",
+  ".git::$INDEX_ALLOCATION",
+  ".ｇit",
+  ".gıt",
+])
+  test(`${JSON.stringify(name)} is taken for .git`, () => {
+    assert.equal(protectedName(name, false)?.name, ".git");
+  });
+
+for (const [name, atTop, is] of [
+  [".VSCode", false, true],
+  [".vſcode", false, true],
+  ["my.code-workspace", false, true],
+  [".aider.chat.history.md", false, true],
+  [".bashrc", true, true],
+  [".bashrc", false, false],
+  [".harnessignore", true, true],
+  [".harnessignore", false, false],
+  [".gitignore", true, false],
+  [".gitattributes", true, false],
+  ["git", true, false],
+  [".github", true, false],
+  ["mise.toml.bak", true, false],
+  ["CLAUDE.md", true, false],
+] as const)
+  test(`${name} ${atTop ? "at the top" : "below"} is ${is ? "" : "not "}protected`, () => {
+    assert.equal(protectedName(name, atTop) !== undefined, is);
+  });
+
+test("every row is in the spelling that names are compared in, once, with its reason", () => {
+  const names = PROTECTED.map(({ name }) => name);
+  assert.deepEqual(names.map(fold), names);
+  assert.equal(new Set(names).size, names.length);
+  assert.ok(PROTECTED.every(({ why }) => why.length > 10));
+});
+
+test("a path is folded name by name", () => {
+  for (const path of [
+    "a/B.ts",
+    "/.GIT./x",
+    "a. /git~1",
+    "x:y/.git::$INDEX_ALLOCATION",
+    "/Ä/.g\u200cit",
+    "a b/c.d",
+    "/",
+    "",
+  ])
+    assert.equal(foldPath(path), path.split("/").map(fold).join("/"), path);
+});
+
+for (const [name, why] of [
+  ["\u0441onfig.json", /looks like "config\.json", with U\+0441/],
+  ["te\u202Etxt.sj", /invisible characters: U\+202E/],
+  ["a\u200Db", /U\+200D/],
+  ["\uFF43onfig", /"config"/],
+  ["pay\u2010pal", /U\+2010/],
+  ["\u0440\u0430\u0443", /"pay"/],
+] as const)
+  test(`a name that is taken for another is told: ${JSON.stringify(name)}`, () => {
+    assert.match(deceives(name) ?? "", why);
+  });
+
+test("names as they are written in any language deceive nobody", () => {
+  for (const name of [
+    "config.json",
+    "a-b_c.d",
+    "r\u00E9sum\u00E9.md",
+    "\u043F\u0440\u0438\u043C\u0435\u0440.md",
+    "\u65E5\u672C\u8A9E",
+    ".harness/skills/a b/SKILL.md",
+  ])
+    assert.equal(deceives(name), undefined, name);
+});
+
+test("names that look the same have one skeleton, others have not", () => {
+  for (const name of [".Harness", ".h\u0430rness", ".har\u200Bness", ".\uFF48arness"])
+    assert.equal(skeletonOf(name), ".harness");
+  assert.notEqual(skeletonOf(".harmess"), ".harness");
+});

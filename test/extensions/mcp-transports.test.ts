@@ -1,0 +1,213 @@
+import assert from "node:assert/strict";
+import path from "node:path";
+import test from "node:test";
+import { Readable } from "node:stream";
+import {
+  fetchBy,
+  httpTransport,
+  LineTransport,
+  programInBox,
+  programOnHost,
+} from "../../src/extensions/mcp-transports.ts";
+import { McpServer } from "../../src/extensions/mcp-client.ts";
+import { fakeBox } from "../fakes/box.ts";
+import { scratch } from "../fixtures/scratch.ts";
+import type { OwnAnswer, OwnRequest, OwnRequests } from "../../src/core/network.ts";
+import { type McpWeb, startMcpWeb } from "../fakes/mcp-web.ts";
+import { until } from "../fixtures/until.ts";
+
+const FIXTURE = path.join(import.meta.dirname, "../fixtures/mcp-server.ts");
+
+const serverOver = (transport: LineTransport): McpServer =>
+  new McpServer({
+    name: "files",
+    version: "1",
+    open: () => Promise.resolve({ transport, end: transport.end }),
+    initMs: 20_000,
+    callMs: 20_000,
+    delays: [],
+    changed: () => undefined,
+    notice: () => undefined,
+  });
+
+const never = (): AbortSignal => new AbortController().signal;
+
+test("a program of this machine has the variables that it is given, and is gone at the end", async () => {
+  await using place = await scratch();
+  const env = { PATH: process.env["PATH"] ?? "", TOKEN: "mine" };
+  process.env["HARNESS_TEST_SECRET"] = "not for servers";
+  const words = [process.execPath, FIXTURE, "good"];
+  const transport = new LineTransport(programOnHost({ words, env, folder: place.path }));
+  {
+    await using server = serverOver(transport);
+    await server.ready();
+    const said = await server.call("env", { name: "TOKEN" }, never());
+    assert.deepEqual(said, { kind: "ok", text: "mine" });
+    assert.equal((await server.call("env", { name: "HARNESS_TEST_SECRET" }, never())).text, "(unset)");
+    await server.call("write", { path: place.at("pid"), text: "here" }, never());
+    assert.equal(await place.read("pid"), "here");
+  }
+  delete process.env["HARNESS_TEST_SECRET"];
+  assert.deepEqual(transport.end(), { reason: "", isPlace: false });
+});
+
+test("a program that is not there, and one that dies, say why, with their last word", async () => {
+  await using place = await scratch();
+  const started = async (words: readonly string[]): Promise<McpServer> => {
+    const server = serverOver(new LineTransport(programOnHost({ words, env: {}, folder: place.path })));
+    await server.ready();
+    return server;
+  };
+  await using missing = await started([place.at("none")]);
+  assert.match(missing.why, /cannot be started: .*ENOENT/);
+  await using dead = await started([process.execPath, FIXTURE, "dies-at-start"]);
+  assert.match(dead.why, /exit code 3.*no licence/);
+});
+
+test("in a box it is a command without a limit of time, in a folder of the workspace, and ends with its box", async () => {
+  const box = fakeBox({ workspace: "/repo" });
+  const transport = new LineTransport(programInBox(box, { words: ["cat"], env: { A: "b" }, folder: "sub" }));
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  Object.assign(transport, { onclose: resolve });
+  await transport.start();
+  const [asked] = box.asked;
+  assert.deepEqual(
+    [asked?.words, asked?.env, asked?.folder, asked?.timeoutMs],
+    [["cat"], { A: "b" }, "/repo/sub", 0],
+  );
+  box.lose("the engine went away");
+  await closed;
+  assert.ok(transport.end().isPlace);
+});
+
+/** As the gate gives it, without any judgement. */
+const plainly: OwnRequests = {
+  send: async ({ url, method, headers, body }, signal) => {
+    const sent = body === undefined ? {} : { body: Buffer.from(body) };
+    const answer = await fetch(url, { method, headers, signal, ...sent });
+    const bytes = new Uint8Array(await answer.arrayBuffer());
+    return {
+      kind: "answered",
+      status: answer.status,
+      headers: [...answer.headers],
+      body: Readable.from([bytes]),
+    };
+  },
+};
+
+async function opened(web: McpWeb, delays: readonly number[]) {
+  const notices: string[] = [];
+  const server = new McpServer({
+    name: "web",
+    version: "1",
+    open: () => {
+      const transport = httpTransport(web.url, {}, plainly);
+      return Promise.resolve({ transport, end: () => ({ reason: "", isPlace: false }) });
+    },
+    initMs: 5000,
+    callMs: 5000,
+    delays,
+    changed: () => undefined,
+    notice: (text) => notices.push(text),
+  });
+  await server.ready();
+  return { server, notices, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+}
+
+test("a server that has forgotten its session is told of, greeted anew after a while, and used again", async () => {
+  await using web = await startMcpWeb();
+  await using here = await opened(web, [10, 10]);
+  const { server, notices } = here;
+  assert.equal((await server.call("echo", { text: "one" }, never())).text, "one");
+  web.forget();
+  const lost = await server.call("echo", { text: "two" }, never());
+  assert.equal(lost.kind, "failed");
+  assert.match(lost.text, /The MCP server web is not available: it no longer knows its session/);
+  assert.deepEqual(server.tools, []);
+  await until(() => server.isUp);
+  assert.equal((await server.call("echo", { text: "three" }, never())).text, "three");
+  assert.deepEqual(
+    notices.map((text) => text.replace(/ in .*/, "")),
+    [
+      "the MCP server web and its tools are not available: it no longer knows its session; it will be restarted",
+      "the MCP server web is available again",
+    ],
+  );
+  assert.equal(web.heard.filter(({ body }) => body.includes('"initialize"')).length, 2);
+});
+
+test("a server that forgets again and again is given up; an answer that is an error is no such thing", async () => {
+  await using web = await startMcpWeb();
+  await using here = await opened(web, []);
+  const { server, notices } = here;
+  assert.equal((await server.call("fail", {}, never())).kind, "failed");
+  assert.ok(server.isUp, "the twin");
+  web.forget();
+  await server.call("echo", { text: "two" }, never());
+  assert.match(notices.join(), /no longer knows its session; no further attempt after 1 start/);
+  assert.equal(server.isUp, false);
+});
+
+async function* pieces(...texts: readonly string[]): AsyncGenerator<Uint8Array> {
+  for (const text of texts) yield await Promise.resolve(Buffer.from(text));
+}
+
+const answered = (
+  status: number,
+  body: AsyncIterable<Uint8Array>,
+  headers: readonly (readonly [string, string])[] = [],
+): OwnAnswer => ({
+  kind: "answered",
+  status,
+  headers,
+  body,
+});
+
+test("what a client asks of fetch is sent as it is, and the answer comes as it is read", async () => {
+  const asked: OwnRequest[] = [];
+  const fetch = fetchBy({
+    send: (request) => {
+      asked.push(request);
+      return Promise.resolve(answered(200, pieces("{", "}"), [["content-type", "application/json"]]));
+    },
+  });
+  const response = await fetch(new URL("http://example.org/a"), {
+    method: "post",
+    headers: new Headers({ "X-A": "b" }),
+    body: "{}",
+  });
+  assert.deepEqual(asked, [
+    { url: "http://example.org/a", method: "POST", headers: { "x-a": "b" }, body: "{}" },
+  ]);
+  assert.deepEqual([response.status, response.headers.get("content-type")], [200, "application/json"]);
+  assert.deepEqual(await response.json(), {});
+});
+
+test("a redirect is given, not followed; one without a body has none; leaving a body ends it", async () => {
+  const left: string[] = [];
+  async function* endless(): AsyncGenerator<Uint8Array> {
+    try {
+      for (;;) yield await Promise.resolve(Buffer.from("x"));
+    } finally {
+      left.push("left");
+    }
+  }
+  const answers = [
+    answered(302, pieces(), [["location", "/b"]]),
+    answered(204, endless()),
+    answered(200, endless()),
+  ];
+  const fetch = fetchBy({ send: () => Promise.resolve(answers.shift() ?? answered(500, pieces())) });
+  assert.equal((await fetch("http://example.org/")).headers.get("location"), "/b");
+  assert.deepEqual([(await fetch("http://example.org/")).body, left], [null, ["left"]]);
+  await (await fetch("http://example.org/")).body?.cancel();
+  assert.deepEqual(left, ["left", "left"]);
+});
+
+test("what is refused or unreachable rejects in its own words, and so does what is not text or bytes", async () => {
+  const refused = fetchBy({
+    send: () => Promise.resolve({ kind: "refused", rule: "not-granted", reason: "not granted" }),
+  });
+  await assert.rejects(refused("http://example.org/"), /^Error: not granted$/);
+  await assert.rejects(refused("http://example.org/", { method: "POST", body: new FormData() }), TypeError);
+});
