@@ -4,8 +4,8 @@ import type { Fields } from "../core/raw-data.ts";
 import { imitatedBy, isKnownAddress } from "./known-names.ts";
 import { type Found, lineAt, type LookedAtFile } from "./look/looked-at.ts";
 import { makefileParts, XML_BUILDS } from "./build-languages.ts";
-import { fieldAt, fieldsOf, isVariableThatLoads, textsIn, tomlOf, variablesIn } from "./manifests.ts";
-import type { Reader, Tree } from "./scripts.ts";
+import { fieldAt, fieldsOf, textsIn, tomlOf } from "./manifests.ts";
+import { isVariableThatLoads, type Reader, type Tree, variablesIn } from "./scripts.ts";
 
 const wholeFile =
   (what: string, runs: "itself" | "asked" | "apart", told = false): Reader =>

@@ -1,4 +1,4 @@
-/** Manifests and locks: their fields, the variables that they set, and the packages that they fix. */
+/** Manifests and lock files: their fields, the packages that they fix, and which lock a file is. Pure. */
 import { parse as parseJsonc, type ParseError } from "jsonc-parser";
 import { parse as parseToml } from "smol-toml";
 import { type Fields, isFields } from "../core/raw-data.ts";
@@ -23,7 +23,7 @@ export function fieldsOf(value: unknown, most = MAX_MANIFEST): Fields | undefine
 const MAX_DEPTH = 200;
 
 /** Whether a text is complete JSON, apart from comments and trailing commas. */
-export function isWholeJson(text: string): boolean {
+function isWholeJson(text: string): boolean {
   if (isDeep(text)) return false;
   const errors: ParseError[] = [];
   return isFields(parseJsonc(text, errors, { allowTrailingComma: true })) && errors.length === 0;
@@ -78,46 +78,6 @@ const USUAL = new Set(
 /** Whether somebody who types this name means another, well-known program. */
 export const isUsualProgram = (name: string): boolean => USUAL.has(name.toLowerCase());
 
-/** Variables through which a program loads code, or starts another program, before it does its own work. */
-
-const ALWAYS =
-  /^(?:LD_AUDIT|DYLD_INSERT_LIBRARIES|BASH_ENV|ENV|PROMPT_COMMAND|PYTHONSTARTUP|PERL5DB|GIT_SSH|GIT_SSH_COMMAND|GIT_ASKPASS|GIT_EXTERNAL_DIFF|GIT_PAGER|GIT_EDITOR|SSH_ASKPASS|LESSOPEN|RUSTC_WRAPPER|RUSTC_WORKSPACE_WRAPPER)$/;
-/** Variables that load code through an option that names it. */
-const OPTIONS: readonly (readonly [RegExp, RegExp])[] = [
-  [
-    /^NODE_OPTIONS$/,
-    /(?:^|\s)["']?(?:-r|--require|--import|--(?:experimental-)?loader)[\s=]\s*["']?(?:\.{0,2}\/|data:|\$)/,
-  ],
-  [/^(?:PERL5OPT)$/, /-M|-I\s?[./]/],
-  [/^(?:RUBYOPT)$/, /-r\s?[./]/],
-  [
-    /^(?:JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|MAVEN_OPTS|GRADLE_OPTS|SBT_OPTS)$/,
-    /-javaagent|-agentpath|-agentlib|OnOutOfMemoryError|OnError/,
-  ],
-  [/^GOFLAGS$/, /-toolexec/],
-  [/^LD_PRELOAD$/, /^(?!\/(?:usr\/|lib|opt\/))\s*\S/],
-];
-
-export const isVariableThatLoads = (name: string, value: string): boolean =>
-  (ALWAYS.test(name) && /[/$\s]/.test(value) && !/^\/(?:usr|etc|bin)\//.test(value)) ||
-  OPTIONS.some(([names, values]) => names.test(name) && values.test(value));
-
-interface Variable {
-  readonly name: string;
-  readonly value: string;
-  readonly line: number;
-}
-
-/** The variables of a file with one on each line, without quotes and `export`. */
-export function* variablesIn(text: string): Generator<Variable> {
-  let line = 0;
-  for (const each of text.split("\n")) {
-    line += 1;
-    const [, name, value = ""] = /^\s*(?:export\s+)?(\w{1,100})\s*=\s*(.{0,2000})$/.exec(each) ?? [];
-    if (name !== undefined) yield { name, value: value.trim().replace(/^(["'])(.*)\1$/, "$2"), line };
-  }
-}
-
 /** One package that a lock or manifest fixes, whatever its form. */
 export interface LockEntry {
   readonly ecosystem: Ecosystem;
@@ -151,3 +111,215 @@ export type Ecosystem = "npm" | "pip" | "cargo" | "composer" | "gem" | "go" | "m
 export const MAX_ENTRIES = 50_000;
 /** Most characters of one lock. */
 export const MAX_LOCK = 16 * 2 ** 20;
+
+/* Which lock a file is, by its name or its contents, and whether the lock is complete. */
+
+export type LockForm =
+  | "npm"
+  | "yarn"
+  | "pnpm"
+  | "bun"
+  | "cargo"
+  | "poetry"
+  | "uv"
+  | "pdm"
+  | "go"
+  | "requirements"
+  | "pipenv"
+  | "composer"
+  | "bundler"
+  | "gradle";
+
+interface Form {
+  /** Pattern of the whole name in lower case. */
+  readonly name: RegExp;
+  /** The usual name. */
+  readonly usual: string;
+  /** Whether a text with another name is such a lock. */
+  readonly looks: (text: string) => boolean;
+  /** Why a text is no such lock, or only a part of one. */
+  readonly broken: (text: string) => string | undefined;
+}
+
+const PINNED = /^[A-Za-z0-9][\w.-]*(?:\[[^\]]*\])?\s*(?:===?\s*\S|@\s*[a-z+]+:\/\/)/;
+const PIP_OPTION = /^--?[a-z]/;
+const REQUIREMENT = /^\s*(?:$|#|-|[A-Za-z0-9./\\$"'~])/;
+const GO_SUM = /^(?:\S+ v\S+ h1:\S+)?\s*$/;
+const GRADLE = /^(?:#.*|empty=.*|[\w.-]+:[\w.-]+:[^\s:=]+=.*)?\s*$/;
+
+/** Forms that could be taken for one another stand in the order in which they are told apart. */
+const FORMS: Readonly<Record<LockForm, Form>> = {
+  bun: {
+    name: /^bun\.lock$/,
+    usual: "bun.lock",
+    looks: (text) =>
+      /^\s*\{\s*"lockfileVersion"\s*:\s*\d[^"]*(?:"configVersion"[^"]*)?"workspaces"/.test(text),
+    broken: (text) => (isWholeJson(text) ? undefined : "it is not JSON, or not complete"),
+  },
+  npm: {
+    name: /^(?:package-lock|npm-shrinkwrap|\.package-lock)\.json$/,
+    usual: "package-lock.json",
+    looks: (text) => /^\s*\{/.test(text) && /"lockfileVersion"\s*:\s*\d/.test(text),
+    broken: (text) =>
+      ofJson(text, (fields) =>
+        ["packages", "dependencies"].some((key) => !["undefined", "object"].includes(typeof fields[key])) ||
+        !["packages", "dependencies", "lockfileVersion"].some((key) => key in fields)
+          ? "it has neither packages nor dependencies"
+          : undefined,
+      ),
+  },
+  composer: {
+    name: /^composer\.lock$/,
+    usual: "composer.lock",
+    looks: (text) => /^\s*\{/.test(text) && /"content-hash"\s*:/.test(text),
+    broken: (text) =>
+      ofJson(text, ({ packages }) => (Array.isArray(packages) ? undefined : "it has no list of packages")),
+  },
+  pipenv: {
+    name: /^pipfile\.lock$/,
+    usual: "Pipfile.lock",
+    looks: (text) => /^\s*\{/.test(text) && /"pipfile-spec"\s*:/.test(text),
+    broken: (text) =>
+      ofJson(text, (fields) =>
+        "_meta" in fields || "default" in fields ? undefined : "it has no default packages",
+      ),
+  },
+  yarn: {
+    name: /^yarn\.lock$/,
+    usual: "yarn.lock",
+    looks: (text) => /^# yarn lockfile v1|^__metadata:/m.test(text),
+    broken: brokenYarn,
+  },
+  pnpm: {
+    name: /^pnpm-lock\.yaml$/,
+    usual: "pnpm-lock.yaml",
+    looks: (text) => /^lockfileVersion:/m.test(text),
+    broken: (text) => (/^lockfileVersion:/m.test(text) ? undefined : "it has no lockfileVersion"),
+  },
+  uv: {
+    name: /^uv\.lock$/,
+    usual: "uv.lock",
+    looks: (text) => isToml(text) && /^(?:requires-python = |source = \{ )/m.test(text),
+    broken: brokenToml,
+  },
+  poetry: {
+    name: /^poetry\.lock$/,
+    usual: "poetry.lock",
+    looks: (text) => isToml(text) && /generated by Poetry|^lock-version = /m.test(text),
+    broken: brokenToml,
+  },
+  pdm: {
+    name: /^pdm\.lock$/,
+    usual: "pdm.lock",
+    looks: (text) => isToml(text) && /generated by PDM|^lock_version = /m.test(text),
+    broken: brokenToml,
+  },
+  cargo: {
+    name: /^cargo\.lock$/,
+    usual: "Cargo.lock",
+    looks: (text) => isToml(text) && /generated by Cargo|^source = "(?:registry|sparse|git)\+/m.test(text),
+    broken: brokenToml,
+  },
+  go: {
+    name: /^go(?:\.work)?\.sum$/,
+    usual: "go.sum",
+    looks: (text) => text.trim() !== "" && text.split("\n").every((line) => GO_SUM.test(line)),
+    broken: (text) => wrongLine(text, GO_SUM),
+  },
+  bundler: {
+    name: /^(?:gemfile|gems)\.lock(?:ed)?$/,
+    usual: "Gemfile.lock",
+    looks: (text) => /^GEM\n {2}remote: /m.test(text),
+    broken: (text) =>
+      /^(?:GEM|GIT|PATH|DEPENDENCIES)$/m.test(text)
+        ? undefined
+        : "it has none of the expected sections, such as GEM",
+  },
+  gradle: {
+    name: /^(?:buildscript-)?gradle\.lockfile$/,
+    usual: "gradle.lockfile",
+    looks: (text) => /^[\w.-]+:[\w.-]+:[^\s:=]+=/m.test(text) && wrongLine(text, GRADLE) === undefined,
+    broken: (text) => wrongLine(text, GRADLE),
+  },
+  requirements: {
+    name: /^(?:.*requirements.*|constraints.*)\.(?:txt|in)$/,
+    usual: "requirements.txt",
+    looks: (text) => {
+      const lines = text.split("\n").filter((line) => !/^\s*(?:#|--hash=|$)/.test(line));
+      return (
+        lines.some((line) => PINNED.test(line)) &&
+        lines.every((line) => PINNED.test(line) || PIP_OPTION.test(line))
+      );
+    },
+    broken: (text) => wrongLine(text.replaceAll("\\\n", " "), REQUIREMENT),
+  },
+};
+
+const EACH = Object.entries(FORMS) as readonly (readonly [LockForm, Form])[];
+
+/** The form by the name alone, which is given in lower case. */
+export const lockFormNamed = (lower: string): LockForm | undefined =>
+  EACH.find(([, { name }]) => name.test(lower))?.[0];
+
+/** Characters at the beginning of a text that are enough to tell its form. */
+const HEAD = 2 ** 16;
+
+/** The form of a file with any name, such as one that `git show` wrote. */
+export function lockFormOf(lower: string, text: string): LockForm | undefined {
+  const head = text.length > HEAD ? text.slice(0, text.lastIndexOf("\n", HEAD)) : text;
+  return lockFormNamed(lower) ?? EACH.find(([, { looks }]) => looks(head))?.[0];
+}
+
+export const usualName = (form: LockForm): string => FORMS[form].usual;
+
+/** Forms that are empty where nothing is locked. */
+const MAY_BE_EMPTY: ReadonlySet<LockForm> = new Set<LockForm>(["go", "requirements", "gradle"]);
+
+/** Why findings about the lock would not be true; undefined if it can be read to its end. */
+export function brokenLock(form: LockForm, text: string): string | undefined {
+  if (text.trim() === "") return MAY_BE_EMPTY.has(form) ? undefined : "it is empty";
+  const conflict = /^(?:<{7} |>{7} )/m.exec(text);
+  if (conflict !== null) return `line ${lineOf(text, conflict.index)} belongs to an unfinished merge`;
+  return FORMS[form].broken(text);
+}
+
+const lineOf = (text: string, index: number): number => text.slice(0, index).split("\n").length;
+
+function ofJson(text: string, problem: (fields: Fields) => string | undefined): string | undefined {
+  try {
+    const value: unknown = JSON.parse(text.startsWith("\ufeff") ? text.slice(1) : text);
+    return isFields(value) ? problem(value) : "it is not a JSON object";
+  } catch {
+    return "it is not JSON, or not complete";
+  }
+}
+
+const isToml = (text: string): boolean => /^\[\[package\]\]/m.test(text);
+
+function brokenToml(text: string): string | undefined {
+  const fields = tomlOf(text, MAX_LOCK);
+  if (fields === undefined) return "it is not TOML, or not complete";
+  const packages = fieldAt(fields, "package");
+  const isEmpty = packages === undefined && ["version", "metadata"].some((key) => key in fields);
+  return Array.isArray(packages) || isEmpty ? undefined : "it has no list of packages";
+}
+
+/** Blocks at the beginning of a line; those of packages have a version. */
+function brokenYarn(text: string): string | undefined {
+  let [head, isWhole] = [0, true];
+  for (const [at, line] of text.split("\n").entries()) {
+    if (/^\s*(?:#|$)/.test(line)) continue;
+    if (/^\s/.test(line)) isWhole ||= /^ +"?version"?:? /.test(line);
+    else {
+      if (!line.trimEnd().endsWith(":")) return `line ${at + 1} does not belong in such a lock`;
+      if (!isWhole) break;
+      [head, isWhole] = [at + 1, line.startsWith("__metadata:")];
+    }
+  }
+  return isWhole ? undefined : `the entry on line ${head} has no version`;
+}
+
+function wrongLine(text: string, form: RegExp): string | undefined {
+  const at = text.split("\n").findIndex((line) => !form.test(line));
+  return at === -1 ? undefined : `line ${at + 1} does not belong in such a lock`;
+}

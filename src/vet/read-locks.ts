@@ -5,6 +5,8 @@ import {
   fieldAt,
   fieldsOf,
   type LockEntry,
+  type LockForm,
+  lockFormNamed,
   MAX_ENTRIES,
   MAX_LOCK,
   OF_GO_MOD,
@@ -12,7 +14,6 @@ import {
   tomlOf,
 } from "./manifests.ts";
 import type { LookedAtFile } from "./look/looked-at.ts";
-import { type LockForm, lockFormNamed } from "./lock-forms.ts";
 
 type Read = (text: string, from: string) => readonly LockEntry[];
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { isVariableThatLoads, variablesIn } from "../../src/vet/manifests.ts";
+import { isVariableThatLoads, variablesIn } from "../../src/vet/scripts.ts";
 
 const read = (text: string): readonly string[] =>
   [...variablesIn(text)]

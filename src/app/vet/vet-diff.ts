@@ -18,8 +18,14 @@ import { copyRepository, git, staged } from "./staging.ts";
 import { isBare, type VetOptions } from "./vet-box.ts";
 import { obeysIn, reportOf, tryTree, vetWithFacts } from "./vet-repository.ts";
 import { readRegular, TooLargeError } from "../../platform/safe-files.ts";
-import { MAX_LOCK } from "../../vet/manifests.ts";
-import { brokenLock, type LockForm, lockFormNamed, lockFormOf, usualName } from "../../vet/lock-forms.ts";
+import {
+  brokenLock,
+  type LockForm,
+  lockFormNamed,
+  lockFormOf,
+  MAX_LOCK,
+  usualName,
+} from "../../vet/manifests.ts";
 
 interface Side {
   readonly report: VetReport;

@@ -2,8 +2,8 @@
 import type { Handoff } from "../../core/run-record.ts";
 import { fold, isDependencies } from "../../core/file-names.ts";
 import type { Fields } from "../../core/raw-data.ts";
-import { fieldAt, fieldsOf, isVariableThatLoads, textIn, textsIn, tomlOf } from "../manifests.ts";
-import type { Scripts } from "../scripts.ts";
+import { fieldAt, fieldsOf, textIn, textsIn, tomlOf } from "../manifests.ts";
+import { isVariableThatLoads, type Scripts } from "../scripts.ts";
 import { type Found, isProse, lineAt, type LookedAtFile, type LookRule } from "./looked-at.ts";
 
 /** Files that run when somebody enters or opens the folder. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { brokenLock, type LockForm, lockFormNamed, lockFormOf, usualName } from "../../src/vet/lock-forms.ts";
+import { brokenLock, type LockForm, lockFormNamed, lockFormOf, usualName } from "../../src/vet/manifests.ts";
 
 /** One whole lock of each form, as its tool writes them. */
 const WHOLE: Readonly<Record<LockForm, string>> = {
