@@ -324,9 +324,11 @@ export interface ListedBox {
 /** One changed path below the workspace. */
 export interface Change {
   readonly what: "added" | "modified" | "deleted";
+  /** For a deleted path, its former kind and mode. */
   readonly kind: "file" | "folder" | "link" | "odd";
-  /** The lower twelve mode bits; for a deleted path, the former ones. */
+  /** The lower twelve bits. */
   readonly mode: number;
+  /** Relative to the workspace. */
   readonly path: string;
 }
 
@@ -395,20 +397,10 @@ export function countsOf({ added, modified, deleted, left_out: left }: ListedCha
 /** Shown beside a list that may be incomplete. */
 export const UNSEEN = "and perhaps more: not all of the folder could be seen";
 
-/** How a layer over a workspace, or a copy of it, differs from the workspace. */
-export interface LayerChange {
-  /** Relative to the workspace, a byte text (`textOfBytes`). */
-  readonly path: string;
-  readonly what: "added" | "modified" | "deleted";
-  /** Its kind now; for a deleted path, its former kind. */
-  readonly kind: "file" | "folder" | "link" | "odd";
-  /** The lower twelve bits. */
-  readonly mode: number;
-}
-
+/** How a layer over a workspace, or a copy of it, differs from the workspace. Paths are byte texts (`textOfBytes`). */
 export interface LayerChanges {
   /** Sorted by path. Includes folders, and everything in a deleted folder. */
-  readonly changes: readonly LayerChange[];
+  readonly changes: readonly Change[];
   /** The folder that holds the added and modified files under the same paths. It is never written to. */
   readonly content: string;
   /** A part could not be read. */

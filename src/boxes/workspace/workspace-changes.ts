@@ -3,8 +3,7 @@ import { accessSync, constants, readlinkSync, type Stats } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { errorCode } from "../../core/errors.ts";
 import { isInside } from "../../core/file-names.ts";
-import type { LayerChange, LayerChanges } from "../../core/ports.ts";
-import type { Change } from "../../core/ports.ts";
+import type { Change, LayerChanges } from "../../core/ports.ts";
 import { textOfBytes } from "../../core/raw-data.ts";
 import { NotRegularError, openRegular } from "../../platform/safe-files.ts";
 import { changeListOf, type FoundChange } from "../runner-files.ts";
@@ -278,7 +277,7 @@ export async function changesOfCopy(
   content: string,
 ): Promise<LayerChanges> {
   const [below, above] = [statsIn(workspace, apart), statsIn(content, apart)];
-  const changes: LayerChange[] = [];
+  const changes: Change[] = [];
   for (const name of [...new Set([...below.keys(), ...above.keys()])].toSorted()) {
     const pair = { name, workspace, content, made, was: below.get(name), is: above.get(name) };
     for (const [what, stats] of await changesOfPair(pair)) {
@@ -299,7 +298,7 @@ interface EntryPair {
   readonly is: Stats | undefined;
 }
 
-async function changesOfPair(pair: EntryPair): Promise<readonly (readonly [LayerChange["what"], Stats])[]> {
+async function changesOfPair(pair: EntryPair): Promise<readonly (readonly [Change["what"], Stats])[]> {
   const { name, made, was, is } = pair;
   if (was === undefined) return is === undefined ? [] : [["added", is]];
   if (is === undefined) return wasCopied(pair, was) ? [["deleted", was]] : [];
