@@ -13,7 +13,6 @@ import { visibleLine } from "../core/visible.ts";
 import { lastName } from "../core/file-names.ts";
 import { clipped } from "../core/wording.ts";
 
-/** Rules on what a command does. */
 export const RUN_RULES = {
   "run.canary": hostile("it touched a canary, which nothing has a reason to touch; the command was stopped"),
   "run.secret": hostile("it read from places that hold keys, passwords, wallets or browser data"),

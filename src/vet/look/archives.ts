@@ -1,10 +1,10 @@
 /**
- * Looks at how much archives in a tree unpack to, and where to. Tables of zips are read; gzip is unpacked within
- * bounds, and the result is dropped.
+ * Looks at how much archives in a tree unpack to, and where to: tables of zips are read; gzip is unpacked within bounds,
+ * and the result is dropped. Also judges what a box reports when the tree itself came as an archive or a clone.
  */
 import { Readable } from "node:stream";
 import { createGunzip, gunzipSync, inflateRawSync } from "node:zlib";
-import type { Finding, LookedAtTree, Weight } from "../../core/behaviour.ts";
+import { type Finding, type LookedAtTree, hostile, noisy, type WeighedRule } from "../../core/behaviour.ts";
 import { type TarEntry, untar } from "../../core/raw-data.ts";
 import { type Found, type LookedAtFile, type LookRule, REFUSED_DATA } from "./looked-at.ts";
 import { formatSize } from "../../core/wording.ts";
@@ -290,36 +290,18 @@ function gunzippedBytes(bytes: Buffer): number {
   return inner.length;
 }
 
-interface Rule {
-  readonly weight: Weight;
-  /** The words for it in docs/untrusted.md. */
-  readonly words: string;
-}
-
 /** Rules on archives and clones, decided while they are unpacked. */
 export const ARCHIVE_RULES = {
-  "unpack.bomb": {
-    weight: "hostile",
-    words: "it unpacks to many times its own size; nothing in it was run",
-  },
-  "unpack.large": { weight: "noisy", words: "it is too large to unpack in full; nothing in it was run" },
-  "unpack.outside": { weight: "hostile", words: "an entry leads outside the folder that it is unpacked in" },
-  "unpack.device": { weight: "hostile", words: "an entry is a device or a pipe" },
-  "unpack.rights": { weight: "hostile", words: "an entry would run with the rights of its owner or group" },
-  "unpack.twice": {
-    weight: "noisy",
-    words: "two entries have the same name: programs disagree on which one counts",
-  },
-  "unpack.odd": { weight: "noisy", words: "an entry that cannot be unpacked" },
-  "unpack.elsewhere": {
-    weight: "noisy",
-    words: "the clone was redirected to another host, which was not contacted",
-  },
-  "unpack.broken": {
-    weight: "noisy",
-    words: "it is truncated or damaged; only what came before was examined",
-  },
-} as const satisfies Readonly<Record<string, Rule>>;
+  "unpack.bomb": hostile("it unpacks to many times its own size; nothing in it was run"),
+  "unpack.large": noisy("it is too large to unpack in full; nothing in it was run"),
+  "unpack.outside": hostile("an entry leads outside the folder that it is unpacked in"),
+  "unpack.device": hostile("an entry is a device or a pipe"),
+  "unpack.rights": hostile("an entry would run with the rights of its owner or group"),
+  "unpack.twice": noisy("two entries have the same name: programs disagree on which one counts"),
+  "unpack.odd": noisy("an entry that cannot be unpacked"),
+  "unpack.elsewhere": noisy("the clone was redirected to another host, which was not contacted"),
+  "unpack.broken": noisy("it is truncated or damaged; only what came before was examined"),
+} as const satisfies Readonly<Record<string, WeighedRule>>;
 
 type ArchiveRule = keyof typeof ARCHIVE_RULES;
 

@@ -1,4 +1,4 @@
-/** Looks at entries in a tree other than plain files and folders. */
+/** Looks at entries in a tree other than plain files and folders, and at names that are not what they seem. */
 import type { TreeEntry } from "../../core/behaviour.ts";
 import { fold, lastName, namesFrom } from "../../core/file-names.ts";
 import type { Found, LookRule } from "./looked-at.ts";
@@ -127,8 +127,6 @@ function linkedNames(path: string, target: string): readonly string[] | undefine
   return namesFrom(path.split("/").slice(0, -1), target);
 }
 
-/** Looks for names that read differently from what they are, or that programs take for something else. */
-
 const PLAIN = /^[A-Za-z0-9_+@%,=#~!&'()[\]{}$;^` .-]*$/;
 const BIDI = /[\u202a-\u202e\u2066-\u2069]/u;
 /** Marks of direction count, too: in texts of many languages they are usual, in a name nobody sees them. */
@@ -147,6 +145,7 @@ const PROGRAM =
 /** The one name that macOS itself makes with a line end in it. */
 const ICON = "Icon\r";
 
+/** Names that read differently from what they are, or that programs take for something else. */
 export class OddNames {
   readonly #found: Found;
   /** Folder and folded name → the entry as it is written. */
