@@ -32,7 +32,10 @@ test("nothing else reads what a project brings", () => {
 test("settings and rules of a project are loaded in one place each, as trust answers them", () => {
   // The first run, and who asks which engine is meant, read what the user has set, and nothing of a project.
   const own = ["src/app/host.ts", "src/app/first-run.ts"];
-  assert.deepEqual(filesWith(/(?<!function )\bloadConfig\(/).toSorted(), [...own, "src/cli/settings.ts"].toSorted());
+  assert.deepEqual(
+    filesWith(/(?<!function )\bloadConfig\(/).toSorted(),
+    [...own, "src/cli/settings.ts"].toSorted(),
+  );
   for (const file of own) {
     const text = readFileSync(path.join(ROOT, file), "utf8");
     assert.equal(text.match(/\bloadConfig\(/g)?.length, 1, file);
@@ -42,7 +45,7 @@ test("settings and rules of a project are loaded in one place each, as trust ans
   for (const file of ["src/cli/settings.ts", "src/app/project/policy-context.ts"])
     assert.match(readFileSync(path.join(ROOT, file), "utf8"), /project = await projectText\(host/);
   assert.deepEqual(
-    filesWith(/\btrusted: true\b/).filter((file) => !file.includes("session-prompt")),
+    filesWith(/\btrusted: true\b/).filter((file) => !file.includes("session-state")),
     [],
   );
   assert.deepEqual(filesWith(/\b(?:recordTrusted|trustByHash)\(/).toSorted(), [
