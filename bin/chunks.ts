@@ -80,7 +80,9 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
     name: "asked",
     of: [
       /\/src\/app\/project\/(?:search-request|search-access)\.ts$/,
-      /\/src\/search\/(?:[\w-]+\/)?(?:index-folders|catalog|embedded-vectors|embedded-store|lexical-search|open-store|segments|ranked-query|rank-hits|tokens|weights|workspace-scan|open-index|search-store|index-vectors)\.ts$/,
+      /\/src\/search\/(?:index-folders|catalog|ranked-query|rank-hits|tokens|weights|open-index|search-store|index-vectors)\.ts$/,
+      /\/src\/search\/files\/workspace-scan\.ts$/,
+      /\/src\/search\/stores\/(?:embedded-vectors|embedded-store|lexical-search|open-store|segments)\.ts$/,
     ],
   },
   {

@@ -332,7 +332,7 @@ export const layerSchema = z.strictObject(RULES).partial();
 export type Layer = z.infer<typeof layerSchema>;
 
 /** The keys inside settings that have keys of their own. */
-export const ROW_KEYS: Readonly<Record<string, readonly string[]>> = {
+const ROW_KEYS: Readonly<Record<string, readonly string[]>> = {
   search: Object.keys(RULES.search.shape),
   web: Object.keys(web.shape),
   kubernetes: Object.keys(kubernetes.shape),

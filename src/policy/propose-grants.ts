@@ -29,10 +29,7 @@ interface RecordedRefusal {
   readonly reason: string;
 }
 
-export type RecordedConnection = Pick<
-  Of<"connection">,
-  "host" | "port" | "method" | "verdict" | "rule" | "reason"
->;
+type RecordedConnection = Pick<Of<"connection">, "host" | "port" | "method" | "verdict" | "rule" | "reason">;
 
 /** Everything in runs that a proposal of a policy and grants is based on. */
 export interface Recording {

@@ -22,7 +22,7 @@ interface ProposedExample {
 }
 
 /** Something that nothing is proposed for, and why. */
-export interface Unproposed {
+interface Unproposed {
   readonly what: string;
   readonly reason: string;
 }

@@ -111,7 +111,7 @@ export function isCalled(effect: Effect, name: string): boolean {
 }
 
 /** Effects with a path that a rule can name. */
-export const PATH_EFFECTS: ReadonlySet<string> = new Set(
+const PATH_EFFECTS: ReadonlySet<string> = new Set(
   "read write delete permissions device code code.settings code.check code.project".split(" "),
 );
 

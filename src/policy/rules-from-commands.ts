@@ -172,7 +172,7 @@ interface Naming {
 }
 
 /** Paths as a rule writes them, without those that would be patterns. */
-export const pathTexts = (paths: readonly string[], { workspace, home, relative }: Naming): string[] =>
+const pathTexts = (paths: readonly string[], { workspace, home, relative }: Naming): string[] =>
   [...new Set(paths)]
     .filter((path) => !/[*?[\]\\]/.test(path))
     .map((path) => {

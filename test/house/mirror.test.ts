@@ -46,3 +46,22 @@ test("a folder of tests that mirrors nothing is named, its twin is not", async (
   });
   assert.deepEqual(strays(place.path), [path.join("core", "gone"), "old"]);
 });
+
+/** Files of src by folder. Modules that are made from tables count as little as the tables, and commands lie as they are typed. */
+const sources = (): readonly string[] =>
+  readdirSync(path.join(repository, "src"), { recursive: true, encoding: "utf8" })
+    .map((file) => file.replaceAll(path.sep, "/"))
+    .filter((file) => file.endsWith(".ts") && !file.endsWith(".generated.ts"))
+    .filter((file) => !file.startsWith("cli/commands/"));
+
+const MOST_IN_A_FOLDER = 20;
+
+test("a folder holds so few files that they can be read at a glance", () => {
+  const folders = [...Map.groupBy(sources(), (file) => path.posix.dirname(file))].toSorted();
+  assert.ok(folders.length > 20, `${folders.length} folders are few: is src still read?`);
+  const full = folders.filter(([, files]) => files.length > MOST_IN_A_FOLDER);
+  assert.deepEqual(
+    full.map(([folder, files]) => `src/${folder}: ${files.length}`),
+    [],
+  );
+});

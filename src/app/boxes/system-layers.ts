@@ -265,7 +265,7 @@ export async function askerOf(
 }
 
 /** The GOPROXY of the user's own Go; empty if there is none. */
-export async function goProxyOf({ host, workspace, signal }: SetUp): Promise<string> {
+async function goProxyOf({ host, workspace, signal }: SetUp): Promise<string> {
   const answer = await askHost(["go", "env", "GOPROXY"], {
     env: host.env,
     cwd: "/",

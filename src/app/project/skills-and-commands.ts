@@ -134,14 +134,14 @@ const listed = ({ name, description, origin, place }: ListedCommand): ListedComm
 });
 
 /** The user's own folders, in order of precedence. */
-export const ownFolders = ({ places }: Host, kind: "skills" | "commands"): readonly string[] => [
+const ownFolders = ({ places }: Host, kind: "skills" | "commands"): readonly string[] => [
   path.join(path.dirname(places.configFiles[0]), kind),
   path.join(places.home, ".agents", kind),
   path.join(places.home, ".claude", kind),
 ];
 
 /** A thing of a project that exists but does not count. */
-export interface NotTrusted {
+interface NotTrusted {
   readonly kind: "skills" | "commands";
   /** Absolute. */
   readonly file: string;

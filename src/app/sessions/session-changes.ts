@@ -199,7 +199,7 @@ const ENDS_FIRST = "wait for it to end, or end it; then run the same command aga
  * Removes a session that the caller holds, or that nobody else uses, with everything that only it kept: its layer, its
  * frozen box, its checkpoints.
  */
-export async function removeSession(host: Host, sessions: SessionStore, id: string): Promise<void> {
+async function removeSession(host: Host, sessions: SessionStore, id: string): Promise<void> {
   const session = sessions.open(id);
   const { workspace } = session.info();
   await removeLayer(host, session);

@@ -153,14 +153,14 @@ function clip(text: string, most: number): string {
 
 export type SearchProvider = "searxng" | "tavily" | "exa" | "brave";
 
-export interface SearchAsked {
+interface SearchAsked {
   readonly query: string;
   readonly count: number;
   /** Only pages of these domains and their subdomains; empty: any. */
   readonly domains: readonly string[];
 }
 
-export interface SearchHit {
+interface SearchHit {
   readonly title: string;
   readonly url: string;
   readonly snippet: string;
