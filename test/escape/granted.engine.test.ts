@@ -46,12 +46,16 @@ const WAYS = [
   ["by the stream of a box whose engine is reached over a network", true],
 ] as const;
 
+/** A Podman that is reached over a network is refused: it does not report what the checks of a box need. */
+const onPodman = process.env["HARNESS_TEST_PODMAN"] !== undefined && "Podman is used on this machine only";
+
 for (const [way, relayed] of WAYS)
   describe(way, () => {
+    const none = skip || (relayed && onPodman);
     const kept = new AsyncDisposableStack();
     const shared: { box?: OwnedBox } = {};
     before(async () => {
-      if (skip) return;
+      if (none !== false) return;
       const grants = [parseGrant("plain.test:80:private")];
       const network = { grants, trust: () => Promise.resolve("trusted\n"), ...foundAt(portOf()) };
       const on = !relayed ? {} : { engine: kept.use(await overNetwork()).engine };
@@ -71,7 +75,7 @@ for (const [way, relayed] of WAYS)
     /** What is granted is still reached, whatever was tried. */
     const allowed = async (): Promise<void> => assert.equal(await said(GET), "HOST\n");
 
-    test("no interface, no route, no name: only its loopback", { skip }, async () => {
+    test("no interface, no route, no name: only its loopback", { skip: none }, async () => {
       const line = `tail -n +3 /proc/net/dev | cut -d: -f1 | grep -v -w -E 'lo|tunl0|gre0|gretap0|erspan0|ip_vti0|ip6_vti0|sit0|ip6tnl0|ip6gre0'
 tail -n +2 /proc/net/route; getent ahosts plain.test; ${python(`import socket
 for family, address in ((2, "198.51.100.7"), (2, "169.254.169.254"), (2, "172.17.0.1"), (10, "2001:db8::1")):
@@ -85,7 +89,7 @@ for family, address in ((2, "198.51.100.7"), (2, "169.254.169.254"), (2, "172.17
 
     test(
       "a server of the host's own loopback is not reached, neither directly nor through the proxy",
-      { skip },
+      { skip: none },
       async () => {
         visits.length = 0;
         const port = portOf();
@@ -100,7 +104,7 @@ done`;
       },
     );
 
-    test("who speaks to the socket itself is judged as everybody", { skip }, async () => {
+    test("who speaks to the socket itself is judged as everybody", { skip: none }, async () => {
       visits.length = 0;
       assert.match(await said(ask("elsewhere.test")), /^HTTP\/1\.1 403 /);
       assert.deepEqual(visits, []);
@@ -108,23 +112,27 @@ done`;
     });
 
     if (relayed)
-      test("who puts a server of its own in the socket's place speaks to that alone", { skip }, async () => {
-        visits.length = 0;
-        const line = python(`import os, signal, socket, subprocess
+      test(
+        "who puts a server of its own in the socket's place speaks to that alone",
+        { skip: none },
+        async () => {
+          visits.length = 0;
+          const line = python(`import os, signal, socket, subprocess
 at = "/run/harness/egress.sock"
 relay = int(subprocess.check_output("grep -lax relay /proc/[0-9]*/comm | cut -d/ -f3", shell=True))
 os.unlink(at); own = socket.socket(1); own.bind(at); own.listen(9)
 other = socket.create_connection(("127.0.0.1", 3128)); other.sendall(b"asked")
 print(own.accept()[0].recv(9).decode())
 os.kill(relay, signal.SIGKILL)`);
-        assert.equal(await said(line), "asked\n");
-        assert.deepEqual(visits, []);
-        await allowed();
-      });
+          assert.equal(await said(line), "asked\n");
+          assert.deepEqual(visits, []);
+          await allowed();
+        },
+      );
     else
       test(
         "the socket is not replaced, its folder neither written, moved nor covered",
-        { skip },
+        { skip: none },
         async () => {
           const line = `cd /run
 for try in "touch harness/x" "rm -f harness/egress.sock" "mv harness/egress.sock harness/y" "mv harness away" "rmdir harness" \\
@@ -138,7 +146,7 @@ done; cat harness/ca.pem`;
 
     test(
       "the bridge and the runner are not read or traced through what they have open",
-      { skip },
+      { skip: none },
       async () => {
         const line = `for pid in 1 $(grep -laxE 'bridge|relay' /proc/[0-9]*/comm | cut -d/ -f3); do
   for file in mem environ maps; do head -c 1 /proc/$pid/$file >/dev/null 2>&1 && echo "READ $pid $file"; done
@@ -152,7 +160,7 @@ print(len(pids), any(libc.ptrace(16, int(pid), 0, 0) == 0 for pid in pids))`)}`;
       },
     );
 
-    test("a redirect to another host is judged anew", { skip }, async () => {
+    test("a redirect to another host is judged anew", { skip: none }, async () => {
       visits.length = 0;
       assert.match(await said(`${GET}away -L -i`), /^HTTP\/1\.1 302 [^]*HTTP\/1\.1 403 /);
       assert.deepEqual(visits, ["plain.test"]);
