@@ -40,7 +40,7 @@ test("what differs from session to session stands behind what does not", () => {
 
 test("the prompt says what network there is", () => {
   assert.match(systemPrompt(facts), /^Network: none\./m);
-  assert.match(systemPrompt({ ...facts, domains: ["pypi.org"] }), /^Network: only "pypi.org"\.$/m);
+  assert.match(systemPrompt({ ...facts, domains: ["packages.test"] }), /^Network: only "packages.test"\.$/m);
   assert.match(
     systemPrompt({ ...facts, domains: ["npm", "*.example.org", "pip"] }),
     /^Network: only "\*\.example\.org", the registries of npm, pip, to read\. Packages' own install scripts are off\.$/m,

@@ -44,6 +44,23 @@ test("what the contributor's map and the folders' READMEs name is in the tree", 
   );
 });
 
+/** Comments of the code, which name other files by their last parts. */
+const REMARK = /^\s*(?:\/?\*|\/\/).*$/gm;
+
+test("a file that a comment names is in the tree", () => {
+  const code = FILES.filter((file) => /^(src|sandbox|bin|bench)\/.*\.(ts|c|h)$/.test(file));
+  const named = code.flatMap((file) => {
+    const remarks = readFileSync(path.join(ROOT, file), "utf8").match(REMARK)?.join("\n") ?? "";
+    const names = remarks.match(/(?<![\w./-])(?:[\w-]+\/)*[\w-]+\.(?:ts|h)(?!\w)/g) ?? [];
+    return names.filter((name) => !MADE.test(name)).map((name) => ({ file, name }));
+  });
+  assert.ok(named.length > 20, `${named.length} names are few: are comments still read?`);
+  assert.deepEqual(
+    named.filter(({ name }) => !isThere(name)).map(({ file, name }) => `${file}: ${name}`),
+    [],
+  );
+});
+
 test("every folder of src that holds a README is a row of the map", () => {
   const map = readFileSync(path.join(ROOT, "AGENTS.md"), "utf8");
   const top = FILES.flatMap((file) => /^(src\/[\w-]+)\/README\.md$/.exec(file)?.[1] ?? []);

@@ -39,7 +39,7 @@ export interface BoxNetwork {
   readonly remove: () => Promise<void>;
 }
 
-/** Arranged like the folders of boxes (life/workspace-folders.ts), below this folder. */
+/** Arranged like the folders of boxes (box-record.ts), below this folder. */
 export const networksIn = (mounts: string): string => path.join(mounts, "net");
 
 export const networkFolder = (mounts: string, session: string): string =>

@@ -12,7 +12,7 @@ import type { Key } from "./terminal-keys.ts";
 
 /**
  * An editor for several lines: a key turns one state into another and does nothing else. Between keys, the cursor is
- * between two graphemes. A long paste is one character of the text (see `paste-tokens.ts`): it is moved, cut and
+ * between two graphemes. A long paste is one character of the text (see `text-rows.ts`): it is moved, cut and
  * restored as one, and expanded when the text is sent.
  */
 export interface EditorState {

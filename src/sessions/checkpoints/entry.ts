@@ -5,7 +5,7 @@ import { openRegularSync } from "../../platform/safe-files.ts";
 import type { Packs } from "./packs.ts";
 
 /**
- * What exists at one path of a workspace. Paths are byte texts (`core/text/bytes.ts`) relative to the workspace; "" is
+ * What exists at one path of a workspace. Paths are byte texts (`core/raw-data.ts`) relative to the workspace; "" is
  * the workspace itself.
  */
 export type Entry = FileEntry | LinkEntry | FolderEntry | OddEntry | UnkeptEntry;
