@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -50,7 +51,8 @@ export async function onScreen(
     asJob,
   }: { columns?: number; rows?: number; env?: Record<string, string>; asJob?: string } = {},
 ): Promise<Screen> {
-  const socket = place.at("tmux.sock");
+  // The server of an earlier screen may still be ending, and would take this one with it.
+  const socket = place.at(`tmux-${randomUUID().slice(0, 8)}.sock`);
   const tmux = async (...all: readonly string[]): Promise<string> =>
     (await run(TMUX, ["-S", socket, "-f", "/dev/null", ...all], { timeout: PATIENCE_MS })).stdout;
   // Set inside the pane: tmux would replace a TERM that is passed to it.
