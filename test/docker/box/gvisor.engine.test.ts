@@ -11,7 +11,8 @@ import {
   ownedRepository,
   writesOnlyItsWorkspace,
 } from "../../fixtures/box-on-engine.ts";
-import { type GvisorEngine, gvisorEngine, noGvisor } from "../../fixtures/gvisor-engine.ts";
+import { gvisorEngine, noGvisor } from "../../fixtures/gvisor-engine.ts";
+import type { SecondEngine } from "../../fixtures/second-engine.ts";
 import { noGit } from "../../boxes/workspace/repository.ts";
 
 /** What a box promises, on a kernel of its own. */
@@ -20,7 +21,7 @@ const OWNER = 64_340;
 const LIMITS = { memory: 2 ** 31, cpus: null, pids: 1024 };
 
 describe("a box on gVisor", { skip: noGvisor || noGit }, () => {
-  const held: { second?: GvisorEngine } = {};
+  const held: { second?: SecondEngine } = {};
   before(async () => void (held.second = await gvisorEngine()));
   after(async () => held.second?.[Symbol.asyncDispose]());
 

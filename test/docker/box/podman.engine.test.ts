@@ -14,7 +14,8 @@ import {
   writesOnlyItsWorkspace,
 } from "../../fixtures/box-on-engine.ts";
 import { ROOT } from "../../fixtures/engine.ts";
-import { noPodman, type PodmanEngine, podmanEngine } from "../../fixtures/podman-engine.ts";
+import { noPodman, podmanEngine } from "../../fixtures/podman-engine.ts";
+import type { SecondEngine } from "../../fixtures/second-engine.ts";
 import { noGit } from "../../boxes/workspace/repository.ts";
 
 const OWNER = 64_341;
@@ -22,7 +23,7 @@ const OWNER = 64_341;
 const LIMITS = { memory: 2 ** 28, cpus: 1, pids: 100 };
 
 describe("a box on Podman", { skip: noPodman || noGit }, () => {
-  const held: { podman?: PodmanEngine } = {};
+  const held: { podman?: SecondEngine } = {};
   before(async () => void (held.podman = await podmanEngine()));
   after(async () => held.podman?.[Symbol.asyncDispose]());
 
