@@ -9,19 +9,19 @@ const render = (code: string): string => {
 };
 
 for (const quote of ['"', "'", "`"])
-  test(`a built-in module that is imported when it is used is asked for by name: ${quote}`, async () => {
+  test(`a dynamic import of a built-in module is replaced: ${quote}`, async () => {
     const code = render(`import(${quote}node:path/posix${quote})`);
     assert.doesNotMatch(code, /import/);
     const got = (await runInThisContext(code)) as { readonly sep: string };
     assert.equal(got.sep, "/");
   });
 
-test("other imports stay as they are", () => {
+test("other dynamic imports stay as they are", () => {
   const code = 'const a = () => import("./chunks/a.cjs"), b = (c) => import(c);';
   assert.equal(render(code), code);
 });
 
-test("an import of a form that is not known ends the build with what it is", () => {
+test("an unknown form of import of a built-in module ends the build and is quoted", () => {
   for (const code of ['import("node:path", {})', 'import "node:path";', "import(`node:${name}`)"])
     assert.throws(() => render(code), /an import of a form that is not known: .*node:/);
 });

@@ -28,7 +28,7 @@ function placesIn({ source }: RegExp): readonly RegExp[] {
   throw new Error(`${source} has no end`);
 }
 
-test("each place that a shared file of the bundle names is there: one that moved would fall into another's file", () => {
+test("every path that the table of shared bundle files names exists", () => {
   const all = CHUNKS.flatMap(({ name, of }) => of.flatMap(placesIn).map((place) => ({ name, place })));
   assert.ok(all.length > 40, `${all.length} places are few`);
   assert.deepEqual(

@@ -9,17 +9,17 @@ import { EVERY_EVENT, stamped } from "../fixtures/events.ts";
 const committed: unknown = JSON.parse(readFileSync(SCHEMA_FILE, "utf8"));
 const validate = new Ajv2020({ strict: true, allErrors: true }).compile(committed as object);
 
-test("the committed schema is what the forms give (npm run events-schema renews it)", () => {
+test("the committed schema is generated from the current forms (npm run events-schema renews it)", () => {
   assert.deepEqual(committed, JSON.parse(eventsSchema()));
 });
 
 for (const event of [...stamped(Object.values(EVERY_EVENT)), ...stamped([EVERY_EVENT.text], "c1")])
-  test(`${event.type} fits the schema and its form${event.agent === undefined ? "" : ", of a subagent too"}`, () => {
+  test(`${event.type} matches the schema and its form${event.agent === undefined ? "" : ", of a subagent too"}`, () => {
     assert.deepEqual([validate(event), validate.errors], [true, null]);
     assert.deepEqual(eventForm.parse(event), event);
   });
 
-test("a missing field, a wrong one and an unknown type do not fit; a new field does", () => {
+test("a missing field, a wrong value and an unknown type are refused; a new field is accepted", () => {
   const [event] = stamped([EVERY_EVENT["call.ended"]]);
   assert.ok(event);
   const { seq: _, ...without } = event;
@@ -31,20 +31,20 @@ test("a missing field, a wrong one and an unknown type do not fit; a new field d
 
 const page = readFileSync(new URL("../../docs/run-json.md", import.meta.url), "utf8");
 
-test("the example on the page on the events fits the schema", () => {
+test("the examples on the page about events match the schema", () => {
   const lines = page.split("\n").filter((line) => line.startsWith("{"));
   assert.ok(lines.length > 5);
   for (const line of lines)
     assert.deepEqual([validate(JSON.parse(line)), validate.errors], [true, null], line);
 });
 
-test("the line of a failure fits the schema, and half of one does not", () => {
+test("the line of a failure matches the schema, and an incomplete one does not", () => {
   const [, example = ""] = /```jsonl\n(.+)\n```/.exec(page.split("## Where no run begins")[1] ?? "") ?? [];
   assert.deepEqual([validate(JSON.parse(example)), validate.errors], [true, null], example);
   assert.equal(validate({ error: { message: "there is no task" } }), false);
 });
 
-test("the page on the events names every type with every field", () => {
+test("the page about events names every type with every field", () => {
   for (const { shape } of eventForm.options) {
     const { type, run: _, seq: __, agent: ___, candidate: ____, ...own } = shape;
     const row = page.split("\n").find((line) => line.startsWith(`| \`${type.value}\``));

@@ -21,7 +21,7 @@ const ASK = `
 const asked = async (file: string): Promise<string> =>
   (await promisify(execFile)(process.execPath, ["--input-type=module", "-e", ASK, file])).stdout.trim();
 
-test("in the bundle Ollama's client loads no fetch of Node's, which as published it does", async () => {
+test("in the bundle, Ollama's client does not load Node's fetch, unlike the published package", async () => {
   await using folder = await scratch();
   const bundled = path.join(folder.path, "client.mjs");
   const transform = lazyRequires.transform as (code: string, id: string) => string | null;

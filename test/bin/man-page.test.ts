@@ -24,7 +24,7 @@ const PAGE = manPage(
   },
 );
 
-test("a page has each command that is shown, its words, flags and examples", () => {
+test("the page has each visible command with its text, flags and examples", () => {
   for (const part of [
     '.SS "harness sessions show ID [OPTIONS]"',
     '.B "\\-\\-mode VALUE"',
@@ -36,7 +36,7 @@ test("a page has each command that is shown, its words, flags and examples", () 
   assert.ok(!PAGE.includes("not shown"));
 });
 
-test("no text becomes a request", () => {
+test("no text becomes a groff request", () => {
   const requests = PAGE.split("\n").filter((line) => /^[.']/.test(line));
   const known = /^\.(?:TH|SH|SS|TP|B|PP|nf|fi)\b/;
   assert.deepEqual(
@@ -46,7 +46,7 @@ test("no text becomes a request", () => {
   assert.equal(requests.filter((line) => line.startsWith(".TH")).length, 1);
 });
 
-test("every exit code is told", () => {
+test("every exit code is listed", () => {
   const told = PAGE.slice(PAGE.indexOf(".SH EXIT STATUS"), PAGE.indexOf(".SH FILES"));
   const missing = Object.values(EXIT).filter(
     (code) => code !== EXIT.noBox && !new RegExp(`\\b${code}\\b`).test(told),
@@ -56,7 +56,7 @@ test("every exit code is told", () => {
 
 const groff = spawnSync("groff", ["--version"]).status === 0;
 
-test("groff sets it without a complaint", { skip: !groff && "groff is not installed" }, () => {
+test("groff formats it without warnings", { skip: !groff && "groff is not installed" }, () => {
   const set = spawnSync("groff", ["-man", "-Tutf8", "-ww"], { input: PAGE, encoding: "utf8" });
   assert.deepEqual([set.status, set.stderr], [0, ""]);
   assert.match(set.stdout, /\.TH is no request here, and \\fBthis\\fR is text\./);

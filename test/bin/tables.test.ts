@@ -8,12 +8,12 @@ import { wrongTableExamples } from "../../bin/table-examples.ts";
 const ROOT = path.join(import.meta.dirname, "../..");
 const compiled = compileTables();
 
-test("what is loaded was made of the tables as they are", () => {
+test("the generated modules match the tables", () => {
   for (const { module, text } of compiled)
     assert.equal(readFileSync(path.join(ROOT, module), "utf8"), text, module);
 });
 
-test("every example of every table holds as the table says", () => {
+test("every example of every table holds", () => {
   const examples = compiled.flatMap((table) => table.examples);
   assert.ok(examples.length > 200);
   assert.ok(compiled.every((table) => table.examples.some(({ holds }) => holds)));
@@ -49,14 +49,14 @@ const FAMILIES = "src/models/model-families.yaml";
 const MISTAKES: Readonly<
   Record<string, readonly [file: string, before: string, after: string, said: RegExp]>
 > = {
-  "a key that there is not": [PATHS, "paths:\n  ", "pahts:\n  ", /secret-paths\.yaml: .*(?:paths|pahts)/],
-  "a key of a row that there is not": [
+  "an unknown key": [PATHS, "paths:\n  ", "pahts:\n  ", /secret-paths\.yaml: .*(?:paths|pahts)/],
+  "an unknown key of a row": [
     PATHS,
     "    paths: .ssh/\n",
     "    paths: .ssh/\n    why: x\n",
     /secret-paths\.yaml: paths: ssh keys and settings: .*why/,
   ],
-  "a path that stands twice": [
+  "a path that occurs twice": [
     PATHS,
     "paths: .ssh/\n",
     "paths: .ssh/, .gnupg/\n",
@@ -68,19 +68,19 @@ const MISTAKES: Readonly<
     "paths: .SSH/\n",
     /ssh keys and settings: \.SSH\/ is not in small letters/,
   ],
-  "a row that stands twice": [
+  "a row that occurs twice": [
     FAMILIES,
     "  qwen2: ",
     "  qwen: ",
     /model-families\.yaml: Map keys must be unique/,
   ],
-  "a word that stands twice": [
+  "a word that occurs twice": [
     VARIABLES,
     "releases: JAVA_HOME",
     "releases: GOROOT",
     /environment\.yaml: releases/,
   ],
-  "a pattern that is none": [
+  "an invalid pattern": [
     VARIABLES,
     "names: PYTHONBREAKPOINT",
     "names: (PYTHON",

@@ -7,7 +7,7 @@ const textOf = (svg: string): readonly string[] =>
     ([, looks = "", text = ""]) => `${looks.trim()}|${text}`,
   );
 
-test("colours of a terminal are those of the picture, column for column, also over the end of a row", () => {
+test("the picture has the terminal's colours, column for column, also past the end of a row", () => {
   const rows = [
     "a \u001B[1;31mred\u001B[0m b",
     "\u001B[38;5;196mone",
@@ -27,7 +27,7 @@ test("colours of a terminal are those of the picture, column for column, also ov
   assert.match(svg, /<rect x="18" y="75" width="33.7" height="19" fill="#d8dee9"\/>/);
 });
 
-test("what is no colour is not there, and what looks like markup is text", () => {
+test("other control sequences are dropped, and text that looks like markup is escaped", () => {
   const svg = terminalPicture({ title: "<t>", rows: ["\u001B]0;x\u0007<script>&\u001B[2J\u001B[5m"] });
   assert.deepEqual(textOf(svg), ['x="18"|&lt;script&gt;&amp;']);
   assert.ok(svg.includes("<title>&lt;t&gt;</title>") && !svg.includes("\u001B") && !svg.includes("\u0007"));

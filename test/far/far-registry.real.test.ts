@@ -36,7 +36,7 @@ async function registryOnNear({ place, stays }: Machines): Promise<AsyncDisposab
   };
 }
 
-test("an engine pushes to a registry with an authority of its own once that is given to it", async (t) => {
+test("an engine pushes to a registry with a private certificate authority once the authority is given to it", async (t) => {
   await using machines = await startMachines();
   const { place, engine, onLine } = machines;
   const trusted = farDocker(place);

@@ -67,7 +67,7 @@ function sshOf(child: ChildProcess): readonly number[] {
   });
 }
 
-test("a run works there on a copy; it goes on, and diff, apply and undo find it, without being told the engine again", async () => {
+test("a run on the far engine works on a copy and can be continued, and diff, apply and undo find it without naming the engine again", async () => {
   const { place, harness } = machines;
   const model = await scripted("echo two >> a.txt; rm -f old; echo new > b.txt; hostname > who");
   const ran = await harness(["run", "--json", ...SSH, ...model, "change it"]);
@@ -90,7 +90,7 @@ test("a run works there on a copy; it goes on, and diff, apply and undo find it,
   assert.deepEqual([await place.read("work/a.txt"), existsSync(place.at("work/b.txt"))], ["one\n", false]);
 });
 
-test("its engine is reached behind TLS, too, and by another user's socket; a box is verified there", async () => {
+test("the far engine is also reached over TLS and through another user's socket, and a box there is verified", async () => {
   const { place, harness } = machines;
   await mkdir(place.at(".docker"));
   for (const [from, to] of [
@@ -114,7 +114,7 @@ test("its engine is reached behind TLS, too, and by another user's socket; a box
   assert.match(doctor.stdout, /^ok +box +verified/m, doctor.stderr);
 });
 
-test("ways of the user's own ssh settings hold: a shared connection, a host behind another, a slow line", async () => {
+test("the user's own ssh settings apply: a shared connection, a host behind another, a slow line", async () => {
   const { place } = machines;
   const slow = `${process.execPath} ${path.join(import.meta.dirname, "slow-line.ts")} %h %p 80`;
   const hosts = [
@@ -134,24 +134,20 @@ test("ways of the user's own ssh settings hold: a shared connection, a host behi
 });
 
 const REFUSALS: Readonly<Record<string, readonly [string, string, RegExp]>> = {
-  "a key of the host that is not known": [
-    "UserKnownHostsFile /dev/null",
-    "dev@x",
-    /the host's key is not known here/,
-  ],
-  "a key that is not its user's": ["IdentityFile OTHER", "dev@x", /the host refused the log-in/],
-  "a key with a phrase, which nobody can be asked": [
+  "an unknown host key": ["UserKnownHostsFile /dev/null", "dev@x", /the host's key is not known here/],
+  "another user's key": ["IdentityFile OTHER", "dev@x", /the host refused the log-in/],
+  "a key with a passphrase that nobody can type": [
     "IdentityFile PHRASE",
     "dev@x",
     /the host refused the log-in/,
   ],
-  "a user that may not use the engine": ["", "other@x", /that user may not use the engine there/],
+  "a user who may not use the engine": ["", "other@x", /that user may not use the engine there/],
   "a socket where nobody listens": ["", "dev@x/run/none.sock", /the engine there is not running/],
   "a port where nobody listens": ["", "dev@x:2222", /cannot connect to the host/],
 };
 
 for (const [what, [setting, address, says]] of Object.entries(REFUSALS))
-  test(`${what} is told with what to type`, async () => {
+  test(`${what} is reported with the command to try`, async () => {
     const { place } = machines;
     const files = setting.replace("OTHER", place.at("other_key")).replace("PHRASE", place.at("phrase_key"));
     await place.write(".ssh/config", `Host x\n HostName far\n IdentitiesOnly yes\n ${files}\n`, 0o600);
@@ -177,7 +173,7 @@ async function serverOfNear(): Promise<AsyncDisposable> {
   };
 }
 
-test("a granted host of near's is reached from a box there, and nothing else is", async () => {
+test("a box there reaches a granted host of the near machine, and nothing else", async () => {
   await using _ = await serverOfNear();
   const line =
     "curl -sS --noproxy '' http://127.0.0.1:8099/x; curl -fsS -m 5 http://elsewhere.test/ && echo out";
@@ -185,7 +181,7 @@ test("a granted host of near's is reached from a box there, and nothing else is"
   assert.equal(ran.stdout.replace(/^harness: .*\n/gm, ""), "NEAR /x\n", ran.stderr);
 });
 
-test("a box waits frozen there, takes what is granted with the answer, and goes on", async () => {
+test("a box waits frozen there, receives what is granted with the answer, and continues", async () => {
   await using _ = await serverOfNear();
   const env = { HTTP_PROXY: "http://127.0.0.1:8099", NO_PROXY: "127.0.0.1,localhost" };
   const { harness, engine } = machines;
@@ -230,7 +226,7 @@ for (const [how, end] of [
   ["the connection is cut", cut],
   ["harness is killed", killed],
 ] as const)
-  test(`where ${how} in the middle of a call, what it had changed is kept, and its box goes`, async () => {
+  test(`where ${how} in the middle of a call, what it had changed is kept, and its box is removed`, async () => {
     const id = how.replaceAll(" ", "-");
     const model = await scripted(begunIn(id));
     let begun: Promise<void> = Promise.resolve();
@@ -257,7 +253,7 @@ async function downForSeconds(): Promise<void> {
   machines.onLine("ip link set to-far up");
 }
 
-test("a line that is down for some seconds is waited out", async () => {
+test("a connection that is down for some seconds is waited for", async () => {
   const { harness } = machines;
   const model = await scripted(begunIn("line"));
   let back: Promise<void> = Promise.resolve();
@@ -272,7 +268,7 @@ test("a line that is down for some seconds is waited out", async () => {
   assert.match((await harness(["diff", session])).stdout, /^\+ended$/m);
 });
 
-test("another machine of a user with the same number takes away neither boxes nor changes of this one", async () => {
+test("another machine's user with the same number removes neither boxes nor changes of this one", async () => {
   const { place, harness, engine } = machines;
   const boot = await place.write("boot", "11111111-2222-3333-4444-555555555555\n");
   const other = 'hostname other && mount --bind "$0" /proc/sys/kernel/random/boot_id && exec "$@"';

@@ -34,23 +34,23 @@ async function chosen(changed: readonly string[], all = false) {
   return { ran: names(ran), left: names(left) };
 }
 
-test("a change runs the unit tests that reach it, by imports of every kind but of types", async () => {
+test("a change selects the unit tests that reach it through imports of any kind except types", async () => {
   assert.deepEqual(await chosen(["src/core/a.ts"]), {
     ran: ["core/b.test.ts", "core/late.test.ts"],
     left: ["core/box.engine.test.ts", "e2e/cli.test.ts"],
   });
 });
 
-test("what is named by a string is reached too: a worker, a file of data", async () => {
+test("files named by a string are reached too: a worker, a data file", async () => {
   assert.deepEqual((await chosen(["src/core/worker.ts"])).ran, ["core/starts.test.ts"]);
   assert.deepEqual((await chosen(["test/fixtures/data.jsonl"])).ran, ["core/data.test.ts"]);
 });
 
-test("a table of YAML runs the tests that reach the module made of it", async () => {
+test("a changed YAML table selects the tests that reach the module generated from it", async () => {
   assert.deepEqual((await chosen(["src/core/rows.yaml"])).ran, ["core/rows.test.ts"]);
 });
 
-test("with --all the slow ones that reach it run as well, and one that was changed always does", async () => {
+test("with --all the affected slow tests run as well, and a changed test file always runs", async () => {
   assert.deepEqual((await chosen(["src/core/a.ts"], true)).left, []);
   assert.equal((await chosen(["src/core/a.ts"], true)).ran.length, 4);
   assert.deepEqual(await chosen(["test/core/box.engine.test.ts"]), {
@@ -59,12 +59,12 @@ test("with --all the slow ones that reach it run as well, and one that was chang
   });
 });
 
-test("what every test stands on touches every unit test; what none names touches none", async () => {
+test("a file that every test depends on selects every unit test; a file that no test names selects none", async () => {
   assert.equal((await chosen(["package.json"])).ran.length, 6);
   assert.deepEqual(await chosen(["README.md"]), { ran: [], left: [] });
 });
 
-test("changed is what a branch, the work tree and new files have other than main", async () => {
+test("changed files are those of the branch, the work tree and untracked files that differ from main", async () => {
   await using place = await scratch({ "a.ts": "1\n", "b.ts": "1\n", "c.ts": "1\n" });
   const git = (...words: readonly string[]) =>
     execFileSync("git", ["-C", place.path, "-c", "user.name=t", "-c", "user.email=t@t", ...words], {
@@ -84,7 +84,7 @@ test("changed is what a branch, the work tree and new files have other than main
 
 const own = (text: string): boolean => described("test/core/a.test.ts", text).ownProcess;
 
-test("a file shares a process unless it changes what a process has once", () => {
+test("a file shares a process unless it changes global state of the process", () => {
   assert.equal(own('test("x", () => undefined);\n'), false);
   for (const line of [
     'process.env["X"] = "1";',
@@ -97,7 +97,7 @@ test("a file shares a process unless it changes what a process has once", () => 
   assert.equal(described("test/e2e/a.test.ts", "").ownProcess, false);
 });
 
-test("files are dealt to groups that take as long, all of them and each once; what is unknown may be long", () => {
+test("files are dealt once each to groups that take equally long; a file without a known time may be long", () => {
   const none = new Map<string, number>();
   assert.deepEqual(dealt(["a", "b", "c", "d", "e"], 2, none), [
     ["a", "c", "e"],
@@ -117,7 +117,7 @@ test("files are dealt to groups that take as long, all of them and each once; wh
   ]);
 });
 
-test("the longest is started first", () => {
+test("the longest file is started first", () => {
   const times = new Map([
     ["a", 1],
     ["b", 5000],
@@ -128,7 +128,7 @@ test("the longest is started first", () => {
   );
 });
 
-test("what says that it is slow runs when it is named, and nothing else is left out", () => {
+test("a slow file runs only when it is named, and nothing else is left out", () => {
   const files = [
     described("test/core/a.test.ts", ""),
     described("test/e2e/b.engine.test.ts", "// slow: kills one after the other\n"),

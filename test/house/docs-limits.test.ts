@@ -175,7 +175,7 @@ const isIn = (row: string, words: string): boolean =>
   new RegExp(`(?<![\\d,])${words}(?![\\d,]*\\d)`).test(row);
 
 for (const [page, rows] of Object.entries(HELD))
-  test(`${page} has the limits of the source`, () => {
+  test(`${page} states the limits of the source`, () => {
     const lines = (textOf(page).split("\n## Limits\n")[1] ?? "").split("\n");
     for (const [begin, file, number] of rows) {
       const value = numberIn(file, number);

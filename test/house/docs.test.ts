@@ -83,7 +83,7 @@ const shown = pages()
   .filter((page) => page !== "CHANGELOG.md")
   .flatMap((page) => shownOn(page, textOf(page)));
 
-test("every command line of the documentation has a command, flags and settings that there are", async () => {
+test("every command line in the documentation uses existing commands, flags and settings", async () => {
   const wrong = await Promise.all(
     shown.map(async (each) => [`${each.page}: ${each.line}`, await wrongWith(each)] as const),
   );
@@ -105,7 +105,7 @@ for (const [line, what] of [
   ["cd x; harness policy path .env --operation read # why", /no --operation/],
   ["harness undo \\\n  --too 3 > out", /no --too/],
 ] as const)
-  test(`a page that shows ${JSON.stringify(line)} is red`, async () => {
+  test(`a page that shows ${JSON.stringify(line)} is an error`, async () => {
     const [each, ...others] = shownOn("docs/x.md", `# X\n\n\`\`\`sh\n${line}\n\`\`\`\n`);
     assert.ok(each !== undefined && others.length === 0);
     assert.match((await wrongWith(each)) ?? "", what);
@@ -117,7 +117,7 @@ for (const line of [
   "harness --mode read-only",
   "harness diff [ID] [--stat] [--from STEP] [--json]     # what changed",
 ])
-  test(`a page that shows ${JSON.stringify(line)} is right`, async () => {
+  test(`a page that shows ${JSON.stringify(line)} is accepted`, async () => {
     const [each, ...others] = shownOn("docs/x.md", `\`\`\`sh\n${line}\n\`\`\`\n`);
     assert.ok(each !== undefined && others.length === 0);
     assert.equal(await wrongWith(each), undefined);
@@ -133,7 +133,7 @@ function dead(page: string, text: string): readonly string[] {
   });
 }
 
-test("every link of the documentation leads somewhere, to the heading too", () => {
+test("every link in the documentation leads to an existing page and heading", () => {
   assert.deepEqual(
     pages().flatMap((page) => dead(page, textOf(page)).map((target) => `${page}: ${target}`)),
     [],
@@ -150,7 +150,7 @@ test("every link of the documentation leads somewhere, to the heading too", () =
 /** A row of a table; a bar within code or behind a backslash is text. */
 const cellsIn = (line: string): number => line.replaceAll(/\\.|`[^`]*`/g, "").split("|").length - 2;
 
-test("each row of a table has as many cells as its head", () => {
+test("each row of a table has as many cells as its header", () => {
   let rows = 0;
   for (const page of pages()) {
     let cells = 0;
@@ -166,7 +166,7 @@ test("each row of a table has as many cells as its head", () => {
   assert.ok(rows > 500, String(rows));
 });
 
-test("each YAML and JSON of the documentation can be read", () => {
+test("each YAML and JSON block in the documentation can be parsed", () => {
   const blocks = pages().flatMap((page) =>
     [...textOf(page).matchAll(/^ *```(yaml|json)\n([^]*?)^ *```$/gm)].map(
       ([, language = "", block = ""]) => [page, language, block] as const,
@@ -177,7 +177,7 @@ test("each YAML and JSON of the documentation can be read", () => {
   assert.ok(blocks.length > 10);
 });
 
-test("each page of docs stands once in their index, which the README names", () => {
+test("each page of docs is listed once in their index, which the README links", () => {
   const listed = linksOf(textOf("docs/README.md")).filter((target) => /^[\w-]+\.md$/.test(target));
   const there = globSync("docs/*.md", { cwd: repository }).map((page) => path.basename(page));
   assert.deepEqual(listed.toSorted(), there.filter((page) => page !== "README.md").toSorted());
@@ -202,7 +202,7 @@ const shownDefaults = (text: string): Readonly<Record<string, unknown>> =>
     ]),
   );
 
-test("docs/settings.md has each setting, with what it is from the start", () => {
+test("docs/settings.md has each setting with its default", () => {
   const [before = "", behind = ""] = textOf("docs/settings.md").split("## Boxes in a cluster\n");
   const [shown, inCluster] = [shownDefaults(before), shownDefaults(behind)];
   const read = readLayer({ ...shown, kubernetes: inCluster }, (keys) => keys.join("."));
@@ -215,7 +215,7 @@ test("docs/kubernetes.md shows the role that a box needs", () => {
   assert.deepEqual((parse(block) as { readonly rules: unknown }).rules, LOOP_RULES);
 });
 
-test("a status that a page quotes is one that a run prints", () => {
+test("a status that a page quotes is one that a run can print", () => {
   const quoted = pages().flatMap((page) =>
     [...textOf(page).matchAll(/`([a-z][^`]*) \(exit \d\)`/g)].map(([, status = ""]) => ({ page, status })),
   );

@@ -6,7 +6,7 @@ import { textOf } from "./docs-lines.ts";
 
 /** What `npm run bench` holds to means something on any machine: a ratio to something measured in the same run. */
 
-test("every figure has a name of its own, a hold and words for what it is measured against", () => {
+test("every figure has a unique name, a bound and a description of its baseline", () => {
   assert.ok(FIGURES.length > 40);
   assert.equal(new Set(FIGURES.map(({ name }) => name)).size, FIGURES.length);
   for (const { name, against, hold } of FIGURES) {
@@ -28,13 +28,13 @@ const held = (): ReturnType<Figure["measure"]> => Promise.resolve(counted(4, 5))
 const five = (): ReturnType<Figure["measure"]> =>
   Promise.resolve(paired([10, 20, 60, 20, 20], [10, 10, 10, 20, 5]));
 
-test("only counts are held to a number; a time or a size needs a baseline that was measured", async () => {
+test("only counts are held to a number; a time or a size needs a measured baseline", async () => {
   for (const unit of COUNTS) assert.equal((await measureFigure(figure(unit, held))).ok, true);
   for (const unit of ["us", "ms", "MB", "MiB"])
     await assert.rejects(measureFigure(figure(unit, held)), /against nothing that was measured/);
 });
 
-test("a baseline that is always the same was not measured", async () => {
+test("a baseline that never varies is refused as not measured", async () => {
   const numbers = [3, 4, 5, 6, 7];
   const next = (): Promise<number> => Promise.resolve(numbers.shift() ?? 9);
   await assert.rejects(
@@ -45,7 +45,7 @@ test("a baseline that is always the same was not measured", async () => {
   assert.throws(() => paired([1, 2], [5, 6]), /2 values/);
 });
 
-test("a figure is the ratio of the middles, with the quarters of the pairs' ratios", async () => {
+test("a figure is the ratio of the medians, with the quartiles of the pairs' ratios", async () => {
   const line = await measureFigure({ ...figure("ms", five), hold: 1.9 });
   assert.deepEqual(
     [line.value, line.baseline, line.ratio, line.spread, line.pairs, line.ok],
@@ -62,7 +62,7 @@ const shownHolds = (text: string): readonly (readonly [name: string, hold: numbe
     ),
   );
 
-test("the README holds itself to what is measured, figure by figure", () => {
+test("the bounds in the README are those of the figures", () => {
   const shown = shownHolds(textOf("README.md"));
   assert.ok(shown.length >= 18, String(shown.length));
   const holds = new Map(FIGURES.map(({ name, hold }) => [name, hold]));

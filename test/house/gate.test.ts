@@ -45,7 +45,7 @@ for (const tool of Object.keys(TOOLS))
     assert.deepEqual([code !== 0, (stdout + stderr).includes("a.ts:1:1: wrong")], [true, true]);
   });
 
-test("what tsc read is not shown with what it found", async () => {
+test("the list of files that tsc read is not shown with its findings", async () => {
   await using place = await gateWith({
     tsc: "echo 'src/a.ts(1,1): error TS1: wrong'; echo /x/src/a.ts; exit 2",
   });
@@ -83,13 +83,13 @@ async function testless(start: string): Promise<Scratch> {
 }
 
 for (const script of ["unit", "all"])
-  test(`test/${script}.sh is red, and says so, where it finds no test`, async () => {
+  test(`test/${script}.sh fails, and says so, where it finds no test`, async () => {
     await using place = await testless(":");
     const { code, stdout } = await run("sh", [`test/${script}.sh`], place.path);
     assert.deepEqual([code, stdout.includes("\nno test was run\n")], [1, true]);
   });
 
-test("test/all.sh has nobody answer what the set-up offers", async () => {
+test("test/all.sh gives the set-up no input", async () => {
   await using place = await testless('echo "heard: $(cat)"');
   const { stdout } = await run("sh", ["-c", "echo yes | sh test/all.sh"], place.path);
   assert.match(stdout, /^heard: $/m);

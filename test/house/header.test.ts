@@ -9,7 +9,7 @@ const HOUSE =
     " ",
   );
 
-test("src/ holds the folders of the house and no other", async () => {
+test("src/ holds exactly the folders of the house", async () => {
   const entries = await readdir(path.join(repository, "src"), { withFileTypes: true });
   assert.deepEqual(
     entries.map((entry) => (entry.isDirectory() ? entry.name : `${entry.name} is no folder`)).toSorted(),
@@ -24,7 +24,7 @@ for (const folder of [...HOUSE.map((name) => `src/${name}`), "sandbox"])
     assert.deepEqual(lines, ["Owns", "Must not know", "Invariant", ""]);
   });
 
-test("a file of src/ has a name of its own; a command's file is called as the command is", async () => {
+test("each file name in src/ is unique; a command's file is named after the command", async () => {
   const entries = await readdir(path.join(repository, "src"), { recursive: true, withFileTypes: true });
   const files = entries.filter(
     ({ name, parentPath }) => name.endsWith(".ts") && !parentPath.includes(path.join("cli", "commands")),

@@ -25,7 +25,7 @@ class Bench {
   }
 }
 
-test("each has its share; what one leaves the others get, up to their most", async () => {
+test("each lane gets its share; what one leaves free goes to the others, up to their maximum", async () => {
   const bench = new Bench();
   const unit = bench.lane("u1 u2 u3", { share: 2, most: 2 });
   const engine = bench.lane("e1 e2 e3 e4", { share: 1, most: 4 });
@@ -39,7 +39,7 @@ test("each has its share; what one leaves the others get, up to their most", asy
   await all;
 });
 
-test("what is alone among its kind has ended before the rest of it begins", async () => {
+test("a lane that must run alone ends before the lane after it begins", async () => {
   const bench = new Bench();
   const alone = bench.lane("a1 a2", { share: 1, most: 1 });
   const engine = bench.lane("e1 e2", { share: 2, most: 4, after: alone });
@@ -52,7 +52,7 @@ test("what is alone among its kind has ended before the rest of it begins", asyn
   await all;
 });
 
-test("nothing to run is over at once, and a file that throws is told", async () => {
+test("an empty lane ends at once, and a file that throws is reported", async () => {
   const bench = new Bench();
   await runLanes([bench.lane("", { share: 1, most: 1 })], 2);
   const broken: Lane = { files: ["x"], run: () => Promise.reject(new Error("no")), share: 1, most: 1 };

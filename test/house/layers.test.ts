@@ -251,6 +251,6 @@ test("no other built-in module leads around the table to files, processes, socke
 });
 
 for (const folder of FOLDERS)
-  test(`no file of src/${folder}/ is red for what it does not import`, () => {
+  test(`src/${folder}/ has no finding for imports that it does not have`, () => {
     assert.deepEqual(found.get(`src/${folder}/thing.ts`) ?? allowed, allowed);
   });

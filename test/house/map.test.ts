@@ -33,7 +33,7 @@ const namedIn = (text: string): readonly string[] =>
 const isThere = (name: string): boolean =>
   FOLDERS.has(name) || FILES.some((file) => file === name || file.endsWith(`/${name}`));
 
-test("what the contributor's map and the folders' READMEs name is in the tree", () => {
+test("every file that the contributor's map and the folders' READMEs name exists", () => {
   const named = MAPS.flatMap((file) =>
     namedIn(readFileSync(path.join(ROOT, file), "utf8")).map((name) => ({ file, name })),
   );
@@ -47,7 +47,7 @@ test("what the contributor's map and the folders' READMEs name is in the tree", 
 /** Comments of the code, which name other files by their last parts. */
 const REMARK = /^\s*(?:\/?\*|\/\/).*$/gm;
 
-test("a file that a comment names is in the tree", () => {
+test("every file that a comment names exists", () => {
   const code = FILES.filter((file) => /^(src|sandbox|bin|bench)\/.*\.(ts|c|h)$/.test(file));
   const named = code.flatMap((file) => {
     const remarks = readFileSync(path.join(ROOT, file), "utf8").match(REMARK)?.join("\n") ?? "";
@@ -61,7 +61,7 @@ test("a file that a comment names is in the tree", () => {
   );
 });
 
-test("every folder of src that holds a README is a row of the map", () => {
+test("every folder of src with a README has a row in the map", () => {
   const map = readFileSync(path.join(ROOT, "AGENTS.md"), "utf8");
   const top = FILES.flatMap((file) => /^(src\/[\w-]+)\/README\.md$/.exec(file)?.[1] ?? []);
   assert.deepEqual(
@@ -80,7 +80,7 @@ const CODE = FILES.filter(
     /^(src|test|bench|bin|sandbox)\/.*\.(ts|js|c|h|yaml)$/.test(file) && file !== "test/house/map.test.ts",
 );
 
-test("a name of the code that the map gives is in the code", () => {
+test("every name of the code in the map exists in the code", () => {
   const names = [...MAP.matchAll(/`([A-Za-z]\w*)`/g)].map(([, name = ""]) => name);
   const wanted = new Set(names.filter((name) => /_|[a-z][A-Z]|^[A-Z]{3}/.test(name) && !OF_OTHERS.has(name)));
   assert.ok(wanted.size > 40, `${wanted.size} names are few: is the map still read?`);
@@ -95,7 +95,7 @@ test("a name of the code that the map gives is in the code", () => {
 /** Other names on the pages are those of a user's project. */
 const OUR_SCRIPT = /^(?:test:|bench$|kills$)/;
 
-test("every script of npm that the map and the pages name is in package.json", () => {
+test("every npm script that the map and the pages name is in package.json", () => {
   const { scripts } = JSON.parse(readFileSync(path.join(ROOT, "package.json"), "utf8")) as {
     readonly scripts: Readonly<Record<string, string>>;
   };

@@ -32,11 +32,11 @@ function strays(root: string): readonly string[] {
     .toSorted();
 }
 
-test("tests lie where what they are about lies", () => {
+test("tests lie in the folder that mirrors what they test", () => {
   assert.deepEqual(strays(repository), []);
 });
 
-test("a folder of tests that mirrors nothing is named, its twin is not", async () => {
+test("a test folder that mirrors nothing is named, its twin is not", async () => {
   await using place = await scratch({
     "src/core/deep/a.ts": "",
     "test/core/deep/a.test.ts": "",
@@ -56,7 +56,7 @@ const sources = (): readonly string[] =>
 
 const MOST_IN_A_FOLDER = 20;
 
-test("a folder holds so few files that they can be read at a glance", () => {
+test("a folder of src holds no more files than can be read at a glance", () => {
   const folders = [...Map.groupBy(sources(), (file) => path.posix.dirname(file))];
   assert.ok(folders.length > 20, `${folders.length} folders are few: is src still read?`);
   const full = folders.filter(([, files]) => files.length > MOST_IN_A_FOLDER);

@@ -385,7 +385,7 @@ for (const { name, file, red } of CASES)
     assert.deepEqual(found.get(file) ?? [], red);
   });
 
-test("nothing is red but what was planted so", () => {
+test("nothing is red except what was planted", () => {
   const planted = CASES.filter(({ red }) => red.length > 0).map(({ file }) => file);
   assert.deepEqual([...found.keys()].toSorted(), planted.toSorted());
 });

@@ -28,7 +28,7 @@ test("a file that ends is green, and its tests are counted once", async () => {
   assert.match(await told(text, NEVER), /\n2 tests, 0 failed, 0 skipped\ngreen\n$/);
 });
 
-test("a failed test is red, and told", async () => {
+test("a failed test is red, and reported", async () => {
   const said = await told('test("one", () => { throw new Error("broken"); });', NEVER);
   assert.match(
     said,
@@ -41,7 +41,7 @@ for (const [what, text] of [
   ["something stays open after its tests", 'test("done", () => void setInterval(() => {}, 1000));'],
   ["a test computes for ever", 'test("spins", () => { for (;;); });'],
 ] as const)
-  test(`a file is ended, red, and named when ${what}`, async () => {
+  test(`a file is ended, red and named when ${what}`, async () => {
     assert.match(
       await told(text, 3000),
       /\n✖ .*one\.test\.mjs\n {2}ended after 0\.05 minutes: .*\n\n\d tests, 1 failed, 0 skipped\nred\n$/,
@@ -50,11 +50,11 @@ for (const [what, text] of [
 
 for (const [what, text] of [
   [
-    "a promise is rejected that nobody waits for",
+    "a promise that nobody awaits is rejected",
     'test("one", () => void Promise.reject(new Error("broken")));',
   ],
   [
-    "a timer throws that was set after a wait",
+    "a timer that was set after an await throws",
     `import { readFile } from "node:fs/promises";
     test("one", async () => {
       await readFile(process.argv[1]);

@@ -15,7 +15,7 @@ async function listed(entries: ReturnType<FolderTree["entries"]>): Promise<reado
   return all;
 }
 
-test("each entry is told as it is, and no link is followed", async () => {
+test("each entry is listed with its kind, mode, size and target, and no link is followed", async () => {
   await using place = await scratch({ "a/file.txt": "hello", "a/run.sh": "#!/bin/sh\n" });
   await chmod(place.at("a/run.sh"), 0o4755);
   await symlink("..", place.at("a/up"));
@@ -49,7 +49,7 @@ test("each entry is told as it is, and no link is followed", async () => {
     assert.equal(await tree.read(none, 9), undefined, none);
 });
 
-test("a file that became another, or a folder that became a link, is not read", async () => {
+test("a file that was replaced, or a folder that became a link, is not read", async () => {
   await using place = await scratch({
     "in/a": "ours",
     "in/b/c": "ours",
@@ -65,7 +65,7 @@ test("a file that became another, or a folder that became a link, is not read", 
   assert.equal(await tree.read("b/c", 9), undefined);
 });
 
-test("names of any bytes lead back to their file", async () => {
+test("names of arbitrary bytes lead back to their file", async () => {
   await using place = await scratch();
   const names = [
     [0xff, 0x61],
@@ -85,7 +85,7 @@ test("names of any bytes lead back to their file", async () => {
     assert.equal((await tree.read(entry.path, 9))?.length, 1, JSON.stringify(entry.path));
 });
 
-test("a file of a terabyte without content is read as far as was asked", async () => {
+test("an empty file of a terabyte is read only as far as requested", async () => {
   await using place = await scratch({ huge: "" });
   await truncate(place.at("huge"), 2 ** 40);
   const tree = new FolderTree(place.path);
@@ -94,7 +94,7 @@ test("a file of a terabyte without content is read as far as was asked", async (
   assert.equal((await tree.read("huge", 1000))?.length, 1000);
 });
 
-test("folders that lie too deep to be opened end the way down, not the look", async () => {
+test("folders nested too deep to be opened end the descent, not the listing", async () => {
   await using place = await scratch({ beside: "" });
   const name = "d".repeat(200);
   let at = place.path;
@@ -111,14 +111,14 @@ test("folders that lie too deep to be opened end the way down, not the look", as
   await rm(place.path, { recursive: true, force: true });
 });
 
-test("it ends where it is told to", async () => {
+test("listing stops when its signal is aborted", async () => {
   await using place = await scratch({ a: "", b: "" });
   await assert.rejects(listed(new FolderTree(place.path).entries(AbortSignal.abort())), {
     name: "AbortError",
   });
 });
 
-test("a folder is entered when all beside it was told, unless it is not to be", async () => {
+test("a folder is entered after everything beside it was listed, unless the caller leaves it out", async () => {
   await using place = await scratch({ "a/x": "", "b/y": "", c: "" });
   const told: string[] = [];
   const beside: (readonly string[])[] = [];

@@ -14,7 +14,7 @@ const thrownBy = (folder: string): NodeJS.ErrnoException => {
   assert.fail(`${folder} was made`);
 };
 
-test("a folder is made with those above it, for its owner alone unless another mode is given", async () => {
+test("a folder is made with its parents, for its owner alone unless another mode is given", async () => {
   await using place = await scratch();
   makeFolder(place.at("a/b/c"));
   makeFolder(place.at("a/b/c"));
@@ -26,14 +26,14 @@ test("a folder is made with those above it, for its owner alone unless another m
   assert.equal(statSync(place.at("a/open")).mode & 0o777, 0o755);
 });
 
-test("a link to a folder is one", async () => {
+test("a link to a folder counts as a folder", async () => {
   await using place = await scratch({ "there/.keep": "" });
   await symlink("there", place.at("link"));
   makeFolder(place.at("link/below"));
   assert.ok(statSync(place.at("there/below")).isDirectory());
 });
 
-test("what stands in the way is named, with the folder that was wanted", async () => {
+test("an obstacle is an error that names the folder to be made", async () => {
   await using place = await scratch({ file: "" });
   await symlink("nowhere", place.at("loose"));
   for (const taken of ["file", "loose"])
@@ -45,7 +45,7 @@ test("what stands in the way is named, with the folder that was wanted", async (
 });
 
 test(
-  "where the file system has none to give it ends, with the cause",
+  "where the file system cannot hold the folder, making it fails with the cause",
   { skip: process.platform !== "linux" && "there is no /proc here" },
   () => {
     for (const folder of ["/proc/none", "/proc/none/b", "/proc/self/none/b", "/sys/none/b"]) {

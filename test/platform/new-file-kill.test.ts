@@ -7,7 +7,7 @@ import { killed } from "../kills/killed.ts";
 
 const BYTES = 300_000;
 
-test("a new file is whole or not there, wherever its writer is killed, and can be made again", async () => {
+test("a new file is complete or absent, wherever its writer is killed, and can be written again", async () => {
   await using place = await scratch();
   const seen = new Set<string>();
   for (let at = 1, ended = false; !ended; at += 1) {
@@ -22,7 +22,7 @@ test("a new file is whole or not there, wherever its writer is killed, and can b
   assert.deepEqual(seen, new Set(["not there", "whole"]));
 });
 
-test("a file that is there stays as it is", async () => {
+test("an existing file is left unchanged", async () => {
   await using place = await scratch({ one: "first" });
   await assert.rejects(newFile(place.at("one"), "second"), { code: "EEXIST" });
   assert.equal(await place.read("one"), "first");

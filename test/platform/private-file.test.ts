@@ -6,7 +6,7 @@ import { scratch } from "../fixtures/scratch.ts";
 
 const modeOf = async (file: string): Promise<number> => (await stat(file)).mode & 0o777;
 
-test("a file that is made is this user's alone, and one that is there becomes so", async () => {
+test("a new file is private to this user, and an existing one becomes private", async () => {
   await using place = await scratch({ "old.db": "kept" });
   assert.equal(privateFile(place.at("new.db")), place.at("new.db"));
   assert.equal(await modeOf(place.at("new.db")), 0o600);
@@ -26,7 +26,7 @@ test("a folder that has the name of a file is refused and left as it is", async 
   assert.equal(await modeOf(place.at("index.db")), 0o755);
 });
 
-test("where no file can be made, the system says why", async () => {
+test("where no file can be made, the system's error is thrown", async () => {
   await using place = await scratch();
   assert.throws(() => privateFile(place.at("nowhere/index.db")), { code: "ENOENT" });
 });

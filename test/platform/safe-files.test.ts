@@ -96,7 +96,7 @@ for (const [opener, open] of Object.entries(OPENERS))
       assert.equal(descriptors(), before, "a descriptor is left open");
     });
 
-test("a file of as many bytes as are taken is read, one more is too large, and its head is read", async () => {
+test("a file of the maximum size is read, a larger one is refused, and its head can be read", async () => {
   await using place = await scratch({ fits: "x".repeat(MAX), large: "y".repeat(MAX + 1) });
   const bounds = { links: "refuse", max: MAX } as const;
   assert.equal((await readRegular(place.at("fits"), bounds)).length, MAX);
@@ -107,7 +107,7 @@ test("a file of as many bytes as are taken is read, one more is too large, and i
   assert.equal((await readRegularHead(place.at("large"), bounds)).toString(), "y".repeat(MAX));
 });
 
-test("a file that vanishes, or that another one takes the name of, is read as it was opened", async () => {
+test("a file that is removed or replaced after opening is read as it was opened", async () => {
   await using place = await scratch({ a: "first", b: "first" });
   await using opened = await openRegular(place.at("a"), "refuse");
   unlinkSync(place.at("a"));
@@ -137,13 +137,13 @@ for (const [name, replace] of Object.entries(REPLACERS)) {
     assert.deepEqual(readdirSync(place.path), ["a"]);
   });
 
-  test(`${name} gives the file the mode that is wanted, whatever the umask is`, async () => {
+  test(`${name} gives the file the requested mode, whatever the umask`, async () => {
     await using place = await scratch({ a: "old" });
     await replace(place.at("a"), Buffer.from("new"), { mode: 0o666, lasts: "content" });
     assert.deepEqual([await place.read("a"), statSync(place.at("a")).mode & 0o777], ["new", 0o666]);
   });
 
-  test(`${name} puts a file in the place of a link, and leaves what the link leads to`, async () => {
+  test(`${name} replaces a link, and leaves its target unchanged`, async () => {
     await using place = await scratch({ target: "kept" });
     symlinkSync(place.at("target"), place.at("link"));
     await replace(place.at("link"), "new", { lasts: "never" });
@@ -151,7 +151,7 @@ for (const [name, replace] of Object.entries(REPLACERS)) {
     assert.ok(statSync(place.at("link")).ino !== statSync(place.at("target")).ino);
   });
 
-  test(`${name} leaves the file as it was, and nothing beside it, where it cannot be replaced`, async () => {
+  test(`${name} leaves the file unchanged, and nothing beside it, where it cannot be replaced`, async () => {
     await using place = await scratch();
     await mkdir(place.at("a", "full"), { recursive: true });
     await assert.rejects(replace(place.at("a"), "new", { lasts: "content" }), code("EISDIR"));
@@ -159,14 +159,14 @@ for (const [name, replace] of Object.entries(REPLACERS)) {
     await assert.rejects(replace(place.at("gone", "a"), "new", { lasts: "content" }), code("ENOENT"));
   });
 
-  test(`${name} writes over what a killed one has left under the name it is told`, async () => {
+  test(`${name} overwrites what a killed process left under the given temporary name`, async () => {
     await using place = await scratch({ a: "old", "a.new": "half of someth" });
     await replace(place.at("a"), "new", { aside: place.at("a.new"), lasts: "content" });
     assert.deepEqual([readdirSync(place.path), await place.read("a")], [["a"], "new"]);
   });
 }
 
-test("what is to outlast a power cut is on the disk before it has its name, and the name before it is done", async (t) => {
+test("content that must survive a power cut is flushed before the rename, and the name before the call returns", async (t) => {
   await using place = await scratch();
   const seen: string[] = [];
   const { fsyncSync, renameSync, readlinkSync } = fs;

@@ -11,7 +11,7 @@ import { scratch } from "../fixtures/scratch.ts";
 
 const skip = process.platform !== "linux" && "reads /proc";
 
-test("a flush waits until the journal is on the disk, and touches no other file", { skip }, async (t) => {
+test("a flush syncs the journal to disk, and no other file", { skip }, async (t) => {
   await using place = await scratch();
   const sqlite = new DatabaseSync(place.at("x.db"));
   using connection = new Connection(sqlite);
@@ -62,7 +62,7 @@ function taken(lock: FileLock, level: LockLevel): boolean {
 }
 
 for (const [first, second, both] of BESIDE)
-  test(`${second} beside ${first}: ${both ? "both" : "one waits"}`, async () => {
+  test(`${second} beside ${first}: ${both ? "both are held" : "one waits"}`, async () => {
     await using place = await scratch();
     using one = new FileLock(place.at("lock"), 0);
     using other = new FileLock(place.at("lock"), 0);
@@ -72,7 +72,7 @@ for (const [first, second, both] of BESIDE)
     assert.equal(taken(other, second), true);
   });
 
-test("another level is taken in the place of the one before", async () => {
+test("taking another level replaces the level held before", async () => {
   await using place = await scratch();
   using one = new FileLock(place.at("lock"), 0);
   using other = new FileLock(place.at("lock"), 0);
@@ -81,13 +81,13 @@ test("another level is taken in the place of the one before", async () => {
   assert.equal(taken(other, "shared"), true);
 });
 
-test("a level is enough for itself and for those before it", () => {
+test("a level suffices for itself and for the weaker ones", () => {
   for (const [at, held] of LEVELS.entries())
     for (const [wantedAt, wanted] of LEVELS.entries())
       assert.equal(suffices(held, wanted), wantedAt <= at, `${held}, ${wanted}`);
 });
 
-test("a kill frees it", async () => {
+test("a lock is freed when its process is killed", async () => {
   await using place = await scratch();
   const source = path.join(import.meta.dirname, "../../src/platform/sqlite.ts");
   const text = `const { FileLock } = await import(${JSON.stringify(source)});

@@ -12,13 +12,13 @@ const RELEASES: Readonly<Record<string, readonly [text: string, fields: object]>
     "ID='linuxmint'\nID_LIKE='ubuntu debian'\n",
     { ID: "linuxmint", ID_LIKE: "ubuntu debian" },
   ],
-  "comments, blanks, Windows line ends and words that set nothing": [
+  "comments, blanks, Windows line ends and lines without a setting": [
     "# a comment\r\n\r\n  ID=arch  \r\nnonsense\r\nlower=case\r\n=empty\r\n",
     { ID: "arch" },
   ],
   "an empty value": ['ID=""\nVERSION_CODENAME=\n', { ID: "", VERSION_CODENAME: "" }],
   "an equals sign in a value": ['HOME_URL="https://x/?a=b"\n', { HOME_URL: "https://x/?a=b" }],
-  "a key that stands twice: the last counts": ["ID=a\nID=b\n", { ID: "b" }],
+  "a key that occurs twice: the last counts": ["ID=a\nID=b\n", { ID: "b" }],
   nothing: ["", {}],
 };
 
@@ -38,7 +38,7 @@ const LIKE: readonly (readonly [distribution: string, like: readonly string[], d
   ["", [], false],
 ];
 
-test("what is like Debian has apt", () => {
+test("Debian and its derivatives are recognised as Debian-like", () => {
   const base: System = {
     platform: "linux",
     root: true,

@@ -8,14 +8,14 @@ import { scratch } from "../fixtures/scratch.ts";
 
 const never = new Promise<string>(() => undefined);
 
-test("what is done comes through, a failure too, and nothing listens any more", async () => {
+test("a result or a failure is passed on, and no listener remains", async () => {
   const { signal } = new AbortController();
   assert.equal(await unlessAborted(Promise.resolve("done"), signal), "done");
   await assert.rejects(unlessAborted(Promise.reject(new Error("no luck")), signal), /no luck/);
   assert.deepEqual(getEventListeners(signal, "abort"), []);
 });
 
-test("what is not done when the signal comes, or has come, is left for the signal's reason", async () => {
+test("a promise that is still pending when the signal aborts is abandoned with the signal's reason", async () => {
   const controller = new AbortController();
   const left = unlessAborted(never, controller.signal);
   controller.abort(new Error("enough"));
@@ -26,7 +26,7 @@ test("what is not done when the signal comes, or has come, is left for the signa
 
 const LONGEST_MS = 120_000;
 
-test("who is asked to wait tells all others of that server, and of no other one", async () => {
+test("a wait that a server requests holds for all clients of that server, and of no other", async () => {
   await using folder = await scratch();
   let now = 1_000_000;
   const at = (server: string): SharedWait => new SharedWait(folder.path, server, LONGEST_MS, () => now);
@@ -44,7 +44,7 @@ test("who is asked to wait tells all others of that server, and of no other one"
   assert.deepEqual([one.pending(), two.pending()], [0, 0]);
 });
 
-test("nothing is waited for longer than the longest, nor for a clock that was set back", async () => {
+test("no wait exceeds the maximum, and none is left after the clock was set back", async () => {
   await using folder = await scratch();
   let now = 1_000_000;
   const wait = new SharedWait(folder.path, "http://a", LONGEST_MS, () => now);
@@ -54,7 +54,7 @@ test("nothing is waited for longer than the longest, nor for a clock that was se
   assert.equal(wait.pending(), 0);
 });
 
-test("a file that says nothing and a folder that cannot be written end nothing", async () => {
+test("an unreadable file and an unwritable folder do not stop anything", async () => {
   await using folder = await scratch();
   const state = path.join(folder.path, "state");
   const first = new SharedWait(state, "http://a", LONGEST_MS, () => 1000);

@@ -4,7 +4,7 @@ import { grammarOf, SchemaRefused } from "./json-grammar.ts";
 
 const text = { type: "string" };
 
-test("a call or an answer is one of two objects, whose names are fixed", () => {
+test("a call or an answer becomes one of two objects with fixed names", () => {
   const call = { type: "object", properties: { tool: { const: "ls" }, path: text }, required: ["tool"] };
   const answer = { type: "object", properties: { answer: text }, required: ["answer"] };
   const lines = grammarOf({ anyOf: [call, answer] }).split("\n");
@@ -18,7 +18,7 @@ test("a call or an answer is one of two objects, whose names are fixed", () => {
   ]);
 });
 
-test("members that may be left out bring their comma along", () => {
+test("optional members bring their own comma", () => {
   const schema = { type: "object", properties: { a: text, b: text, c: text }, required: ["b"] };
   assert.ok(
     grammarOf(schema).includes(
@@ -27,7 +27,7 @@ test("members that may be left out bring their comma along", () => {
   );
 });
 
-test("a schema may speak of itself", () => {
+test("a schema may refer to itself", () => {
   const schema = {
     $defs: { tree: { type: "array", items: { $ref: "#/$defs/tree" } } },
     $ref: "#/$defs/tree",
@@ -36,7 +36,7 @@ test("a schema may speak of itself", () => {
   assert.match(grammarOf(schema), /rule0 ::= "\[" space \(ref0 /);
 });
 
-test("what is not known is refused, and what only bounds a value is not", () => {
+test("an unknown schema is refused, but one that only bounds a value is accepted", () => {
   assert.throws(() => grammarOf({ type: "object", patternProperties: {} }), SchemaRefused);
   assert.throws(() => grammarOf({ type: "date" }), SchemaRefused);
   assert.throws(() => grammarOf({ $ref: "#/$defs/none" }), SchemaRefused);

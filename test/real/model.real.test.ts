@@ -24,7 +24,7 @@ interface Probed {
 
 for (const dialect of DIALECTS)
   describe(`harness model by ${dialect}`, () => {
-    test("list has the model, with a window that is more than nothing", async () => {
+    test("list has the model, with a context window above zero", async () => {
       await using home = await scratch();
       const ended = await harness(["model", "list", "--json", ...FLAGS[dialect]], home.path);
       assert.equal(ended.code, 0);
@@ -41,7 +41,7 @@ for (const dialect of DIALECTS)
       if (dialect === "ollama") assert.equal(row.origin.context, "server");
     });
 
-    test("probe comes to an end, and its exit code says what it found", async (t) => {
+    test("probe ends, and its exit code says what it found", async (t) => {
       await using home = await scratch();
       const ended = await harness(["model", "probe", "--json", ...FLAGS[dialect]], home.path);
       const [probed] = jsonLines(ended) as readonly Probed[];

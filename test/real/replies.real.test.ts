@@ -56,7 +56,7 @@ const loaded = async (): Promise<readonly (number | undefined)[]> => {
 
 for (const dialect of DIALECTS)
   describe(`a real model by ${dialect}`, () => {
-    test("a reply comes in pieces, which joined are its text, and is counted", async () => {
+    test("a reply comes in pieces that join to its text, and its tokens are counted", async () => {
       const reply = await answered(providerOf(dialect), request({ messages: LONG }));
       const { message, usage, stop } = finished(reply);
       const texts = reply.events.flatMap((event) => (event.type === "text" ? [event.text] : []));
@@ -67,7 +67,7 @@ for (const dialect of DIALECTS)
       assert.ok((usage.prompt_tokens ?? 0) > 10);
     });
 
-    test("a reply is held to a schema", async () => {
+    test("a reply follows the given schema", async () => {
       const format = {
         type: "object",
         properties: { city: { type: "string", enum: ["Rome", "Oslo"] }, sure: { type: "boolean" } },
@@ -82,7 +82,7 @@ for (const dialect of DIALECTS)
       assert.equal(typeof value["sure"], "boolean");
     });
 
-    test("a server that is left in the middle is free for the next", async (t) => {
+    test("a server whose reply is abandoned is free for the next request", async (t) => {
       await short();
       const asked = request({ messages: LONG, maxTokens: ABANDONED });
       const left = await answered(
@@ -103,14 +103,14 @@ for (const dialect of DIALECTS)
   });
 
 describe("the window", () => {
-  test("a prompt that is longer is an error for Ollama's API, and nothing is cut", async () => {
+  test("a prompt that is too long is an error with Ollama's API, and nothing is cut", async () => {
     const asked = request({ messages: user(`${words(1500)}\nHow many words were that?`) });
     const { last } = await answered(providerOf("ollama", { window: 1024 }), asked);
     assert.equal(last.type === "failed" && last.failure.kind, "too_long");
     assert.match(last.type === "failed" ? last.failure.remedy : "", /max_context_tokens/);
   });
 
-  test("a reply that fills it ends as cut", async () => {
+  test("a reply that fills the window ends as cut", async () => {
     const asked = request({ messages: LONG, maxTokens: 1000 });
     const { stop, usage } = finished(await answered(providerOf("ollama", { window: 64 }), asked));
     assert.equal(stop, "length");
@@ -118,7 +118,7 @@ describe("the window", () => {
     assert.ok(tokens <= 65, `${tokens} tokens`);
   });
 
-  test("a prompt that is longer is an error for OpenAI's API, or noted", async (t) => {
+  test("a prompt that is too long is an error with OpenAI's API, or noted", async (t) => {
     // A server that is not of these tests has a window that nobody here knows, and may read for minutes.
     if ((await computed()) === undefined) return t.skip("Ollama's /v1 takes no window from its client");
     const { last } = await answered(providerOf("openai"), request({ messages: user(words(4000)) }));
@@ -127,7 +127,7 @@ describe("the window", () => {
 });
 
 describe("loading", () => {
-  test("every request of a session has the same window, and a model that was unloaded is loaded again", async () => {
+  test("every request of a session has the same window, and an unloaded model is loaded again", async () => {
     const provider = providerOf("ollama");
     finished(await answered(provider, request({ maxTokens: 4 })));
     assert.deepEqual(await loaded(), [WINDOW]);

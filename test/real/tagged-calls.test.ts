@@ -22,7 +22,7 @@ function read(text: string, step: number): readonly unknown[] {
 }
 
 for (const step of [1, 3, 1000])
-  test(`calls are taken out of their tags, in pieces of ${step}`, () => {
+  test(`calls are extracted from their tags, in pieces of ${step}`, () => {
     assert.deepEqual(read(`Look: ${CALL}\n${CALL}`, step), ["Look: ", call, call]);
     assert.deepEqual(read("a < b, <tool", step), ["a < b, <tool"]);
     assert.deepEqual(read("<tool_call>\nno JSON\n</tool_call>", step), [
@@ -31,7 +31,7 @@ for (const step of [1, 3, 1000])
     assert.deepEqual(read('<tool_call>\n{"name": "ls"', step), ['<tool_call>\n{"name": "ls"']);
   });
 
-test("two calls in one tag are two, one that cannot be read leaves all of it text", () => {
+test("two calls in one tag are two; if one cannot be read, the whole tag stays text", () => {
   const line = '{"name": "ls", "arguments": {}}';
   assert.equal(read(`<tool_call>\n${line}\n${line}\n</tool_call>`, 5).length, 2);
   const broken = `<tool_call>\n${line}\n{"name": \n</tool_call>`;

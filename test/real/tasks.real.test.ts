@@ -38,7 +38,7 @@ const line = ({ task, solved, false_done: falseDone, ...result }: Result): strin
     `${result.turns ?? 0} turns, ${result.tool_calls ?? 0} calls, ${Math.round(result.duration_ms / 1000)} s`,
   ].join("  ");
 
-test("no task of the suite is called done that is not; how many are solved is shown", async (t) => {
+test("no unsolved task of the suite is reported as done; the number of solved tasks is shown", async (t) => {
   const { url, model } = realServer();
   const names = readdirSync(SUITE, { withFileTypes: true })
     .filter((entry) => entry.isDirectory())

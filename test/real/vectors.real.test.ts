@@ -37,7 +37,7 @@ const cosine = (a: Float32Array, b: Float32Array): number => {
 
 describe("vectors of a real model", () => {
   for (const [name, embedder] of EMBEDDERS)
-    test(`by ${name}: one for each text in its place, alike for what is alike`, async (t) => {
+    test(`by ${name}: one vector per text, in order, and similar for similar texts`, async (t) => {
       const code = "export function add(a, b) {\n  return a + b;\n}";
       const texts = [code, "The ferry to the island leaves at noon.", code, "äöü 漢字 🙂"];
       const [first, other, same, wide] = await vectorsOf(t, embedder, texts);

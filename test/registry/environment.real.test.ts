@@ -79,7 +79,7 @@ const namesOf = async ({ host }: RealRegistry): Promise<readonly string[]> =>
     (RepoTags ?? []).filter((tag) => tag.startsWith(host)),
   );
 
-test("an environment is pushed to it and in a pod, also where harness was killed in the middle of the push", async () => {
+test("an environment is pushed to the registry and used by a pod, also after harness was killed in the middle of the push", async () => {
   await using registry = await realRegistry();
   await withUser(registry, async (user) => {
     const reached = Promise.withResolvers<void>();
@@ -100,7 +100,7 @@ const lacks = ["pass", "gpg", "docker"].filter(
 );
 
 test(
-  "docker login keeps a password with docker-credential-pass, and the push has it from there",
+  "docker login keeps a password with docker-credential-pass, and the push reads it from there",
   { skip: lacks.length > 0 && `there is no ${lacks.join(", ")} (apt-get install pass gnupg docker-cli)` },
   async () => {
     await using registry = await realRegistry({ auth: "htpasswd" });
@@ -140,7 +140,7 @@ test(
   },
 );
 
-test("docker-credential-secretservice without a keyring is named where the registry wants a login", async () => {
+test("docker-credential-secretservice without a keyring is named where the registry requires a login", async () => {
   await using registry = await realRegistry({ auth: "htpasswd" });
   const env = { PATH: `${HELPERS}:${process.env["PATH"] ?? ""}` };
   await withUser(

@@ -60,7 +60,7 @@ async function fails(work: Promise<unknown>, says: RegExp): Promise<void> {
 
 for (const tls of [false, true])
   for (const auth of ["htpasswd", "token"] as const)
-    test(`who may push by ${auth} does, ${tls ? "over TLS" : "by plain http"}, and nobody else`, async () => {
+    test(`an authorised user can push with ${auth} ${tls ? "over TLS" : "over plain http"}, and nobody else can`, async () => {
       await using image = await small();
       await using registry = await realRegistry({ auth, tls });
       await fails(pushTo(registry, image.name), /: not authorised: /);
@@ -81,14 +81,14 @@ for (const tls of [false, true])
       }
     });
 
-test("one that is read alone refuses", async () => {
+test("a read-only registry refuses the push", async () => {
   await using image = await small();
   await using registry = await realRegistry({ readOnly: true });
   await fails(pushTo(registry, image.name), /: refused: .*405/);
 });
 
 test(
-  "one whose disk is full has a fault of its own",
+  "a registry with a full disk is reported as a fault of the registry",
   { skip: process.getuid?.() !== 0 && "only root can give it a small disk" },
   async () => {
     await using image = await small(8_000_000);
@@ -99,7 +99,7 @@ test(
 
 const BLOBS = "docker/registry/v2/blobs/sha256";
 
-test("what was deleted there, of a manifest or a layer, is sent again", async () => {
+test("a manifest or a layer that was deleted in the registry is sent again", async () => {
   await using image = await small();
   await using registry = await realRegistry();
   const { digest } = await pushTo(registry, image.name);
@@ -123,7 +123,7 @@ test("what was deleted there, of a manifest or a layer, is sent again", async ()
   assert.equal(await isThere(registry, digest), true);
 });
 
-test("the whole sandbox image is pushed, also where the registry was gone for a moment", async () => {
+test("the whole sandbox image is pushed, also when the registry is briefly down", async () => {
   await using registry = await realRegistry();
   let back: Promise<void> = Promise.resolve();
   const restart = async (): Promise<void> => {
@@ -138,7 +138,7 @@ test("the whole sandbox image is pushed, also where the registry was gone for a 
   assert.deepEqual(await pushTo(registry, sandbox), { digest: whole.digest, moved: 0 });
 });
 
-test("one that stays away is given up, and what had arrived is not sent again", async () => {
+test("a push to a registry that stays away is abandoned, and the layers that arrived are not sent again", async () => {
   await using image = await small(30_000_000);
   await using registry = await realRegistry();
   let gone: Promise<void> = Promise.resolve();
