@@ -7,12 +7,12 @@ import { admissionWebhook, type Patch } from "./admission-webhook.ts";
 import { type BoxPlace, boxPlace } from "./cluster-boxes.ts";
 import { attached, type Cluster } from "./cluster.ts";
 
-/** What the admission of a real cluster makes of a pod: all of it is read back, and what is no box is refused by its field. */
+/** How the admission of a real cluster changes a pod: the whole pod is read back, and a pod that is not a box is refused by field. */
 
 const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
 const { api } = cluster;
 const older = cluster.release === "1.20";
-/** What is read back is so before the network is looked at: a box that nothing changed wants a network that is shut. */
+/** The pod is read back before its network is checked: an unchanged box needs a network that is shut. */
 const open = cluster.network !== "enforced" && `boxes want a network that is shut: it is ${cluster.network}`;
 
 const add = (path: string, value: unknown): Patch => ({ op: "add", path, value });
@@ -56,7 +56,7 @@ const CHANGED: readonly Changed[] = [
     /volumeMounts\[4\]: was added.*spec\.volumes\[4\]: was added/s,
   ],
   [
-    "that the token is mounted",
+    "mounting the token",
     [replace("/spec/automountServiceAccountToken", true)],
     /spec\.automountServiceAccountToken: is true, planned false/,
   ],
@@ -94,7 +94,7 @@ const CHANGED: readonly Changed[] = [
   ["the processes of the node", [add("/spec/hostPID", true)], /spec\.hostPID: is true, planned false/],
   ["shared processes", [add("/spec/shareProcessNamespace", true)], /shareProcessNamespace: is true/],
   [
-    "names of hosts",
+    "host names",
     [add("/spec/hostAliases", [{ ip: "10.0.0.1", hostnames: ["a"] }])],
     /spec\.hostAliases: was added/,
   ],
@@ -146,27 +146,31 @@ async function nothingLeft(place: BoxPlace): Promise<void> {
   }
 }
 
-describe("a pod that a webhook gives", () => {
-  test("what changes nothing is a box, and one that it denies is told by that", { skip: open }, async () => {
-    await using folder = await scratch({}, AWAY);
-    await using webhook = await admissionWebhook(cluster, folder.path);
-    await using place = await boxPlace(cluster, { labels: webhook.labels });
-    webhook.changes = [
-      add("/metadata/annotations/example.org~1note", "x"),
-      add("/spec/tolerations", [{ key: "a", operator: "Exists" }]),
-    ];
-    const box = await place.open();
-    await box[Symbol.asyncDispose]();
-    webhook.changes = null;
-    await assert.rejects(place.open(), {
-      exit: EXIT.sandbox,
-      message: /no pod as a box: webhook refusal: .*no such pods here/,
-    });
-    assert.equal(webhook.asked, 2);
-    await nothingLeft(place);
-  });
+describe("a pod that a webhook changes", () => {
+  test(
+    "a harmless change is accepted as a box, and a webhook that denies the pod is named",
+    { skip: open },
+    async () => {
+      await using folder = await scratch({}, AWAY);
+      await using webhook = await admissionWebhook(cluster, folder.path);
+      await using place = await boxPlace(cluster, { labels: webhook.labels });
+      webhook.changes = [
+        add("/metadata/annotations/example.org~1note", "x"),
+        add("/spec/tolerations", [{ key: "a", operator: "Exists" }]),
+      ];
+      const box = await place.open();
+      await box[Symbol.asyncDispose]();
+      webhook.changes = null;
+      await assert.rejects(place.open(), {
+        exit: EXIT.sandbox,
+        message: /no pod as a box: webhook refusal: .*no such pods here/,
+      });
+      assert.equal(webhook.asked, 2);
+      await nothingLeft(place);
+    },
+  );
 
-  test("anything else is none (6), and the field is named", async (t) => {
+  test("any other change is refused (exit 6), and the field is named", async (t) => {
     await using folder = await scratch({}, AWAY);
     await using webhook = await admissionWebhook(cluster, folder.path);
     await using place = await boxPlace(cluster, { labels: webhook.labels });
@@ -195,7 +199,7 @@ describe("a pod that a webhook gives", () => {
 const GROUP = "/apis/admissionregistration.k8s.io";
 
 test(
-  "a policy of the cluster that denies the pod is told by its words",
+  "a policy of the cluster that denies the pod is quoted",
   { skip: older && "ValidatingAdmissionPolicy came with 1.30" },
   async () => {
     await using place = await boxPlace(cluster);
@@ -271,7 +275,7 @@ async function inForce(
 }
 
 test(
-  "what a mutating policy of the cluster adds is read back, too",
+  "additions of a mutating policy of the cluster are read back, too",
   { skip: older && "MutatingAdmissionPolicy came with 1.32" },
   async () => {
     await using place = await boxPlace(cluster);

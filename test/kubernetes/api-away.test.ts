@@ -87,16 +87,16 @@ const STEPS: Readonly<Record<string, Step>> = {
   "removing it": (api) => removeBoxPod(api.cluster, PLAN.name),
 };
 
-describe("an API server that has answered and is gone", () => {
+describe("an API server that answered before and is gone", () => {
   for (const [what, step] of Object.entries(STEPS)) {
-    test(`for a minute is waited for: ${what}`, async () => {
+    test(`is waited for when it is away for a minute: ${what}`, async () => {
       await using api = await answered();
       api.away(MINUTE);
       await step(api);
       assert.ok(api.waited() >= MINUTE && api.waited() < 2 * MINUTE, String(api.waited()));
     });
 
-    test(`for good ends it in its own words after two minutes: ${what}`, async () => {
+    test(`ends the attempt with a message after two minutes when it stays away: ${what}`, async () => {
       await using api = await answered();
       api.away(Infinity);
       await assert.rejects(step(api), unanswered);
@@ -104,14 +104,14 @@ describe("an API server that has answered and is gone", () => {
     });
   }
 
-  test("is waited for ten seconds where it never answered", async () => {
+  test("is waited for only ten seconds when it never answered", async () => {
     await using api = await objectsApi();
     api.away(Infinity);
     await assert.rejects(made(api), unanswered);
     assert.ok(api.waited() > 5000 && api.waited() <= 10_000, String(api.waited()));
   });
 
-  test("after it made what it was asked for, and before it said so, is not asked to make it twice", async () => {
+  test("is not asked twice for an object whose creation it did not confirm", async () => {
     await using api = await objectsApi();
     api.lost.push(/^POST .*\/pods$/, /^POST .*policies$/);
     await shut(api.cluster, PLAN);
@@ -125,7 +125,7 @@ describe("an API server that has answered and is gone", () => {
     assert.deepEqual([...api.objects.keys()].toSorted(), [POD, POLICY, `${POLICY}-open`].toSorted());
   });
 
-  test("and says another no than that it is there is not taken for one that made it", async () => {
+  test("is not taken to have created the object when it refuses for another reason than that it exists", async () => {
     await using api = await objectsApi();
     api.refuses = { fits: /^POST/, status: 409, reason: "Conflict" };
     await assert.rejects(made(api), { exit: EXIT.sandbox, message: /no pod as a box: refused: .*Conflict/ });
@@ -133,21 +133,21 @@ describe("an API server that has answered and is gone", () => {
   });
 });
 
-describe("an API server that takes a question and says nothing", () => {
+describe("an API server that accepts a request and never answers", () => {
   for (const what of ["making the pod", "attaching to it", "removing it"])
-    test(`is one that is away: ${what}`, async () => {
+    test(`is treated as one that is away: ${what}`, async () => {
       await using api = await answered({ answerMs: 15, patienceMs: 100 });
       api.silent = /./;
       await assert.rejects(STEPS[what]?.(api) ?? assert.fail(), unanswered);
       assert.ok(api.heard.length > 1, "it was asked again");
     });
 
-  test("of a connection that is never made, too", async () => {
+  test("also counts as away when the connection is never established", async () => {
     await using deaf = await deafServer();
     await assert.rejects(deaf.cluster.call(POD), /: no answer in 15 ms$/);
   });
 
-  test("holds nobody who leaves", async () => {
+  test("does not hold up an abort", async () => {
     await using api = await answered();
     api.silent = /^UPGRADE/;
     const leaving = new AbortController();
@@ -163,7 +163,7 @@ for (const [status, reason, most] of [
   [429, "TooManyRequests", 10_000],
   [503, "ServiceUnavailable", 2 * MINUTE],
 ] as const)
-  test(`one that answers ${status} again and again is waited for ${most / 1000} seconds`, async () => {
+  test(`a server that keeps answering ${status} is waited for ${most / 1000} seconds`, async () => {
     await using api = await answered();
     api.objects.delete(POD);
     api.refuses = { fits: /^POST/, status, reason };
@@ -188,7 +188,7 @@ async function serving(
   };
 }
 
-test("an answer without end is none", async () => {
+test("an endless answer is refused", async () => {
   const part = Buffer.alloc(2 ** 20, "x");
   await using server = await serving((_, response) => {
     void Array.from({ length: 130 }, () => response.write(part));
@@ -200,7 +200,7 @@ test("an answer without end is none", async () => {
   });
 });
 
-test("a watch may be silent for longer than an answer", async () => {
+test("a watch may be silent for longer than a request", async () => {
   await using server = await serving((_, response) => {
     response.write('{"first":1}\n');
     setTimeout(() => response.end('{"second":2}\n'), 1500);
@@ -211,7 +211,7 @@ test("a watch may be silent for longer than an answer", async () => {
   assert.deepEqual(events, [{ first: 1 }, { second: 2 }]);
 });
 
-test("an attachment that is given up leaves no connection", { timeout: 20_000 }, async () => {
+test("an abandoned attachment leaves no connection open", { timeout: 20_000 }, async () => {
   const sockets: Promise<unknown>[] = [];
   await using server = await serving(
     () => undefined,
@@ -223,7 +223,7 @@ test("an attachment that is given up leaves no connection", { timeout: 20_000 },
   await Promise.all(sockets);
 });
 
-test("a right that is missing for the attachment is told as such, and not waited for", async () => {
+test("a missing right to attach is reported as such, without waiting", async () => {
   await using api = await answered();
   api.refuses = { fits: /^$/, status: 403, reason: "Forbidden" };
   await assert.rejects(attached(api), (thrown: unknown) => {
@@ -237,7 +237,7 @@ test("a right that is missing for the attachment is told as such, and not waited
 
 const EVICTED = { status: { phase: "Failed", reason: "Evicted", message: "the node was low on memory" } };
 
-describe("a command in a box whose connection is cut ends, and says", () => {
+describe("a command in a box whose connection is cut ends, and reports", () => {
   for (const [what, ms, pod, words] of [
     [
       "that nobody answers",
@@ -269,8 +269,8 @@ describe("a command in a box whose connection is cut ends, and says", () => {
 const policies = (api: ObjectsApi): readonly string[] =>
   api.heard.filter((each) => /^DELETE .*networkpolicies/.test(each));
 
-describe("what is left of a box", () => {
-  test("keeps its policies for as long as its pod could not be removed", async () => {
+describe("the rest of a box", () => {
+  test("keeps its policies until its pod can be removed", async () => {
     await using api = await answered();
     api.refuses = { fits: /^DELETE .*\/pods\//, status: 403, reason: "Forbidden" };
     await assert.rejects(removeBoxPod(api.cluster, PLAN.name), /not authorised/);
@@ -281,7 +281,7 @@ describe("what is left of a box", () => {
     assert.equal(await removeBoxPod(api.cluster, PLAN.name), false, "nothing is left to remove");
   });
 
-  test("is gone when the answer to its removal was lost", async () => {
+  test("is removed when the answer to its removal was lost", async () => {
     await using api = await answered();
     api.lost.push(/^DELETE .*\/pods\//);
     assert.equal(await removeBoxPod(api.cluster, PLAN.name), false);

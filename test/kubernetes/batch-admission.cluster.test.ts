@@ -9,7 +9,7 @@ import { batchPlace, tasksOf, type Team, teamOn } from "./batch-place.ts";
 import { look } from "./cluster-api.ts";
 import { attached, type Cluster } from "./cluster.ts";
 
-/** What the admission of a real cluster makes of the pods of loops: its coordinator reads each of them back. */
+/** How the admission of a real cluster changes the pods of loops: the coordinator reads each of them back. */
 
 const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
 const { api } = cluster;
@@ -56,7 +56,7 @@ const CHANGED: readonly (readonly [what: string, changes: readonly Patch[], line
 
 for (const [what, changes, line] of CHANGED)
   test(
-    `a loop that is given ${what} stops its batch, which goes on once that is mended`,
+    `a loop that is given ${what} stops its batch, which continues once that is fixed`,
     { skip },
     async () => {
       await using folder = await scratch({}, AWAY);

@@ -36,7 +36,7 @@ import {
 import { look } from "./cluster-api.ts";
 import { attached, type Cluster } from "./cluster.ts";
 
-/** All that may befall a batch befalls one: each row has one result, and nothing is run that had one. */
+/** One batch meets every fault: each row gets one result, and no row with a result is run again. */
 
 const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
 const { api } = cluster;
@@ -233,7 +233,7 @@ async function endOf(started: Started): Promise<readonly (readonly [number, numb
     .toSorted(([a], [b]) => a - b);
 }
 
-test("all that may befall a batch befalls one, and each row has its one result", { skip }, async () => {
+test("a batch that meets every fault at once has one result for each row", { skip }, async () => {
   const watchers = new Watchers();
   // Loops go by clocks that are 14 hours apart.
   const secret = skewedClock("Number(process.env.JOB_COMPLETION_INDEX) % 2 === 0 ? 7 : -7");

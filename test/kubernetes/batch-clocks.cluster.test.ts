@@ -25,7 +25,7 @@ const task = `date -u; sleep ${SLEEP_S}; echo two >> notes.txt`;
 
 for (const hours of [-5, 5])
   test(
-    `--max-time holds for a batch of loops that are 14 hours apart, watched ${hours} hours before the cluster's time`,
+    `--max-time holds for a batch whose loops' clocks are 14 hours apart, watched ${hours} hours off the cluster's time`,
     { skip },
     async () => {
       await using place = await batchPlace(await team(), replies, {}, { secret: SKEWED });

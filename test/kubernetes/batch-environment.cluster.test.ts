@@ -28,7 +28,7 @@ const added = (patch: string): string =>
   [...patch.matchAll(/^\+(?!\+)(.*)$/gm)].map(([, line]) => `${line}\n`).join("");
 
 test(
-  "the box of a row has what was built for its repository, by its digest and at its path; another row's has the image of the settings",
+  "a row's box uses the environment built for its repository, by digest and at its path; another row's uses the image of the settings",
   { skip },
   async () => {
     const registry = await startImageRegistry(`/var/tmp/harness-registry-${process.pid}`);

@@ -17,7 +17,7 @@ import {
 } from "./batch-faults.ts";
 import { batchPlace, type Started, tasksOf, type Team, teamOn } from "./batch-place.ts";
 
-/** What befalls a batch in a real cluster: nothing is lost, nothing ends twice, and each cause has its own word. */
+/** Faults of a batch in a real cluster: nothing is lost, nothing ends twice, and each cause has its own name. */
 
 const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
 const { api } = cluster;
@@ -43,7 +43,7 @@ async function allDone(started: Started, rows = 1): Promise<ReturnType<typeof ba
 }
 
 test(
-  "a coordinator that is killed hard leaves its Job, which --resume finds; no row runs twice",
+  "a coordinator that is killed leaves its Job, which --resume finds; no row runs twice",
   { skip },
   async () => {
     await using place = await batchPlace(await team(), replies);
@@ -75,14 +75,14 @@ const MADE: readonly (readonly [what: string, path: string, is: (object: KubeObj
     ({ metadata }) => metadata.name.startsWith("harness-batch-"),
   ],
   [
-    "the word that lets it begin",
+    "the permission to begin",
     "/apis/batch/v1/namespaces/NAME/jobs",
     (job) => look(job, "spec", "suspend") === false,
   ],
 ];
 
 test(
-  "one that is killed hard as soon as each of its things is there, again and again, loses nothing; no row runs twice",
+  "a coordinator that is killed after each object it creates loses nothing; no row runs twice",
   { skip },
   async () => {
     await using place = await batchPlace(await team(), replies);
@@ -109,7 +109,7 @@ test(
   },
 );
 
-test("two that watch one batch are told the same", { skip }, async () => {
+test("two watchers of one batch receive the same results", { skip }, async () => {
   await using place = await batchPlace(await team(), replies);
   const tasks = await tasksOf(await team(), place, [SLOW]);
   const started = ["one", "two"].map((name) => place.start(tasks, "--out", place.place.at(name), "--resume"));
@@ -120,7 +120,7 @@ test("two that watch one batch are told the same", { skip }, async () => {
 });
 
 test(
-  "a pod that somebody deletes is another try of its row, and its box goes with it",
+  "a pod that somebody deletes costs its row one attempt, and its box goes with it",
   { skip },
   async () => {
     await using place = await batchPlace(await team(), replies);
@@ -140,7 +140,7 @@ test(
   },
 );
 
-test("a pod that is deleted with no time to end is another try of its row, too", { skip }, async () => {
+test("a pod that is deleted without a grace period costs its row one attempt, too", { skip }, async () => {
   await using place = await batchPlace(await team(), replies);
   const tasks = await tasksOf(await team(), place, [SLOW]);
   const started = place.start(tasks, "--out", place.place.at("out"));
@@ -151,7 +151,7 @@ test("a pod that is deleted with no time to end is another try of its row, too",
   await nothingLeft(place);
 });
 
-test("a node that is drained is no try of a row, though none is left", { skip }, async () => {
+test("a drained node costs a row no attempt, even when no retry is left", { skip }, async () => {
   await using place = await batchPlace(await team(), replies);
   const tasks = await tasksOf(await team(), place, [SLOW]);
   const started = place.start(tasks, "--out", place.place.at("out"), "--retries", "0");
@@ -162,7 +162,7 @@ test("a node that is drained is no try of a row, though none is left", { skip },
 });
 
 test(
-  "a loop that is ended for its memory fails its row by that word, where no try is left",
+  "a loop that runs out of memory fails its row with that reason when no attempt is left",
   { skip },
   async () => {
     await using place = await batchPlace(await team(), replies);
@@ -179,7 +179,7 @@ test(
   },
 );
 
-test("a quota that has no room is told, and the batch goes on when it has", { skip }, async () => {
+test("an exhausted quota is reported, and the batch continues when there is room", { skip }, async () => {
   await using place = await batchPlace(await team(), replies);
   const quotas = `/api/v1/namespaces/${place.space.name}/resourcequotas`;
   await api.must("POST", quotas, { metadata: { name: "q" }, spec: { hard: { pods: "0" } } });
@@ -195,7 +195,7 @@ test("a quota that has no room is told, and the batch goes on when it has", { sk
   await allDone(started);
 });
 
-test("an image that is not to be had is told; Ctrl-C ends the watching alone", { skip }, async () => {
+test("an image that cannot be pulled is reported; Ctrl-C ends only the watching", { skip }, async () => {
   const settings = { kubernetes: { loop_image: "registry.invalid/harness-loop:1" } };
   await using place = await batchPlace(await team(), replies, settings);
   const tasks = await tasksOf(await team(), place, ["true"]);
@@ -208,7 +208,7 @@ test("an image that is not to be had is told; Ctrl-C ends the watching alone", {
 });
 
 test(
-  "an API server that is gone for a minute, and knows no watch of before, costs a try at most, and the row ends",
+  "an API server that is gone for a minute and forgets its watches costs at most one attempt, and the row ends",
   { skip },
   async () => {
     await using place = await batchPlace(await team(), replies);

@@ -15,7 +15,7 @@ import { KUBERNETES, planFor, rowsFor, SETTINGS } from "../fixtures/cluster-batc
 
 const kindOf = (object: object): string => ("kind" in object ? String(object.kind) : "");
 
-test("every object that is printed is one of the published schema, with no field that it does not know", async () => {
+test("every printed object matches the published schema, without unknown fields", async () => {
   const settings = {
     ...SETTINGS,
     kubernetes: { ...KUBERNETES, queue: "agents", pull_secret: "pull", service_account: "loops" },
@@ -49,7 +49,7 @@ const rulesOf = async (sandbox_resource: "auto" | "never" | "always"): Promise<s
     .join("; ");
 };
 
-test("loops may make Sandboxes where every box is one, and then no pod of their own", async () => {
+test("loops may make Sandboxes where every box is one, and then no pods of their own", async () => {
   assert.doesNotMatch(await rulesOf("auto"), /sandboxes/);
   assert.equal(await rulesOf("auto"), await rulesOf("never"));
   const rules = await rulesOf("always");
@@ -64,7 +64,7 @@ interface PoolPart {
   readonly spec: { readonly replicas?: number; readonly podTemplate?: { readonly spec: PodSpec } };
 }
 
-test("a batch with a warm pool prints it, for boxes as its rows have them", async () => {
+test("a batch with a warm pool prints the pool, for boxes like those of its rows", async () => {
   const settings = { ...SETTINGS, kubernetes: POOLED };
   const objects = manifestsOf(await planFor(rowsFor(1), { settings }));
   const [template, pool] = objects.filter((each) => kindOf(each).startsWith("Sandbox")) as PoolPart[];
@@ -79,7 +79,7 @@ test("a batch with a warm pool prints it, for boxes as its rows have them", asyn
   );
 });
 
-test("its loops may claim pods of the pool beside making their own, and others may not", async () => {
+test("loops of a batch with a pool may also claim its pods, and other loops may not", async () => {
   const settings = { ...SETTINGS, kubernetes: POOLED };
   const objects = manifestsOf(await planFor(rowsFor(1), { settings }));
   const { rules = [] } = objects.find((each) => kindOf(each) === "Role") as Role;
@@ -96,13 +96,13 @@ test("its loops may claim pods of the pool beside making their own, and others m
   }
 });
 
-test("the same batch is the same text, another one has another name", async () => {
+test("the same batch prints the same text, and another batch has another name", async () => {
   assert.equal(await printed(3), await printed(3));
   const names = await Promise.all([printed(3), printed(4), printed(3, "again")]);
   assert.equal(new Set(names.map((each) => /name: (harness-batch-\w+)\n/.exec(each)?.[1])).size, 3);
 });
 
-test("the loop's pod is shut, and only the loop has a token and what the model's secret says", async () => {
+test("the loop's pod is restricted, and only the loop has a token and the variables of the model's Secret", async () => {
   const { spec } = batchJob(await planFor(rowsFor(1)));
   assert.ok(spec?.template.spec !== undefined);
   const pod = spec.template.spec;
@@ -139,7 +139,7 @@ const long = (count: number, bytes: number) =>
     { check: undefined },
   );
 
-test("rows are parted where an object holds no more, and a batch that no cluster holds is refused in words", async () => {
+test("rows are split where an object is full, and a batch too large for a cluster is refused with a reason", async () => {
   const maps = batchRows(await planFor(long(30, 90_000)));
   assert.equal(maps.length, 3);
   for (const map of maps) assert.ok(Buffer.byteLength(JSON.stringify(map)) < 2 ** 20);
@@ -177,7 +177,7 @@ const inBucket = (more: object = {}): Partial<Parameters<typeof planFor>[1]> => 
   },
 });
 
-test("with a bucket for results a loop has no volume of them, the same rights, and no key in any object", async () => {
+test("with a bucket for results a loop has no results volume, the same rights, and no object contains a key", async () => {
   const [withClaim, withBucket] = await Promise.all([planFor(rowsFor(1)), planFor(rowsFor(1), inBucket())]);
   const of = (plan: typeof withClaim) => {
     const pod = batchJob(plan).spec?.template.spec;
@@ -209,7 +209,7 @@ for (const [what, more, message] of [
   ["a volume as well", { results_claim: "results" }, /results_claim and .*results_bucket are both set/],
   ["no Secret with its keys", { model_secret: null }, /model_secret is not set.*AWS_SECRET_ACCESS_KEY=…/],
 ] as const)
-  test(`refused before a cluster is asked: a bucket, and ${what}`, () =>
+  test(`refused before a cluster is contacted: a bucket, and ${what}`, () =>
     assert.rejects(planFor(rowsFor(1), inBucket(more)), { exit: EXIT.usage, message }));
 
 const bucketIn = async (results_bucket: string): Promise<string | null> => {
@@ -219,7 +219,7 @@ const bucketIn = async (results_bucket: string): Promise<string | null> => {
   return settings.kubernetes.results_bucket;
 };
 
-test("a bucket for results is an address that a word of a Job and a part of a request can be", async () => {
+test("a bucket for results is accepted only as an address that is safe in a Job and in a request", async () => {
   assert.equal(await bucketIn("s3://team-results/a/b_1"), "s3://team-results/a/b_1");
   for (const [bad, why] of [
     ["team-results", /begins with s3:\/\//],
@@ -231,7 +231,7 @@ test("a bucket for results is an address that a word of a Job and a part of a re
     await assert.rejects(bucketIn(bad), (thrown: Error) => why.test(thrown.message), bad);
 });
 
-test("a row that wants none of the environments goes along, whatever the settings name", async () => {
+test("a row that wants no environment is accepted, whatever the settings name", async () => {
   const row = rowOf({ repo: "https://git.example/owner/name", prompt: "x", env: "none" });
   const { rows } = await planFor(row, { settings: { ...SETTINGS, env: "mine" } });
   assert.equal(rows.length, 1);
@@ -240,13 +240,13 @@ test("a row that wants none of the environments goes along, whatever the setting
 const imageIn = async (image: string | null): Promise<string | undefined> =>
   (await planFor(rowsFor(1), { settings: { ...SETTINGS, image } })).env["HARNESS_IMAGE"];
 
-test("an image that was chosen is the one of the rows' boxes, as of any pod", async () => {
+test("the rows' boxes use the chosen image, as any pod does", async () => {
   assert.equal(await imageIn("registry.example/tools:1"), "registry.example/tools:1");
   assert.equal(await imageIn(null), undefined);
 });
 
 for (const [what, asked, words] of REFUSED)
-  test(`refused before a cluster is asked: ${what}`, () =>
+  test(`refused before a cluster is contacted: ${what}`, () =>
     assert.rejects(planFor(...asked), { exit: EXIT.usage, message: words }));
 
 type Granted = Partial<Pick<typeof SETTINGS, "allow_domains" | "secrets" | "provider" | "kubernetes">>;
@@ -267,13 +267,13 @@ const UNGRANTABLE: readonly Ungrantable[] = [
     /--allow-domain api\.example\.org/,
   ],
   ...["HOME", "HARNESS_POD_NAME", "HARNESS_ENGINE"].map((name): Ungrantable => [
-    `${name} as a secret, which is the loop's own`,
+    `${name} as a secret, which the loop sets itself`,
     { allow_domains: [API], secrets: { [name]: [API] } },
     new RegExp(`^the loop of a row sets ${name} itself`),
     /another name/,
   ]),
   [
-    "a secret, and no Secret to have it from",
+    "a secret, and no Secret that holds its value",
     {
       allow_domains: [API],
       secrets: { TOKEN: [API] },
@@ -285,14 +285,14 @@ const UNGRANTABLE: readonly Ungrantable[] = [
   ],
 ];
 for (const [what, granted, message, remedy] of UNGRANTABLE)
-  test(`no loop grants it, so it is refused before a cluster is asked: ${what}`, () =>
+  test(`refused before a cluster is contacted, because no loop can grant it: ${what}`, () =>
     assert.rejects(planFor(rowsFor(1), { settings: { ...SETTINGS, ...granted } }), {
       exit: EXIT.usage,
       message,
       remedy,
     }));
 
-test("what is granted goes to the loops word for word, and makes another Job", async () => {
+test("grants reach the loops verbatim, and change the name of the Job", async () => {
   const grants = [`${API}:443:read`, "*.example.org", "git", "npm=registry.example.org:443"];
   const settings = { ...SETTINGS, allow_domains: grants, deny_domains: ["ads.example.org"] };
   const granted = await planFor(rowsFor(1), { settings });
@@ -304,7 +304,7 @@ test("what is granted goes to the loops word for word, and makes another Job", a
   assert.equal(new Set([none, granted, bound, fewer].map(({ hash }) => hash)).size, 4);
 });
 
-test("of a secret only its name and its hosts are printed; the loop's variables are the Secret's alone", async () => {
+test("only the name and the hosts of a secret are printed; the loop's variables come from the Secret alone", async () => {
   const settings = { ...SETTINGS, allow_domains: [API], secrets: { TOKEN: [API] } };
   const plan = await planFor(rowsFor(1), { settings });
   const [loop] = batchJob(plan).spec?.template.spec?.containers ?? [];
@@ -313,7 +313,7 @@ test("of a secret only its name and its hosts are printed; the loop's variables 
   assert.deepEqual(loop?.envFrom, [{ secretRef: { name: "model" } }]);
 });
 
-test("keys and addresses of this machine are in no object", async () => {
+test("no object contains keys or addresses of this machine", async () => {
   const settings = { ...SETTINGS, base_url: "http://127.0.0.1:9999/v1", provider: "openai" as const };
   const text = manifestYaml(manifestsOf(await clusterPlanOf(settings)));
   assert.ok(!text.includes("9999"));
@@ -371,7 +371,7 @@ const EVERYTHING = {
   },
 };
 
-test("a loop reads the settings of its pod as the user has them, and each pod those of its cluster", async () => {
+test("a loop reads the user's settings from its pod, and each pod those of its cluster", async () => {
   await using place = await scratch({ "xdg/harness/config.json": JSON.stringify(EVERYTHING) });
   const load = (env: Readonly<Record<string, string>>) =>
     loadConfig({ env: { HOME: place.at("home"), ...env }, project: undefined, flags: new Map() });
@@ -399,7 +399,7 @@ const clusterPlanOf = (settings: typeof SETTINGS) =>
     environments: { of: () => Promise.resolve(undefined) },
   });
 
-test("a quantity may come back written in another way, and not as another amount", () => {
+test("a quantity may be written differently when read back, but not be another amount", () => {
   const asked = { resources: { limits: { cpu: "1000m", memory: "2Gi" } } };
   const made = (cpu: string, memory: string): readonly string[] =>
     lostFields(asked, { resources: { limits: { cpu, memory } } });
@@ -408,14 +408,14 @@ test("a quantity may come back written in another way, and not as another amount
   assert.deepEqual(made("1", "1Gi"), ["resources.limits.memory"]);
 });
 
-test("what is printed names the seccomp profile that boxes are to have", async () => {
+test("the printed objects name the seccomp profile for boxes", async () => {
   const settings = { ...SETTINGS, kubernetes: { ...KUBERNETES, seccomp: "Localhost/harness.json" } };
   const yaml = manifestYaml(manifestsOf(await planFor(rowsFor(1), { settings })));
   assert.match(yaml, /HARNESS_KUBERNETES[^]*"seccomp": ?"Localhost\/harness\.json"/);
   assert.doesNotMatch(manifestYaml(manifestsOf(await planFor(rowsFor(1)))), /harness\.json/);
 });
 
-test("our profile for nodes says nothing that a runtime without an engine's conditions would read otherwise", async () => {
+test("our seccomp profile for nodes has no fields that need an engine to interpret", async () => {
   const profile = JSON.parse(
     await readFile(new URL("../../sandbox/seccomp.json", import.meta.url), "utf8"),
   ) as { readonly defaultAction: string; readonly syscalls: readonly object[] };

@@ -11,7 +11,7 @@ const { cluster, skip, team } = await sandboxBatches();
 const { api } = cluster;
 
 test(
-  "a row's box is a pod that waited in the pool, by a claim of its loop's, which goes with a loop that is deleted and with the next one's end",
+  "a row's box is a waiting pod of the pool, claimed by its loop; it goes when the loop is deleted, and the next one's goes at its end",
   { skip },
   async () => {
     await using place = await batchPlace(team(), replies, { kubernetes: { warm_pool: "rows" } });

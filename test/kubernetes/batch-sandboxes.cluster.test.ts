@@ -13,7 +13,7 @@ const { api } = cluster;
 const first = (list: KubeObject): unknown => look(list, "items", 0);
 
 test(
-  "a row's box is a Sandbox of its loop's: it goes with a loop that is deleted, and the next one's with its end",
+  "a row's box is a Sandbox of its loop: it goes when the loop is deleted, and the next one's goes at its end",
   { skip },
   async () => {
     await using place = await batchPlace(team(), replies, { kubernetes: { sandbox_resource: "always" } });

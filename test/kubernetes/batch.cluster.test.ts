@@ -25,7 +25,7 @@ const byRow = (of: ReturnType<typeof batchOf>): readonly unknown[] =>
   of.rows.toSorted((a, b) => a.row - b.row).map(({ row, exit_code, cause }) => [row, exit_code, cause]);
 
 test(
-  "rows run as a Job: results come back, the rest lies in the volume and is read at home",
+  "rows run as a Job: results come back, and the rest lies in the volume and can be read at home",
   { skip },
   async () => {
     await using place = await batchPlace(await team(), replies);

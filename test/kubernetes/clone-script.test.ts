@@ -63,7 +63,7 @@ async function cloned(place: Scratch, rows: readonly CloneSource[], index: numbe
 
 const read = (folder: string): Promise<string> => readFile(`${folder}/a.txt`, "utf8");
 
-test("the tree of each row lies where its environment was built, or where all the others do, at its word", async () => {
+test("each row's tree is cloned at its revision to where its environment was built, or else to the common folder", async () => {
   await using place = await scratch();
   await using host = await served(place);
   const { url, first } = host;

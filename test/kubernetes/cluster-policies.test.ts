@@ -30,7 +30,7 @@ const expressions = (operator: string, key: string, values?: readonly string[]):
   matchExpressions: [{ operator, key, values }],
 });
 
-test("labels are selected as Kubernetes does", () => {
+test("label selectors select as Kubernetes does", () => {
   const labels = { a: "1", b: "2" };
   const rows: readonly (readonly [object | undefined, boolean])[] = [
     [{}, true],
@@ -51,21 +51,21 @@ test("labels are selected as Kubernetes does", () => {
     assert.equal(selects(selector, labels), wanted, JSON.stringify(selector));
 });
 
-test("where no policy speaks of a pod it goes through; whose address is not known does not", () => {
+test("a pod without a policy gets through; an unknown address does not", () => {
   const lines = rules({});
   assert.deepEqual(about(lines, "10.215.0.2"), ["-A TESTS-EGRESS -s 10.215.0.2/32 -j TESTS-INGRESS"]);
   const order = lines.filter((line) => line.startsWith("-A TESTS-EGRESS"));
   assert.equal(order.at(-2), "-A TESTS-EGRESS -s 10.215.0.0/16 -j DROP");
 });
 
-test("a policy is about the pods that it selects, in its own namespace", () => {
+test("a policy applies to the pods that it selects, in its own namespace", () => {
   const deny = { podSelector: {}, policyTypes: ["Egress"] };
   const lines = rules({ policies: [policy(deny, "b")] });
   assert.deepEqual(about(lines, "10.215.0.4"), ["-A TESTS-EGRESS -s 10.215.0.4/32 -j DROP"]);
   assert.deepEqual(about(lines, "10.215.0.2"), ["-A TESTS-EGRESS -s 10.215.0.2/32 -j TESTS-INGRESS"]);
 });
 
-test("a peer is let through on its ports, by number and by name, and the rest ends", () => {
+test("a peer is allowed on its ports, by number and by name, and everything else is dropped", () => {
   const to = [{ podSelector: { matchLabels: { role: "proxy" } } }];
   const ports = [{ protocol: "TCP", port: 3128 }, { port: "web" }, { protocol: "UDP", port: "web" }];
   const spec = { podSelector: { matchLabels: { role: "box" } }, policyTypes: ["Egress"] };
@@ -86,7 +86,7 @@ test("a peer is let through on its ports, by number and by name, and the rest en
   );
 });
 
-test("a block of addresses is let through without those that are taken out of it", () => {
+test("a block of addresses is allowed without its exceptions", () => {
   const egress = [{ to: [{ ipBlock: { cidr: "10.0.0.0/8", except: ["10.213.0.0/16", "10.214.0.0/16"] } }] }];
   const lines = rules({
     policies: [policy({ podSelector: {}, policyTypes: ["Egress"], egress }, "b")],
@@ -101,7 +101,7 @@ test("a block of addresses is let through without those that are taken out of it
   );
 });
 
-test("who may come in is asked of the one that is reached", () => {
+test("ingress is checked at the pod that is reached", () => {
   const ingress = [{ from: [{ podSelector: { matchLabels: { role: "box" } } }], ports: [{ port: 8080 }] }];
   const spec = { podSelector: { matchLabels: { role: "proxy" } }, policyTypes: ["Ingress"], ingress };
   const lines = rules({ policies: [policy(spec)] }).filter((line) => line.startsWith("-A TESTS-INGRESS"));

@@ -30,7 +30,7 @@ async function server(space: OwnSpace, name = "server"): Promise<string> {
   return String(look(ready, "status", "podIP"));
 }
 
-test("a pod of the sandbox image runs without rights, on a root that it cannot write", async () => {
+test("a pod of the sandbox image runs without rights, on a read-only root", async () => {
   await using space = await ownSpace(api);
   const script =
     "id -u; grep CapEff /proc/self/status | tr -s '\\t' ' '; touch /x 2>&1; cat /sys/fs/cgroup/memory/memory.limit_in_bytes";
@@ -51,7 +51,7 @@ test("a pod of the sandbox image runs without rights, on a root that it cannot w
   assert.match(text, /^1000\nCapEff: 0+\ntouch: .*Read-only file system\n67108864\n$/);
 });
 
-test("RBAC is on: an account without a role may nothing, with one just that", async () => {
+test("RBAC is on: an account without a role may do nothing, and one with a role only what it grants", async () => {
   await using space = await ownSpace(api);
   const base = `/api/v1/namespaces/${space.name}`;
   const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${space.name}`;
@@ -78,7 +78,7 @@ test("RBAC is on: an account without a role may nothing, with one just that", as
 });
 
 test(
-  "without a network a pod reaches itself alone",
+  "without a network a pod reaches only itself",
   { skip: cluster.network !== "none" && `it is ${cluster.network}` },
   async () => {
     await using space = await ownSpace(api);
@@ -131,7 +131,7 @@ const DENY_ALL = {
 };
 
 test(
-  "a policy that denies all holds where there is an engine for it, and only there",
+  "a policy that denies everything holds only where the network enforces policies",
   { skip: cluster.network === "none" && "it has no network" },
   async () => {
     await using space = await ownSpace(api);
@@ -148,7 +148,7 @@ test(
 );
 
 test(
-  "one allowed peer is reached, on its port, and nothing else",
+  "one allowed peer is reached on its port, and nothing else",
   { skip: cluster.network !== "enforced" && `policies are not in force: it is ${cluster.network}` },
   async () => {
     await using space = await ownSpace(api);
@@ -167,7 +167,7 @@ test(
   },
 );
 
-test("a part that was killed comes back, and what it kept is there", async () => {
+test("a component that was killed comes back with its state", async () => {
   await using space = await ownSpace(api);
   await runningPod(api, space, podNamed("stays", image));
   await cluster.kill("api");
@@ -178,7 +178,7 @@ test("a part that was killed comes back, and what it kept is there", async () =>
   assert.equal(look(pod, "status", "phase"), "Running");
 });
 
-test("the gate fails as networks do: refused, silent, cut in the middle of what is sent", async () => {
+test("the gate can refuse, stall and cut connections in the middle of a transfer", async () => {
   await cluster.gate({ state: "refused" });
   await assert.rejects(
     api.ask("GET", "/readyz"),

@@ -76,7 +76,7 @@ const exitOf = (work: () => unknown): unknown => {
   }
 };
 
-test("a context and a namespace are the named ones, else the kubeconfig's", async (t) => {
+test("the context and namespace are the requested ones, or else the kubeconfig's", async (t) => {
   const home = await homeWith(t, "http://127.0.0.1:1");
   const namespace = async (context: string | null, named: string | null): Promise<string> =>
     (await clusterOf({ context, namespace: named }, { env: {}, home })).namespace;
@@ -88,7 +88,7 @@ test("a context and a namespace are the named ones, else the kubeconfig's", asyn
 const given = (context: string | null, env: Record<string, string>, home: string): unknown =>
   exitOf(() => kubeConfigOf({ context, namespace: null }, { env, home }));
 
-test("what names no cluster says what there is", async (t) => {
+test("an unknown context or kubeconfig is an error that lists what exists", async (t) => {
   const home = await homeWith(t, "http://127.0.0.1:1");
   const none = await folder(t);
   assert.deepEqual(given("three", {}, home), [
@@ -107,7 +107,7 @@ test("what names no cluster says what there is", async (t) => {
   assert.match(said, /^the kubeconfig \S+broken cannot be read: /);
 });
 
-test("the server's no is told as it was said, with the user's token shown to it", async (t) => {
+test("the user's token is sent, and the server's refusal is reported in its own words", async (t) => {
   const cluster = await clusterAt(t, (request, response) =>
     request.headers.authorization === "Bearer t0ken"
       ? failing(403, "Forbidden", "pods is forbidden")(response)
@@ -120,7 +120,7 @@ test("the server's no is told as it was said, with the user's token shown to it"
   });
 });
 
-test("a server that is busy is asked again, and one that answers nothing is given up in words", async (t) => {
+test("a busy server is asked again, and a server that does not answer is given up with a reason", async (t) => {
   const busy = await clusterAt(t, (_, response, count) =>
     count < 3
       ? failing(429, "TooManyRequests", "later")(response)
@@ -160,7 +160,7 @@ const busyFor = (status: number, headers: Record<string, string>) => (response: 
 };
 
 for (const status of [429, 503])
-  test(`a server that names a time (${status}) is asked again when it is over, a watch as well`, async (t) => {
+  test(`a busy server that names a delay (${status}) is asked again after it, for a watch as well`, async (t) => {
     const { pauses, time } = waited(() => 0.5);
     const busy = await clusterAt(
       t,
@@ -179,7 +179,7 @@ for (const status of [429, 503])
     assert.deepEqual(pauses, [21_000, 21_000]);
   });
 
-test("a server that stays busy is given up: sooner where it names no time", async (t) => {
+test("a server that stays busy is given up, sooner when it names no delay", async (t) => {
   const sums: number[] = [];
   for (const headers of [{}, { "retry-after": "20" }, { "retry-after": "900" }]) {
     const { pauses, time } = waited(() => 0);
@@ -192,7 +192,7 @@ test("a server that stays busy is given up: sooner where it names no time", asyn
   assert.deepEqual([asked, never], [60_000, 0]);
 });
 
-test("a watch gives its events line by line, wherever the pieces break", async (t) => {
+test("a watch yields its events line by line, wherever the chunks break", async (t) => {
   const cluster = await clusterAt(t, (_, response) => {
     response.write('{"type":"ADDED","object":{"a":1}}\n{"type":"MODI');
     response.end('FIED","object":{"a":2}}\n');
@@ -210,7 +210,7 @@ test("a watch gives its events line by line, wherever the pieces break", async (
 });
 
 for (const hours of [-9, 9])
-  test(`what time it is in the cluster is told by its API server, be that ${hours} hours before ours`, async (t) => {
+  test(`the cluster's time comes from its API server, even if it is ${hours} hours off ours`, async (t) => {
     let asked = 0;
     const away = hours * 3_600_000;
     const cluster = await clusterAt(t, (_, response) => {
@@ -229,7 +229,7 @@ for (const hours of [-9, 9])
     assert.equal(asked, 2);
   });
 
-test("a credential that is over by the cluster's clock is asked for anew, once; one that stays as it is, is not", async (t) => {
+test("a credential that the cluster rejects as expired is renewed once; one that does not change is not", async (t) => {
   const home = await folder(t);
   const asked: (string | undefined)[] = [];
   const server = await serving(t, ({ headers }, response) => {

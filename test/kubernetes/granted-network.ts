@@ -12,7 +12,7 @@ import type { PodRequest } from "../../src/kubernetes/start-pod-box.ts";
 import { type HttpsStub, httpsStub, noCertificates } from "../fixtures/https-stub.ts";
 import type { PodPlace } from "./pod-place.ts";
 
-/** What pods reach whose network is proven shut, or that have only a loopback: only what comes through the relay. */
+/** What a pod reaches whose network is proven shut, or which has only a loopback: only what comes through the relay. */
 
 export interface Networked {
   /** Why there can be no such pods, or false. */
@@ -109,7 +109,7 @@ export function grantedNetworkCases(kind: Networked): void {
 function reachCases(kind: Networked): void {
   const { skip } = kind;
   test(
-    "a pod that is shut reaches what was granted and nothing else, and each attempt is in the ledger",
+    "a pod whose network is shut reaches only what was granted, and each attempt is in the ledger",
     { skip },
     async () => {
       await using all = await openedAt(kind, {}, "enforced");
@@ -139,7 +139,7 @@ function reachCases(kind: Networked): void {
     },
   );
 
-  test("a secret is put in on this side and is never in the pod", { skip }, async () => {
+  test("a secret is inserted on this side and is never in the pod", { skip }, async () => {
     const SECRET = { name: "TOKEN", placeholder: "PLACEHOLDER-1", value: "the-real-one-7", hosts: [HOST] };
     await using all = await openedAt(kind, {
       grants: [parseGrant(`${HOST}:read:private`)],
@@ -158,7 +158,7 @@ function reachCases(kind: Networked): void {
     assert.doesNotMatch(out, /the-real-one-7/);
   });
 
-  test("a box that may only read has its way out, too", { skip }, async () => {
+  test("a read-only box has granted access, too", { skip }, async () => {
     await using all = await openedAt(kind);
     await using box = await all.place.open({ ...all.wanted, mode: "read-only" });
     await hello(box);
@@ -168,7 +168,7 @@ function reachCases(kind: Networked): void {
 function streamCases(kind: Networked): void {
   const { skip } = kind;
   test(
-    "many connections side by side, and much each way byte for byte, also where a reader is slow",
+    "many parallel connections and large transfers arrive byte for byte, even if a reader is slow",
     { skip },
     async () => {
       await using all = await openedAt(kind);
@@ -193,7 +193,7 @@ function streamCases(kind: Networked): void {
     },
   );
 
-  test("a stream that either side breaks off is over, and the others go on", { skip }, async () => {
+  test("a stream that either side aborts ends, and the others continue", { skip }, async () => {
     await using all = await openedAt(kind);
     await using box = await all.place.open(all.wanted);
     const cut = await sh(box, `${GET}/cut; echo " $?"`);
@@ -207,7 +207,7 @@ function streamCases(kind: Networked): void {
 function commandCases(kind: Networked): void {
   const { skip } = kind;
   test(
-    "it is no process of a command: not counted, not left over, in nobody's way at the end",
+    "the relay is not counted as a process of a command, and does not remain at its end",
     { skip },
     async () => {
       await using all = await openedAt(kind);
@@ -224,7 +224,7 @@ function commandCases(kind: Networked): void {
     },
   );
 
-  test("a bomb of processes is ended at a stroke, and the way out is there again", { skip }, async () => {
+  test("a fork bomb is ended at once, and granted access returns", { skip }, async () => {
     await using all = await openedAt(kind);
     await using box = await all.place.open(all.wanted);
     const bomb = await sh(box, "ulimit -u 400; b() { b | b & }; b; sleep 100", 1500);
@@ -232,27 +232,31 @@ function commandCases(kind: Networked): void {
     await hello(box);
   });
 
-  test("ended by a command it comes back, and no command can speak in its place", { skip }, async () => {
-    await using all = await openedAt(kind);
-    await using box = await all.place.open(all.wanted);
-    for (const signal of ["KILL", "TERM"]) {
-      assert.equal((await sh(box, `kill -${signal} $(${pidOf("relay")}) && echo ended`)).out, "ended\n");
+  test(
+    "the relay is restarted after a command kills it, and no command can impersonate it",
+    { skip },
+    async () => {
+      await using all = await openedAt(kind);
+      await using box = await all.place.open(all.wanted);
+      for (const signal of ["KILL", "TERM"]) {
+        assert.equal((await sh(box, `kill -${signal} $(${pidOf("relay")}) && echo ended`)).out, "ended\n");
+        await hello(box);
+      }
+      assert.deepEqual(all.place.said, []);
+      const opens = await sh(
+        box,
+        `for p in $(${pidOf("relay")}); do echo x > /proc/$p/fd/1 && echo OPENED; done`,
+      );
+      assert.match(opens.out, /Permission denied/);
+      assert.doesNotMatch(opens.out, /OPENED/);
       await hello(box);
-    }
-    assert.deepEqual(all.place.said, []);
-    const opens = await sh(
-      box,
-      `for p in $(${pidOf("relay")}); do echo x > /proc/$p/fd/1 && echo OPENED; done`,
-    );
-    assert.match(opens.out, /Permission denied/);
-    assert.doesNotMatch(opens.out, /OPENED/);
-    await hello(box);
-  });
+    },
+  );
 }
 
 function grantCases(kind: Networked): void {
   const { skip } = kind;
-  test("a grant in the middle of a run counts until it is taken back", { skip }, async () => {
+  test("a grant in the middle of a run holds until it is withdrawn", { skip }, async () => {
     await using all = await openedAt(kind, { grants: [] });
     await using box = await all.place.open(all.wanted);
     assert.equal(
@@ -276,7 +280,7 @@ function grantCases(kind: Networked): void {
   });
 
   test(
-    "a pod to which nothing is or will be granted has no port and no relay; nothing is left of one that had",
+    "a pod without grants has no port and no relay; nothing is left of one that had them",
     { skip },
     async () => {
       await using all = await openedAt(kind);

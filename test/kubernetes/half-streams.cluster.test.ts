@@ -11,7 +11,7 @@ import { type BoxPlace, boxPlace } from "./cluster-boxes.ts";
 import { attached, type Cluster } from "./cluster.ts";
 import { look } from "./cluster-api.ts";
 
-/** The tree of a box that is cut half-way, by the way between it and a real cluster. */
+/** Transfers of a box's tree that are cut half-way, between here and a real cluster. */
 
 const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
 const { api } = cluster;
@@ -24,7 +24,7 @@ const some = (bytes: number): string => randomBytes(bytes / 2).toString("hex");
 const gone = ({ space }: BoxPlace): Promise<unknown> =>
   api.until(space.pods, ({ body }) => (look(body, "items") as readonly unknown[]).length === 0);
 
-test("half a tree on its way there: no box (6), and nothing is left of it", { skip }, async () => {
+test("a tree that arrives only half makes no box (exit 6), and nothing is left of it", { skip }, async () => {
   await using place = await boxPlace(cluster, { files: { "a.txt": "one\n", "large.txt": some(16 * MiB) } });
   await cluster.gate({ cutAfter: 4 * MiB });
   await assert.rejects(place.open(), { exit: EXIT.sandbox });
@@ -37,7 +37,7 @@ test("half a tree on its way there: no box (6), and nothing is left of it", { sk
 });
 
 test(
-  "half a change on its way back is none: the next box begins with what came before, whole",
+  "a change that comes back only half is dropped: the next box begins with the last complete state",
   { skip },
   async () => {
     await using place = await boxPlace(cluster);

@@ -55,7 +55,7 @@ const without = (resource: string, verb: string): Rules =>
 for (const { resources = [], verbs } of LOOP_RULES)
   for (const right of resources.flatMap((resource) => verbs.map((verb) => `${resource} ${verb}`)))
     test(
-      `${right} taken away is missed`,
+      `a loop without ${right} is noticed`,
       { skip: skip || (NOT_MISSED.has(right) && "no box of this release needs it") },
       async () => {
         const [resource = "", verb = ""] = right.split(" ");

@@ -32,28 +32,21 @@ const sorted = (words: Iterable<string>): readonly string[] =>
   [...words].toSorted((a, b) => a.localeCompare(b));
 
 for (const boxes of ["Pod", "Sandbox"] as const)
-  test(
-    `the loop's role is what a box that is a ${boxes} asks of the API, no verb more and no verb less`,
-    { skip },
-    async () => {
-      await using place = await stubPlace("enforced");
-      if (boxes === "Sandbox") place.api.installSandboxes();
-      {
-        await using box = await place.open();
-        assert.equal((await box.exec(asking(["true"]), NEVER)).exit_code, 0);
-      }
-      // What is served, and what one may, everybody may ask.
-      const asked = place.api.heard.filter((each) => each.includes("/namespaces/"));
-      // A WebSocket is opened with GET; later versions of Kubernetes ask for "create" beside it.
-      assert.deepEqual(
-        sorted(new Set([...asked.map(rightOf), "/pods/attach create"])),
-        sorted(granted(boxes)),
-      );
-    },
-  );
+  test(`the loop's role grants exactly the verbs that a box that is a ${boxes} uses`, { skip }, async () => {
+    await using place = await stubPlace("enforced");
+    if (boxes === "Sandbox") place.api.installSandboxes();
+    {
+      await using box = await place.open();
+      assert.equal((await box.exec(asking(["true"]), NEVER)).exit_code, 0);
+    }
+    // What is served, and what one may, everybody may ask.
+    const asked = place.api.heard.filter((each) => each.includes("/namespaces/"));
+    // A WebSocket is opened with GET; later versions of Kubernetes ask for "create" beside it.
+    assert.deepEqual(sorted(new Set([...asked.map(rightOf), "/pods/attach create"])), sorted(granted(boxes)));
+  });
 
 test(
-  "beside it a box out of a warm pool asks for what the role says of pools, and makes no pod",
+  "for a warm pool a box uses exactly the pool rights of the role, and makes no pod",
   { skip },
   async () => {
     await using place = await stubPlace("enforced");
@@ -89,7 +82,7 @@ const CANNOT: readonly (readonly [string, RegExp])[] = [
   ["networkpolicies list", /^GET [^?]*networkpolicies(?:\?|$)/],
 ];
 for (const [right, fits] of CANNOT)
-  test(`without ${right} there is no box, and it is said who refused`, { skip }, async () => {
+  test(`without ${right} there is no box, and the error names who refused`, { skip }, async () => {
     await using place = await stubPlace("enforced");
     const body = statusOf(403, "Forbidden", `${right} is forbidden`);
     place.api.faults.push({ fits, times: Infinity, status: 403, body });

@@ -58,7 +58,7 @@ function working(place: Pick<BoxPlace, "open">, wanted: Partial<PodRequest> = {}
   return { lazy, told, exec };
 }
 
-test("a pod that is deleted between two calls takes none of them with it", { skip }, async () => {
+test("a pod that is deleted between two calls loses no call", { skip }, async () => {
   await using place = await boxPlace(cluster);
   const { lazy, told, exec } = working(place);
   await exec("echo two >> a.txt; mkdir -p new && echo n > new/n");
@@ -79,7 +79,7 @@ test("a pod that is deleted between two calls takes none of them with it", { ski
   assert.deepEqual([await place.named("pods"), await place.named("networkpolicies")], [[], []]);
 });
 
-test("a pod that is evicted in the middle of a call takes that one alone with it", { skip }, async () => {
+test("a pod that is evicted in the middle of a call loses only that call", { skip }, async () => {
   await using place = await boxPlace(cluster);
   const { lazy, exec } = working(place);
   await exec("echo two >> a.txt");
@@ -99,7 +99,7 @@ const HOST = "api.test";
 const ASK = `curl -sS --max-time 30 https://${HOST}/hello 2>&1 || true`;
 
 test(
-  "what was granted in the middle of a run holds for the pod that takes the place of one that was lost; what was taken back does not",
+  "a grant made in the middle of a run also holds for the pod that replaces a lost one; a withdrawn grant does not",
   { skip: skip || noCertificates },
   async () => {
     const places: BoxPlace[] = [];

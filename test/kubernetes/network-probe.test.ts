@@ -37,7 +37,7 @@ function scripted() {
 
 const FAILED = (why: RegExp) => ({ name: "HarnessError", exit: EXIT.sandbox, message: why });
 
-test("what the probe says is read line by line, whatever pieces it comes in, and each look is of the next", async () => {
+test("the probe's output is read line by line, however it is split, and each look waits for the next line", async () => {
   const { client, heard, say } = scripted();
   const probe = startProbe(client, targetsOn("10.0.0.1"));
   assert.deepEqual(heard.words.slice(1), ["20", "$HARNESS_API", "10.0.0.1 10250"]);
@@ -53,18 +53,18 @@ test("what the probe says is read line by line, whatever pieces it comes in, and
 });
 
 for (const [what, ends, why] of [
-  ["that is not in the image", ({ end }) => end(127), /the probe failed \(127\)/],
+  ["that the image lacks", ({ end }) => end(127), /the probe failed \(127\)/],
   [
-    "that cannot look",
+    "that cannot open a socket",
     ({ end, err }) => {
       err("a socket: Too many open files\n");
       end(3);
     },
     /\(3: a socket: Too many open files\)/,
   ],
-  ["that says other words", ({ say }) => say("40 open\n"), /\(it printed "40 open"\)/],
+  ["with unexpected output", ({ say }) => say("40 open\n"), /\(it printed "40 open"\)/],
 ] as const satisfies readonly (readonly [string, (runner: ReturnType<typeof scripted>) => void, RegExp])[])
-  test(`a probe ${what} is no proof`, async () => {
+  test(`a probe ${what} proves nothing`, async () => {
     const runner = scripted();
     const probe = startProbe(runner.client, ["10.0.0.1 1"]);
     const look = probe.look();

@@ -63,14 +63,14 @@ async function silence(proof: Proof): Promise<number> {
 
 const refused = (words: RegExp) => ({ name: "HarnessError", exit: EXIT.sandbox, message: words });
 
-describe("a network is taken for shut", () => {
-  test("where it was open, and is not once the policy that lets it out is gone", async () => {
+describe("a network counts as shut", () => {
+  test("where it was open, and no longer is once the opening policy is gone", async () => {
     await using api = await objectsApi();
     await proving(api);
     assert.deepEqual([...api.objects.keys()], [`${POLICIES}/${PLAN.name}`], "what denies all stays");
   });
 
-  test("where a policy takes a while to hold", async () => {
+  test("where a policy takes a while to take effect", async () => {
     await using api = await objectsApi();
     let gone = Infinity;
     await proving(api, {
@@ -84,7 +84,7 @@ describe("a network is taken for shut", () => {
 
   const SEEN: Sight = { at: 0, answered: 9, slowest: 20, quiet: 0, waited: 0 };
 
-  test("without being let out anew where another container of the pod was seen open", async () => {
+  test("without being opened again where another container of the pod was seen open", async () => {
     await using api = await objectsApi();
     const shown = await proving(api, { answers: () => false, slowest: 0, open: SEEN });
     assert.ok(!api.objects.has(OPENING));
@@ -93,18 +93,18 @@ describe("a network is taken for shut", () => {
   });
 
   for (const [what, proof, least] of [
-    ["behind a third of a second where answers came at once", {}, 300],
-    ["later where they came late, thirty times as late", { slowest: 25 }, 750],
-    ["a second at most where they took some hundred milliseconds", { slowest: 300 }, 1000],
-    ["but three times as long as they took", { slowest: 700 }, 2100],
-    ["when of each target so many connections have waited", { waited: (could: number) => could / 4 }, 740],
+    ["after a third of a second of silence where answers came at once", {}, 300],
+    ["after thirty times the slowest answer where answers came late", { slowest: 25 }, 750],
+    ["after at most a second where answers took some hundred milliseconds", { slowest: 300 }, 1000],
+    ["after three times the slowest answer where that is longer than a second", { slowest: 700 }, 2100],
+    ["once enough connections to each target have waited", { waited: (could: number) => could / 4 }, 740],
   ] as const satisfies readonly (readonly [string, Proof, number])[])
     test(what, async () => {
       const took = await silence(proof);
       assert.ok(took >= least && took < least + 100, String(took));
     });
 
-  test("by a silence that began when nothing lets it out any more, not before", async () => {
+  test("by a silence that began after the opening policy was removed, not before", async () => {
     await using api = await objectsApi();
     // It takes a while to be removed, and nobody answers meanwhile.
     const removal = /^DELETE .*-open$/;
@@ -119,7 +119,7 @@ describe("a network is taken for shut", () => {
     assert.ok(first > 500 && api.waited() - first >= 300, `${first} ${api.waited()}`);
   });
 
-  test("where it has nothing but itself, as soon as nothing lets it out", async () => {
+  test("where it has only its loopback, as soon as no policy opens it", async () => {
     await using api = await objectsApi();
     await shut(api.cluster, PLAN);
     await handOver(api.cluster, PLAN, OWNER);
@@ -128,7 +128,7 @@ describe("a network is taken for shut", () => {
     assert.deepEqual([...api.objects.keys()], [`${POLICIES}/${PLAN.name}`]);
   });
 
-  test("all the while that it is handed over to the box, which owns what shuts it, and what lets it out, from then on", async () => {
+  test("during the handover to the box, which then owns both the closing and the opening policy", async () => {
     await using api = await objectsApi();
     await shut(api.cluster, PLAN);
     // Nothing lets out what nothing is there for.
@@ -148,7 +148,7 @@ describe("a network is taken for shut", () => {
     assert.match(written.at(-1) ?? "", /-first$/);
   });
 
-  test("by what its loop owns from the beginning, where there is one", async () => {
+  test("by policies that its loop owns from the beginning, where there is one", async () => {
     await using api = await objectsApi();
     const plan = { ...PLAN, owner: { name: "loop", uid: "l" } };
     await shut(api.cluster, plan);
@@ -160,15 +160,19 @@ describe("a network is taken for shut", () => {
 
 const OPENED: Sight = { at: 0, answered: 9, slowest: 1, quiet: 0, waited: 0 };
 
-describe("there is no box (6)", () => {
+describe("there is no box (exit 6)", () => {
   const NEVER_SHUT = /nothing in the cluster enforces network policies/;
   for (const [what, proof, words] of [
     ["where nothing enforces policies", { answers: () => true }, NEVER_SHUT],
-    ["so by the other container, too", { answers: () => true, open: OPENED }, NEVER_SHUT],
-    ["where it is open every quarter of a second", { answers: flapping() }, NEVER_SHUT],
-    ["where nothing waits for an answer", { waited: () => 7 }, NEVER_SHUT],
+    [
+      "where nothing enforces policies for the other container either",
+      { answers: () => true, open: OPENED },
+      NEVER_SHUT,
+    ],
+    ["where the network opens every quarter of a second", { answers: flapping() }, NEVER_SHUT],
+    ["where too few connections wait for an answer", { waited: () => 7 }, NEVER_SHUT],
     ["where nothing is ever reached", { answers: () => false }, /nothing is proved/],
-    ["where hardly anything is", { answers: twice() }, /nothing is proved/],
+    ["where almost nothing is reached", { answers: twice() }, /nothing is proved/],
   ] as const satisfies readonly (readonly [string, Proof, RegExp])[])
     test(what, async () => {
       await using api = await objectsApi();
@@ -178,8 +182,8 @@ describe("there is no box (6)", () => {
 
   for (const [fits, what] of [
     [/^GET .*policies$/, "policies cannot be listed"],
-    [/^POST .*policies$/, "policies cannot be made"],
-    [/^DELETE .*-open$/, "the one that lets it out cannot be removed"],
+    [/^POST .*policies$/, "policies cannot be created"],
+    [/^DELETE .*-open$/, "the opening policy cannot be removed"],
   ] as const)
     test(`where ${what}`, async () => {
       await using api = await objectsApi();
@@ -225,14 +229,14 @@ const POLICY_CASES: readonly (readonly [string, object, boolean])[] = [
 ];
 
 for (const [what, spec, isRefused] of POLICY_CASES)
-  test(`a policy of the namespace that lets ${what} is ${isRefused ? "named" : "none of ours"}`, async () => {
+  test(`a policy of the namespace that lets ${what} is ${isRefused ? "named" : "ignored"}`, async () => {
     await using api = await objectsApi();
     api.objects.set(`${POLICIES}/other`, { metadata: { name: "other" }, spec });
     if (isRefused) await assert.rejects(proving(api), refused(/the network policy other of the namespace/));
     else await proving(api);
   });
 
-test("nobody may answer either while the folder is sent, before anything is run", async () => {
+test("an answer to the probe while the folder is sent, before anything runs, is refused", async () => {
   for (const [more, isRefused] of [
     [0, false],
     [1, true],

@@ -30,7 +30,7 @@ async function nothingLeft({ space }: Pick<BoxPlace, "space">): Promise<void> {
 }
 
 test(
-  "a run ends with 6 before anything is run, sent or asked, whatever it was granted",
+  "a run ends with exit 6 before anything is run, sent or asked, whatever was granted",
   { skip },
   async () => {
     await using own = await boxPlace(cluster);
@@ -56,7 +56,7 @@ test(
   },
 );
 
-test("so does one whose folder has an environment, whose image the node has pulled", { skip }, async () => {
+test("so does a run whose folder has an environment that the node has pulled", { skip }, async () => {
   await using place = await boxPlace(cluster, { files: FILES });
   const engine = `kubernetes:/${place.space.name}`;
   await withEnvironment({ place, kubeconfig, engine, image }, async (user) => {
@@ -80,7 +80,7 @@ after(async () => {
 });
 
 test(
-  "each row of a batch ends with 6 by the word `sandbox` when its tries are spent, and its model is asked for nothing more",
+  "each row of a batch ends with exit 6 and the reason `sandbox` once its attempts are used up, and its model is asked nothing more",
   {
     skip:
       skip ||

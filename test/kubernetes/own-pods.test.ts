@@ -4,7 +4,7 @@ import test from "node:test";
 import { homeOf, loopPod } from "../../src/kubernetes/own-pods.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
-test("of many that begin at once in a new state folder all have the same home, and nothing lies beside it", async () => {
+test("many processes that start at once in a new state folder get the same home, and no other file is left", async () => {
   for (let round = 0; round < 20; round += 1) {
     await using place = await scratch();
     const state = place.at("state");
@@ -14,14 +14,14 @@ test("of many that begin at once in a new state folder all have the same home, a
   }
 });
 
-test("what a kill has left half made is made anew, and is no other state folder's home", async () => {
+test("a half-made home is replaced, and differs from another state folder's", async () => {
   await using place = await scratch({ "half/cluster-home": "", "other/cluster-home": "" });
   const half = await homeOf(place.at("half"));
   assert.equal(await homeOf(place.at("half")), half);
   assert.notEqual(await homeOf(place.at("other")), half);
 });
 
-test("a loop knows its own pod, in its own namespace alone", () => {
+test("a loop recognises its own pod only in its own namespace", () => {
   const env = { HARNESS_POD_NAME: "p", HARNESS_POD_UID: "u", HARNESS_POD_NAMESPACE: "team" };
   assert.deepEqual(loopPod(env, "team"), { name: "p", uid: "u" });
   assert.equal(loopPod(env, "other"), null);

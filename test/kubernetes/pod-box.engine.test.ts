@@ -31,7 +31,7 @@ async function refused(place: StubPlace, words: RegExp, patienceMs?: number): Pr
 }
 
 test(
-  "what a session changes in a pod comes back as its layer, and goes on in the next pod",
+  "a session's changes in a pod come back as its layer, and continue in the next pod",
   { skip },
   async () => {
     await using place = await stubPlace("none", { "a.txt": "one\n", "gone.txt": "x" });
@@ -56,7 +56,7 @@ test(
 );
 
 test(
-  "what the image brings is at its place and writable, and nothing of it or of the host's there comes back",
+  "folders that the image provides are in place and writable, and neither they nor the host's files there come back",
   { skip },
   async () => {
     await using place = await stubPlace("none", { "a.txt": "one\n", "deps/mine.txt": "the host's" });
@@ -86,7 +86,7 @@ test(
   },
 );
 
-test("what the image brings is there in a box that may only read, too", { skip }, async () => {
+test("folders that the image provides are there in a read-only box, too", { skip }, async () => {
   await using place = await stubPlace("none");
   const from = "/usr/local/lib/harness/bin";
   const to = place.place.at("project/deps");
@@ -96,7 +96,7 @@ test("what the image brings is there in a box that may only read, too", { skip }
   assert.equal(exit_code, 0);
 });
 
-test("what an image does not bring is no box, and is named", { skip }, async () => {
+test("a folder that the image lacks is named, and there is no box", { skip }, async () => {
   await using place = await stubPlace("none");
   const to = place.place.at("project/deps");
   const wants = { ...podWants(image), brought: [{ from: "/no/such/folder", to }] };
@@ -107,7 +107,7 @@ test("what an image does not bring is no box, and is named", { skip }, async () 
   nothingLeft(place);
 });
 
-test("a network is shown to be open, then shut, before anything is in the box", { skip }, async () => {
+test("a network is proven open, then shut, before any file is in the box", { skip }, async () => {
   await using place = await stubPlace("enforced");
   await using box = await place.open();
   const [pod = ""] = place.api.named("pods");
@@ -118,7 +118,7 @@ test("a network is shown to be open, then shut, before anything is in the box", 
   assert.match(api ?? "", /^\d+\.\d+\.\d+\.\d+ 443$/);
 });
 
-test("a cluster in which nobody enforces policies has no box", { skip }, async () => {
+test("a cluster in which nothing enforces policies gets no box", { skip }, async () => {
   await using place = await stubPlace("open");
   await refused(place, /its network is not shut: .*nothing in the cluster enforces network policies/, 1500);
 });
@@ -133,21 +133,17 @@ test("a policy of the namespace that would open a box is named", { skip }, async
   assert.deepEqual(place.api.named("pods"), []);
 });
 
-test(
-  "a box that may only read is filled by another container, once its network is shut",
-  { skip },
-  async () => {
-    await using place = await stubPlace("enforced");
-    await using box = await place.open({ mode: "read-only" });
-    const { exit_code, stdout } = await exec(box, "cat a.txt; echo x > b.txt");
-    assert.notEqual(exit_code, 0);
-    assert.equal(Buffer.from(stdout.head).toString(), "one\n");
-    const [written] = [await box.write("a.txt", Buffer.from("x"))];
-    assert.notEqual(written.kind, "ok");
-  },
-);
+test("a read-only box is filled by another container once its network is shut", { skip }, async () => {
+  await using place = await stubPlace("enforced");
+  await using box = await place.open({ mode: "read-only" });
+  const { exit_code, stdout } = await exec(box, "cat a.txt; echo x > b.txt");
+  assert.notEqual(exit_code, 0);
+  assert.equal(Buffer.from(stdout.head).toString(), "one\n");
+  const [written] = [await box.write("a.txt", Buffer.from("x"))];
+  assert.notEqual(written.kind, "ok");
+});
 
-test("what a webhook adds to a pod is named, and nothing runs", { skip }, async () => {
+test("an addition by a webhook is named, and nothing runs", { skip }, async () => {
   await using place = await stubPlace("none");
   place.api.mutate = ({ spec: { containers } }) => {
     const [box] = containers;
@@ -179,7 +175,7 @@ const PASSING: readonly (readonly [string, Fault])[] = [
 ];
 
 for (const [what, fault] of PASSING)
-  test(`${what} is outlasted`, { skip }, async () => {
+  test(`${what} is waited out`, { skip }, async () => {
     await using place = await stubPlace("none");
     place.api.faults.push(fault);
     await using box = await place.open();
@@ -198,7 +194,7 @@ const REFUSALS: readonly (readonly [RegExp, string, RegExp])[] = [
 ];
 
 for (const [words, message, fits] of REFUSALS)
-  test(`${message.slice(0, 40)} … is ${words.source}`, { skip }, async () => {
+  test(`${message.slice(0, 40)} … is reported as ${words.source}`, { skip }, async () => {
     await using place = await stubPlace("none");
     place.api.faults.push(once(fits, 403, statusOf(403, "Forbidden", message)));
     await refused(place, words);
@@ -208,7 +204,7 @@ const SPENT =
   'pods "x" is forbidden: exceeded quota: q, requested: limits.memory=512Mi,pods=1, used: limits.memory=3Gi,pods=2, limited: limits.memory=3200Mi,pods=2';
 
 test(
-  "a quota that others have spent is waited for and told once, and no longer than it is said",
+  "a quota that others have used up is reported once and waited for, but only for the set time",
   { skip },
   async () => {
     await using place = await stubPlace("none");
@@ -226,7 +222,7 @@ test(
   },
 );
 
-test("an image that is not to be had has its word", { skip }, async () => {
+test("an image that cannot be pulled is reported as such", { skip }, async () => {
   await using place = await stubPlace("none");
   const wants = podWants("harness-test-no-such-image:1");
   await assert.rejects(place.open({ wants }), /image cannot be pulled/);
@@ -234,7 +230,7 @@ test("an image that is not to be had has its word", { skip }, async () => {
 });
 
 test(
-  "an API server that is gone for a moment is waited for, and one that stays away is named",
+  "an API server that is briefly gone is waited for, and one that stays away is named",
   { skip },
   async () => {
     await using place = await stubPlace("none");
@@ -250,7 +246,7 @@ test(
   },
 );
 
-test("half a tree on its way there is no box, and nothing is left of it", { skip }, async () => {
+test("a tree that arrives only half makes no box, and nothing is left of it", { skip }, async () => {
   const large = { "a.txt": "y".repeat(2_000_000) };
   await using place = await stubPlace("none", large);
   place.api.cutAttachAfter = 700_000;
@@ -258,7 +254,7 @@ test("half a tree on its way there is no box, and nothing is left of it", { skip
 });
 
 test(
-  "half a tree on its way back leaves what was there before, and says what is lost",
+  "a tree that comes back only half leaves the earlier state, and reports what is lost",
   { skip },
   async () => {
     await using place = await stubPlace("none");
@@ -283,7 +279,7 @@ test(
   },
 );
 
-test("a box that is lost says by which word of the cluster's", { skip }, async () => {
+test("a lost box is reported with the cluster's reason", { skip }, async () => {
   await using place = await stubPlace("none");
   await using box = await place.open();
   const lost = assert.rejects(
@@ -298,7 +294,7 @@ test("a box that is lost says by which word of the cluster's", { skip }, async (
 });
 
 test(
-  "an API server that goes while a command runs ends it in words, and what is left goes when it is back",
+  "an API server that disappears while a command runs ends it with a message, and the rest is removed when it is back",
   { skip },
   async () => {
     await using place = await stubPlace("none");
@@ -318,22 +314,26 @@ test(
 
 const FULL = "0/3 nodes are available: 3 Insufficient memory.";
 
-test("what the scheduler says is told at once, and a box begins when there is room", { skip }, async () => {
-  await using place = await stubPlace("none");
-  place.api.noRoom(FULL);
-  const opening = place.open();
-  while (place.said.length === 0) await setTimeout(20);
-  assert.match(place.said.join(), /no node has room for the box yet: 0\/3 nodes are available/);
-  const [pod = ""] = place.api.named("pods");
-  place.api.place(pod, FULL);
-  place.api.place(pod, undefined);
-  await using box = await opening;
-  assert.equal((await exec(box, "true")).exit_code, 0);
-  assert.equal(place.said.filter((text) => text.includes("no node has room")).length, 1);
-});
+test(
+  "the scheduler's message is reported at once, and a box begins when there is room",
+  { skip },
+  async () => {
+    await using place = await stubPlace("none");
+    place.api.noRoom(FULL);
+    const opening = place.open();
+    while (place.said.length === 0) await setTimeout(20);
+    assert.match(place.said.join(), /no node has room for the box yet: 0\/3 nodes are available/);
+    const [pod = ""] = place.api.named("pods");
+    place.api.place(pod, FULL);
+    place.api.place(pod, undefined);
+    await using box = await opening;
+    assert.equal((await exec(box, "true")).exit_code, 0);
+    assert.equal(place.said.filter((text) => text.includes("no node has room")).length, 1);
+  },
+);
 
 test(
-  "a pod that fits nowhere is given up after its own time, in the scheduler's words",
+  "a pod that fits on no node is given up after its own time limit, with the scheduler's message",
   { skip },
   async () => {
     await using place = await stubPlace("none");

@@ -25,7 +25,7 @@ const exec = async (box: OwnedBox, line: string) => {
 };
 
 test(
-  "where a network cannot be shown to be shut there is no box, and nothing is left",
+  "where a network cannot be proven shut there is no box, and nothing is left",
   { skip: shut && "this network is shut" },
   async () => {
     await using own = await ownPlace();
@@ -60,31 +60,31 @@ const tcp = (host: string, port: string): string =>
 
 const ATTACKS: readonly Attack[] = [
   {
-    name: "the root, the kernel's switches and the groups of processes are written to",
+    name: "writing to the root, the kernel's settings and the cgroups",
     run: "for f in /x /usr/bin/x /etc/x /proc/sys/kernel/hostname /proc/sysrq-trigger /sys/fs/cgroup/memory/memory.limit_in_bytes; do (echo 1 > $f) 2>/dev/null && echo WROTE $f; done; true",
     never: /WROTE/,
     twin: "for f in /tmp/x ~/x /run/x x; do echo 1 > $f && rm $f || exit 1; done",
   },
   {
-    name: "rights, namespaces, devices and mounts are taken",
+    name: "gaining capabilities, namespaces, devices and mounts",
     run: "grep -E '^Cap(Eff|Prm|Bnd)' /proc/self/status | grep -v 0000000000000000$; mount -t tmpfs x /tmp 2>/dev/null && echo MOUNTED; chroot / true 2>/dev/null && echo CHROOT; mknod /tmp/m b 8 0 2>/dev/null && echo DEVICE; ls /dev | grep -E '^(sd|vd|nvme|kmsg|mem|loop)'; unshare -m true 2>/dev/null && echo UNSHARED; true",
     never: /./,
     twin: "mkfifo /tmp/p && rm /tmp/p && test $(id -u) != 0",
   },
   {
-    name: "a token, the node's folders and the engine's socket are looked for",
+    name: "finding a token, the node's folders and the engine's socket",
     run: "ls /var/run/secrets /run/secrets /var/lib/kubelet /var/run/docker.sock /run/containerd /host 2>/dev/null; env | grep -iE 'token|_PORT='; true",
     never: /./,
     twin: "ls /etc/passwd && env | grep HOME=",
   },
   {
-    name: "the first process is signalled, and read",
+    name: "signalling and reading the first process",
     run: "for s in $(seq 1 64); do kill -$s 1 2>/dev/null; done; head -c1 /proc/1/mem /proc/1/environ 2>/dev/null; for f in 0 1 2; do (printf forged > /proc/1/fd/$f) 2>/dev/null && echo WROTE; done; ls /proc/1/fd 2>/dev/null; ls /proc/1/cwd 2>/dev/null; true",
     never: /./,
     twin: "sleep 100 & kill -TERM $!; wait $!; test $? = 143",
   },
   {
-    name: "the API server, the kubelet, the cloud's own address and a resolver are dialled",
+    name: "dialling the API server, the kubelet, the cloud's metadata address and a resolver",
     run: `read -r host port <<< "$HARNESS_API"; ${[
       tcp("$host", "$port"),
       tcp("169.254.169.254", "80"),
@@ -112,7 +112,7 @@ const ATTACKS: readonly Attack[] = [
 ];
 
 for (const { name, run, never, twin } of ATTACKS)
-  test(`no way out: ${name}`, { skip: !shut && "there is no box" }, async () => {
+  test(`an escape is prevented: ${name}`, { skip: !shut && "there is no box" }, async () => {
     const box = await sharedBox();
     const { all } = await exec(box, run);
     assert.doesNotMatch(all, never);
@@ -121,7 +121,7 @@ for (const { name, run, never, twin } of ATTACKS)
   });
 
 test(
-  "a pod that listens is reached by its like, and not by a box",
+  "a listening pod is reached by other pods, but not by a box",
   { skip: !shut && "there is no box" },
   async () => {
     const box = await sharedBox();
@@ -138,7 +138,7 @@ test(
 );
 
 test(
-  "a pod that is evicted, and an API server that goes, are told by their words",
+  "an evicted pod and an unreachable API server are reported as such",
   { skip: !shut && "there is no box" },
   async () => {
     await using own = await ownPlace();

@@ -5,7 +5,7 @@ import { type BoxPlace, boxPlace } from "./cluster-boxes.ts";
 import { attached, type Cluster } from "./cluster.ts";
 import { built, type EnvironmentUser, FILES, LOOK, SEEN, withEnvironment } from "./pod-environment.ts";
 
-/** Environments on a real cluster, whose node has the image of one from a registry alone. */
+/** Environments on a real cluster, whose node gets an environment's image only from a registry. */
 
 const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
 const { api, image, kubeconfig } = cluster;
@@ -32,7 +32,7 @@ const loginSecret = ({ registry }: EnvironmentUser, username: string, password: 
 };
 
 test(
-  "what was built here and pushed is pulled by the node by its digest, with the login of the pod alone",
+  "an environment that was built here and pushed is pulled by the node by digest, with the pod's own login",
   { skip },
   async () => {
     await using place = await boxPlace(cluster, { files: FILES });

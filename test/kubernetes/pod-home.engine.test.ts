@@ -54,7 +54,7 @@ const FILES = {
   file: "f",
 };
 
-test("a pod that is lost takes no call with it but the one under way", { skip }, async () => {
+test("a lost pod loses only the call under way", { skip }, async () => {
   await using place = await stubPlace("none", FILES);
   const box = await place.open({ keep });
   await call(
@@ -96,7 +96,7 @@ test("a pod that is lost takes no call with it but the one under way", { skip },
 });
 
 test(
-  "a call that changed nothing brings nothing, and one behind it is told with all before",
+  "a call that changed nothing copies nothing back, and later changes are listed together",
   { skip },
   async () => {
     await using place = await stubPlace("none", FILES);
@@ -115,7 +115,7 @@ test(
   },
 );
 
-test("what changes again takes the place of what came before, and told is the whole", { skip }, async () => {
+test("a later change replaces an earlier one, and all changes are listed", { skip }, async () => {
   await using place = await stubPlace("none", FILES);
   await using box = await place.open({ keep });
   await call(box, "echo 1 > new; echo 1 > passing; rm gone/deep/x");
@@ -132,7 +132,7 @@ test("what changes again takes the place of what came before, and told is the wh
 });
 
 test(
-  "a box that ends leaves its tree and no pieces; what came home before does not count beside it",
+  "a box that ends leaves its whole tree and no partial copies, and the tree is what counts",
   { skip },
   async () => {
     await using place = await stubPlace("none", FILES);
@@ -149,7 +149,7 @@ test(
 );
 
 test(
-  "what is too much for one call is told of at once, and named when its pod is lost",
+  "changes too large to copy after a call are reported at once, and named when the pod is lost",
   { skip },
   async () => {
     await using place = await stubPlace("none", FILES);
@@ -170,7 +170,7 @@ test(
   },
 );
 
-test("what the image brings is no part of what comes home", { skip }, async () => {
+test("folders that the image provides are not copied back", { skip }, async () => {
   await using place = await stubPlace("none", { "a.txt": "one\n", "deps/mine.txt": "the host's" });
   const from = "/usr/local/lib/harness/bin";
   const brought = [{ from, to: place.place.at("project/deps") }];
@@ -180,41 +180,37 @@ test("what the image brings is no part of what comes home", { skip }, async () =
   assert.deepEqual(await changesIn(place), ["modified file a.txt"]);
 });
 
-test(
-  "a pod that is gone between two calls is followed by one that has what they left",
-  { skip },
-  async () => {
-    await using place = await stubPlace("none", FILES);
-    const told: string[] = [];
-    await using lazy = lazyBox(
-      () => place.open({ keep }),
-      () => undefined,
-      { tell: (text) => void told.push(text) },
-    );
-    const exec = async (line: string): Promise<string> => {
-      const { stdout } = await (await lazy.box()).exec(asking(["bash", "-ec", line]), NEVER);
-      await lazy.bringHome();
-      return Buffer.from(stdout.head).toString();
-    };
-    await exec("echo two >> a.txt; echo n > new; rm stays/x");
-    const first = await lazy.box();
-    await place.api.evict(place.api.named("pods")[0] ?? "", EVICTED);
-    await first.gone;
-    assert.equal(lazy.noBox.aborted, false);
-    assert.equal(await exec("cat a.txt; echo x > stays/x; rm new"), "one\ntwo\n");
-    assert.match(lazy.untoldLoss() ?? "", /evicted/);
-    assert.equal(lazy.untoldLoss(), undefined);
-    assert.match(told.join("\n"), /the box was lost \(.*evicted/);
-    const { all } = await (await lazy.box()).changes();
-    assert.deepEqual(
-      [...all].map(({ what, path }) => `${what} ${path}`),
-      ["modified a.txt", "modified stays/x"],
-    );
-  },
-);
+test("a pod that is lost between two calls is replaced by one with their changes", { skip }, async () => {
+  await using place = await stubPlace("none", FILES);
+  const told: string[] = [];
+  await using lazy = lazyBox(
+    () => place.open({ keep }),
+    () => undefined,
+    { tell: (text) => void told.push(text) },
+  );
+  const exec = async (line: string): Promise<string> => {
+    const { stdout } = await (await lazy.box()).exec(asking(["bash", "-ec", line]), NEVER);
+    await lazy.bringHome();
+    return Buffer.from(stdout.head).toString();
+  };
+  await exec("echo two >> a.txt; echo n > new; rm stays/x");
+  const first = await lazy.box();
+  await place.api.evict(place.api.named("pods")[0] ?? "", EVICTED);
+  await first.gone;
+  assert.equal(lazy.noBox.aborted, false);
+  assert.equal(await exec("cat a.txt; echo x > stays/x; rm new"), "one\ntwo\n");
+  assert.match(lazy.untoldLoss() ?? "", /evicted/);
+  assert.equal(lazy.untoldLoss(), undefined);
+  assert.match(told.join("\n"), /the box was lost \(.*evicted/);
+  const { all } = await (await lazy.box()).changes();
+  assert.deepEqual(
+    [...all].map(({ what, path }) => `${what} ${path}`),
+    ["modified a.txt", "modified stays/x"],
+  );
+});
 
 test(
-  "a pod that has used up its time is not followed, and one whose network was asked for is",
+  "a pod that reached its deadline is not replaced, and one whose network was requested is",
   { skip },
   async () => {
     await using place = await stubPlace("none", FILES);
@@ -237,7 +233,7 @@ test(
   },
 );
 
-test("what changes again at once and is no longer than before comes home each time", { skip }, async () => {
+test("a repeated change of the same length is copied back each time", { skip }, async () => {
   await using place = await stubPlace("none", FILES);
   await using box = await place.open({ keep });
   const { folder } = await layerIn(place);
@@ -249,7 +245,7 @@ test("what changes again at once and is no longer than before comes home each ti
 });
 
 test(
-  "an API server that goes and comes back costs the call under way, and the box is another one",
+  "an API server that disappears and returns costs only the call under way, and the box is replaced",
   { skip },
   async () => {
     await using place = await stubPlace("none", FILES);

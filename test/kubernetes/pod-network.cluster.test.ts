@@ -22,7 +22,7 @@ const kind = { skip, newPlace: () => boxPlace(cluster), devices: ["eth0", "lo"] 
 grantedNetworkCases(kind);
 
 test(
-  "an address that pods reach by themselves is not reached by a box that has its way out",
+  "a box with granted access does not reach an address that other pods reach directly",
   { skip },
   async () => {
     const server = createServer((_, response) => void response.end("HERE\n")).listen(0, "127.0.0.1");
@@ -63,7 +63,7 @@ async function typing(
 }
 
 test(
-  "what a user types: a granted host with its secret, which no part of the cluster ever has",
+  "a user's command reaches a granted host with its secret, which no part of the cluster ever holds",
   { skip },
   async () => {
     const { at, pem, asked } = await service();

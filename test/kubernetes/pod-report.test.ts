@@ -27,7 +27,7 @@ const aboutProcess = (runtimeClass: string | null, status: readonly string[]): r
     },
   ).filter((line) => !/mount/.test(line));
 
-test("what gVisor's kernel does not report is no deviation where the runtime class is gVisor's", () => {
+test("what gVisor's kernel does not report is no deviation for a runtime class of gVisor", () => {
   for (const name of ["gvisor", "runsc", "runsc-kvm"]) assert.deepEqual(aboutProcess(name, GVISOR), []);
   for (const name of ["kata", null]) {
     const lines = aboutProcess(name, GVISOR);
@@ -37,7 +37,7 @@ test("what gVisor's kernel does not report is no deviation where the runtime cla
   }
 });
 
-test("a class with gVisor's name over another kernel is held to all that this one reports", () => {
+test("a runtime class with gVisor's name over another kernel is held to all that this kernel reports", () => {
   assert.deepEqual(aboutProcess("gvisor", [...GVISOR, "NoNewPrivs:\t1"]), ["Seccomp is 0, planned 2"]);
   assert.deepEqual(aboutProcess("gvisor", [...GVISOR, "NoNewPrivs:\t0"]), [
     "NoNewPrivs is 0, planned 1",

@@ -20,7 +20,7 @@ touch x; chmod 4755 x 2>/dev/null && echo ALLOWED setuid
 python3 -c 'import socket; socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)' && chmod 755 x && echo worked`;
 
 test(
-  "a node that has our profile has boxes with its walls, and one that has not has none",
+  "a node with our profile runs boxes with its restrictions, and a node without it runs none",
   { skip },
   async () => {
     await using place = await boxPlace(cluster);

@@ -46,7 +46,7 @@ const pattern = (length: number): Buffer =>
   Buffer.from(Array.from({ length }, (_, index) => (index * 7) % 251));
 
 for (const length of [1, 65_536, 65_537, 65_569, 200_000])
-  test(`${length} bytes that are written at once come whole, and in their order`, async () => {
+  test(`${length} bytes written at once arrive complete and in order`, async () => {
     await using pod = await attached("v4.channel.k8s.io");
     const bytes = pattern(length);
     await written(pod.stream, bytes);
@@ -58,7 +58,7 @@ for (const length of [1, 65_536, 65_537, 65_569, 200_000])
     assert.ok(all.equals(Buffer.concat([bytes, Buffer.from("behind")])));
   });
 
-test("what a container says comes framed by its stream, and a failure of the attachment as a word on stderr", async () => {
+test("a container's output arrives framed by its stream, and a failed attachment as a message on stderr", async () => {
   await using pod = await attached("v4.channel.k8s.io");
   const messages = [
     Buffer.concat([Buffer.from([1]), Buffer.from("out")]),
@@ -74,7 +74,7 @@ test("what a container says comes framed by its stream, and a failure of the att
   assert.match(all.subarray(19).toString(), /"lost"/);
 });
 
-test("the end of the input is said by itself where the protocol has a word for it", async () => {
+test("the end of the input is sent explicitly where the protocol supports it", async () => {
   await using pod = await attached("v5.channel.k8s.io");
   pod.stream.end(Buffer.from("a"));
   while (pod.given.length < 2) await new Promise(setImmediate);

@@ -18,7 +18,7 @@ function withField(path: string, value: unknown): unknown {
   return pod;
 }
 
-test("a pod is restricted: no root, no capabilities, no token, nothing of the node, limits that it asks for", () => {
+test("a pod is restricted: no root, no capabilities, no token, nothing of the node, and resource limits", () => {
   const { spec } = podSpec(PLAN) as { readonly spec: Field & { readonly containers: readonly Field[] } };
   const [box] = spec.containers;
   assert.deepEqual(
@@ -43,7 +43,7 @@ const ownersIn = (plan: PodPlan): readonly unknown[] =>
     ({ metadata }) => (metadata as Field)["ownerReferences"],
   );
 
-test("a pod and its policies go with the pod that asked for them, and with nobody's where none did", () => {
+test("a pod and its policies are owned by the pod that requested them, or by none", () => {
   const owner = { name: "harness-batch-1-0", uid: "u-1" };
   const owned = [{ apiVersion: "v1", kind: "Pod", ...owner }];
   assert.deepEqual(ownersIn({ ...PLAN, owner }), [owned, owned, owned]);
@@ -57,20 +57,20 @@ const mounts = (plan: PodPlan): unknown => {
   return [last("initContainers"), last("containers")];
 };
 
-test("only a box that may read has somebody else fill its workspace", () => {
+test("only a read-only box has another container fill its workspace", () => {
   const open = { name: "workspace", mountPath: "/code/project" };
   assert.deepEqual(mounts(PLAN), [undefined, open]);
   assert.deepEqual(mounts({ ...PLAN, mode: "read-only" }), [open, { ...open, readOnly: true }]);
 });
 
-test("a policy denies all to the one pod", () => {
+test("a policy denies all traffic to one pod", () => {
   assert.deepEqual(policyOf(PLAN)["spec"], {
     podSelector: { matchLabels: { "dev.harness.pod": "harness-1" } },
     policyTypes: ["Ingress", "Egress"],
   });
 });
 
-test("what every cluster adds is no difference", () => {
+test("fields that every cluster adds count as no difference", () => {
   const pod = structuredClone(podSpec(PLAN)) as Field & { spec: Field & { containers: Field[] } };
   Object.assign(pod.spec, {
     nodeName: "n",
@@ -113,7 +113,7 @@ const NOTES: readonly (readonly ["labels" | "annotations", string, string])[] = 
 ];
 
 for (const [kind, name, value] of NOTES)
-  test(`${kind} ${name}=${value} of the cluster's changes no wall`, () => {
+  test(`${kind} ${name}=${value} added by the cluster are accepted`, () => {
     assert.deepEqual(readbackDifferences(podSpec(PLAN), withMeta(kind, name, value)), []);
   });
 
@@ -142,7 +142,7 @@ const REFUSED_NOTES: readonly (readonly ["labels" | "annotations", string, strin
 ];
 
 for (const [kind, name, value] of REFUSED_NOTES)
-  test(`${kind} ${name}=${value} that a cluster adds is refused by its name`, () => {
+  test(`${kind} ${name}=${value} added by the cluster are refused by name`, () => {
     const lines = readbackDifferences(podSpec(PLAN), withMeta(kind, name, value));
     assert.equal(lines.length, 1, lines.join("; "));
     assert.ok(lines[0]?.startsWith(`metadata.${kind}.${name}: was added`), lines[0]);
@@ -151,7 +151,7 @@ for (const [kind, name, value] of REFUSED_NOTES)
 const profile = (plan: PodPlan): unknown =>
   (podSpec(plan)["spec"] as { securityContext: Field }).securityContext["seccompProfile"];
 
-test("the seccomp profile is the planned one, of the pod and of each container", () => {
+test("the pod and each container have the planned seccomp profile", () => {
   const own = { type: "Localhost", localhostProfile: "harness.json" };
   assert.deepEqual(profile(PLAN), own);
   const usual = { ...PLAN, seccomp: "RuntimeDefault" };
@@ -197,7 +197,7 @@ const ADDITIONS: readonly (readonly [string, unknown])[] = [
 ];
 
 for (const [path, value] of ADDITIONS)
-  test(`a cluster that sets ${path} is refused, and the field is named`, () => {
+  test(`a pod on which the cluster sets ${path} is refused, and the field is named`, () => {
     const [line = ""] = readbackDifferences(podSpec(PLAN), withField(path, value));
     const named = path
       .replace(/\.(\d+)/g, "[$1]")
@@ -216,7 +216,7 @@ const ended = (reason: string) => ({
   status: { phase: "Failed", containerStatuses: [{ state: { terminated: { reason, exitCode: 137 } } }] },
 });
 
-test("each cause has its own word", () => {
+test("each cause has its own name", () => {
   assert.equal(word(403, 'pods is forbidden: User "u" cannot create'), "not authorised");
   assert.equal(word(403, "pods is forbidden: exceeded quota: q, requested: cpu=1"), "quota");
   assert.equal(word(400, 'admission webhook "w" denied the request: no'), "webhook refusal");
@@ -248,7 +248,7 @@ test("each cause has its own word", () => {
   ]);
 });
 
-test("no workspace lies over what a pod has of its own", () => {
+test("a workspace cannot be mounted over a pod's own folders", () => {
   assert.deepEqual(["/etc/x", "/home", "/home/box/a", "/home/me/a", "/work"].map(isMountable), [
     false,
     false,

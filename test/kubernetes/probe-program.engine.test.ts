@@ -37,14 +37,14 @@ async function said(script: string): Promise<Said> {
 
 const PROBE = "/usr/local/lib/harness/probe";
 
-test("whoever refuses has answered, whatever other targets do", { skip }, async () => {
+test("a refused connection counts as an answer, whatever other targets do", { skip }, async () => {
   const { lines } = await said(`TO='127.0.0.1 9' timeout 1 ${PROBE} 20 '$TO' '192.0.2.1 443'`);
   const [now = 0, answered = 0, slowest = 0, quiet = 0, waited = 0] = lines.at(-1) ?? [];
   assert.ok(now > 0 && answered >= 2 && slowest < 1000, lines.join("\n"));
   assert.ok(quiet < now && waited < answered, "a silence begins behind the last answer");
 });
 
-test("where there is no way none has answered, and all that were begun count", { skip }, async () => {
+test("without a route nothing has answered, and every attempt counts", { skip }, async () => {
   const { lines } = await said(`timeout 1 ${PROBE} 20 '192.0.2.1 443' '2001:db8::1 443'`);
   const [now = 0, answered = 0, , quiet = 0, waited = 0] = lines.at(-1) ?? [];
   assert.deepEqual([answered, waited], [0, lines.length], lines.join("\n"));
@@ -63,7 +63,7 @@ sys.stdin.readline()
 while True: held.append(full.accept())
 `;
 
-test("silence is told for as long as it lasted, and what is answered late ends it", { skip }, async () => {
+test("silence is reported for as long as it lasts, and a late answer ends it", { skip }, async () => {
   const { lines, errors } = await said(`
 exec 2> >(cat >&2)
 coproc L { exec python3 -c '${LISTENER}' 2>&1; }
@@ -85,7 +85,7 @@ for (const [what, words] of [
   ["no port", `20 '192.0.2.1'`],
   ["a variable that is not there", `20 '$NOBODY'`],
 ] as const)
-  test(`${what} is no target`, { skip }, async () => {
+  test(`${what} is refused as a target`, { skip }, async () => {
     const { code, errors } = await said(`${PROBE} ${words}`);
     assert.equal(code, 2);
     assert.match(errors, /^no address and port in digits: /);

@@ -53,7 +53,7 @@ const condition = (sandbox: KubeObject, type: string): Readonly<Record<string, u
   );
 
 test(
-  "who may make Sandboxes and no pods has a box: its controller makes it, it is shut, its changes come home, and all of it goes",
+  "a user who may make Sandboxes but no pods gets a box: its controller makes it, its network is shut, its changes come back, and all of it is removed",
   { skip },
   async () => {
     await using place = await boxPlace(cluster, { rules: boxRules("Sandbox") });
@@ -106,7 +106,7 @@ test(
 
 for (const hours of [-9, 9])
   test(
-    `the Sandbox of a machine whose clock is ${hours} hours before the cluster's ends when it should, by the cluster's`,
+    `the end of a Sandbox follows the cluster's clock, even if this machine's is ${hours} hours off`,
     { skip },
     async (t) => {
       await using place = await boxPlace(cluster);
@@ -125,36 +125,32 @@ for (const hours of [-9, 9])
     },
   );
 
-test("a Sandbox of which nothing may be written is filled by the other container", { skip }, async () => {
+test("a read-only Sandbox is filled by the other container", { skip }, async () => {
   await using place = await boxPlace(cluster);
   await using box = await place.open({ ...wanting("always"), mode: "read-only" });
   assert.equal(await said(box, "cat a.txt; ! touch b.txt 2>/dev/null"), "one\n");
 });
 
-test(
-  "one who may not make Sandboxes has bare pods beside the controller, and one who will not, too",
-  { skip },
-  async () => {
-    await using poor = await boxPlace(cluster, { rules: boxRules("Pod") });
-    await assert.rejects(
-      poor.open(wanting("always")),
-      /boxes cannot be Sandboxes: rights missing in t-\w+: create sandboxes, delete sandboxes, get sandboxes, list sandboxes/,
-    );
-    await using place = await boxPlace(cluster);
-    for (const [own, wish] of [
-      [poor, "auto"],
-      [place, "never"],
-    ] as const) {
-      await using box = await own.open(wanting(wish));
-      assert.equal(await said(box, "cat a.txt"), "one\n");
-      assert.deepEqual([await namesOf(own), (await own.named("pods")).length], [[], 1]);
-    }
-    for (const own of [poor, place]) assert.deepEqual(await leftIn(own), [[], [], []]);
-  },
-);
+test("a user who may not make Sandboxes, or does not want them, gets bare pods", { skip }, async () => {
+  await using poor = await boxPlace(cluster, { rules: boxRules("Pod") });
+  await assert.rejects(
+    poor.open(wanting("always")),
+    /boxes cannot be Sandboxes: rights missing in t-\w+: create sandboxes, delete sandboxes, get sandboxes, list sandboxes/,
+  );
+  await using place = await boxPlace(cluster);
+  for (const [own, wish] of [
+    [poor, "auto"],
+    [place, "never"],
+  ] as const) {
+    await using box = await own.open(wanting(wish));
+    assert.equal(await said(box, "cat a.txt"), "one\n");
+    assert.deepEqual([await namesOf(own), (await own.named("pods")).length], [[], 1]);
+  }
+  for (const own of [poor, place]) assert.deepEqual(await leftIn(own), [[], [], []]);
+});
 
 test(
-  "a pod that somebody removes is made anew, is no box, and goes with all the rest",
+  "a pod that somebody removes is made again, is no box, and is removed with everything else",
   { skip },
   async () => {
     await using place = await boxPlace(cluster);
@@ -182,27 +178,23 @@ async function staysEmpty(place: BoxPlace): Promise<void> {
   assert.deepEqual(await leftIn(place), [[], [], []]);
 }
 
-test(
-  "a pod that is another one by the time its network is proven is filled with nothing",
-  { skip },
-  async () => {
-    await using place = await boxPlace(cluster);
-    const opening = place.open(wanting("always"));
-    opening.catch(() => undefined);
-    const list = await api.until(
-      place.space.pods,
-      ({ body }) => look(body, "items", 0, "status", "phase") === "Running",
-    );
-    await api.must(
-      "DELETE",
-      `${place.space.pods}/${String(look(list, "items", 0, "metadata", "name"))}?gracePeriodSeconds=0`,
-    );
-    await assert.rejects(opening, /a different pod|deleted|lost/);
-    await staysEmpty(place);
-  },
-);
+test("a pod that was replaced before its network is proven is not filled", { skip }, async () => {
+  await using place = await boxPlace(cluster);
+  const opening = place.open(wanting("always"));
+  opening.catch(() => undefined);
+  const list = await api.until(
+    place.space.pods,
+    ({ body }) => look(body, "items", 0, "status", "phase") === "Running",
+  );
+  await api.must(
+    "DELETE",
+    `${place.space.pods}/${String(look(list, "items", 0, "metadata", "name"))}?gracePeriodSeconds=0`,
+  );
+  await assert.rejects(opening, /a different pod|deleted|lost/);
+  await staysEmpty(place);
+});
 
-test("what its controller is told by a quota is told, waited for, or ends it", { skip }, async () => {
+test("a quota that stops its controller is reported, and waited for or refused", { skip }, async () => {
   await using place = await boxPlace(cluster);
   const quotas = `/api/v1/namespaces/${place.space.name}/resourcequotas`;
   await api.must("POST", quotas, { metadata: { name: "few" }, spec: { hard: { pods: "0" } } });
@@ -230,7 +222,7 @@ test("what its controller is told by a quota is told, waited for, or ends it", {
   assert.match(place.said[0] ?? "", /^no pod of the box yet: its controller says: .*exceeded quota: few/);
 });
 
-test("a controller that is not there is told of, and nothing is left", { skip }, async () => {
+test("a missing controller is reported, and nothing is left", { skip }, async () => {
   await using place = await boxPlace(cluster);
   await cluster.stop("sandboxes");
   try {
@@ -280,24 +272,20 @@ async function told(place: BoxPlace): Promise<readonly string[]> {
   return found.map((one) => `${one?.state}: ${one?.detail ?? stderr}`);
 }
 
-test(
-  "doctor tells that boxes are Sandboxes, by one that it makes, or why they are not",
-  { skip },
-  async () => {
-    await using rich = await boxPlace(cluster, { rules: boxRules("Sandbox") });
-    const [kind, rights, box] = await told(rich);
-    assert.equal(kind, "ok: each box is a Sandbox");
-    assert.match(`${rights}\n${box}`, /^ok: all \d+ that a box needs in .*\nok: /);
-    assert.deepEqual(await leftIn(rich), [[], [], []]);
-    await using poor = await boxPlace(cluster, { rules: boxRules("Pod") });
-    const [bare, ...others] = await told(poor);
-    assert.match(bare ?? "", /^ok: boxes are bare pods: rights missing in t-\w+: create sandboxes/);
-    assert.match(others.join("\n"), /^ok: all \d+ that a box needs in .*\nok: /);
-  },
-);
+test("doctor reports that boxes are Sandboxes, by making one, or why they are not", { skip }, async () => {
+  await using rich = await boxPlace(cluster, { rules: boxRules("Sandbox") });
+  const [kind, rights, box] = await told(rich);
+  assert.equal(kind, "ok: each box is a Sandbox");
+  assert.match(`${rights}\n${box}`, /^ok: all \d+ that a box needs in .*\nok: /);
+  assert.deepEqual(await leftIn(rich), [[], [], []]);
+  await using poor = await boxPlace(cluster, { rules: boxRules("Pod") });
+  const [bare, ...others] = await told(poor);
+  assert.match(bare ?? "", /^ok: boxes are bare pods: rights missing in t-\w+: create sandboxes/);
+  assert.match(others.join("\n"), /^ok: all \d+ that a box needs in .*\nok: /);
+});
 
 test(
-  "the box of a killed harness ends; by its time the controller takes it, and its policies go with it",
+  "the box of a killed harness ends; the controller removes it when its time is up, with its policies",
   { skip },
   async () => {
     await using place = await boxPlace(cluster);

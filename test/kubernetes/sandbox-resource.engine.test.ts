@@ -36,7 +36,7 @@ async function refused(place: StubPlace, words: RegExp, wants = wanting("always"
 }
 
 test(
-  "where Sandboxes are served and allowed a box is one: shown to be shut, worked in, its changes had, and all of it gone",
+  "where Sandboxes are served and allowed a box is one: its network is proven shut, its changes come back, and all of it is removed",
   { skip },
   async () => {
     await using place = await stubPlace("enforced");
@@ -74,7 +74,7 @@ test(
 
 for (const hours of [-8, 8])
   test(
-    `the end of a Sandbox goes by the cluster's clock, be that ${hours} hours before ours`,
+    `the end of a Sandbox follows the cluster's clock, even if it is ${hours} hours off ours`,
     { skip },
     async () => {
       await using place = await stubPlace("enforced");
@@ -91,7 +91,7 @@ for (const hours of [-8, 8])
     },
   );
 
-test("a Sandbox of which nothing may be written is filled by the other container", { skip }, async () => {
+test("a read-only Sandbox is filled by the other container", { skip }, async () => {
   await using place = await stubPlace("enforced");
   place.api.installSandboxes();
   await using box = await place.open({ mode: "read-only" });
@@ -134,20 +134,27 @@ for (const [what, wish, prepare, count] of SANDBOXES_OF)
     nothingLeft(place);
   });
 
-test("always, and there is none or it is not allowed: no box, and it is said why", { skip }, async () => {
-  await using place = await stubPlace("none");
-  await refused(
-    place,
-    /boxes cannot be Sandboxes: the cluster does not serve Sandbox of agents\.x-k8s\.io\/v1beta1/,
-  );
-  place.api.installSandboxes();
-  place.api.denied.add("create sandboxes").add("list sandboxes");
-  await refused(place, /boxes cannot be Sandboxes: rights missing in team: create sandboxes, list sandboxes/);
-  assert.deepEqual(
-    place.api.heard.filter((each) => /^POST .*\/namespaces\//.test(each)),
-    [],
-  );
-});
+test(
+  'with "always", and no Sandboxes served or allowed, there is no box, and the reason is given',
+  { skip },
+  async () => {
+    await using place = await stubPlace("none");
+    await refused(
+      place,
+      /boxes cannot be Sandboxes: the cluster does not serve Sandbox of agents\.x-k8s\.io\/v1beta1/,
+    );
+    place.api.installSandboxes();
+    place.api.denied.add("create sandboxes").add("list sandboxes");
+    await refused(
+      place,
+      /boxes cannot be Sandboxes: rights missing in team: create sandboxes, list sandboxes/,
+    );
+    assert.deepEqual(
+      place.api.heard.filter((each) => /^POST .*\/namespaces\//.test(each)),
+      [],
+    );
+  },
+);
 
 const ADDED: readonly (readonly [RegExp, (pod: Pod) => void])[] = [
   [/spec\.containers\[1\]: was added/, ({ spec: { containers } }) => void containers.push(...containers)],
@@ -168,14 +175,18 @@ const ADDED: readonly (readonly [RegExp, (pod: Pod) => void])[] = [
 ];
 
 for (const [words, mutate] of ADDED)
-  test(`what a controller adds to a pod is named, and nothing runs: ${words.source}`, { skip }, async () => {
-    await using place = await stubPlace("none");
-    place.api.installSandboxes();
-    place.api.mutate = mutate;
-    await refused(place, new RegExp(`not as planned, according to the cluster.*\\n.*${words.source}`));
-  });
+  test(
+    `an addition of the controller to a pod is named, and nothing runs: ${words.source}`,
+    { skip },
+    async () => {
+      await using place = await stubPlace("none");
+      place.api.installSandboxes();
+      place.api.mutate = mutate;
+      await refused(place, new RegExp(`not as planned, according to the cluster.*\\n.*${words.source}`));
+    },
+  );
 
-test("a pod that is another one than was read is not filled", { skip }, async () => {
+test("a pod that was replaced after it was read is not filled", { skip }, async () => {
   await using place = await stubPlace("none");
   place.api.installSandboxes();
   const isAttached = (): boolean => place.api.heard.some((each) => each.includes("/attach"));
@@ -193,7 +204,7 @@ test("a pod that is another one than was read is not filled", { skip }, async ()
 });
 
 test(
-  "a controller that can make no pod says why, and one that is not there is told of",
+  "a controller that cannot make a pod is quoted, and a missing controller is reported",
   { skip },
   async () => {
     await using place = await stubPlace("none");
@@ -206,18 +217,22 @@ test(
   },
 );
 
-test("a policy that chooses pods by what the controller gives them may open a box", { skip }, async () => {
-  await using place = await stubPlace("enforced");
-  const matchLabels = { "agents.x-k8s.io/sandbox-name-hash": "12345678" };
-  const spec = { podSelector: { matchLabels }, egress: [{}] };
-  await place.api.addPolicy({ metadata: { name: "theirs" }, spec });
-  {
-    await using box = await place.open();
-    assert.equal((await box.exec(asking(["true"]), NEVER)).exit_code, 0);
-  }
-  place.api.installSandboxes();
-  await assert.rejects(place.open(), /the network policy theirs of the namespace allows it/);
-});
+test(
+  "a policy that selects pods by the controller's labels opens only boxes that are Sandboxes",
+  { skip },
+  async () => {
+    await using place = await stubPlace("enforced");
+    const matchLabels = { "agents.x-k8s.io/sandbox-name-hash": "12345678" };
+    const spec = { podSelector: { matchLabels }, egress: [{}] };
+    await place.api.addPolicy({ metadata: { name: "theirs" }, spec });
+    {
+      await using box = await place.open();
+      assert.equal((await box.exec(asking(["true"]), NEVER)).exit_code, 0);
+    }
+    place.api.installSandboxes();
+    await assert.rejects(place.open(), /the network policy theirs of the namespace allows it/);
+  },
+);
 
 const clusterIn = ({ place }: StubPlace) =>
   clusterOf(
@@ -225,7 +240,7 @@ const clusterIn = ({ place }: StubPlace) =>
     { env: { KUBECONFIG: place.at("kubeconfig") }, home: place.at(".") },
   );
 
-test("boxes are listed once, and removed by their id with what would make them anew", { skip }, async () => {
+test("boxes are listed once, and removed by id together with their Sandbox", { skip }, async () => {
   await using place = await stubPlace("none");
   const sandboxes = place.api.installSandboxes();
   const [cluster, mine] = [
@@ -243,7 +258,7 @@ test("boxes are listed once, and removed by their id with what would make them a
   assert.equal(await removeBoxPod(cluster, name), false);
 });
 
-test("a Sandbox without a pod is listed, and goes like any box", { skip }, async () => {
+test("a Sandbox without a pod is listed, and removed like any box", { skip }, async () => {
   await using place = await stubPlace("none");
   const sandboxes = place.api.installSandboxes();
   const [cluster, mine] = [
@@ -261,7 +276,7 @@ test("a Sandbox without a pod is listed, and goes like any box", { skip }, async
 });
 
 test(
-  "of a Sandbox that one may not remove the pod stays, and of a bare pod nobody asks",
+  "the pod of a Sandbox that may not be removed stays, and removing a bare pod needs no right to Sandboxes",
   { skip },
   async () => {
     await using place = await stubPlace("none");

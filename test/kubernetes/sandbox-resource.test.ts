@@ -11,7 +11,7 @@ import { unlike } from "../fixtures/published-schema.ts";
 
 const UNTIL = new Date("2026-05-06T07:08:09.010Z");
 
-test("a Sandbox holds the pod as its template, has no Service, and goes by itself", () => {
+test("a Sandbox holds the pod as its template, has no Service, and ends by itself", () => {
   const owner = { name: "loop", uid: "u-1" };
   const pod = podSpec({ ...PLAN, owner });
   const { metadata, spec } = sandboxSpec(pod, UNTIL) as unknown as Sandbox;
@@ -25,7 +25,7 @@ test("a Sandbox holds the pod as its template, has no Service, and goes by itsel
   );
 });
 
-test("a Sandbox is one of the published schema, and its pod's specification of Kubernetes'", () => {
+test("a Sandbox matches the published schema, and its pod's specification that of Kubernetes", () => {
   const sandbox = sandboxSpec(podSpec(PLAN), UNTIL) as unknown as Sandbox;
   assert.deepEqual(unlikeSandbox(sandbox), []);
   assert.deepEqual(unlike(sandbox.spec.podTemplate.spec, "V1PodSpec", "spec"), []);
@@ -51,7 +51,7 @@ function madeBy(more: (metadata: Meta, spec: Record<string, unknown>) => void): 
   return pod;
 }
 
-test("what the controller of a Sandbox adds is no difference there, and one of a bare pod", () => {
+test("additions of the Sandbox controller are no difference for a Sandbox, but are one for a bare pod", () => {
   const pod = madeBy(() => undefined);
   assert.deepEqual(readbackDifferences(podSpec(PLAN), pod, "Sandbox"), []);
   assert.match(readbackDifferences(podSpec(PLAN), pod).join(), /^metadata\.labels\.agents\.x-k8s\.io/);
@@ -77,7 +77,7 @@ const ADDED: readonly (readonly [string, Parameters<typeof madeBy>[0]])[] = [
 ];
 
 for (const [field, more] of ADDED)
-  test(`the controller of a Sandbox that sets ${field} is refused, and the field is named`, () => {
+  test(`a Sandbox controller that sets ${field} is refused, and the field is named`, () => {
     const [line = ""] = readbackDifferences(podSpec(PLAN), madeBy(more), "Sandbox");
     assert.ok(line.startsWith(`${field}: `), line);
   });
@@ -107,7 +107,7 @@ const owned = (uid: string) => ({
   metadata: { ownerReferences: [{ kind: "Sandbox", uid, controller: true }] },
 });
 
-test("the pod of a Sandbox is waited for, and what its controller meets meanwhile is told once", async () => {
+test("the pod of a Sandbox is waited for, and what its controller reports meanwhile is shown once", async () => {
   await using api = await objectsApi();
   const full =
     'pods "harness-1" is forbidden: exceeded quota: q, requested: cpu=1, used: cpu=2, limited: cpu=2';
@@ -121,7 +121,7 @@ test("the pod of a Sandbox is waited for, and what its controller meets meanwhil
   assert.match(said[0] ?? "", /^no pod of the box yet: its controller says: pods .* exceeded quota/);
 });
 
-test("a Sandbox of which no pod is made ends by the time that was given, with what is known", async () => {
+test("a Sandbox without a pod is given up after its time limit, with what is known", async () => {
   await using silent = await objectsApi();
   await assert.rejects(waitFor(silent, 10_000).pod, {
     exit: 6,
@@ -137,7 +137,7 @@ test("a Sandbox of which no pod is made ends by the time that was given, with wh
   );
 });
 
-test("a quota that has room again is found by a Sandbox that is made anew, though its controller looks late", async () => {
+test("a Sandbox is made again so that a late controller notices a quota that has room", async () => {
   await using api = await objectsApi();
   const full =
     'pods "harness-1" is forbidden: exceeded quota: q, requested: cpu=1, used: cpu=2, limited: cpu=2';
@@ -154,7 +154,7 @@ test("a quota that has room again is found by a Sandbox that is made anew, thoug
   assert.ok(api.waited() >= 20_000 && api.waited() < 30_000, String(api.waited()));
 });
 
-test("a Sandbox that changed before it is made anew stays, and one without room ends with what was said of it", async () => {
+test("a Sandbox that changed before it is made again stays, and one without room ends with the controller's message", async () => {
   await using api = await objectsApi();
   const full =
     'pods "harness-1" is forbidden: exceeded quota: q, requested: cpu=1, used: cpu=2, limited: cpu=2';
@@ -186,14 +186,14 @@ const HOPELESS: readonly (readonly [string, RegExp])[] = [
 ];
 
 for (const [message, words] of HOPELESS)
-  test(`a controller that is told "${message.slice(0, 60)}" is not waited for`, async () => {
+  test(`a controller that is refused with "${message.slice(0, 60)}" is not waited for`, async () => {
     await using api = await objectsApi();
     api.onWait = () => void api.objects.set(SANDBOX, saying(message));
     await assert.rejects(waitFor(api, 60_000).pod, words);
     assert.ok(api.waited() < 1000, String(api.waited()));
   });
 
-test("a pod of that name which is not the Sandbox's own is none, and a Sandbox that is gone has none", async () => {
+test("a pod of that name that the Sandbox does not own is refused, and a deleted Sandbox is reported", async () => {
   await using api = await objectsApi();
   api.objects.set(POD, owned("u-2"));
   await assert.rejects(
@@ -205,14 +205,14 @@ test("a pod of that name which is not the Sandbox's own is none, and a Sandbox t
   await assert.rejects(waitFor(gone, 60_000).pod, /deleted: the Sandbox is gone/);
 });
 
-test("a Sandbox whose making was not answered is not made twice", async () => {
+test("a Sandbox whose creation was not confirmed is not made twice", async () => {
   await using api = await objectsApi();
   api.lost.push(/^POST .*sandboxes$/);
   api.onWait = () => void api.objects.set(POD, owned("u-1"));
   assert.deepEqual(await waitFor(api, 60_000).pod, owned("u-1"));
 });
 
-test("whether Sandboxes are served is asked once of a cluster that answers, and again of one that did not", async () => {
+test("a cluster that answers is asked once whether it serves Sandboxes, and one that failed is asked again", async () => {
   await using api = await objectsApi();
   api.refuses = { fits: /^GET/, status: 500, reason: "InternalError" };
   await assert.rejects(servesSandboxes(api.cluster), /InternalError/);

@@ -72,7 +72,7 @@ async function goes(place: BoxPlace, pod: string): Promise<void> {
 }
 
 test(
-  "a box is a pod that has waited: one who may make no other has it, it is shut, used once, and gone with its claim",
+  "a box is a waiting pod: a user who may make no other gets it, its network is shut, it is used once, and it goes with its claim",
   { skip },
   async () => {
     const rules = boxRules("Pod", true).map((rule) =>
@@ -108,7 +108,7 @@ test(
   },
 );
 
-test("where none waits the box has a pod of its own, and nothing is said", { skip }, async () => {
+test("where no pod waits the box gets its own pod, without a message", { skip }, async () => {
   await using place = await boxPlace(cluster);
   await pooled(place, { replicas: 0 });
   await using box = await place.open({ wants: WANTS });
@@ -117,7 +117,7 @@ test("where none waits the box has a pod of its own, and nothing is said", { ski
 });
 
 test(
-  "pods of a pool that are none of this box's are given back to nobody, and it is said why",
+  "a pod of a pool that does not fit this box is not used by anyone, and the reason is given",
   { skip },
   async () => {
     await using place = await boxPlace(cluster);
@@ -145,29 +145,33 @@ async function intruded(place: BoxPlace, name: string): Promise<RunnerClient> {
   return client;
 }
 
-test("a pod in which somebody was, or still is, is no box", { skip }, async () => {
-  await using place = await boxPlace(cluster);
-  await pooled(place);
-  const [[, first = ""] = []] = await waiting(place);
-  const stays = await intruded(place, first);
-  {
-    await using box = await place.open({ wants: { ...WANTS, startMs: 30_000 } });
-    assert.equal(await said(box, "cat a.txt; ls /tmp"), "one\n");
-    assert.match(
-      place.said.join("\n"),
-      /^no box from the warm pool boxes: .*; the box gets a pod of its own$/,
+test(
+  "a pod that somebody attached to before, or is still attached to, is refused as a box",
+  { skip },
+  async () => {
+    await using place = await boxPlace(cluster);
+    await pooled(place);
+    const [[, first = ""] = []] = await waiting(place);
+    const stays = await intruded(place, first);
+    {
+      await using box = await place.open({ wants: { ...WANTS, startMs: 30_000 } });
+      assert.equal(await said(box, "cat a.txt; ls /tmp"), "one\n");
+      assert.match(
+        place.said.join("\n"),
+        /^no box from the warm pool boxes: .*; the box gets a pod of its own$/,
+      );
+    }
+    stays.close();
+    await api.until(`${place.space.pods}/${first}`, ({ status }) => status === 404);
+    await ready(place, 1);
+    const second = [...(await waiting(place)).values()].find((name) => name.startsWith(POOL)) ?? "";
+    const left = await intruded(place, second);
+    left.close();
+    await api.until(
+      `${place.space.pods}/${second}`,
+      ({ status, body }) => status === 404 || look(body, "status", "phase") === "Succeeded",
     );
-  }
-  stays.close();
-  await api.until(`${place.space.pods}/${first}`, ({ status }) => status === 404);
-  await ready(place, 1);
-  const second = [...(await waiting(place)).values()].find((name) => name.startsWith(POOL)) ?? "";
-  const left = await intruded(place, second);
-  left.close();
-  await api.until(
-    `${place.space.pods}/${second}`,
-    ({ status, body }) => status === 404 || look(body, "status", "phase") === "Succeeded",
-  );
-  await using box = await place.open({ wants: WANTS });
-  assert.equal(await said(box, "cat a.txt; ls /tmp"), "one\n");
-});
+    await using box = await place.open({ wants: WANTS });
+    assert.equal(await said(box, "cat a.txt; ls /tmp"), "one\n");
+  },
+);

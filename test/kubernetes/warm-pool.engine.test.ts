@@ -37,7 +37,7 @@ const nothingLeft = ({ api }: StubPlace): void =>
   assert.deepEqual([api.pool?.all(), api.named("pods"), api.named("networkpolicies")], [[], [], []]);
 
 test(
-  "a box is the pod that waits: shown to be shut, worked in, and gone with its claim",
+  "a box is a waiting pod: its network is proven shut, it runs commands, and it goes with its claim",
   { skip },
   async () => {
     await using place = await stubPlace("enforced");
@@ -73,7 +73,7 @@ const OWN: readonly (readonly [
 ])[] = [
   ["none waits", { replicas: 0 }, () => undefined, undefined, false],
   [
-    "it may not look at the pool",
+    "the user may not read the pool",
     {},
     ({ api }) =>
       api.faults.push({
@@ -86,7 +86,7 @@ const OWN: readonly (readonly [
     false,
   ],
   [
-    "it may make no claim",
+    "the user may not make a claim",
     {},
     ({ api }) =>
       api.faults.push({
@@ -99,14 +99,14 @@ const OWN: readonly (readonly [
     true,
   ],
   [
-    "its pods have other amounts",
+    "the pool's pods have other limits",
     { memory: 2 ** 28 },
     () => undefined,
     /not match the plan for this box: .*memory/,
     true,
   ],
   [
-    "its pod has waited for longer than a box may take",
+    "the pool's pod has waited longer than a box may take",
     {},
     ({ api }) => (api.clockAhead = WANTS.deadlineMs + 60_000),
     /has waited too long/,
@@ -129,7 +129,7 @@ const OWN: readonly (readonly [
 ];
 
 for (const [what, wish, prepare, told, isClaimed] of OWN)
-  test(`the box has a pod of its own where ${what}`, { skip }, async () => {
+  test(`the box gets its own pod where ${what}`, { skip }, async () => {
     await using place = await stubPlace("enforced");
     const pool = await pooled(place, wish);
     const [waits = ""] = await pool.ready();
@@ -149,7 +149,7 @@ for (const [what, wish, prepare, told, isClaimed] of OWN)
     }
   });
 
-test("hosts are granted to it as to any other", { skip }, async () => {
+test("a box from a pool can be granted hosts", { skip }, async () => {
   await using opened = await openedAt({ newPlace: (kind) => stubPlace(kind) }, {}, "enforced");
   const place = opened.place as StubPlace;
   await pooled(place, { network: true });
@@ -159,19 +159,15 @@ test("hosts are granted to it as to any other", { skip }, async () => {
   assert.equal(Buffer.from(stdout.head).toString(), "you are nobody, /x\n");
 });
 
-test(
-  "a box of which nothing may be written never is out of a pool, nor one whose folder is another",
-  { skip },
-  async () => {
-    await using place = await stubPlace("none");
-    const pool = await pooled(place);
-    await using box = await place.open({ wants: WANTS, mode: "read-only" });
-    assert.equal((await box.exec(asking(["true"]), NEVER)).exit_code, 0);
-    assert.deepEqual([pool.all(), posted(place).includes("sandboxclaims")], [[], false]);
-  },
-);
+test("a read-only box never comes from a pool, nor does one for another folder", { skip }, async () => {
+  await using place = await stubPlace("none");
+  const pool = await pooled(place);
+  await using box = await place.open({ wants: WANTS, mode: "read-only" });
+  assert.equal((await box.exec(asking(["true"]), NEVER)).exit_code, 0);
+  assert.deepEqual([pool.all(), posted(place).includes("sandboxclaims")], [[], false]);
+});
 
-test("doctor tells whether a pod of it waits, and whether one may claim it", { skip }, async () => {
+test("doctor reports whether a pod of the pool waits, and whether it may be claimed", { skip }, async () => {
   await using place = await stubPlace("none");
   const user = { env: { KUBECONFIG: place.place.at("kubeconfig") }, home: place.place.at("home") };
   const told = async (replicas: number): Promise<readonly string[]> => {
@@ -191,7 +187,7 @@ test("doctor tells whether a pod of it waits, and whether one may claim it", { s
   assert.equal(none, "warm_pool warn: boxes has no waiting pods: boxes get pods of their own");
 });
 
-test("it is listed by its claim, and removed with it by its name", { skip }, async () => {
+test("a box from a pool is listed by its claim, and removed with it by name", { skip }, async () => {
   await using place = await stubPlace("none");
   await pooled(place);
   await using box = await place.open({ wants: WANTS });

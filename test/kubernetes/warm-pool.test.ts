@@ -24,7 +24,7 @@ const LABEL = "sandbox.users.io/harness-pod";
 const life = (plan: PodPlan): unknown =>
   (podSpec(plan)["spec"] as { activeDeadlineSeconds: number }).activeDeadlineSeconds;
 
-test("a pool's template is the pod of a box without a name, with time to wait, and its policy lets nothing through", () => {
+test("a pool's template is a box's pod without a name and with time to wait, and its policy denies all traffic", () => {
   const [template, pool] = poolObjects(CLAIMED, {
     pool: "boxes",
     replicas: 3,
@@ -60,7 +60,7 @@ function given(more: Readonly<Record<string, string>> = {}): Record<string, unkn
   return pod;
 }
 
-test("of labels a pod out of a pool has its claim's, and two of the controller's", () => {
+test("a pod from a pool may have its claim's labels and two of the controller's", () => {
   const spec = podSpec(CLAIMED);
   assert.deepEqual(readbackDifferences(spec, given(), "Claim"), []);
   for (const [label, value] of [
@@ -77,7 +77,7 @@ test("of labels a pod out of a pool has its claim's, and two of the controller's
   );
 });
 
-test("its policies choose it by the label of its claim, and are its own, whatever owns the claim", async () => {
+test("a claimed pod's policies select it by its claim's label and belong to it, whatever owns the claim", async () => {
   for (const part of ["first", "shut", "open"] as const) {
     const { spec } = policyOf(CLAIMED, part) as unknown as { spec: { podSelector: object } };
     assert.deepEqual(spec.podSelector, { matchLabels: { [LABEL]: PLAN.name } });
@@ -93,7 +93,7 @@ test("its policies choose it by the label of its claim, and are its own, whateve
     ]);
 });
 
-test("a policy that chooses by a label of the controller's, as the one that it makes of itself, may open such a pod and no other", async () => {
+test("a policy that selects by a label of the controller may open a pod from a pool, and no other", async () => {
   for (const [plan, isOpened] of [
     [CLAIMED, true],
     [PLAN, false],
@@ -141,7 +141,7 @@ function controller(api: ObjectsApi, status: object, pod?: Record<string, unknow
   };
 }
 
-test("a claim names its pool, its end and what is to be noted on the pod, and goes with the loop that made it", async () => {
+test("a claim names its pool, its end and the pod's label, and is owned by its loop", async () => {
   await using api = await objectsApi();
   controller(api, { sandbox: { name: "boxes-1" } }, running(given()));
   const pod = await claiming(api);
@@ -158,7 +158,7 @@ test("a claim names its pool, its end and what is to be noted on the pod, and go
 
 const REFUSED: readonly (readonly [string, object, Record<string, unknown> | undefined, RegExp])[] = [
   [
-    "a pod made for it, as none waited",
+    "a pod made for it because none waited",
     { sandbox: { name: PLAN.name } },
     undefined,
     /it has no waiting pods left/,
@@ -177,14 +177,14 @@ const REFUSED: readonly (readonly [string, object, Record<string, unknown> | und
   ],
   ["a pod that does not run", { sandbox: { name: "boxes-1" } }, given(), /assigned none/],
   [
-    "a word against it",
+    "a refusal",
     { conditions: [{ type: "Ready", status: "False", reason: "InvalidMetadata", message: "label domain" }] },
     undefined,
     /its controller says: label domain/,
   ],
 ];
 for (const [what, status, pod, why] of REFUSED)
-  test(`a claim that is given ${what} is none of a box`, async () => {
+  test(`a claim that is given ${what} yields no box`, async () => {
     await using api = await objectsApi();
     controller(api, status, pod);
     await assert.rejects(
@@ -193,7 +193,7 @@ for (const [what, status, pod, why] of REFUSED)
     );
   });
 
-test("a pool is asked for where claims are served, and has somebody that waits by its own word", async () => {
+test("a pool is read only where claims are served, and its status says whether a pod waits", async () => {
   await using api = await objectsApi();
   await assert.rejects(hasWaiting(api.cluster, "pool"), NotFromPool);
   for (const [status, is] of [
