@@ -56,12 +56,12 @@ const NONSENSE = [
 ];
 
 for (const [written, address] of Object.entries(FORMS))
-  test(`OLLAMA_HOST ${JSON.stringify(written)} dials ${address}`, () => {
+  test(`OLLAMA_HOST ${JSON.stringify(written)} means ${address}`, () => {
     assert.equal(ollamaAddress({ OLLAMA_HOST: written }, null), address);
   });
 
 for (const written of NONSENSE)
-  test(`OLLAMA_HOST ${JSON.stringify(written)} is refused as bad usage, with the value and what was expected`, () => {
+  test(`OLLAMA_HOST ${JSON.stringify(written)} is refused as a usage error that shows the value and the expected form`, () => {
     assert.throws(
       () => ollamaAddress({ OLLAMA_HOST: written }, null),
       new HarnessError(
@@ -72,7 +72,7 @@ for (const written of NONSENSE)
     );
   });
 
-test("the setting wins over OLLAMA_HOST, even over a bad one, and without both the default holds", () => {
+test("the setting overrides OLLAMA_HOST, even an invalid one, and without either the default is used", () => {
   assert.deepEqual(
     [
       ollamaAddress({ OLLAMA_HOST: "other:1" }, "http://box:2/"),
@@ -83,7 +83,7 @@ test("the setting wins over OLLAMA_HOST, even over a bad one, and without both t
   );
 });
 
-test("an address with a password is refused without showing it", () => {
+test("an address with a password is refused without showing the password", () => {
   assert.throws(
     () => ollamaAddress({}, "http://me:hunter2@box:11434"),
     new HarnessError(
@@ -94,7 +94,7 @@ test("an address with a password is refused without showing it", () => {
   );
 });
 
-test("only addresses of this machine are loopback", () => {
+test("only addresses of this machine count as loopback", () => {
   const addresses = [
     "http://127.0.0.1:11434",
     "http://127.8.9.10",

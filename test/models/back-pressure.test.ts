@@ -56,7 +56,7 @@ function runOver(url: string, state: string, clock: WaitedClock, random: () => n
 }
 
 for (const status of [429, 503])
-  test(`a server that asks one run to wait (${status}) is left alone by the others too, each a little longer`, async () => {
+  test(`a server that asks one run to wait (${status}) is spared by other runs too, each for a slightly longer time`, async () => {
     await using folder = await scratch();
     await using server = await startLoopback([refused(status, { "retry-after": "20" }), answered]);
     const clock = new WaitedClock();
@@ -77,7 +77,7 @@ const at = (ms: number): Record<string, string> => ({
   "retry-after": new Date(Date.now() + ms).toUTCString(),
 });
 
-test("a date is waited for like seconds, and one that is too far is not", async () => {
+test("a retry date is waited for like seconds, unless it is too far away", async () => {
   await using folder = await scratch();
   await using server = await startLoopback([refused(503, at(60_000)), answered, refused(429, at(3_600_000))]);
   const run = runOver(server.url, folder.path, new WaitedClock(), () => 0);
@@ -89,7 +89,7 @@ test("a date is waited for like seconds, and one that is too far is not", async 
   assert.match(late?.type === "failed" ? late.failure.reason : "", /asks to wait/);
 });
 
-test("a busy server that never gets better is given up, after more waits than one that fails", async () => {
+test("a server that stays busy is given up, after more waits than one that fails", async () => {
   for (const [status, requests] of [
     [503, RETRIES.busyAttempts],
     [500, RETRIES.attempts],
@@ -103,7 +103,7 @@ test("a busy server that never gets better is given up, after more waits than on
   }
 });
 
-test("what others were told is waited for no longer than the longest, then it is asked all the same", async () => {
+test("a wait announced by another run is limited, and then the server is asked anyway", async () => {
   await using folder = await scratch();
   await using server = await startLoopback([answered]);
   const clock = new WaitedClock();

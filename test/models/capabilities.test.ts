@@ -15,17 +15,17 @@ import { FAMILIES } from "../../src/models/model-families.generated.ts";
 import type { Capabilities } from "../../src/core/model-provider.ts";
 import type { Wire, WireRequest } from "../../src/models/model-api.ts";
 
-test("a name of no family has no row", () => {
+test("a model of no known family has no row", () => {
   assert.deepEqual(["my-own-model", ""].map(rowOf), [undefined, undefined]);
 });
 
-test("every row is reached by its own prefix, and none stands twice", () => {
+test("every row is found by its own prefix, and no prefix occurs twice", () => {
   for (const row of FAMILIES) assert.equal(rowOf(row.prefix), row, row.prefix);
   assert.equal(new Set(FAMILIES.map(({ prefix }) => prefix)).size, FAMILIES.length);
   for (const { prefix } of FAMILIES) assert.equal(familyName(prefix), prefix);
 });
 
-test("the user may write the whole name, its last part, or the family; the longest prefix counts, then the last", () => {
+test("a user's row matches the whole name, its last part or the family; the longest prefix wins, then the last row", () => {
   const rows = ["qwen3", "hf.co/unsloth/", "Qwen3-8B", "qwen3"].map((prefix, index) => ({ prefix, index }));
   const found = (model: string): number | undefined => ownRowOf(rows, model)?.index;
   assert.deepEqual(["hf.co/unsloth/Qwen3-8B-GGUF", "qwen3:4b", "hf.co/x/Qwen3-8B", "llama3"].map(found), [
@@ -45,7 +45,7 @@ const short = (model: string, sources: Partial<Sources>): string => {
 
 const CASES: readonly (readonly [string, string, Partial<Sources>, string])[] = [
   ["nothing but the name", "qwen3:8b", {}, "40960 table, true table, true table, true table"],
-  ["a name that nobody knows", "mine", {}, "32768 guess, false guess, false guess, false guess"],
+  ["an unknown name", "mine", {}, "32768 guess, false guess, false guess, false guess"],
   [
     "the server's word",
     "qwen3:8b",
@@ -59,7 +59,7 @@ const CASES: readonly (readonly [string, string, Partial<Sources>, string])[] = 
     "40960 table, false probe, true table, true table",
   ],
   [
-    "the user, whom everybody contradicts",
+    "the user, contradicted by probe and server",
     "qwen3:8b",
     {
       user: [{ prefix: "qwen3", context: 16_384, tools: true, thinking: false }],
@@ -69,7 +69,7 @@ const CASES: readonly (readonly [string, string, Partial<Sources>, string])[] = 
     "16384 user, true user, false user, false server",
   ],
   [
-    "a row of the user's that sets one thing",
+    "a row of the user's that sets one capability",
     "qwen3:8b",
     { user: [{ prefix: "qwen3", tools: false }] },
     "40960 table, false user, true table, true table",
@@ -97,7 +97,7 @@ const FORMS: readonly (readonly [string, Partial<Sources>, string])[] = [
     "held user, false user",
   ],
   [
-    "a row that says of tools alone, and a probe",
+    "a row of the user's for tools only, and a probe",
     { user: [{ prefix: "qwen3", tools: true }], probe: "held" },
     "native user, true user",
   ],
@@ -110,7 +110,7 @@ const FORMS: readonly (readonly [string, Partial<Sources>, string])[] = [
 ];
 
 for (const [what, sources, believed] of FORMS)
-  test(`the form of calls by ${what}: ${believed}`, () => {
+  test(`the form of calls from ${what}: ${believed}`, () => {
     const all = { user: [], maxContext: null, probe: null, server: NOT_REPORTED, ...sources };
     const { calls, tools, origin } = capabilitiesOf("qwen3:8b", all);
     assert.equal(`${calls} ${origin.calls}, ${tools} ${origin.tools}`, believed);
@@ -119,7 +119,7 @@ for (const [what, sources, believed] of FORMS)
 for (const [what, model, sources, believed] of CASES)
   test(`${what}: ${believed}`, () => assert.equal(short(model, sources), believed));
 
-test("the window that is wanted is the row's within the setting, or the setting", () => {
+test("the requested window is the row's, bounded by the setting, or the setting", () => {
   const user = [{ prefix: "qwen3", context: 65_536 }];
   const wanted = (model: string, maxContext: number | null): number | null =>
     wantedWindow(model, { user, maxContext });
@@ -129,7 +129,7 @@ test("the window that is wanted is the row's within the setting, or the setting"
   );
 });
 
-test("of Ollama the window in force is believed, whoever bounds it", () => {
+test("for Ollama the window in force is used, whatever limits it", () => {
   const origins = (["trained", "setting", "memory", "default"] as const).map((limit) => {
     const window = { tokens: 12_288, limit };
     const facts = { window, tools: true, thinks: null, parameters: 1.5, version: "0.12.6" };
@@ -191,16 +191,16 @@ async function sentFor(beliefs: readonly (boolean | null)[], tools = [OFFER]): P
   });
 }
 
-test("tools go natively to a model that is believed to take them, else into its prompt", async () => {
+test("tools are sent natively to a model that supports them, otherwise in its prompt", async () => {
   assert.deepEqual(await sentFor([true]), ["native 1"]);
   assert.deepEqual(await sentFor([false]), ["text 0 in the prompt"]);
 });
 
-test("a belief may change between two requests", async () => {
+test("tool support may change between two requests", async () => {
   assert.deepEqual(await sentFor([false, true]), ["text 0 in the prompt", "native 1"]);
 });
 
-test("a belief that cannot be had changes nothing and ends nothing", async () => {
+test("a failed look-up of tool support changes nothing and fails nothing", async () => {
   assert.deepEqual(await sentFor([null, false, null]), [
     "native 1",
     "text 0 in the prompt",
@@ -208,6 +208,6 @@ test("a belief that cannot be had changes nothing and ends nothing", async () =>
   ]);
 });
 
-test("without tools nobody needs to know", async () => {
+test("without tools no look-up is needed", async () => {
   assert.deepEqual(await sentFor([false], []), ["native 0"]);
 });

@@ -28,7 +28,7 @@ async function failureOf(
   return assert.fail("it gave vectors");
 }
 
-test("OpenAI's embeddings come in the order of their texts, whatever the order of the answer", async () => {
+test("OpenAI's embeddings are returned in the order of their texts, whatever the order of the answer", async () => {
   await using server = await startLoopback([
     json({
       data: [
@@ -52,14 +52,14 @@ test("OpenAI's embeddings come in the order of their texts, whatever the order o
   });
 });
 
-test("vectors as bytes in base64 are read", async () => {
+test("vectors as base64 bytes are read", async () => {
   const bytes = Buffer.from(new Float32Array([0.5, -2]).buffer).toString("base64");
   await using server = await startLoopback([json({ data: [{ embedding: bytes }] })]);
   const embedder = openAiEmbedder({ baseUrl: `${server.url}/v1` }, "small");
   assert.deepEqual(numbers(await embedder.embed(["a"], NEVER)), [[0.5, -2]]);
 });
 
-test("Ollama's embeddings", async () => {
+test("Ollama's embeddings are read", async () => {
   await using server = await startLoopback([
     json({
       model: "nomic",
@@ -81,11 +81,11 @@ test("Ollama's embeddings", async () => {
   });
 });
 
-test("no texts need no server", async () => {
+test("an empty list of texts needs no server", async () => {
   assert.deepEqual(await ollamaEmbedder("http://127.0.0.1:1", "nomic").embed([], NEVER), []);
 });
 
-test("many texts are asked for in batches, by number and by size", async () => {
+test("many texts are sent in batches, limited by number and size", async () => {
   const batches: (readonly string[])[] = [];
   const ask: Ask = (texts, signal) => {
     batches.push(texts);
@@ -97,7 +97,7 @@ test("many texts are asked for in batches, by number and by size", async () => {
   assert.deepEqual(batches, [["a", "bb"], ["ccc"], ["dddddddd"], ["e", " "]]);
 });
 
-test("what is too long together is asked for in halves, and of one text the beginning counts", async () => {
+test("a batch that is too long is halved, and a text that is too long is cut", async () => {
   const most = 100;
   const ask: Ask = (texts, signal) =>
     texts.join("").length > most
@@ -107,7 +107,7 @@ test("what is too long together is asked for in halves, and of one text the begi
   assert.deepEqual(numbers(await new BatchEmbedder(ask).embed(texts, NEVER)), [[60], [60], [75]]);
 });
 
-test("a failure that may pass is asked again, and others are not", async () => {
+test("a passing failure is retried, and others are not", async () => {
   const busy: Served = { ...json({ error: "busy" }, 503), headers: { "retry-after": "0" } };
   await using server = await startLoopback([busy, busy, json({ embeddings: [[1]] })]);
   assert.deepEqual(numbers(await ollamaEmbedder(server.url, "nomic").embed(["a"], NEVER)), [[1]]);
@@ -124,11 +124,11 @@ const WRONG: readonly (readonly [string, Served, RegExp])[] = [
   ["too few vectors", json({ embeddings: [[1]] }), /sent 1 vectors for 2 texts/],
   ["vectors of two lengths", json({ embeddings: [[1], [1, 2]] }), /2 numbers, the first one has 1/],
   ["an empty vector", json({ embeddings: [[], []] }), /0 numbers/],
-  ["what is no number", json({ embeddings: [[1], [null]] }), /not a number/],
+  ["a value that is not a number", json({ embeddings: [[1], [null]] }), /not a number/],
   ["no list", json({ embedding: 7 }), /not a list of vectors/],
   ["no JSON", { body: '{"embed' }, /not JSON/],
   ["a web page", { headers: { "content-type": "text/html" }, body: "<html></html>" }, /not a model server/],
-  ["an error under 200", { body: '{"error":"boom"}' }, /boom/],
+  ["an error with status 200", { body: '{"error":"boom"}' }, /boom/],
 ];
 
 for (const [sentence, served, says] of WRONG)
@@ -142,12 +142,12 @@ for (const [sentence, served, says] of WRONG)
     assert.notEqual(failure.remedy, "");
   });
 
-test("a model that changes its length between batches is a failure", async () => {
+test("vectors whose length changes between batches are a failure", async () => {
   const { message } = await failureOf(new BatchEmbedder(ones, { texts: 1 }).embed(["a", "bb"], NEVER));
   assert.match(message, /2 numbers/);
 });
 
-test("a model that is missing, or a server, is told with the line that mends it", async () => {
+test("a missing model or server is reported with the command that fixes it", async () => {
   await using server = await startLoopback([
     json({ error: 'model "nomic" not found, try pulling it first' }, 404),
   ]);
@@ -160,7 +160,7 @@ test("a model that is missing, or a server, is told with the line that mends it"
   );
 });
 
-test("who cancels is done at once, and a server that is too slow is left", async () => {
+test("cancelling ends the request at once, and a server that is too slow is given up", async () => {
   await using server = await startLoopback([{ ends: "silent" }]);
   const abort = new AbortController();
   setTimeout(() => abort.abort(), 20);

@@ -9,7 +9,7 @@ import { type FakeOllamaOptions, sendJson, startFakeOllama } from "../fakes/olla
 
 const KEY = "sk-test-5f2b9c";
 
-test("a bad address is reported, not thrown", async () => {
+test("an invalid address is reported, not thrown", async () => {
   assert.deepEqual(healthRows(await health({ env: { OLLAMA_HOST: ":0" } }), "-"), [
     serverDown(
       'OLLAMA_HOST: ":0" is not an address of an Ollama server; expected host, host:port or http://host:port',
@@ -18,7 +18,7 @@ test("a bad address is reported, not thrown", async () => {
   ]);
 });
 
-test("scripted plays a scenario file, if it is one", async () => {
+test("the scripted provider is healthy if its model is a scenario file", async () => {
   const model = "examples/scripted-fix.jsonl";
   assert.deepEqual(await health({ provider: "scripted", model }), [
     { id: "model.server", state: "ok", detail: "plays a scenario file", remedy: "" },
@@ -29,7 +29,7 @@ test("scripted plays a scenario file, if it is one", async () => {
   assert.match(missing.remedy, /docs\/scripted-models\.md/);
 });
 
-test("a key in the user's file is as good as one in the environment, and a file that others read is told", async () => {
+test("a key in the user's file works like one in the environment, and a file that others can read is reported", async () => {
   await using folder = await scratch();
   await using fake = await startFakeOllama({ routes: listing({ id: "qwen3:8b" }) });
   const keysFile = await folder.write("keys.json", JSON.stringify({ openai: KEY }), 0o600);
@@ -73,7 +73,7 @@ const KEYED: readonly KeyedCase[] = [
     [["model.server", "ok", "OpenAI API at URL/v1", ""], LISTED, contextRow("ok", "65,536 tokens")],
   ],
   [
-    "a local server without a key that tells its window",
+    "a local server without a key that reports its window",
     listing({ id: "qwen3:8b", max_model_len: 8192 }),
     "openai",
     {},
@@ -106,7 +106,7 @@ const KEYED: readonly KeyedCase[] = [
     [serverDown("URL/v1 refuses the key (HTTP 401)", "export OPENAI_API_KEY=KEY")],
   ],
   [
-    "a key that is wanted",
+    "a missing key",
     refusing(403),
     "anthropic",
     {},
@@ -143,7 +143,7 @@ const KEYED: readonly KeyedCase[] = [
 ];
 
 for (const [name, routes, provider, changes, expected] of KEYED)
-  test(`${provider}: ${name} is reported, and the key is in no text`, async () => {
+  test(`${provider}: ${name} is reported, and no text contains the key`, async () => {
     await using fake = await startFakeOllama({ routes });
     const baseUrl = provider === "openai" ? `${fake.url}/v1` : fake.url;
     const list = await health({ provider, baseUrl, ...changes });
@@ -190,7 +190,7 @@ async function sent(provider: "openai" | "anthropic", env: ModelHealthRequest["e
   }));
 }
 
-test("each API gets its key in its own header and nothing else", async () => {
+test("each API gets its key in its own header and no other", async () => {
   const none = { authorization: undefined, key: undefined, version: undefined };
   const asked = "GET /v1/models?limit=1000";
   assert.deepEqual(
@@ -213,7 +213,7 @@ const missing = (base: string, right: string): readonly HealthRow[] => [
   serverDown(`${base} has no list of models (HTTP 404)`, `harness config set base_url ${right}`),
 ];
 
-test("a base that lacks /v1, or has one too many, is told the right one", async () => {
+test("a base URL that lacks /v1, or has a superfluous one, is reported with the right one", async () => {
   await using fake = await startFakeOllama();
   const remedies = async (provider: "openai" | "anthropic", baseUrl: string): Promise<readonly HealthRow[]> =>
     healthRows(await health({ provider, baseUrl }), fake.url);
@@ -223,7 +223,7 @@ test("a base that lacks /v1, or has one too many, is told the right one", async 
   );
 });
 
-test("a key goes nowhere but where it was sent", async () => {
+test("a key is not sent along with a redirect", async () => {
   await using fake = await startFakeOllama({ faults: { "*": "redirect" } });
   assert.deepEqual(healthRows(await health({ provider: "openai", baseUrl: fake.url, env: keys }), fake.url), [
     serverDown(
@@ -233,7 +233,7 @@ test("a key goes nowhere but where it was sent", async () => {
   ]);
 });
 
-test("a password in the address and a key that cannot be sent are not shown", async () => {
+test("a password in the address and an invalid key are not shown", async () => {
   await using fake = await startFakeOllama();
   const lists = await Promise.all([
     health({ provider: "openai", baseUrl: `http://me:${KEY}@localhost:1/v1` }),

@@ -38,7 +38,7 @@ const callOf = (name: string, args: object): object => ({
   additionalProperties: false,
 });
 
-test("a file that has to be written is the only one that a call writes", () => {
+test("when a certain file must be written, a call can write no other", () => {
   const write = offer("write_file", { type: "object", properties: { path: TEXT, content: TEXT } });
   const held = (hold: Hold): string => JSON.stringify(heldSchema({ tools: [write], hold }));
   const path = '"path":{"type":"string","enum":["a.c"]}';
@@ -47,7 +47,7 @@ test("a file that has to be written is the only one that a call writes", () => {
   assert.ok(!held({ paths: ["a.c"] }).includes(path), "it may be a new one");
 });
 
-test("the schema is a choice of the offered tools and an answer, without the words for people", () => {
+test("the schema is a choice between the offered tools and an answer, without descriptions", () => {
   assert.deepEqual(heldSchema({ tools: [EDIT, MAP] }), {
     anyOf: [
       callOf("edit_file", {
@@ -80,7 +80,7 @@ const some = (count: number, length: number): boolean =>
     heldSchema({ tools: [EDIT], hold: { paths: Array.from({ length: count }, () => "x".repeat(length)) } }),
   ).includes('"enum"');
 
-test("few paths are a choice, many or long ones are not", () => {
+test("a few paths become an enum, and many or long ones do not", () => {
   assert.deepEqual(
     [some(0, 1), some(1, 1), some(200, 10), some(201, 10), some(100, 1000)],
     [false, true, true, false, false],
@@ -118,7 +118,7 @@ interface Choice {
   readonly properties?: Readonly<Record<string, Choice>>;
 }
 
-test("where a call is demanded an answer is no choice, and what is shown is edited by its lines and not read again", () => {
+test("where a call is required an answer is no choice, and files already shown are edited by line and not read again", () => {
   const paths = ["a", "b"];
   const shown = { a: ["x = 1", "y = 2"] };
   assert.deepEqual(namesIn({}), ["read_file path", "edit_file path old new all", "answer"]);
@@ -151,7 +151,7 @@ test("where a call is demanded an answer is no choice, and what is shown is edit
   assert.match(withForm({ ...asked, hold: { call: true } }).messages[0]?.text ?? "", /to call a tool\.$/);
 });
 
-test("the form that is asked for stands behind the last message, or after it", () => {
+test("the requested format is explained at the end of the last message, or in a new one", () => {
   assert.deepEqual(texts("user"), ["a", "b\n\nReply with one JSON obj"]);
   assert.deepEqual(texts("assistant"), ["a", "b", "Reply with one JSON object"]);
 });
@@ -180,7 +180,7 @@ const REPLIES: readonly string[] = [
   "",
 ];
 
-test("pieces change nothing, and what was shown is the beginning of the prose", () => {
+test("splitting a reply into pieces changes nothing, and the displayed text is the beginning of the prose", () => {
   for (const text of REPLIES) {
     const { shown: _, ...whole } = read(text);
     for (const size of [1, 2, 3, 7]) {
@@ -191,7 +191,7 @@ test("pieces change nothing, and what was shown is the beginning of the prose", 
   }
 });
 
-test("each reply is what it says", () => {
+test("each reply is read as a call, a malformed call or an answer", () => {
   const told = REPLIES.map((text) => {
     const { calls, malformed, missed, prose } = read(text);
     const bad = [...malformed, ...missed].map(({ name, missed: kind = "unread" }) => `${kind} ${name}`);
@@ -214,7 +214,7 @@ test("each reply is what it says", () => {
   ]);
 });
 
-test("a call inside of an answer is not run, and the answer is told to be none", () => {
+test("a call inside an answer is not run, and is reported as no answer", () => {
   const call = JSON.stringify({ name: "edit_file", arguments: { path: "a" } });
   const { calls, malformed, prose } = read(
     JSON.stringify({ answer: `I mend it.\n<tool_call>${call}</tool_call>` }),

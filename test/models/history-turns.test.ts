@@ -47,7 +47,7 @@ const TALKS: readonly (readonly [string, readonly Message[], Conversation])[] = 
     { system: "", turns: [user("x"), told("", "1", "2"), results(["1", "a"], ["2", "b"]), user("y")] },
   ],
   [
-    "what is said between results comes behind them",
+    "messages between results come after them",
     [user("x"), said("", "1", "2"), result("1", "a"), system("note"), result("2", "b"), said("c")],
     {
       system: "",
@@ -55,7 +55,7 @@ const TALKS: readonly (readonly [string, readonly Message[], Conversation])[] = 
     },
   ],
   [
-    "a call without its result has one that says so",
+    "a call without a result gets one that says so",
     [user("x"), said("", "1", "2"), result("2", "b"), said("c", "3")],
     {
       system: "",
@@ -69,7 +69,7 @@ const TALKS: readonly (readonly [string, readonly Message[], Conversation])[] = 
     },
   ],
   [
-    "a result without its call is a text",
+    "a result without its call becomes text",
     [result("9", "old"), user("x"), said("", "1"), result("1", "a"), result("1", "again")],
     {
       system: "",
@@ -82,12 +82,12 @@ const TALKS: readonly (readonly [string, readonly Message[], Conversation])[] = 
     },
   ],
   [
-    "an empty result is one",
+    "an empty result counts as a result",
     [user("x"), said("", "1"), result("1", "")],
     { system: "", turns: [user("x"), told("", "1"), results(["1", ""])] },
   ],
 ];
 
 for (const [sentence, messages, conversation] of TALKS)
-  test(`a transcript as servers take it: ${sentence}`, () =>
+  test(`a transcript is converted for servers: ${sentence}`, () =>
     assert.deepEqual(conversationOf(messages), conversation));

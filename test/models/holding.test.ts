@@ -40,7 +40,7 @@ const refused = (): never => {
   throw new WireFailure("server", "no grammar beside tools", { refusesHold: true });
 };
 
-test("a model that is known to call best so is held each time, and no request that may not be", async () => {
+test("a model whose calls work best with a schema gets one in every request that may have one", async () => {
   const { ask, asked, forms } = holding(
     () => CALL,
     () => ({ calls: "held" }),
@@ -62,12 +62,12 @@ const thinkOf = async (holds: NonNullable<Wire["holds"]>): Promise<unknown> => {
   return sent.map(({ think }) => think);
 };
 
-test("a model that thinks is not asked to where its server holds from the first token on", async () => {
+test("a thinking model is asked not to think where its server applies a schema from the first token", async () => {
   assert.deepEqual(await thinkOf("at_once"), [false, undefined]);
   assert.deepEqual(await thinkOf("after_thinking"), [undefined, undefined]);
 });
 
-test("where a schema is refused beside native tools, a model that has to be held finds them in its prompt", async () => {
+test("where a schema is refused beside native tools, the tools go into the prompt", async () => {
   const { ask, forms } = holding(
     ({ nativeTools, held }) => (held !== undefined && nativeTools ? refused() : CALL),
     () => ({ calls: "held" }),
@@ -77,13 +77,13 @@ test("where a schema is refused beside native tools, a model that has to be held
   assert.deepEqual(forms(), ["native held", "text held", "text held"]);
 });
 
-test("one reply that is to be held and cannot be is asked for without, and the tools stay where they are", async () => {
+test("a single reply whose schema is refused is requested without it, and the tools stay native", async () => {
   const { ask, forms } = holding(({ held }) => (held === undefined ? CALL : refused()));
   assert.deepEqual(calls(await ask({ now: true })), LISTED);
   assert.deepEqual(forms(), ["native held", "native"]);
 });
 
-test("a call that is run and an answer begin the count of misses anew", async () => {
+test("an executed call or an answer resets the count of misses", async () => {
   const replies = [MISS, CALL, MISS, [text("Well.")], MISS, MISS, CALL];
   const { ask, forms } = holding((_request, nth) => replies[nth] ?? CALL);
   const notes = [];
@@ -95,7 +95,7 @@ test("a call that is run and an answer begin the count of misses anew", async ()
   );
 });
 
-test("a good reply that was held for once does not begin the count of native misses anew", async () => {
+test("a good reply to a one-off schema does not reset the count of native misses", async () => {
   const replies = [MISS, CALL, MISS, CALL];
   const { ask, forms } = holding((_request, nth) => replies[nth] ?? CALL);
   await ask();
@@ -105,7 +105,7 @@ test("a good reply that was held for once does not begin the count of native mis
   assert.deepEqual(forms(), ["native", "native held", "native", "native held"]);
 });
 
-test("a held reply that is empty natively is asked for with the tools in the prompt, then it is a failure", async () => {
+test("an empty reply to a native request with a schema is retried with the tools in the prompt, and then fails", async () => {
   const { ask, forms } = holding(() => []);
   assert.equal(failed(await ask({ now: true })).failure.kind, "empty");
   assert.deepEqual(forms(), ["native held", "text held"]);
@@ -114,7 +114,7 @@ test("a held reply that is empty natively is asked for with the tools in the pro
 const told = async (reply: string): Promise<boolean> =>
   holdsUnrunCalls(finished(await holding(() => [text(reply)]).ask()));
 
-test("an answer is none where it holds calls that were not run", async () => {
+test("a reply that contains calls that were not run is no answer", async () => {
   assert.equal(await told('{"name": "find_all", "arguments": {}}'), true);
   assert.equal(await told('<tool_call>{"name": "find_all", "arguments": {}}</tool_call>'), true);
   assert.equal(await told('<tool_call>{"name": "list_dir", "arguments": {"path'), false);
@@ -122,7 +122,7 @@ test("an answer is none where it holds calls that were not run", async () => {
   assert.equal(await told("All is well."), false);
 });
 
-test("a small model's held reply that goes round in circles is ended, and the model is told", async () => {
+test("a small model's looping reply to a schema is ended, and the model is told", async () => {
   const row = "-----------\\n";
   const pieces = [
     text('{"tool": "list_dir", "arguments": {"path": "'),
@@ -139,7 +139,7 @@ test("a small model's held reply that goes round in circles is ended, and the mo
   assert.doesNotMatch(large.malformed[0]?.reason ?? "", /over and over/, "a large one may mean it");
 });
 
-test("so is a small model's reply that is not held, in its words and in a native call", async () => {
+test("a small model's looping reply without a schema is ended too, in text and in a native call", async () => {
   const round = "and once more\n".repeat(12);
   const begun: WireEvent = { type: "call", index: 0, name: "list_dir", args: '{"path": "' };
   const more: WireEvent = { type: "call", index: 0, args: JSON.stringify(round).slice(1, -1) };

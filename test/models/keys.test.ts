@@ -7,7 +7,7 @@ import { scratch } from "../fixtures/scratch.ts";
 
 const KEYS = JSON.stringify({ openai: "sk-from-the-file" });
 
-test("the environment comes before the file, and neither has to be there", async () => {
+test("the environment takes precedence over the file, and both are optional", async () => {
   await using folder = await scratch();
   const file = await folder.write("keys.json", KEYS, 0o600);
   assert.equal(readKey("openai", { env: { OPENAI_API_KEY: " sk-from-env\n" }, file }), "sk-from-env");
@@ -18,7 +18,7 @@ test("the environment comes before the file, and neither has to be there", async
 });
 
 for (const mode of [0o644, 0o640, 0o660, 0o604, 0o602])
-  test(`a file of mode ${mode.toString(8)} is refused, with what to type`, async () => {
+  test(`a keys file of mode ${mode.toString(8)} is refused with the command that fixes it`, async () => {
     await using folder = await scratch();
     const file = await folder.write("it's keys.json", KEYS, 0o600);
     await chmod(file, mode);
@@ -37,7 +37,7 @@ function refused(ask: () => unknown): void {
   });
 }
 
-test("no error about keys shows one", async () => {
+test("no error about keys shows a key", async () => {
   await using folder = await scratch();
   await mkdir(folder.at("folder"), { mode: 0o700 });
   const texts = [
@@ -52,7 +52,7 @@ test("no error about keys shows one", async () => {
   refused(() => readKey("openai", { env: { OPENAI_API_KEY: "sk-secret\nx: y" }, file: folder.at("none") }));
 });
 
-test("a text is cleaned of every key, wherever it stands; words as short as a stand-in stay", () => {
+test("every key in a text is masked, wherever it occurs; words as short as a placeholder stay", () => {
   const keys = ["sk-secret-1", "sk-secret-2", "none"];
   assert.equal(
     redact("Wrong key sk-secret-1: none of sk-secret-2sk-secret-1", keys),

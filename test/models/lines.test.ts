@@ -15,7 +15,7 @@ async function linesIn(chunks: readonly Buffer[], longest = 1000): Promise<reado
 }
 
 for (const size of [1, 2, 3, 7, 1000])
-  test(`lines in pieces of ${size} bytes are the same lines`, async () => {
+  test(`pieces of ${size} bytes give the same lines`, async () => {
     const bytes = Buffer.from(TEXT);
     const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
       bytes.subarray(index * size, (index + 1) * size),
@@ -23,14 +23,14 @@ for (const size of [1, 2, 3, 7, 1000])
     assert.deepEqual(await linesIn(chunks), LINES);
   });
 
-test("a character that is cut by the end, and bytes that are none, are marked", async () => {
+test("a character cut by the end, and invalid bytes, are replaced by a mark", async () => {
   assert.deepEqual(await linesIn([Buffer.of(0x61, 0xff, 0x62, 0x0a, 0x63, 0xf0, 0x9f)]), [
     "a\u{FFFD}b",
     "c\u{FFFD}",
   ]);
 });
 
-test("a line without an end is not waited for", async () => {
+test("an endless line is refused", async () => {
   const endless = Array.from({ length: 50 }, () => Buffer.from("x".repeat(100)));
   await assert.rejects(linesIn(endless), /endless/);
 });

@@ -66,7 +66,7 @@ function watched() {
   return { clock, source, give: () => waiting.shift()?.(), left: () => left };
 }
 
-test("the first event has more time than the others", async () => {
+test("the first event has a longer time limit than the others", async () => {
   const { clock, source, give, left } = watched();
   const first = source.next();
   clock.move(99);
@@ -83,7 +83,7 @@ test("the first event has more time than the others", async () => {
   assert.equal(left(), true);
 });
 
-test("time that the reader takes for itself does not count", async () => {
+test("time that the reader takes itself is not counted", async () => {
   const { clock, source, give } = watched();
   for (let event = 1; event <= 3; event += 1) {
     const next = source.next();
@@ -94,7 +94,7 @@ test("time that the reader takes for itself does not count", async () => {
   }
 });
 
-test("a reply that comes and comes is ended in time", async () => {
+test("an endless reply is ended by the total time limit", async () => {
   const { clock, source, give } = watched();
   const all = async (): Promise<never> => {
     for (;;) {
@@ -107,7 +107,7 @@ test("a reply that comes and comes is ended in time", async () => {
   await assert.rejects(all(), { kind: "timeout", message: "the reply took longer than 1.0 s" });
 });
 
-test("nothing is left behind at the end", async () => {
+test("no timer is left at the end", async () => {
   const { clock, source, give, left } = watched();
   const first = source.next();
   assert.equal(clock.timers, 1);
@@ -126,14 +126,14 @@ const ROWS = [
 
 const TODAY = "2026-11-23";
 
-test("the longest beginning of a model's name has its price", () => {
+test("a model has the price of the longest prefix of its name", () => {
   const priced = ["gpt-5-mini-2026", "gpt-5.1", "gpt-4", "llama"].map(
     (model) => priceOf(model, ROWS, TODAY)?.input,
   );
   assert.deepEqual(priced, [3, 5, 1, undefined]);
 });
 
-test("a price that has a day holds from it on, until a later one does", () => {
+test("a dated price holds from its day until a later one", () => {
   const rows = [
     { model: "gpt", input: 1, output: 1, from: "2026-03-01" },
     { model: "gpt", input: 2, output: 1 },
@@ -149,7 +149,7 @@ test("a price that has a day holds from it on, until a later one does", () => {
   assert.equal(dayOf(Date.UTC(2026, 2, 1) - 1), "2026-02-28");
 });
 
-test("a cost is known where the price and the counts are", () => {
+test("a cost is known where both price and counts are", () => {
   const usage = usageOf({ prompt: 1000, completion: 10, cached: 400 });
   assert.equal(costOf(usage, ROWS[2]), (600 * 5 + 400 * 0.5 + 10 * 6) / 1e6);
   assert.equal(costOf(usage, ROWS[0]), (1000 * 1 + 10 * 2) / 1e6);
@@ -157,7 +157,7 @@ test("a cost is known where the price and the counts are", () => {
   assert.equal(costOf(usageOf({ completion: 10 }), ROWS[0]), null);
 });
 
-test("counts that are none are unknown", () => {
+test("invalid counts are unknown", () => {
   assert.deepEqual(usageOf({ prompt: -1, completion: Number.NaN, cached: 1.5 }), {
     requests: 1,
     prompt_tokens: null,
@@ -167,14 +167,14 @@ test("counts that are none are unknown", () => {
   });
 });
 
-test("a sum is unknown where a part of it is, and a refused request used nothing", () => {
+test("a sum is unknown where a part is, and a refused request used nothing", () => {
   const known = { ...usageOf({ prompt: 5, completion: 6, cached: 0 }), cost: 1 };
   assert.deepEqual([NO_USAGE, REFUSED_USAGE, known].reduce(sumUsage), { ...known, requests: 2 });
   const { requests, prompt_tokens, cost } = sumUsage(known, usageOf({}));
   assert.deepEqual([requests, prompt_tokens, cost], [2, null, null]);
 });
 
-test("an estimate begins with four bytes a token and comes near to what is counted", () => {
+test("an estimate starts at four bytes a token and approaches the counted tokens", () => {
   const estimator = new TokenEstimator();
   assert.equal(estimator.tokens("m", 4000), 1000);
   for (let turn = 0; turn < 20; turn += 1) estimator.learn("m", 30_000, 10_000);
@@ -182,7 +182,7 @@ test("an estimate begins with four bytes a token and comes near to what is count
   assert.equal(estimator.tokens("other", 4000), 1000);
 });
 
-test("one odd count moves an estimate by a part, and an impossible one not at all", () => {
+test("one odd count shifts an estimate only in part, and an impossible one not at all", () => {
   const estimator = new TokenEstimator();
   estimator.learn("m", 40_000, 10_000);
   estimator.learn("m", 40_000, 20_000);
@@ -191,7 +191,7 @@ test("one odd count moves an estimate by a part, and an impossible one not at al
   assert.equal(estimator.tokens("m", 40_000), 13_000);
 });
 
-test("a prompt that looks cut teaches nothing", () => {
+test("a prompt that seems to have been cut does not change the estimate", () => {
   const estimator = new TokenEstimator();
   assert.equal(estimator.looksCut("m", 40_000, 4096), true);
   estimator.learn("m", 40_000, 4096);
@@ -200,7 +200,7 @@ test("a prompt that looks cut teaches nothing", () => {
   assert.equal(estimator.looksCut("m", 2000, 1), false);
 });
 
-test("everything that is read counts as prompt", () => {
+test("everything that the model reads counts as prompt", () => {
   const empty = { messages: [], tools: [] };
   const call = { id: "a", name: "b", args: { path: "ö" } };
   assert.equal(promptBytes(empty), 0);

@@ -16,7 +16,7 @@ import {
 import { capabilitiesOf, NOT_REPORTED, parametersFromUser, rowOf } from "../../src/models/capabilities.ts";
 import { textOf } from "../house/docs-lines.ts";
 
-test("what a server says that a model can do tells what it is for", () => {
+test("the capabilities that a server reports decide what a model is for", () => {
   assert.equal(kindOf("nomic-embed-text", ["completion", "tools"]), "chat");
   assert.equal(kindOf("qwen3:8b", ["embedding"]), "embedding");
   assert.equal(kindOf("qwen3:8b", ["image"]), "other");
@@ -37,7 +37,7 @@ for (const name of [
   "hf.co/gte-large",
   "bge-reranker-v2",
 ])
-  test(`${name} is an embedder by its name, where no server says more`, () => {
+  test(`${name} counts as an embedder by name, where the server reports nothing`, () => {
     for (const silent of [null, []]) assert.equal(kindOf(name, silent), "embedding");
   });
 
@@ -50,11 +50,11 @@ for (const name of [
   "some/model",
   "minimax-m2",
 ])
-  test(`${name} is taken for a model that chats`, () => {
+  test(`${name} counts as a chat model`, () => {
     for (const silent of [null, []]) assert.equal(kindOf(name, silent), "chat");
   });
 
-test("a model has few parameters by the size in its name", () => {
+test("a model has few parameters according to the size in its name", () => {
   for (const model of [
     "qwen2.5-coder:1.5b",
     "llama3.2:3b-instruct-q4",
@@ -78,7 +78,7 @@ test("a model has few parameters by the size in its name", () => {
     assert.equal(hasFewParameters(model), false, model);
 });
 
-test("where a name says nothing its server counts, and nowhere else", () => {
+test("the server's count decides only where the name has no size", () => {
   assert.equal(hasFewParameters("llama3.2", 3.2), true);
   assert.equal(hasFewParameters("mine", 4), true);
   assert.equal(hasFewParameters("mine", 4.3), false);
@@ -86,7 +86,7 @@ test("where a name says nothing its server counts, and nowhere else", () => {
   assert.equal(hasFewParameters("mine:1.5b", 70), true);
 });
 
-test("a count is told in billions as sizes are; what is no model of language has none", () => {
+test("a count is given in billions like sizes; a count too small for a language model is ignored", () => {
   assert.deepEqual(
     [1_543_714_304, 4_022_468_096, 134_515_008, 30_532_122_624].map(billions),
     [1.5, 4, 0.1, 30.5],
@@ -94,13 +94,13 @@ test("a count is told in billions as sizes are; what is no model of language has
   assert.deepEqual([null, undefined, 0, 1000, 9_999_999].map(billions), [null, null, null, null, null]);
 });
 
-test("a window is small where it is known to be", () => {
+test("a window is small only where its size is known", () => {
   assert.equal(isSmallWindow({ tokens: 8192, known: true }), true);
   assert.equal(isSmallWindow({ tokens: 8192, known: false }), false);
   assert.equal(isSmallWindow({ tokens: 32_768, known: true }), false);
 });
 
-test("the user's word goes before a name and a server's count", () => {
+test("the user's setting takes precedence over a name and a server's count", () => {
   assert.equal(hasFewParameters("mine", undefined, 3), true);
   assert.equal(hasFewParameters("mine", 70, 3), true);
   assert.equal(hasFewParameters("qwen3:8b", undefined, 3), true);
@@ -137,11 +137,11 @@ for (const [memory, cores, gpu, name] of [
   [24, 1, false, "qwen3:1.7b"],
   [128, 64, true, "qwen3-coder:30b"],
 ] as const)
-  test(`${memory} GiB and ${cores} processors${gpu ? " beside a graphics card" : ""} are offered ${name ?? "nothing"} first`, () => {
+  test(`on ${memory} GiB and ${cores} processors${gpu ? " with a graphics card" : ""}, ${name ?? "nothing"} is offered first`, () => {
     assert.equal(best({ memory: memory * GiB, cores, gpu }), name);
   });
 
-test("what is offered fits, and no rate is promised that the measured one does not give", () => {
+test("offered models fit the machine, and the estimated speed agrees with a measured one", () => {
   const machine = { memory: 64 * GiB, cores: 2, gpu: false };
   for (const choice of fittingModels(machine)) {
     assert.ok(choice.memory <= machine.memory);
@@ -152,7 +152,7 @@ test("what is offered fits, and no rate is promised that the measured one does n
   assert.ok(Math.abs(tokensPerSecond(measured, machine) - 10) < 1);
 });
 
-test("every model of the list is one that calls tools, loads less than it takes, and is known by its size", () => {
+test("every offered model calls tools, needs more memory than its download, and has a known size", () => {
   for (const { name, download, memory } of MODEL_CHOICES) {
     assert.ok(rowOf(name)?.tools === true, name);
     assert.ok(memory > download + GiB, name);
@@ -172,7 +172,7 @@ function paceOn(cores: number, choice: (typeof MODEL_CHOICES)[number]): string {
     : `${seconds.toFixed(0)} s, ${rate.toFixed(rate < 10 ? 1 : 0)}`;
 }
 
-test("docs/models.md shows the models that are offered, with what is reckoned for them", () => {
+test("docs/models.md shows the offered models with their computed figures", () => {
   const shown = [
     ...textOf("docs/models.md").matchAll(/^\| `(\S+)` +\| ([\d.]+) GB +\| ([\d.]+) GiB +\| (.*?) +\|$/gm),
   ];

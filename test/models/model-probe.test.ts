@@ -102,7 +102,7 @@ const ALL = {
   "JSON that is only quoted": true,
 };
 
-test("a model that does all of it calls natively", async () => {
+test("a model that passes every check calls natively", async () => {
   const { result, lines } = await probed(provider((request) => good(request)));
   assert.deepEqual(result, made(ALL));
   assert.deepEqual(
@@ -111,14 +111,14 @@ test("a model that does all of it calls natively", async () => {
   );
 });
 
-test("a model is given a second chance, as it is not the same twice", async () => {
+test("a model gets a second attempt, because its replies vary", async () => {
   const { result } = await probed(
     provider((request, asked) => (asked % 2 === 1 ? replied([], "Hm.", true).slice(0) : good(request))),
   );
   assert.deepEqual(result.kind === "made" && result.native, true);
 });
 
-test("one call a reply, and JSON taken for a call, are told and do no harm", async () => {
+test("a model that makes one call a reply, or takes quoted JSON for a call, is still usable", async () => {
   const { result } = await probed(
     provider((request) => {
       const prompt = request.messages.at(-1)?.text ?? "";
@@ -131,7 +131,7 @@ test("one call a reply, and JSON taken for a call, are told and do no harm", asy
   assert.deepEqual(result, made(checks));
 });
 
-test("calls that are read from the text are not native, and do", async () => {
+test("calls that are only read from text are not native, but usable", async () => {
   const { result } = await probed(
     provider((request) => good(request, false)),
     provider((request) => good(request, false)),
@@ -163,7 +163,7 @@ const formOf = async (native: Provider, written: Provider, held: Provider | null
   return result.kind === "made" && `${result.calls} ${JSON.stringify(Object.values(result.shares))}`;
 };
 
-test("the form in which most calls get through is the best, of two alike a native one, then a held one", async () => {
+test("the form with the most valid calls wins; in a tie native comes first, then a schema", async () => {
   const never = sometimes(false, () => false);
   const always = sometimes(false, () => true);
   const odd = sometimes(false, (asked) => asked % 2 === 1);
@@ -180,7 +180,7 @@ test("the form in which most calls get through is the best, of two alike a nativ
   );
 });
 
-test("only what is held is asked for so, and the second try is a freer one", async () => {
+test("only the form with a schema requests one, and the second attempt has a higher temperature", async () => {
   const seen: string[] = [];
   const noting = (form: string, reply: (request: ModelRequest) => Reply): Provider =>
     provider((request) => {
@@ -200,7 +200,7 @@ test("only what is held is asked for so, and the second try is a freer one", asy
   assert.deepEqual(forms("held"), ["held true 0", "held true 0.7"]);
 });
 
-test("a string that comes back changed is no native call that works", async () => {
+test("a native call with an altered string does not count as working", async () => {
   const { result } = await probed(
     provider((request) =>
       (request.messages.at(-1)?.text ?? "").includes("write_note")
@@ -212,13 +212,13 @@ test("a string that comes back changed is no native call that works", async () =
   assert.deepEqual(result.kind === "made" && [result.native, result.usable], [false, true]);
 });
 
-test("a model through which no call gets is of no use", async () => {
+test("a model with no valid call is unusable", async () => {
   const { result } = await probed(provider(() => failing("empty")));
   assert.deepEqual(result.kind === "made" && [result.native, result.usable], [false, false]);
 });
 
 for (const kind of ["unreachable", "no_model", "out_of_memory", "timeout", "cancelled"] as const)
-  test(`a probe that ends as ${kind} found nothing out`, async () => {
+  test(`a probe that ends as ${kind} has no result`, async () => {
     const { result } = await probed(provider(() => failing(kind)));
     assert.deepEqual(result, {
       kind: "failed",
@@ -227,7 +227,7 @@ for (const kind of ["unreachable", "no_model", "out_of_memory", "timeout", "canc
   });
 
 for (const kind of ["garbled", "server"] as const)
-  test(`a server of which no reply ever ends, but as ${kind}, found nothing out of the model`, async () => {
+  test(`a probe whose every reply fails as ${kind} has no result about the model`, async () => {
     const { result } = await probed(
       provider(() => failing(kind)),
       provider(() => failing(kind)),
@@ -235,7 +235,7 @@ for (const kind of ["garbled", "server"] as const)
     assert.deepEqual(result, { kind: "failed", failure: { kind, reason: "so it is", remedy: "do this" } });
   });
 
-test("a wait is told, and calls before it do not count", async () => {
+test("a wait is reported, and does not affect the result", async () => {
   const waiting: ProviderEvent = { type: "waiting", reason: "busy", ms: 20, attempt: 2 };
   const { result, lines } = await probed(provider((request) => [waiting, ...good(request)]));
   assert.deepEqual(result, made(ALL));
@@ -251,7 +251,7 @@ const RECORD: ProbeRecord = {
   at: "2026-10-17T23:14:07.414Z",
 };
 
-test("a record is found under the same model, server and version, and no other", async () => {
+test("a record is found only under the same model, server and version", async () => {
   await using place = await scratch();
   const state = place.at("a/state");
   await writeProbe(state, RECORD);
@@ -268,7 +268,7 @@ test("a record is found under the same model, server and version, and no other",
   );
 });
 
-test("a newer record stands in place of the older one, and nothing else is left in the folder", async () => {
+test("a newer record replaces the older one, and nothing else is left in the folder", async () => {
   await using place = await scratch();
   const other = { ...RECORD, model: "qwen3:4b" };
   const newer = { ...RECORD, native: false };
@@ -278,7 +278,7 @@ test("a newer record stands in place of the older one, and nothing else is left 
   assert.equal((await stat(place.at("probes.json"))).mode & 0o777, 0o600);
 });
 
-test("a file that cannot be read is as good as none, and is replaced", async () => {
+test("an unreadable file counts as empty, and is replaced", async () => {
   for (const text of ["", "{", '{"version":2,"probes":[]}', '{"version":1,"probes":[{"model":7}]}']) {
     await using place = await scratch({ "probes.json": text });
     assert.deepEqual(await readProbes(place.path), []);
@@ -287,13 +287,13 @@ test("a file that cannot be read is as good as none, and is replaced", async () 
   }
 });
 
-test("a folder that cannot be written to fails, and leaves nothing behind", async () => {
+test("an unwritable folder is an error, and nothing is left behind", async () => {
   await using place = await scratch({ state: "a file" });
   await assert.rejects(writeProbe(place.at("state"), RECORD));
   assert.deepEqual(await readdir(place.path), ["state"]);
 });
 
-test("the form that was best is kept; a record from before there were forms says native or text", async () => {
+test("the best form is kept; an older record without forms means native or text", async () => {
   await using place = await scratch();
   const held: ProbeRecord = {
     ...RECORD,

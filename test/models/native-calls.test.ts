@@ -28,7 +28,7 @@ function told(name: string, tools = names): unknown {
   return good[0]?.name ?? malformed[0]?.reason;
 }
 
-test("calls are put together by their index, in the order in which they began", () => {
+test("calls are assembled by index, in the order in which they began", () => {
   const { calls } = read(
     { index: 7, id: "b", name: "read_file" },
     { index: 2, id: "a", name: "list_dir", args: '{"path"' },
@@ -41,7 +41,7 @@ test("calls are put together by their index, in the order in which they began", 
   ]);
 });
 
-test("a second call under the index of the first is a call of its own", () => {
+test("a second call with the same index is a separate call", () => {
   const byId = read(
     { index: 0, id: "a", name: "list_dir", args: '{"path":"x"}' },
     { index: 0, id: "b", name: "list_dir", args: '{"path":"y"}' },
@@ -57,7 +57,7 @@ test("a second call under the index of the first is a call of its own", () => {
     );
 });
 
-test("a name that comes in pieces, or with every piece, is one name", () => {
+test("a name that arrives in pieces, or with every piece, is one name", () => {
   const pieces = read({ index: 0, name: "list" }, { index: 0, name: "_dir" }, { index: 0, args: "{}" });
   const again = read(
     { index: 0, name: "list_dir", args: '{"path":' },
@@ -67,7 +67,7 @@ test("a name that comes in pieces, or with every piece, is one name", () => {
   assert.deepEqual(again.calls, [{ id: "", name: "list_dir", args: { path: "x" } }]);
 });
 
-test("arguments are read in one way or not at all", () => {
+test("arguments with two possible readings are refused", () => {
   const twice = 'The key "a" appears twice in its arguments: give it once.';
   assert.deepEqual(
     [
@@ -102,7 +102,7 @@ test("arguments are read in one way or not at all", () => {
   assert.match(String(reads("[".repeat(1_000_000))), /cut before their end/);
 });
 
-test("a survey of any JSON finds its depth and no key twice", () => {
+test("a survey of arbitrary JSON finds its depth and no duplicate key", () => {
   const depthOf = (value: unknown): number =>
     typeof value === "object" && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depthOf)) : 0;
   fc.assert(
@@ -118,7 +118,7 @@ test("a survey of any JSON finds its depth and no key twice", () => {
 
 const unicode = (code: number): string => `\\u${code.toString(16).padStart(4, "0")}`;
 
-test("a survey finds the key that was planted twice, however it is written", () => {
+test("a survey finds a duplicate key, however it is written", () => {
   fc.assert(
     fc.property(fc.string(), fc.jsonValue(), (key, value) => {
       const escaped = Array.from({ length: key.length }, (_, at) => unicode(key.charCodeAt(at))).join("");
@@ -128,7 +128,7 @@ test("a survey finds the key that was planted twice, however it is written", () 
   );
 });
 
-test("names are found in other spellings, and told where they are none", () => {
+test("tool names are recognised in other spellings, and unknown ones are reported", () => {
   for (const name of ["read_file", "readFile", "Read-File", "READ_FILE", "functions.read_file:12"])
     assert.equal(told(name), "read_file");
   const known = "there are list_dir, read_file, write_file.";
@@ -138,7 +138,7 @@ test("names are found in other spellings, and told where they are none", () => {
   assert.equal(told("ab", new OfferedTools([])), 'No tool can be called now; "ab" was not run.');
 });
 
-test("values have the types that the schema names", () => {
+test("values are converted to the types in the schema", () => {
   const schema = { type: "object", properties: { n: { type: "integer" }, s: { type: "string" } } };
   const calls = new NativeCalls();
   calls.take({ type: "call", index: 0, name: "t", args: '{"n":"12","s":"12","other":"12"}' });
@@ -147,7 +147,7 @@ test("values have the types that the schema names", () => {
   ]);
 });
 
-test("an id is kept unless the conversation has it", () => {
+test("a call's id is kept unless the conversation already has it", () => {
   const ids = new CallIds(HISTORY, Math.random);
   assert.equal(ids.next("call_12345678"), "call_12345678");
   for (const given of ["call_12345678", "Abc123xyz", ""]) assert.match(ids.next(given), /^[0-9A-Za-z]{9}$/);

@@ -28,7 +28,7 @@ async function linesFrom(served: Served): Promise<readonly unknown[]> {
   return lines;
 }
 
-test("nothing is sent but what is asked: no header of the client's own, and no key out of the environment", async () => {
+test("no header of the client library and no key from the environment is sent", async () => {
   await using server = await startLoopback([{ body: '{"version":"1"}' }]);
   assert.deepEqual(await askOllama(server.url, NEVER, (client) => client.version()), {
     kind: "json",
@@ -48,18 +48,18 @@ const STREAMS: readonly (readonly [string, Served, readonly unknown[]])[] = [
   ["an error that is null", { body: '{"error":null,"done":true}\n' }, [{ done: true }]],
   ["an error", { body: '{"a":1}\n{"error":"boom"}\n' }, [{ a: 1 }, "boom"]],
   ["an error in parts", { body: '{"error":{"message":"boom"}}\n' }, ['{"message":"boom"}']],
-  ["a line that is no JSON", { body: '{"a":1}\n<html>\n{"done":true}\n' }, [{ a: 1 }, "strange"]],
-  ["a line that is no object", { body: "[1]\n" }, ["strange"]],
+  ["a line that is not JSON", { body: '{"a":1}\n<html>\n{"done":true}\n' }, [{ a: 1 }, "strange"]],
+  ["a line that is not an object", { body: "[1]\n" }, ["strange"]],
   ["an end too early", { body: '{"a":1}\n' }, [{ a: 1 }, "unfinished"]],
   ["no line", { body: "" }, ["unfinished"]],
 ];
 
 for (const [sentence, served, expected] of STREAMS)
-  test(`a stream with ${sentence} is read as it is meant`, async () => {
+  test(`a stream with ${sentence} is read correctly`, async () => {
     assert.deepEqual(await linesFrom(served), expected);
   });
 
-test("a refusal is thrown as the server words it, and nothing is printed", async (context) => {
+test("a refusal is thrown in the server's words, and nothing is printed", async (context) => {
   const printed = context.mock.method(console, "log", () => undefined);
   const page = { status: 502, headers: { "content-type": "text/html", "retry-after": "7" }, body: "<html>" };
   await using server = await startLoopback([{ status: 404, body: '{"error":"no model"}' }, page]);
@@ -76,7 +76,7 @@ test("a refusal is thrown as the server words it, and nothing is printed", async
   assert.equal(printed.mock.callCount(), 0);
 });
 
-test("a request ends with its signal, before its head has come and in the middle of it", async () => {
+test("a request ends when its signal is aborted, before the headers and in the middle of the body", async () => {
   await using server = await startLoopback([{ body: ['{"a":1}\n'], ends: "silent" }]);
   const abort = new AbortController();
   const lines = await stream(server.url, abort.signal);
@@ -89,7 +89,7 @@ test("a request ends with its signal, before its head has come and in the middle
   assert.equal(server.heard.length, 1);
 });
 
-test("one connection serves call after call, embeddings and streams too", async () => {
+test("one connection serves successive calls, embeddings and streams too", async () => {
   await using server = await startLoopback([
     { body: '{"models":[]}' },
     { body: '{"embeddings":[[1]]}' },

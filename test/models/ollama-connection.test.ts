@@ -37,13 +37,13 @@ async function connected(answer: (nth: number, response: ServerResponse) => void
   return { chat, ports, [Symbol.asyncDispose]: () => fake[Symbol.asyncDispose]() };
 }
 
-test("one connection serves request after request", async () => {
+test("one connection serves successive requests", async () => {
   await using server = await connected((_nth, response) => response.end(doneLine()));
   for (let request = 0; request < 3; request += 1) await server.chat();
   assert.deepEqual([server.ports.length, new Set(server.ports).size], [3, 1]);
 });
 
-test("a connection that the server closes when it is used again is made anew", async () => {
+test("a connection that the server closes when it is reused is opened again", async () => {
   await using server = await connected((nth, response) => {
     if (nth === 2) response.destroy();
     else response.end(doneLine());
@@ -53,7 +53,7 @@ test("a connection that the server closes when it is used again is made anew", a
   assert.equal(server.ports.length, 3);
 });
 
-test("a server that goes on behind its last line is left", async () => {
+test("a server that continues after its last line is disconnected", async () => {
   const left = Promise.withResolvers<void>();
   await using server = await connected((_nth, response) => {
     response.write(doneLine());

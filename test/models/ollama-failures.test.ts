@@ -100,7 +100,7 @@ for (const [status, words, kind, passing, refusesTools, raw] of ROWS)
     assert.ok(failure.remedy !== "" || passing);
   });
 
-test("a model that is missing is pulled from the server that misses it", () => {
+test("a missing model is to be pulled from the server that lacks it", () => {
   const refusal = { status: 404, words: "model 'qwen3:8b' not found" };
   assert.deepEqual(
     [ASKED, { ...ASKED, baseUrl: "http://box:11434" }].map((asked) => failureOf(refusal, asked).remedy),
@@ -111,7 +111,7 @@ test("a model that is missing is pulled from the server that misses it", () => {
 const wait = (retryAfter: string): number | null =>
   failureOf({ status: 429, words: "", retryAfter }, ASKED).retryAfterMs;
 
-test("the time to wait is read as seconds, and as a date", () => {
+test("the time to wait may be seconds or a date", () => {
   assert.equal(wait("7"), 7000);
   assert.equal(wait("soon"), null);
   assert.equal(wait("Thu, 01 Jan 1970 00:00:00 GMT"), 0);
@@ -137,7 +137,7 @@ async function thrownBy(baseUrl: string, signal = new AbortController().signal):
   return ["nothing"];
 }
 
-test("what is wrong with the server is told before anything is asked of it", async () => {
+test("a faulty server is reported before a chat is requested", async () => {
   const gone = await startFakeOllama();
   await gone[Symbol.asyncDispose]();
   await using other = await startFakeOllama({ faults: { "*": "html" } });
@@ -152,13 +152,13 @@ test("what is wrong with the server is told before anything is asked of it", asy
   ]);
 });
 
-test("a model that is not listed is asked for all the same, and the server's word counts", async () => {
+test("a model that is not listed is requested anyway, and the server's answer decides", async () => {
   await using fake = await startFakeOllama({ models: [], faults: { "/api/chat": "missing" } });
   const [kind] = await thrownBy(fake.url);
   assert.equal(kind, "unreachable");
 });
 
-test("who cancels is cancelled, at whichever request it stands", async () => {
+test("cancelling ends whichever request is under way", async () => {
   await using hung = await startFakeOllama({ faults: { "*": "silent" } });
   await using late = await startFakeOllama({
     models: [{ name: "qwen3:8b" }],

@@ -132,7 +132,7 @@ const OLLAMA: readonly Case[] = [
     ],
   ],
   [
-    "an embedder where a model that chats is there",
+    "an embedder beside a chat model",
     {
       models: [
         { ...QWEN, capabilities: ["embedding"] },
@@ -207,12 +207,12 @@ const OLLAMA: readonly Case[] = [
 ];
 
 for (const [name, options, changes, expected] of OLLAMA)
-  test(`ollama: ${name} is reported with what mends it`, async () => {
+  test(`ollama: ${name} is reported with the fix`, async () => {
     await using fake = await startFakeOllama(options);
     assert.deepEqual(healthRows(await health({ baseUrl: fake.url, ...changes }), fake.url), expected);
   });
 
-test("ollama: the usual address needs no variable in the command", async () => {
+test("ollama: the default address needs no variable in the command", async () => {
   const fake = await startFakeOllama({ models: [] });
   await fake[Symbol.asyncDispose]();
   const [server] = await health({ env: { OLLAMA_HOST: fake.url } });

@@ -66,7 +66,7 @@ const bodies = (fake: FakeOllama): readonly unknown[] =>
 const notes = (events: readonly WireEvent[]): readonly string[] =>
   events.flatMap((event) => (event.type === "note" ? [event.text] : []));
 
-test("the whole body of a request, in the API's words", async () => {
+test("a request's whole body follows the API", async () => {
   await using server = await serving([doneLine()]);
   await all(server.wire, {
     messages: [
@@ -118,7 +118,7 @@ test("the whole body of a request, in the API's words", async () => {
   ]);
 });
 
-test("thoughts, text and calls come in their order, with usage and the end", async () => {
+test("thoughts, text and calls come in order, with usage and the end", async () => {
   await using server = await serving([
     chatLine({ thinking: "Hm." }),
     chatLine({ content: "I look at both." }),
@@ -142,7 +142,7 @@ test("thoughts, text and calls come in their order, with usage and the end", asy
   ]);
 });
 
-test("the window is settled once: what the user wants, the trained length, the memory; and is always the same", async () => {
+test("the window is settled once from the user's wish, the trained length and the memory, and stays the same", async () => {
   const trained = { models: [{ ...QWEN, trained: 40_960 }] };
   for (const [more, tokens] of [
     [{}, 32_768],
@@ -180,7 +180,7 @@ for (const [model, capabilities, wanted, sent] of THINK)
     assert.equal(notes(events).length, wanted === true && sent === undefined ? 1 : 0);
   });
 
-test("a model that does not think after all is asked again without, and never again with", async () => {
+test("a model that turns out not to think is asked again without thinking, and never again with it", async () => {
   await using server = await serving([], {
     routes: {
       "/api/chat": (body, response) => {
@@ -199,7 +199,7 @@ test("a model that does not think after all is asked again without, and never ag
   );
 });
 
-test("tools that are not to be native are not sent", async () => {
+test("tools are not sent when they are not to be native", async () => {
   await using server = await serving([doneLine()]);
   await all(server.wire, { nativeTools: false });
   const [body] = bodies(server.fake) as readonly { readonly tools?: unknown }[];
@@ -212,7 +212,7 @@ const refusing = (words: string) => ({
   },
 });
 
-test("a reply is held beside the tools, thoughts and all; a schema that is refused is told as such", async () => {
+test("a schema is sent beside the tools, with thinking; a refused schema is reported as such", async () => {
   await using server = await serving([doneLine()]);
   const held = { anyOf: [{ type: "object" }] };
   await all(server.wire);
@@ -226,7 +226,7 @@ test("a reply is held beside the tools, thoughts and all; a schema that is refus
   assert.equal((await failureOf(gone.wire, { held })).refusesHold, false);
 });
 
-test("a form is asked for only where there are no tools, and it is said", async () => {
+test("a reply format is requested only without tools, and a note says so otherwise", async () => {
   await using server = await serving([doneLine()]);
   const format = { type: "object" };
   const without = await all(server.wire, { format, tools: [] });
@@ -240,9 +240,9 @@ test("a form is asked for only where there are no tools, and it is said", async 
 });
 
 const COUNTS: readonly (readonly [string, number, string, readonly WireEvent[]])[] = [
-  ["a count within the window is handed on", 3900, "0.12.6", [{ type: "usage", prompt: 3900 }]],
+  ["a count within the window is passed on", 3900, "0.12.6", [{ type: "usage", prompt: 3900 }]],
   [
-    "a full window is told",
+    "a full window is reported",
     32_768,
     "0.12.6",
     [
@@ -250,7 +250,7 @@ const COUNTS: readonly (readonly [string, number, string, readonly WireEvent[]])
       { type: "note", text: "the prompt may have been cut: it fills the window of 32768 tokens" },
     ],
   ],
-  ["a version that leaves out what it kept has not counted", 180, "0.30.0", [{ type: "usage" }]],
+  ["a count is ignored from a version that leaves out cached tokens", 180, "0.30.0", [{ type: "usage" }]],
 ];
 
 for (const [sentence, prompt_eval_count, version, events] of COUNTS)
@@ -267,13 +267,13 @@ const STOPS: readonly (readonly [unknown, string])[] = [
 ];
 
 for (const [reason, stop] of STOPS)
-  test(`done_reason ${String(reason)} is the stop ${stop}`, async () => {
+  test(`done_reason ${String(reason)} means the stop ${stop}`, async () => {
     await using server = await serving([chatLine({ content: "a" }), doneLine({ done_reason: reason })]);
     assert.deepEqual((await all(server.wire)).at(-1), { type: "stop", stop });
   });
 
 for (const reason of ["load", "unload"])
-  test(`a server that did no more than ${reason} the model has not answered`, async () => {
+  test(`a server that only did ${reason} the model has not answered`, async () => {
     await using server = await serving([doneLine({ done_reason: reason })]);
     const { kind, passing } = await failureOf(server.wire);
     assert.deepEqual([kind, passing], ["server", true]);
@@ -295,7 +295,7 @@ for (const [what, lines, kind, passing] of BROKEN)
     assert.deepEqual([failure.kind, failure.passing, failure.raw], [kind, passing, null]);
   });
 
-test("an empty error is none, and unknown fields do no harm", async () => {
+test("an empty error is ignored, and unknown fields do no harm", async () => {
   await using server = await serving(['{"error":null,"message":{"content":"a","x":1},"y":[]}\n', doneLine()]);
   assert.deepEqual((await all(server.wire))[0], { type: "text", text: "a" });
 });

@@ -6,12 +6,12 @@ import { keyedServer, requireKey } from "../../src/models/model-server.ts";
 
 const NAMES = Object.keys(PROVIDER_SERVERS) as KeyedProvider[];
 
-test("every provider of the settings has a server, but the two that have no key", () => {
+test("every provider of the settings has a server, except the two that have no key", () => {
   const keyed = PROVIDERS.filter((name) => name !== "ollama" && name !== "scripted");
   assert.deepEqual(keyed.toSorted(), NAMES.toSorted());
 });
 
-test("an address is public and safe, or local; no two share one or a variable", () => {
+test("an address is public and https, or local; no two providers share one or a variable", () => {
   for (const { base, local } of Object.values(PROVIDER_SERVERS)) {
     assert.match(base, local ? /^http:\/\/127\.0\.0\.1:\d+\/v1$/ : /^https:\/\/[a-z.]+(\/[a-z0-9]+)*$/);
   }
@@ -22,7 +22,7 @@ test("an address is public and safe, or local; no two share one or a variable", 
 
 for (const name of NAMES) {
   const { base, local, variable } = PROVIDER_SERVERS[name];
-  test(`${name}: its own variable is its key, base_url wins, a missing key is named`, () => {
+  test(`${name}: its variable holds its key, base_url takes precedence, a missing key is named`, () => {
     assert.equal(readKey(name, { env: { [variable]: "k-1" }, file: "/nowhere/keys.json" }), "k-1");
     assert.equal(keyedServer(name, { baseUrl: null, key: "" }).base, base);
     const other = keyedServer(name, { baseUrl: "http://127.0.0.1:9/x/", key: "k-1" });

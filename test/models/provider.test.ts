@@ -10,20 +10,20 @@ const CALL = '<tool_call>{"name": "list_dir", "arguments": {"path": "src"}}</too
 const LIST = [{ name: "list_dir", args: { path: "src" } }];
 const unread = (raw: string): Played => [new WireFailure("server", "failed to parse the reply", { raw })];
 
-test("calls in a reply that the server could not read are found", async () => {
+test("calls in a reply that the server could not parse are found", async () => {
   const { wire, sent } = playing(unread(`I look. ${CALL}`));
   const answer = await asked(wire);
   assert.deepEqual([calls(answer), answer.text, sent.length], [LIST, "I look.", 1]);
   assert.deepEqual(finished(answer).notes, ["The server could not parse the reply; it was parsed here."]);
 });
 
-test("what was shown of such a reply is not shown twice", async () => {
+test("text of such a reply that was already shown is not shown twice", async () => {
   const { wire } = playing([text("I look. "), ...unread(`I look. ${CALL}`)]);
   const answer = await asked(wire);
   assert.deepEqual([calls(answer), answer.text], [LIST, "I look."]);
 });
 
-test("a reply that nobody can read is asked for once more, then with the tools in the prompt, which is remembered", async () => {
+test("an unreadable reply is requested once more, then with the tools in the prompt, which is remembered", async () => {
   const { wire, sent } = playing(unread(""), unread("{"), [text(CALL)]);
   const fallbacks = new RememberedFallbacks();
   const answer = await asked(wire, { fallbacks });
@@ -35,7 +35,7 @@ test("a reply that nobody can read is asked for once more, then with the tools i
   assert.equal(fallbacks.has(REQUEST.model), true);
 });
 
-test("tools in the prompt are not remembered where they did not help", async () => {
+test("tools in the prompt are not remembered if they did not help", async () => {
   const { wire, sent } = playing(unread(""));
   const fallbacks = new RememberedFallbacks();
   const answer = await asked(wire, { fallbacks });
@@ -43,7 +43,7 @@ test("tools in the prompt are not remembered where they did not help", async () 
   assert.equal(fallbacks.has(REQUEST.model), false);
 });
 
-test("a model that is known to take no tools is not asked with them", async () => {
+test("a model known to support no tools is not sent any", async () => {
   const { wire, sent } = playing([text(CALL)]);
   const fallbacks = new RememberedFallbacks();
   fallbacks.add(REQUEST.model, "it said so");
@@ -54,7 +54,7 @@ test("a model that is known to take no tools is not asked with them", async () =
   );
 });
 
-test("a reply that thought without a word is asked for without thinking", async () => {
+test("a reply that has only thoughts is requested again without thinking", async () => {
   const { wire, sent } = playing([{ type: "thinking", text: "Hm." }], [text("Yes.")]);
   const answer = await asked(wire);
   assert.equal(answer.text, "Yes.");
@@ -67,7 +67,7 @@ test("a reply that thought without a word is asked for without thinking", async 
   );
 });
 
-test("a text that a late end of thinking made a thought is taken back", async () => {
+test("text that a late end of thinking turns into a thought is taken back", async () => {
   const { wire } = playing([text("I could list src. "), text("Or not.\n</think>\n\nDone.")]);
   const answer = await asked(wire);
   assert.deepEqual(finished(answer).message.text, "Done.");
@@ -78,7 +78,7 @@ test("a text that a late end of thinking made a thought is taken back", async ()
   assert.match(answer.thinking, /^I could list src\./);
 });
 
-test("thoughts inside of the text alone are an empty reply", async () => {
+test("thoughts inside the text alone count as an empty reply", async () => {
   const { wire, sent } = playing([text("<think>Hm.</think>")], [text("Yes.")]);
   assert.equal((await asked(wire)).text, "Yes.");
   assert.deepEqual(
@@ -87,7 +87,7 @@ test("thoughts inside of the text alone are an empty reply", async () => {
   );
 });
 
-test("marks of a template alone are an empty reply", async () => {
+test("template marks alone count as an empty reply", async () => {
   for (const marks of ["<|im_start|>", "<|im_end|>\n<|im_start|>", "</s>"]) {
     const { wire, sent } = playing([text(marks)], [text("Yes.")]);
     assert.equal((await asked(wire)).text.endsWith("Yes."), true);
@@ -103,13 +103,13 @@ test("a filtered reply is refused, not empty", async () => {
   assert.deepEqual([failed(await asked(wire)).failure.kind, sent.length], ["refused", 1]);
 });
 
-test("a reply that has to fit a format is not read for calls", async () => {
+test("a reply in a required format is not searched for calls", async () => {
   const { wire } = playing([text(CALL)]);
   const answer = await asked(wire, {}, { format: { type: "object" } });
   assert.deepEqual([calls(answer), answer.text], [[], CALL]);
 });
 
-test("a call that is made and written is one call", async () => {
+test("a call that is both made natively and written as text counts once", async () => {
   const { wire } = playing([
     { type: "call", index: 0, name: "list_dir", args: '{"path":"src"}' },
     text(CALL),
@@ -117,7 +117,7 @@ test("a call that is made and written is one call", async () => {
   assert.deepEqual(calls(await asked(wire)), LIST);
 });
 
-test("the stop of a reply is what it shows, where the server says something else", async () => {
+test("the stop reason follows from the reply's content, even if the server says otherwise", async () => {
   const call = { type: "call", index: 0, name: "list_dir", args: '{"path":"src"}' } as const;
   const stops = [
     await asked(playing([call, { type: "stop", stop: "end" }]).wire),
@@ -127,7 +127,7 @@ test("the stop of a reply is what it shows, where the server says something else
   assert.deepEqual(stops, ["calls", "end", "length"]);
 });
 
-test("a prompt of which the server read less than half may have been cut", async () => {
+test("a prompt of which the server read less than half is reported as possibly cut", async () => {
   const messages = [{ role: "user", text: "word ".repeat(4000) }] as const;
   const { wire } = playing([text("Yes."), { type: "usage", prompt: 2048, completion: 2 }]);
   const { notes } = finished(await asked(wire, {}, { messages }));
@@ -135,7 +135,7 @@ test("a prompt of which the server read less than half may have been cut", async
   assert.match(notes[0] ?? "", /2048 tokens .* may have been cut/);
 });
 
-test("usage is the sum of all attempts, and costs what the price says", async () => {
+test("usage is the sum of all attempts, priced accordingly", async () => {
   const { wire } = playing(
     [
       { type: "thinking", text: "Hm." },
@@ -158,7 +158,7 @@ test("usage is the sum of all attempts, and costs what the price says", async ()
   });
 });
 
-test("halves of a character that come apart are shown as one, and a half alone as a sign for it", async () => {
+test("halves of a character that arrive separately are shown as one, and a lone half as a replacement mark", async () => {
   const { wire } = playing([
     text("a\ud83d"),
     text("\ude42b\ud83d"),
@@ -171,7 +171,7 @@ test("halves of a character that come apart are shown as one, and a half alone a
   assert.ok(answer.events.every((event) => event.type !== "text" || event.text.isWellFormed()));
 });
 
-test("a defect of an adapter is a failure like others", async () => {
+test("a defect of an adapter is a failure like any other", async () => {
   const wires: readonly Wire[] = [
     playing([new TypeError("x is not a function")]).wire,
     {
@@ -186,7 +186,7 @@ test("a defect of an adapter is a failure like others", async () => {
   }
 });
 
-test("an adapter that does not answer to its signal is left at once", async () => {
+test("an adapter that ignores its signal is abandoned at once", async () => {
   const wire: Wire = {
     async *send() {
       await new Promise(() => {});
@@ -202,7 +202,7 @@ test("an adapter that does not answer to its signal is left at once", async () =
   assert.equal((await events.next()).done, true);
 });
 
-test("a long failure keeps its beginning and its end, and no part of a key", async () => {
+test("a long failure message keeps its beginning and end, and no part of a key", async () => {
   const key = "sk-0123456789";
   const said = `begin ${"x".repeat(1490)} ${key} ${"y".repeat(5000)} ${key} end`;
   const { wire } = playing([new WireFailure("server", said)]);

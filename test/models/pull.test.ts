@@ -27,7 +27,7 @@ async function pullFrom(
   return { result, steps };
 }
 
-test("a pull tells each step and ends as done, and the model is there", async () => {
+test("a pull reports each step and ends as done, and the model is there", async () => {
   await using fake = await startFakeOllama();
   const part = { status: "pulling a3de86cd1c13", total: 2000 };
   assert.deepEqual(await pullFrom(fake.url), {
@@ -53,7 +53,7 @@ const stream = (pull: FakePull): FakeOllamaOptions => ({ pull });
 
 const FAILURES: readonly (readonly [string, FakeOllamaOptions, string, string])[] = [
   [
-    "an unknown model, told with status 200",
+    "an unknown model, reported with status 200",
     errorLine("pull model manifest: file does not exist"),
     "pull model manifest: file does not exist",
     "harness config set chat_model NAME",
@@ -95,13 +95,13 @@ const FAILURES: readonly (readonly [string, FakeOllamaOptions, string, string])[
     "OLLAMA_HOST=URL ollama pull qwen3:8b",
   ],
   [
-    "a line that is no JSON",
+    "a line that is not JSON",
     stream({ lines: [MANIFEST, "<html>"] }),
     "the server sends something other than the progress of a download",
     "OLLAMA_HOST=URL ollama pull qwen3:8b",
   ],
   [
-    "a line without an end",
+    "an endless line",
     stream({ lines: ["x".repeat(3 * 2 ** 20)], ending: "silence" }),
     "the server sends an endless line",
     "OLLAMA_HOST=URL ollama pull qwen3:8b",
@@ -121,13 +121,13 @@ const FAILURES: readonly (readonly [string, FakeOllamaOptions, string, string])[
 ];
 
 for (const [name, options, reason, remedy] of FAILURES)
-  test(`${name} is a failure with its remedy`, async () => {
+  test(`${name} is a failure with its fix`, async () => {
     await using fake = await startFakeOllama(options);
     const { result } = await pullFrom(fake.url);
     assert.deepEqual(result, { kind: "failed", reason, remedy: remedy.replace("URL", fake.url) });
   });
 
-test("a download that stands still ends, whether the server is silent or repeats itself", async () => {
+test("a stalled download ends, whether the server is silent or repeats itself", async () => {
   const ends = (["silence", "repeat"] as const).map(async (ending) => {
     await using fake = await startFakeOllama({ pull: { lines: [MANIFEST, HALF], ending } });
     const { result } = await pullFrom(fake.url, { stallMs: 150 });
@@ -159,7 +159,7 @@ test("a pull is cancelled before it starts and while it runs", async () => {
   assert.equal(fake.requests.length, 1);
 });
 
-test("a screen that breaks does not make the pull throw", async () => {
+test("an error in the progress display does not make the pull throw", async () => {
   await using fake = await startFakeOllama();
   const { result } = await pullFrom(fake.url, {
     onProgress() {
@@ -173,7 +173,7 @@ test("a screen that breaks does not make the pull throw", async () => {
   });
 });
 
-test("without a server the remedy starts one", async () => {
+test("without a server the suggested command starts one", async () => {
   const fake = await startFakeOllama();
   await fake[Symbol.asyncDispose]();
   const { result } = await pullFrom(fake.url);

@@ -60,11 +60,11 @@ const ENTRIES: readonly (readonly [string, object, number | null, boolean | null
 ];
 
 for (const [server, entry, context, tools, thinking] of ENTRIES)
-  test(`what ${server} tells of a model`, () => {
+  test(`the capabilities that ${server} reports of a model are read`, () => {
     assert.deepEqual(reportedIn(entry), { context, tools, thinking, cache: null, parameters: null });
   });
 
-test("llama-server's /props tells the window of a slot", () => {
+test("llama-server's /props reports the window of a slot", () => {
   assert.deepEqual(
     [{ default_generation_settings: { n_ctx: 16_384 } }, { n_ctx: 8192 }, {}, undefined].map(propsContext),
     [16_384, 8192, null, null],
@@ -99,7 +99,7 @@ async function serving(answers: Readonly<Record<string, unknown>>) {
   };
 }
 
-test("a list that tells windows is enough", async () => {
+test("a list that reports windows is enough", async () => {
   using server = await serving({ "/v1/models": { data: [{ id: "a", max_model_len: 8192 }, { id: "b" }] } });
   const { models, wordOn } = await askServer(server.question);
   assert.deepEqual(models, ["a", "b"]);
@@ -110,7 +110,7 @@ test("a list that tells windows is enough", async () => {
   assert.deepEqual(server.asked, ["/v1/models Bearer k"]);
 });
 
-test("a list that tells none is followed by LM Studio's own and by llama-server's", async () => {
+test("after a list without windows LM Studio's and llama-server's own addresses are asked", async () => {
   const data = [{ id: "a" }, { id: "b" }];
   using studio = await serving({
     "/v1/models": { data },
@@ -132,19 +132,19 @@ test("a list that tells none is followed by LM Studio's own and by llama-server'
   ]);
 });
 
-test("an answer that is no list is none", async () => {
+test("an answer that is not a list is refused", async () => {
   using server = await serving({ "/v1/models": { hello: 1 } });
   const { models, reason } = await askServer(server.question);
   assert.deepEqual([models, reason], [null, "it answers with unexpected JSON"]);
 });
 
-test("a server without a list has no word, and a reason", async () => {
+test("a server without a list reports nothing, with a reason", async () => {
   using server = await serving({});
   const { models, reason, wordOn } = await askServer(server.question);
   assert.deepEqual([models, reason, wordOn("a").context], [null, "HTTP 404", null]);
 });
 
-test("llama.cpp counts the parameters of its model", () => {
+test("llama.cpp reports the parameters of its model", () => {
   const entry = { id: "m", meta: { n_ctx: 4096, n_params: 1_543_714_304 } };
   assert.deepEqual([reportedIn(entry).parameters, reportedIn({ id: "m" }).parameters], [1.5, null]);
 });

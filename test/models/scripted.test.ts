@@ -14,7 +14,7 @@ const wireOf = (...lines: readonly string[]): ScriptedWire =>
 
 const user = (text: string): readonly Message[] => [{ role: "user", text }];
 
-test("steps answer one request each, over several lines and between comments", async () => {
+test("each step answers one request, across several lines and between comments", async () => {
   const wire = wireOf(
     "// first",
     '{"reply": ["one"]}',
@@ -27,7 +27,7 @@ test("steps answer one request each, over several lines and between comments", a
   assert.deepEqual([(await asked(wire)).text, (await asked(wire)).text], ["one", "two"]);
 });
 
-test("a scenario that is used up fails and says so", async () => {
+test("a scenario without steps left fails and says so", async () => {
   const wire = wireOf('{"reply": ["one"]}');
   await asked(wire);
   const { kind, reason } = failed(await asked(wire)).failure;
@@ -44,7 +44,7 @@ test("steps and loops of steps are repeated, and know the number of the request"
   assert.equal(said, "a1bba4bbccc");
 });
 
-test("steps that are for one conversation wait for it, others are for whoever else asks", async () => {
+test("a step addressed to one conversation waits for it, and other steps serve any other", async () => {
   const wire = wireOf(
     '{"to": "CHILD a", "reply": ["a1"]}',
     '{"reply": ["p1"]}',
@@ -67,7 +67,7 @@ test("steps that are for one conversation wait for it, others are for whoever el
   assert.equal(reason, "s.jsonl has no step for request 8");
 });
 
-test("a request that is not what the step expects fails, with the step and the difference", async () => {
+test("a request that does not match its step fails, with the step and the difference", async () => {
   const cases = [
     ['{"user": "mend"}', 'the last message of the user should contain "mend"; there is: "please fix"'],
     [
@@ -93,7 +93,7 @@ test("a request that is not what the step expects fails, with the step and the d
   }
 });
 
-test("results of tools are those since the last reply", async () => {
+test("the tool results of a request are those since the last reply", async () => {
   const messages: readonly Message[] = [
     ...REQUEST.messages.slice(0, 4),
     { role: "assistant", text: "", calls: [{ id: "b", name: "list_dir", args: {} }] },
@@ -103,7 +103,7 @@ test("results of tools are those since the last reply", async () => {
   assert.equal((await asked(wire, {}, { messages })).text, "ok");
 });
 
-test("a model without tools refuses them, uses up no step, and writes its calls", async () => {
+test("a model without tools refuses them, uses up no step, and writes its calls as text", async () => {
   const wire = wireOf(
     '{"capabilities": {"tools": false}}',
     '{"reply": [{"call": "list_dir", "args": {"path": "{{request}}"}}]}',
@@ -113,7 +113,7 @@ test("a model without tools refuses them, uses up no step, and writes its calls"
   assert.equal(finished(answer).usage.requests, 2);
 });
 
-test("what a model can do is what its file says, and else the usual", () => {
+test("a scripted model's capabilities come from its file, with defaults", () => {
   const { capabilities } = scenarioFrom('{"capabilities": {"context": 4096}}\n{"reply": []}', "s");
   assert.deepEqual(scriptedCapabilities({ file: "s", steps: [], capabilities }), {
     context: 4096,
@@ -146,7 +146,7 @@ const FAULTS = [
 ] as const;
 
 for (const [text, message] of FAULTS)
-  test(`a fault is told with its line: ${message}`, () => {
+  test(`a fault is reported with its line: ${message}`, () => {
     assert.throws(
       () => scenarioFrom(text, "s.jsonl"),
       (thrown: { message: string; exit: number }) => {
@@ -164,14 +164,14 @@ for (const file of readdirSync(examples).filter((name) => name.endsWith(".jsonl"
     assert.ok(readScenario(path.join(examples, file)).steps.length > 0);
   });
 
-test("a bad day of a server ends well", async () => {
+test("the example of server faults ends well", async () => {
   const wire = new ScriptedWire(readScenario(path.join(examples, "scripted-faults.jsonl")));
   const answer = await asked(wire);
   assert.equal(answer.text, "All is well in the end.");
   assert.equal(finished(answer).usage.requests, 5);
 });
 
-test("a file that cannot be read is told", () => {
+test("a file that cannot be read is reported", () => {
   assert.throws(() => readScenario("/nowhere/s.jsonl"), {
     exit: EXIT.usage,
     message: /cannot read the scenario \/nowhere/,

@@ -63,7 +63,7 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-test("an installed Ollama is started in a group of its own, with its log, and answers", async () => {
+test("an installed Ollama is started in its own process group, with its log, and answers", async () => {
   await using place = await placeWith(SERVER);
   const baseUrl = await freeAddress();
   const result = await startInstalledOllama({ ...place, baseUrl, signal: never() });
@@ -78,7 +78,7 @@ test("an installed Ollama is started in a group of its own, with its log, and an
   }
 });
 
-test("an Ollama that ends at once fails with what it said, and nothing of an older log", async () => {
+test("an Ollama that exits at once is a failure with its output, and nothing of an older log", async () => {
   await using place = await placeWith(BROKEN);
   await mkdir(path.dirname(place.logFile));
   await writeFile(place.logFile, "an older failure\n");
@@ -89,7 +89,7 @@ test("an Ollama that ends at once fails with what it said, and nothing of an old
   });
 });
 
-test("an Ollama that does not answer in time is ended, not left behind", async () => {
+test("an Ollama that does not answer in time is ended, not left running", async () => {
   await using place = await placeWith(`console.log(process.pid);${DEAF}`);
   const baseUrl = await freeAddress();
   const result = await startInstalledOllama({ ...place, baseUrl, signal: never(), waitMs: 1000 });
@@ -103,7 +103,7 @@ test("an Ollama that does not answer in time is ended, not left behind", async (
   );
 });
 
-test("a cancelled start ends what it started", async () => {
+test("a cancelled start ends the started process", async () => {
   await using place = await placeWith(DEAF);
   const cancel = new AbortController();
   const baseUrl = await freeAddress();
@@ -114,7 +114,7 @@ test("a cancelled start ends what it started", async () => {
   assert.deepEqual(await started, { kind: "failed", reason: "cancelled: loading" });
 });
 
-test("a file that the system cannot start is a failure", async () => {
+test("a program that the system cannot start is a failure", async () => {
   await using place = await placeWith("");
   await writeFile(path.join(place.root, "bin", "ollama"), "#!/no/such/interpreter\n");
   const result = await startInstalledOllama({ ...place, baseUrl: await freeAddress(), signal: never() });
@@ -124,7 +124,7 @@ test("a file that the system cannot start is a failure", async () => {
   });
 });
 
-test("without the program on PATH it is not installed", async () => {
+test("without the program on PATH Ollama is not installed", async () => {
   await using place = await placeWith();
   const baseUrl = await freeAddress();
   assert.deepEqual(await startInstalledOllama({ ...place, baseUrl, signal: never() }), {
@@ -145,7 +145,7 @@ test("nothing is started for another machine, for https, or where something answ
   ]);
 });
 
-test("only a program that may be run, named by a whole path, is found", async () => {
+test("only an executable file with an absolute path is found", async () => {
   await using place = await placeWith(SERVER);
   await using other = await placeWith();
   await mkdir(path.join(other.root, "bin", "ollama"));
@@ -161,7 +161,7 @@ test("only a program that may be run, named by a whole path, is found", async ()
   );
 });
 
-test("nothing of the workspace is started, neither what is in it nor what a link leads to", async () => {
+test("nothing in the workspace is started, neither directly nor through a link", async () => {
   await using inside = await placeWith(SERVER);
   await using outside = await placeWith();
   await symlink(path.join(inside.root, "bin", "ollama"), path.join(outside.root, "bin", "ollama"));

@@ -24,38 +24,34 @@ const ready = (changes: object = {}): object => ({
 const CASES: readonly (readonly [string, FakeOllamaOptions, object])[] = [
   ["a model that is there is ready", { models: [QWEN] }, ready()],
   [
-    "a loaded model tells both windows",
+    "a loaded model reports both windows",
     { models: [{ ...QWEN, loaded: 4096 }] },
     ready({ context: { trained: 40_960, loaded: 4096 } }),
   ],
   [
-    "a model that tells no window is ready all the same",
+    "a model that reports no window is still ready",
     { models: [{ ...QWEN, trained: null }] },
     ready({ context: { trained: null, loaded: null } }),
   ],
   [
-    "what the file counts goes before how it is written",
+    "the exact count of parameters takes precedence over the written size",
     { models: [{ ...QWEN, parameters: 1_543_714_304, billions: "494.03M" }] },
     ready({ parameters: 1.5 }),
   ],
+  ["a written size is read", { models: [{ ...QWEN, billions: "494.03M" }] }, ready({ parameters: 0.5 })],
+  ["an invalid size is ignored", { models: [{ ...QWEN, billions: "large" }] }, ready({ parameters: null })],
   [
-    "a size is read as it is written",
-    { models: [{ ...QWEN, billions: "494.03M" }] },
-    ready({ parameters: 0.5 }),
-  ],
-  ["what is no size tells none", { models: [{ ...QWEN, billions: "large" }] }, ready({ parameters: null })],
-  [
-    "a template that prints a tool as Go does shows the model none",
+    "a template that prints tools in Go's format does not support tools",
     { models: [{ ...QWEN, template: "{{ range .Tools }}{{ .Function }}{{ end }}" }] },
     ready({ capabilities: ["completion", "thinking"] }),
   ],
   [
-    "nor one that prints its parameters",
+    "a template that prints parameters in Go's format does not support tools",
     { models: [{ ...QWEN, template: '{"name": "{{ .Function.Name }}", {{- .Function.Parameters -}} }' }] },
     ready({ capabilities: ["completion", "thinking"] }),
   ],
   [
-    "a template that writes JSON, or prints names alone, does",
+    "a template that writes JSON, or prints only names, supports tools",
     { models: [{ ...QWEN, template: "{{ json .Function }} {{ .Function.Name }}" }] },
     ready(),
   ],
@@ -93,8 +89,12 @@ const CASES: readonly (readonly [string, FakeOllamaOptions, object])[] = [
     { version: "0.12.6-rc0", models: [QWEN] },
     ready({ version: "0.12.6-rc0" }),
   ],
-  ["1.0.0 is new", { version: "1.0.0", models: [QWEN] }, ready({ version: "1.0.0" })],
-  ["a build from source is taken as new", { version: "0.0.0", models: [QWEN] }, ready({ version: "0.0.0" })],
+  ["1.0.0 is new enough", { version: "1.0.0", models: [QWEN] }, ready({ version: "1.0.0" })],
+  [
+    "a build from source counts as new enough",
+    { version: "0.0.0", models: [QWEN] },
+    ready({ version: "0.0.0" }),
+  ],
   [
     "a web page is not Ollama",
     { faults: { "*": "html" } },
@@ -121,13 +121,13 @@ const CASES: readonly (readonly [string, FakeOllamaOptions, object])[] = [
     { kind: "not-ollama", reason: "it redirects to https://login.example.org" },
   ],
   [
-    "a server error at the door is down",
+    "a server error on the first request means down",
     { faults: { "*": "error" } },
     { kind: "down", reason: "HTTP 500: the model store cannot be read" },
   ],
-  ["a cut answer is down", { faults: { "*": "cut" } }, { kind: "down", reason: "aborted" }],
+  ["a cut answer means down", { faults: { "*": "cut" } }, { kind: "down", reason: "aborted" }],
   [
-    "a list of models that cannot be had is a failing server",
+    "a list of models that cannot be read means a failing server",
     { faults: { "/api/tags": "error" } },
     {
       kind: "failing",
@@ -136,7 +136,7 @@ const CASES: readonly (readonly [string, FakeOllamaOptions, object])[] = [
     },
   ],
   [
-    "a model that cannot be shown is a failing server",
+    "a model that cannot be shown means a failing server",
     { models: [QWEN], faults: { "/api/show": "garbage" } },
     {
       kind: "failing",
@@ -162,7 +162,7 @@ const NAMES: readonly (readonly [string, string])[] = [
 ];
 
 for (const [wanted, listed] of NAMES)
-  test(`the setting ${wanted} means the listed ${listed}, which is what is asked for`, async () => {
+  test(`the setting ${wanted} selects the listed ${listed}, which is then requested`, async () => {
     await using fake = await startFakeOllama({ models: [{ name: listed, size: 5000 }] });
     assert.deepEqual(await statusAt(fake.url, wanted), ready({ model: listed }));
     assert.deepEqual(fake.requests.map(({ method, path, body }) => ({ method, path, body })).slice(0, 3), [
@@ -172,14 +172,14 @@ for (const [wanted, listed] of NAMES)
     ]);
   });
 
-test("a path in front of the API is kept", async () => {
+test("a path before the API's is kept", async () => {
   await using fake = await startFakeOllama({
     routes: { "/ollama/api/version": (_body, response) => void response.end('{"version":"0.1.0"}') },
   });
   assert.deepEqual(await statusAt(`${fake.url}/ollama`), { kind: "too-old", version: "0.1.0" });
 });
 
-test("a server that never answers is down when the time is over, at whichever request it hangs", async () => {
+test("a server that never answers counts as down after the time limit, at whichever request it hangs", async () => {
   await using hung = await startFakeOllama({ faults: { "*": "silent" } });
   await using late = await startFakeOllama({ models: [QWEN], faults: { "/api/show": "silent" } });
   assert.deepEqual(await Promise.all([hung, late].map(({ url }) => statusAt(url, "qwen3:8b", 200))), [
@@ -188,7 +188,7 @@ test("a server that never answers is down when the time is over, at whichever re
   ]);
 });
 
-test("a cancelled look ends as a value, before and while it runs", async () => {
+test("a cancelled status check returns a value, before and while it runs", async () => {
   await using hung = await startFakeOllama({ faults: { "*": "silent" } });
   const controller = new AbortController();
   const look = (): Promise<OllamaStatus> =>
@@ -199,7 +199,7 @@ test("a cancelled look ends as a value, before and while it runs", async () => {
   assert.deepEqual([await running, await look()], [cancelled, cancelled]);
 });
 
-test("nothing listening is down", async () => {
+test("an address where nothing listens is down", async () => {
   const fake = await startFakeOllama();
   await fake[Symbol.asyncDispose]();
   assert.deepEqual(await statusAt(fake.url), {
@@ -216,7 +216,7 @@ test("a server of another protocol is not Ollama", async () => {
   assert.deepEqual(status, { kind: "not-ollama", reason: "what answers there does not speak HTTP" });
 });
 
-test("https to a server without it is named as the reason, in one line", async () => {
+test("https to a server without TLS is named as the reason, in one line", async () => {
   await using fake = await startFakeOllama();
   assert.deepEqual(await statusAt(fake.url.replace("http:", "https:")), {
     kind: "not-ollama",

@@ -73,7 +73,7 @@ const isChat = (path: string): boolean => /chat|messages/.test(path);
 const CALL = { name: "list_dir", args: { path: "." } };
 
 for (const stream of [false, true])
-  test(`with stream ${stream} every API is asked so, and the whole reply is one`, async () => {
+  test(`with stream ${stream} every API is asked accordingly, and a whole reply is read`, async () => {
     for (const name of ["openai", "anthropic"] as const) {
       await using server = await startLoopback([{ headers: JSON_TYPE, body: JSON.stringify(WHOLE[name]) }]);
       const [text, calls] = await asked(name, stream, `${server.url}${name === "openai" ? "/v1" : ""}`);

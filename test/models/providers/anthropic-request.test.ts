@@ -5,7 +5,7 @@ import type { Message } from "../../../src/core/model-provider.ts";
 import { messagesBody } from "../../../src/models/providers/anthropic-api.ts";
 import type { WireRequest } from "../../../src/models/model-api.ts";
 
-/** Bodies are written in the types of the official client: what it would not send is no request. */
+/** Bodies are written in the types of the official client, so that only what it would send is accepted. */
 
 const SCHEMA = { type: "object" as const, properties: { path: { type: "string" } } };
 const TALK: readonly Message[] = [
@@ -42,7 +42,7 @@ const request = (change: Partial<WireRequest> = {}): WireRequest => ({
 const body = (change: Partial<WireRequest> = {}, reply?: readonly Record<string, unknown>[]): unknown =>
   messagesBody(request(change), () => reply);
 
-test("a request, as a whole", () => {
+test("a request's whole body follows the API", () => {
   const id = "call_fd6a3b8d7c6e4b6ba3ab4c4f";
   const whole: MessageCreateParamsStreaming = {
     model: "claude-sonnet-4-5",
@@ -78,7 +78,7 @@ test("a request, as a whole", () => {
   assert.deepEqual(JSON.parse(made.replaceAll(own, id)), whole);
 });
 
-test("there are four breakpoints at most, behind tools, system and the user's last two turns", () => {
+test("at most four breakpoints are set, after tools, system and the user's last two turns", () => {
   const long = [
     ...TALK,
     { role: "assistant" as const, text: "One.", calls: [] },
@@ -87,7 +87,7 @@ test("there are four breakpoints at most, behind tools, system and the user's la
   assert.equal(JSON.stringify(body({ messages: long })).split("cache_control").length - 1, 4);
 });
 
-test("what was asked for is said: limit, temperature, schema", () => {
+test("limit, temperature and schema are sent as requested", () => {
   const { messages, ...rest } = body({
     messages: [{ role: "user", text: "Hi" }],
     tools: [],
@@ -129,7 +129,7 @@ for (const [sentence, change, thinking] of THINKING)
     assert.equal("temperature" in made, !thinks);
   });
 
-test("a known reply goes back as it came; unknown, a budget for thoughts cannot be had in the midst of calls", () => {
+test("a known reply is sent back unchanged; after an unknown one, thinking with a budget is off in the middle of calls", () => {
   const midst = TALK.slice(0, 5);
   const reply = [THOUGHT, { type: "tool_use", id: "toolu_1", name: "list_dir", input: {} }];
   const known = body({ messages: midst, think: true }, reply) as MessageCreateParamsStreaming;
@@ -138,7 +138,7 @@ test("a known reply goes back as it came; unknown, a budget for thoughts cannot 
   assert.equal((body({ messages: midst, think: true }) as MessageCreateParamsStreaming).thinking, undefined);
 });
 
-test("a talk that begins with the model has a beginning put before it", () => {
+test("a conversation that begins with the model gets a user turn before it", () => {
   const { messages } = body({
     messages: [{ role: "assistant", text: "Hello.", calls: [] }],
   }) as MessageCreateParamsStreaming;

@@ -41,7 +41,7 @@ const STREAMS: readonly (readonly [string, readonly unknown[], readonly WireEven
     ],
   ],
   [
-    "calls behind a text are counted from 0",
+    "calls after text are counted from 0",
     [
       begin(0, { type: "text", text: "" }),
       stop(0),
@@ -116,7 +116,7 @@ const STREAMS: readonly (readonly [string, readonly unknown[], readonly WireEven
     ],
   ],
   [
-    "what is of another kind",
+    "events of other kinds",
     [7, null, { type: "news" }, begin(0, null), delta(3, 7), json(9, "{}"), stop(4), end(7 as never)],
     [],
   ],
@@ -131,7 +131,7 @@ for (const [sentence, values, events] of STREAMS)
     );
   });
 
-test("why a reply ends, in our words", () => {
+test("the reasons why a reply ends are translated", () => {
   const words = [
     "end_turn",
     "stop_sequence",
@@ -151,7 +151,7 @@ test("why a reply ends, in our words", () => {
   );
 });
 
-test("a reply is kept block for block, but for thoughts that were not signed", () => {
+test("a reply is kept block by block, except for unsigned thoughts", () => {
   const reader = new MessageReader();
   const events = [
     begin(0, { type: "thinking", thinking: "", signature: "" }),
@@ -179,7 +179,7 @@ test("a reply is kept block for block, but for thoughts that were not signed", (
   ]);
 });
 
-test("a reply whose call was cut is not kept", () => {
+test("a reply with an incomplete call is not kept", () => {
   const reader = new MessageReader();
   for (const value of [begin(0, tool("a")), json(0, '{"p":')]) reader.read(value);
   assert.equal(reader.content, undefined);

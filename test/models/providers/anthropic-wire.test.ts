@@ -54,7 +54,7 @@ async function eventsOf(
 
 const bodyOf = ({ text }: { readonly text: string }) => JSON.parse(text) as Record<string, unknown>;
 
-test("a usual reply, asked for as the API wants it", async () => {
+test("a usual reply is read, and requested as the API requires", async () => {
   await using server = await startLoopback([GOOD]);
   for (const baseUrl of [server.url, `${server.url}/`, `${server.url}/v1`])
     assert.deepEqual(await eventsOf(new AnthropicWire({ baseUrl, key: "sk-ant-1" })), GOOD_EVENTS);
@@ -65,7 +65,7 @@ test("a usual reply, asked for as the API wants it", async () => {
     );
 });
 
-test("the official client reads the loopback server as this wire does", async () => {
+test("the official client reads the loopback server as this adapter does", async () => {
   const call = block(
     1,
     { type: "tool_use", id: "toolu_1", name: "look", input: {} },
@@ -174,7 +174,7 @@ for (const [sentence, served, kind, passing, says] of FAILURES)
 
 const LESS: readonly (readonly [string, string, Partial<WireRequest>, object])[] = [
   [
-    "a limit that the model does not have",
+    "a limit above the model's maximum",
     "max_tokens: 32000 > 8192, which is the maximum allowed number of output tokens",
     {},
     { max_tokens: 8192 },
@@ -196,7 +196,7 @@ const LESS: readonly (readonly [string, string, Partial<WireRequest>, object])[]
 ];
 
 for (const [sentence, message, change, changed] of LESS)
-  test(`a server that refuses ${sentence} is asked with less, from then on`, async () => {
+  test(`a server that refuses ${sentence} gets a reduced request from then on`, async () => {
     await using server = await startLoopback([refusedMessages(400, "invalid_request_error", message), GOOD]);
     const wire = new AnthropicWire({ baseUrl: server.url, key: "sk" });
     await eventsOf(wire, change);
@@ -210,7 +210,7 @@ for (const [sentence, message, change, changed] of LESS)
 const MISMATCH =
   "messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation.";
 
-test("a reply goes back as it came, with its thoughts, until the server says that they no longer fit", async () => {
+test("a reply is sent back unchanged, with its thoughts, until the server says that they no longer fit", async () => {
   const thought = block(
     0,
     { type: "thinking", thinking: "", signature: "" },

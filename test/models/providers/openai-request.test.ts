@@ -42,7 +42,7 @@ const called = (id: string, args: string): object => ({
   function: { name: "list_dir", arguments: args },
 });
 
-test("a request of a server of one's own, as a whole", () => {
+test("the whole body of a request to a local server follows the API", () => {
   const whole = request({ maxTokens: 500, stop: ["END"], temperature: 0, think: false, format: SCHEMA });
   assert.deepEqual(chatBody(whole, "local"), {
     model: "qwen3",
@@ -77,7 +77,7 @@ const form = (strict: boolean, schema: object): object => ({
   json_schema: { name: "call_or_answer", strict, schema },
 });
 
-test("a reply is held beside the tools, as each server takes it", () => {
+test("a schema is sent beside the tools, in each server's form", () => {
   const held = { anyOf: [SCHEMA] };
   const formOf = (dialect: Dialect): unknown => {
     const { response_format, ...rest } = chatBody(request({ held }), dialect);
@@ -97,7 +97,7 @@ test("a reply is held beside the tools, as each server takes it", () => {
   );
 });
 
-test("nothing is said that was not asked for", () => {
+test("nothing is sent that was not requested", () => {
   const bare = request({ messages: [{ role: "user", text: "Hi" }], tools: [] });
   assert.deepEqual(chatBody(bare, "local"), {
     model: "qwen3",
@@ -107,7 +107,7 @@ test("nothing is said that was not asked for", () => {
   });
 });
 
-test("tools are not sent to whom they were refused by", () => {
+test("tools are not sent to a server that refused them", () => {
   assert.equal("tools" in chatBody(request({ nativeTools: false }), "local"), false);
 });
 
@@ -118,7 +118,7 @@ const WORDS: readonly (readonly [Dialect, object])[] = [
 ];
 
 for (const [dialect, said] of WORDS)
-  test(`limits and thinking are said as ${dialect} takes them`, () => {
+  test(`limits and thinking are sent in the form of ${dialect}`, () => {
     const body = chatBody(
       request({ messages: [{ role: "user", text: "Hi" }], tools: [], maxTokens: 9, think: true }),
       dialect,
@@ -132,13 +132,13 @@ for (const [dialect, said] of WORDS)
     });
   });
 
-test("OpenAI's own models get no thoughts back", () => {
+test("OpenAI's own models are sent no thoughts", () => {
   assert.doesNotMatch(JSON.stringify(chatBody(request(), "openai")), /reasoning_content/);
 });
 
 const marked = (text: string): object => [{ type: "text", text, cache_control: { type: "ephemeral" } }];
 
-test("Claude behind a router gets breakpoints behind what stays: system, and the user's last two turns", () => {
+test("Claude behind a router gets breakpoints after the stable parts: system, and the user's last two turns", () => {
   const body = chatBody(request({ model: "anthropic/claude-sonnet-4.5" }), "openrouter");
   assert.deepEqual(body["messages"], [
     { role: "system", content: marked("Be brief.") },
@@ -160,7 +160,7 @@ const ids = (model: string): readonly string[] =>
     ([, id]) => id ?? "",
   );
 
-test("Mistral's models get ids of nine letters and digits, the same each time", () => {
+test("Mistral's models get ids of nine letters and digits, the same every time", () => {
   const made = ids("mistral-small");
   assert.equal(made.length, 4);
   assert.equal(new Set(made).size, 2);
@@ -172,12 +172,12 @@ test("Mistral's models get ids of nine letters and digits, the same each time", 
 const bytes = (count: number): string =>
   JSON.stringify(chatBody(request({ messages: TALK.slice(0, count) }), "local")["messages"]);
 
-test("a longer talk begins with the bytes of the shorter one", () => {
+test("a longer conversation begins with the bytes of the shorter one", () => {
   const [shorter, longer] = [bytes(5), bytes(7)];
   assert.ok(longer.startsWith(shorter.slice(0, -1)));
 });
 
-test("who answers is known by the host", () => {
+test("the dialect is recognised by the host", () => {
   assert.deepEqual(
     [
       "https://api.openai.com/v1",

@@ -41,7 +41,7 @@ const STREAMS: readonly (readonly [string, readonly unknown[], readonly WireEven
     [{ type: "thinking", text: "Hm" }],
   ],
   [
-    "thinking under both names is one",
+    "thinking under both names is read once",
     [delta({ reasoning: "Hm", reasoning_content: "Hm" })],
     [{ type: "thinking", text: "Hm" }],
   ],
@@ -121,7 +121,7 @@ const STREAMS: readonly (readonly [string, readonly unknown[], readonly WireEven
   ],
   ["a call without arguments", [call(part(0, "a", "read", null))], [made(0, { id: "a", name: "read" })]],
   [
-    "a call that is no list",
+    "a call that is not a list",
     [delta({ tool_calls: part(0, "a", "read", "{}") })],
     [made(0, { id: "a", name: "read", args: "{}" })],
   ],
@@ -180,7 +180,7 @@ const STREAMS: readonly (readonly [string, readonly unknown[], readonly WireEven
     ],
   ],
   [
-    "what is of another kind",
+    "chunks of other kinds",
     [7, null, [], { choices: 5 }, delta(7), delta({ content: 5, tool_calls: [7] })],
     [],
   ],
@@ -195,7 +195,7 @@ for (const [sentence, chunks, events] of STREAMS)
     );
   });
 
-test("why a reply ends is said once, in our words", () => {
+test("the reason why a reply ends is translated, and given once", () => {
   const words = ["stop", "length", "tool_calls", "function_call", "content_filter", "eos_token", "abort"];
   assert.deepEqual(
     words.flatMap((word) => new ChatReader().read(delta({}, word))),

@@ -37,17 +37,17 @@ async function failing(served: Served): Promise<WireFailure> {
 const GOOD_STREAMS: readonly (readonly [string, Served, readonly WireEvent[]])[] = [
   ["a usual stream", GOOD, [HELLO, END]],
   [
-    "a stream that is never called done",
+    "a stream without a done mark",
     { headers: EVENTS, body: [chunk({ content: "Hello" }), chunk({}, "stop")] },
     [HELLO, END],
   ],
   ["a stream without a reason for its end", chat(chunk({ content: "Hello" })), [HELLO]],
   [
-    "a connection that breaks behind the end",
+    "a connection that breaks after the end",
     { headers: EVENTS, body: [chunk({ content: "Hello" }), chunk({}, "stop")], ends: "cut" },
     [HELLO, END],
   ],
-  ["a server that never closes behind the end", { ...GOOD, ends: "silent" }, [HELLO, END]],
+  ["a server that never closes after the end", { ...GOOD, ends: "silent" }, [HELLO, END]],
   [
     "comments of a router between events",
     chat(": OPENROUTER PROCESSING\n\n", chunk({ content: "Hello" }), ": x\n\n", chunk({}, "stop")),
@@ -62,17 +62,17 @@ const GOOD_STREAMS: readonly (readonly [string, Served, readonly WireEvent[]])[]
     [HELLO, END],
   ],
   [
-    "a stream that is called JSON",
+    "a stream declared as JSON",
     { headers: JSON_TYPE, body: [chunk({ content: "Hello" }), chunk({}, "stop"), DONE] },
     [HELLO, END],
   ],
   [
-    "a stream of no kind",
+    "a stream without a content type",
     { headers: {}, body: [chunk({ content: "Hello" }), chunk({}, "stop"), DONE] },
     [HELLO, END],
   ],
   [
-    "counts behind the end",
+    "counts after the end",
     chat(
       chunk({ content: "Hello" }),
       chunk({}, "stop"),
@@ -138,7 +138,7 @@ const FAILURES: readonly (readonly [string, Served, string, boolean, RegExp])[] 
     /not JSON/,
   ],
   [
-    "an error under 200",
+    "an error with status 200",
     refusedChat(200, { message: "boom", code: 500 }),
     "server",
     true,
@@ -159,7 +159,7 @@ const FAILURES: readonly (readonly [string, Served, string, boolean, RegExp])[] 
     /boom/,
   ],
   [
-    "an error event of words",
+    "an error event of plain text",
     { headers: EVENTS, body: "event: error\ndata: boom\n\n" },
     "server",
     true,
@@ -197,7 +197,7 @@ for (const [sentence, served, kind, passing, says] of FAILURES)
     assert.notEqual(failure.remedy, "");
   });
 
-test("the key is sent as a bearer, and none where there is none", async () => {
+test("a key is sent as a bearer token, and no header without one", async () => {
   await using server = await startLoopback([GOOD]);
   await eventsOf(new OpenAiWire({ baseUrl: `${server.url}/v1`, key: "sk-1\n" }));
   await eventsOf(new OpenAiWire({ baseUrl: `${server.url}/v1` }));
@@ -207,7 +207,7 @@ test("the key is sent as a bearer, and none where there is none", async () => {
   );
 });
 
-test("one connection serves request after request", async () => {
+test("one connection serves successive requests", async () => {
   await using server = await startLoopback([GOOD]);
   const wire = new OpenAiWire({ baseUrl: `${server.url}/v1` });
   const ports = (): readonly unknown[] => server.heard.map(({ port }) => port);
@@ -228,7 +228,7 @@ const FIELDS: readonly (readonly [
   readonly string[],
 ])[] = [
   [
-    "the wish for counts",
+    "a request for counts",
     "[{'loc': ['body', 'stream_options', 'include_usage'], 'msg': 'Extra inputs are not permitted'}]",
     {},
     "stream_options",
@@ -244,7 +244,7 @@ const FIELDS: readonly (readonly [
     [],
   ],
   [
-    "an end of the reply",
+    "a stop word",
     "Unsupported parameter: 'stop' is not supported with this model.",
     { stop: ["END"] },
     "stop",
@@ -278,7 +278,7 @@ const FIELDS: readonly (readonly [
 ];
 
 for (const [sentence, message, change, field, instead, notes] of FIELDS)
-  test(`a server that refuses ${sentence} is asked without it, from then on`, async () => {
+  test(`a server that refuses ${sentence} gets requests without it from then on`, async () => {
     await using server = await startLoopback([refusedChat(400, { message }), GOOD]);
     const wire = new OpenAiWire({ baseUrl: `${server.url}/v1` });
     const said = notes.map((text): WireEvent => ({ type: "note", text }));
@@ -292,7 +292,7 @@ for (const [sentence, message, change, field, instead, notes] of FIELDS)
     if (instead !== undefined) assert.equal(bodies[1]?.[instead], 9);
   });
 
-test("a server that refuses everything is asked a few times at most", async () => {
+test("a server that refuses everything is asked only a few times", async () => {
   const message = "stream_options temperature response_format reasoning_content cache_control max_tokens";
   await using server = await startLoopback([refusedChat(400, { message })]);
   const wire = new OpenAiWire({ baseUrl: `${server.url}/v1` });
@@ -300,7 +300,7 @@ test("a server that refuses everything is asked a few times at most", async () =
   assert.equal(server.heard.length, 4);
 });
 
-test("who leaves in the middle leaves the server at once", async () => {
+test("a reader that leaves in the middle disconnects from the server at once", async () => {
   await using server = await startLoopback([
     { headers: EVENTS, body: [chunk({ content: "Hello" })], ends: "endless" },
   ]);

@@ -39,7 +39,7 @@ async function listening(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-test("nobody at the address is a failure with the way out", async () => {
+test("an address where nothing listens is a failure with a fix", async () => {
   const server = await startLoopback([{}]);
   await server.close();
   const failure = await failureOf(ask(`${server.url}/v1/chat/completions`));
@@ -59,7 +59,7 @@ test("a name in the address is not shown", async () => {
 });
 
 for (const [sentence, url] of [
-  ["no address", "not an address"],
+  ["an invalid address", "not an address"],
   ["another protocol", "ftp://127.0.0.1/v1"],
 ] as const)
   test(`${sentence} is a failure`, async () => {
@@ -67,7 +67,7 @@ for (const [sentence, url] of [
     assert.deepEqual([kind, remedy], ["unreachable", "harness config set base_url URL"]);
   });
 
-test("a redirect is not followed, and no key goes along", async () => {
+test("a redirect is not followed, and the key is not sent there", async () => {
   await using other = await startLoopback([{ body: "{}" }]);
   for (const status of [301, 302, 307, 308]) {
     await using server = await startLoopback([
@@ -83,7 +83,7 @@ test("a redirect is not followed, and no key goes along", async () => {
   assert.deepEqual(other.heard, []);
 });
 
-test("a certificate that nobody signed is named as the reason", async () => {
+test("an untrusted certificate is named as the reason", async () => {
   const server = createSecureServer(SELF_SIGNED);
   const port = await listening(server);
   try {
@@ -96,14 +96,14 @@ test("a certificate that nobody signed is named as the reason", async () => {
   }
 });
 
-test("https to a server without it is named as the reason", async () => {
+test("https to a server without TLS is named as the reason", async () => {
   await using server = await startLoopback([{}]);
   const failure = await failureOf(ask(server.url.replace("http:", "https:")));
   assert.equal(failure.kind, "unreachable");
   assert.match(failure.remedy, /http:\/\//);
 });
 
-test("what does not speak HTTP is not a model server", async () => {
+test("a server that does not speak HTTP is not a model server", async () => {
   const server = createPlainServer((socket) => socket.end("220 mail.example.org ESMTP\r\n"));
   const port = await listening(server);
   const failure = await failureOf(ask(`http://127.0.0.1:${port}/v1`));
@@ -112,7 +112,7 @@ test("what does not speak HTTP is not a model server", async () => {
   server.close();
 });
 
-test("a connection that does not come about is a timeout", async () => {
+test("a connection that is not established is a timeout", async () => {
   const server = createPlainServer(() => undefined);
   const port = await listening(server);
   const failure = await failureOf(ask(`https://127.0.0.1:${port}/v1`, undefined, 60));
@@ -124,7 +124,7 @@ test("a connection that does not come about is a timeout", async () => {
   server.close();
 });
 
-test("a server that hangs up is asked again later", async () => {
+test("a server that hangs up is a passing failure", async () => {
   const server = createPlainServer((socket) => socket.destroy());
   const port = await listening(server);
   const { kind, passing } = await failureOf(ask(`http://127.0.0.1:${port}/v1`));
@@ -132,7 +132,7 @@ test("a server that hangs up is asked again later", async () => {
   server.close();
 });
 
-test("who cancels while nothing comes is done at once", async () => {
+test("cancelling while nothing arrives ends at once", async () => {
   const server = createPlainServer(() => undefined);
   const port = await listening(server);
   const abort = new AbortController();
@@ -148,22 +148,16 @@ const page = (status: number, title: string): Served => ({
 });
 
 const ANSWERS: readonly (readonly [string, Served, string, boolean, RegExp])[] = [
-  [
-    "a web page that is not found",
-    page(404, "Nothing"),
-    "unreachable",
-    false,
-    /not a model server.*web page/,
-  ],
+  ["a web page with status 404", page(404, "Nothing"), "unreachable", false, /not a model server.*web page/],
   ["a page that asks for a login", page(403, "Sign in"), "unreachable", false, /not a model server/],
   ["a page of a proxy without its server", page(502, "Bad Gateway"), "server", true, /HTTP 502: Bad Gateway/],
   ["a page of a proxy that wants a password", page(401, "Login"), "unauthorised", false, /HTTP 401: Login/],
-  ["a path that is not there", { status: 404, body: '{"detail":"Not Found"}' }, "unreachable", false, /404/],
+  ["an unknown path", { status: 404, body: '{"detail":"Not Found"}' }, "unreachable", false, /404/],
   ["an empty refusal", { status: 500 }, "server", true, /^HTTP 500$/],
 ];
 
 for (const [sentence, served, kind, passing, says] of ANSWERS)
-  test(`${sentence} is told as what it is`, async () => {
+  test(`${sentence} is reported as such`, async () => {
     await using server = await startLoopback([served]);
     const failure = await failureOf(ask(server.url));
     assert.deepEqual([failure.kind, failure.passing], [kind, passing]);

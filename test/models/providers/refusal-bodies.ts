@@ -240,17 +240,17 @@ export const BODIES: readonly (readonly [string, number, unknown, ExpectedRefusa
     { kind: "too_long" },
   ],
   [
-    "an error under 200: busy",
+    "an error with status 200: busy",
     200,
     { type: "error", error: { type: "overloaded_error", message: "Overloaded" } },
     { kind: "server", passing: true },
   ],
   [
-    "an error under 200: too fast",
+    "an error with status 200: too fast",
     200,
     { error: { code: 429, message: "slow down" } },
     { kind: "rate_limited", passing: true },
   ],
-  ["an error under 200: words", 200, { error: "boom" }, { kind: "server", passing: true }],
-  ["a server that is not made for it", 501, { error: "not implemented" }, { kind: "server" }],
+  ["an error with status 200: text", 200, { error: "boom" }, { kind: "server", passing: true }],
+  ["a server without this function", 501, { error: "not implemented" }, { kind: "server" }],
 ];

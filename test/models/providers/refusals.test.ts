@@ -23,19 +23,19 @@ for (const [sentence, status, body, wanted] of BODIES)
     assert.notEqual(remedy, "");
   });
 
-test("what is no error is none", () => {
+test("a value without an error is no refusal", () => {
   for (const value of [{ choices: [] }, { error: null }, { error: "" }, 7, "text", null, []])
     assert.equal(refusalIn(value, 200), undefined);
 });
 
-test("a refusal of tools is one only where tools were sent", () => {
+test("a refusal of tools counts only where tools were sent", () => {
   const refusal = refusalIn({ error: "tools param requires --jinja flag" }, 500);
   assert.ok(refusal !== undefined);
   const { refusesTools, passing } = failureOf(refusal, { ...ASKED, tools: false });
   assert.deepEqual({ refusesTools, passing }, { refusesTools: false, passing: true });
 });
 
-test("the reason has the server's words and those of the server behind it, without the key", () => {
+test("the reason quotes the server and the server behind it, without the key", () => {
   const body = {
     error: {
       message: "Provider returned error for sk-secret-1234",
@@ -50,7 +50,7 @@ test("the reason has the server's words and those of the server behind it, witho
   );
 });
 
-test("a long text is shortened", () => {
+test("a long message is shortened", () => {
   const refusal = refusalIn({ error: "x".repeat(100_000) }, 500);
   assert.ok(refusal !== undefined);
   assert.ok(failureOf(refusal, ASKED).message.length < 600);

@@ -14,24 +14,24 @@ const data = (...texts: readonly string[]): readonly SseEvent[] =>
 const STREAMS: readonly (readonly [string, string, readonly SseEvent[]])[] = [
   ["events end at a blank line", "data: a\n\ndata: b\n\n", data("a", "b")],
   [
-    "the space behind the colon is optional, and only one is taken",
+    "the space after the colon is optional, and only one is removed",
     "data:a\n\ndata:  b\n\n",
     data("a", " b"),
   ],
   ["lines may end in CRLF", "data: a\r\n\r\ndata: b\r\n\r\n", data("a", "b")],
   ["lines may end in CR", "data: a\r\rdata: b\r\r", data("a", "b")],
-  ["ends of lines may be mixed", "data: a\r\n\ndata: b\n\r\ndata: c\r\r\n", data("a", "b", "c")],
+  ["line ends may be mixed", "data: a\r\n\ndata: b\n\r\ndata: c\r\r\n", data("a", "b", "c")],
   ["lines of data are joined", "data: a\ndata:\ndata: b\n\n", data("a\n\nb")],
-  ["comments say nothing", ": PROCESSING\n\ndata: a\n: still\n\n:\n\n", data("a")],
+  ["comments are ignored", ": PROCESSING\n\ndata: a\n: still\n\n:\n\n", data("a")],
   ["an event has a name", "event: ping\ndata: {}\n\n", [{ event: "ping", data: "{}" }]],
-  ["a name counts for its own event only", "event: x\n\ndata: a\n\n", data("a")],
-  ["other fields are left out", "id: 7\nretry: 10\nfoo: bar\nfoo\ndata: a\n\n", data("a")],
+  ["a name applies to its own event only", "event: x\n\ndata: a\n\n", data("a")],
+  ["other fields are ignored", "id: 7\nretry: 10\nfoo: bar\nfoo\ndata: a\n\n", data("a")],
   ["the last blank line may be missing", "data: a\n\ndata: b", data("a", "b")],
-  ["a byte order mark is no text", "\u{FEFF}data: a\n\n", data("a")],
+  ["a byte order mark is ignored", "\u{FEFF}data: a\n\n", data("a")],
   ["a field called error is an error", 'error: {"code":500}\n\n', [{ event: "error", data: '{"code":500}' }]],
   ["a bare JSON line is data", '{"error":"x"}\n', data('{"error":"x"}')],
-  ["an empty text of data is an event", "data:\n\n", data("")],
-  ["nothing is nothing", "\n\n\r\n", []],
+  ["empty data is an event", "data:\n\n", data("")],
+  ["blank lines are no event", "\n\n\r\n", []],
 ];
 
 for (const [sentence, text, events] of STREAMS)
@@ -46,7 +46,7 @@ for (const [sentence, text, events] of STREAMS)
     }
   });
 
-test("any cut of any stream gives the same events", () => {
+test("any split of any stream gives the same events", () => {
   const line = fc.constantFrom(
     "data: é🙂",
     "data:",
@@ -69,7 +69,7 @@ test("any cut of any stream gives the same events", () => {
   );
 });
 
-test("an event of ten megabytes in small chunks is read in one piece", () => {
+test("an event of ten megabytes in small chunks is read as one", () => {
   const text = "0123456789abcdef".repeat(10 * 2 ** 16);
   const bytes = Buffer.from(`data: ${text}\n\n`);
   const chunks = Array.from({ length: Math.ceil(bytes.length / 16_384) }, (_, at) =>
@@ -80,11 +80,11 @@ test("an event of ten megabytes in small chunks is read in one piece", () => {
   assert.deepEqual(others, []);
 });
 
-test("bytes that are no UTF-8 become a sign for that", () => {
+test("invalid UTF-8 becomes a replacement mark", () => {
   assert.deepEqual(read("data: a", Buffer.of(0xff), "b\n\n"), data("a\u{FFFD}b"));
 });
 
-test("an event without an end is a failure", () => {
+test("an endless event is a failure", () => {
   const reader = new SseReader();
   const mega = Buffer.from(`data: ${"x".repeat(2 ** 20)}\n`);
   assert.throws(() => {
@@ -92,7 +92,7 @@ test("an event without an end is a failure", () => {
   }, /endless/);
 });
 
-test("a line that no stream of events has is remembered", () => {
+test("a line that does not belong in an event stream is remembered", () => {
   const reader = new SseReader();
   reader.push(Buffer.from("<html>hello\n"));
   assert.equal(reader.stray, "<html>hello");

@@ -3,7 +3,7 @@ import test from "node:test";
 import { anyCharacter, fc } from "../../fixtures/property.ts";
 import { readLiteral } from "../../../src/models/text-calls/literals.ts";
 import { OfferedTools, withSchemaTypes } from "../../../src/models/text-calls/settle.ts";
-test("JSON is read as JSON, whatever is in its strings", () => {
+test("JSON is read as JSON, whatever its strings contain", () => {
   fc.assert(
     fc.property(
       fc.json({ maxDepth: 4, stringUnit: anyCharacter }),
@@ -24,12 +24,12 @@ test("JSON is read as JSON, whatever is in its strings", () => {
   );
 });
 
-test("a line end that an escape names stays as it is", () => {
+test("an escaped line end is kept", () => {
   const read = readLiteral(String.raw`{"a\r\n":"b\r\nc"}`, 0);
   assert.deepEqual(read.ok && read.value, { "a\r\n": "b\r\nc" });
 });
 
-test("a beginning of JSON is never whole without a repair", () => {
+test("a prefix of JSON is never complete without a repair", () => {
   fc.assert(
     fc.property(fc.json({ maxDepth: 3 }), fc.nat(), (json, at) => {
       const text = `{"value":${json}}`;
@@ -39,7 +39,7 @@ test("a beginning of JSON is never whole without a repair", () => {
   );
 });
 
-test("names are folded, slips are told, two that fold to one are neither", () => {
+test("spelling variants of names are accepted, slips are reported, and ambiguous names are neither", () => {
   const tools = new OfferedTools(["read_file", "bash", "a-b", "a_b"]);
   const resolved = [
     "readFile",
@@ -58,7 +58,7 @@ test("names are folded, slips are told, two that fold to one are neither", () =>
   assert.deepEqual([tools.near("raed_file"), tools.near("web_search")], ["read_file", undefined]);
 });
 
-test("values take the type that the schema names, and no other", () => {
+test("values are converted only to the type in the schema", () => {
   const schema = {
     properties: {
       n: { type: "integer" },

@@ -21,7 +21,7 @@ for (const [form, text] of [
   ["a fence behind what is done next", `I'll mend it now:\n\n${fence(json("fix_slugify"))}`],
   ["a fence behind a thought", `<think>Hm.</think>\n${fence(json("fix_slugify"))}`],
 ] as const)
-  test(`a call of a tool that was not offered is told, and stays text: ${form}`, () => {
+  test(`a call of an unknown tool is reported, and stays text: ${form}`, () => {
     const { calls, malformed, missed: told, prose } = readCalls(text, TOOLS);
     assert.deepEqual([calls, malformed], [[], []]);
     assert.deepEqual(
@@ -41,7 +41,7 @@ for (const [form, text] of [
     '<|channel|>commentary to=functions.fix_slugify <|constrain|>json<|message|>{"path":"a"}<|call|>',
   ],
 ] as const)
-  test(`a token of a family says that it is a call, so it is malformed: ${form}`, () => {
+  test(`a model family's call token makes the call malformed: ${form}`, () => {
     const [told] = readCalls(text, TOOLS).malformed;
     assert.deepEqual([told?.missed, told?.args], ["not_offered", { path: "a" }]);
     assert.match(told?.name ?? "", /fix_slugify$/);
@@ -49,7 +49,7 @@ for (const [form, text] of [
 
 const near = (name: string): readonly string[] => readCalls(json(name), TOOLS).missed[0]?.nearest ?? [];
 
-test("the names that are nearest come along", () => {
+test("the nearest tool names are suggested", () => {
   assert.deepEqual(near("create_new_file"), ["read_file", "edit_file", "write_file"]);
   assert.deepEqual(near("runBash"), ["bash"]);
   assert.deepEqual(near("get_weather"), []);
@@ -58,7 +58,7 @@ test("the names that are nearest come along", () => {
 for (const [what, text] of [
   ["a request that is shown", `Here is the request:\n${fence(json("fix_slugify"))}`],
   ["an example", `For example, I will send now:\n${fence(json("fix_slugify"))}`],
-  ["one with words behind it", `${fence(json("fix_slugify"))}\nThis is what the log says.`],
+  ["a call followed by words", `${fence(json("fix_slugify"))}\nThis is what the log says.`],
   ["another language", `\`\`\`js\n${json("fix_slugify")}\n\`\`\``],
   ["a person", '{"name": "Ada", "arguments": {"for": "it computes", "against": "it tires"}}'],
   ["a package", '{"name": "slug", "version": "1.0.0", "scripts": {"test": "node --test"}}'],
@@ -68,18 +68,18 @@ for (const [what, text] of [
   ["code", '```tool_code\nprint("hello")\n```'],
   ["a data object", '{"answer": 42}'],
 ] as const)
-  test(`what is no call of its own stays text: ${what}`, () => {
+  test(`JSON that is no call stays text: ${what}`, () => {
     const { calls, malformed, missed: told } = readCalls(text, TOOLS);
     assert.deepEqual([calls, malformed, told], [[], [], []]);
   });
 
-test("where nothing is offered nothing is missed", () => {
+test("without offered tools no call is reported as missed", () => {
   assert.deepEqual(readCalls(json("fix_slugify"), []).missed, []);
 });
 
 const STEPS = `First read the file:\n${fence(json("read_file"))}\nThen change it:\n`;
 
-test("of several fenced calls among words none is run, and the first is named", () => {
+test("of several fenced calls among words none is run, and the first is reported", () => {
   const edit = fence(json("edit_file", { path: "a", old: "b", new: "c" }));
   for (const text of [STEPS + edit, `${STEPS}${edit}\nThat is all.`, STEPS + fence(json("fix_slugify"))]) {
     const { calls, malformed, missed: told, prose } = readCalls(text, TOOLS);
@@ -92,7 +92,7 @@ test("of several fenced calls among words none is run, and the first is named", 
   }
 });
 
-test("one fenced call, several without words between them, and shown ones are judged as ever", () => {
+test("a single fenced call, several without words between them, and quoted calls are read as usual", () => {
   const one = fence(json("read_file"));
   assert.equal(readCalls(`Let me look:\n${one}`, TOOLS).calls.length, 1);
   assert.equal(readCalls(`${one}\n${fence(json("bash", { command: "ls" }))}`, TOOLS).calls.length, 2);
@@ -103,14 +103,14 @@ test("one fenced call, several without words between them, and shown ones are ju
   );
 });
 
-test("of a list that names a tool which there is not nothing is run", () => {
+test("nothing is run of a list that names an unknown tool", () => {
   assert.deepEqual(missed(`[${json("read_file")}, ${json("fix_slugify")}]`), [
     "not_alone read_file",
     "not_offered fix_slugify",
   ]);
 });
 
-test("of the replies that are text only five are told: each is nothing but a call", () => {
+test("of the text-only replies just five are reported: each is nothing but a call", () => {
   const told = ["sample", "text", "blind"]
     .flatMap(repliesIn)
     .filter(({ text, tools }) => readCalls(text, tools).missed.length > 0);
@@ -120,7 +120,7 @@ test("of the replies that are text only five are told: each is nothing but a cal
   );
 });
 
-test("a fence that is closed behind a bare call and was never opened says nothing", () => {
+test("a closing fence after a bare call, without an opening one, is ignored", () => {
   const call = json("read_file");
   for (const end of ["\n```", "\n```\n", "\n~~~ \n"]) {
     const { calls, prose } = readCalls(call + end, TOOLS);

@@ -11,7 +11,7 @@ const missed = (text: string): readonly string[] => {
   return told.map(({ missed: kind, name }) => `${kind} ${name}`);
 };
 
-test("a reply that is nothing but a call in the form of another agent is told, and is not run", () => {
+test("a reply that is only a call in another agent's notation is reported and not run", () => {
   for (const [text, told] of [
     ['Thought: I need to look.\nAction: read_file\nAction Input: {"path": "a"}', "other_form read_file"],
     ["Action: read_file\nAction Input: a.ts", "other_form read_file"],
@@ -45,7 +45,7 @@ test("a reply that is nothing but a call in the form of another agent is told, a
   assert.deepEqual(readCalls('read_file(path="a")', []).missed, []);
 });
 
-test("answers that only look like one of these stay answers", () => {
+test("answers that only resemble such calls stay answers", () => {
   for (const text of [
     "Use read_file(path) to read a file.",
     'Call it so:\nread_file(path="a")',
@@ -76,7 +76,7 @@ test("answers that only look like one of these stay answers", () => {
     assert.deepEqual(missed(text), [], text);
 });
 
-test("hostile replies are read in a bounded time", () => {
+test("hostile replies are read in bounded time", () => {
   for (const text of [
     "a(".repeat(20_000),
     "<a_file>".repeat(5000),

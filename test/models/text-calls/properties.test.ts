@@ -67,7 +67,7 @@ const PIECES = [
 const soup = fc.array(fc.constantFrom(...PIECES), { maxLength: 14 }).map((parts) => parts.join(""));
 const texts = fc.oneof(soup, anyText({ maxLength: 60 }));
 
-test("no text throws, and pieces of any size are read as the whole", () => {
+test("no text throws, and pieces of any size give the same result as the whole", () => {
   fc.assert(
     fc.property(texts, fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1 }), (text, sizes) => {
       const whole = readCalls(text, TOOLS);
@@ -95,7 +95,7 @@ const lines = (text: string, prefix: string): string =>
     .map((line) => prefix + line)
     .join("\n");
 
-test("a fence, a quote or an indent makes every call text", () => {
+test("a call in a fence, a quote or an indented block is text", () => {
   const wrong = replies
     .filter(({ text }) => !text.includes("```") && !text.includes("`") && !text.includes("</think>"))
     .flatMap(({ id, text, tools }) =>
@@ -110,7 +110,7 @@ test("a fence, a quote or an indent makes every call text", () => {
   assert.deepEqual(wrong, []);
 });
 
-test("a call that changes things is run whole or not at all, wherever it is cut", () => {
+test("a call that changes something is run completely or not at all, wherever it is cut", () => {
   const changing = replies.filter(({ text }) => /bash|write_file|edit_file/.test(text));
   for (const { id, text, tools } of changing) {
     const whole = new Set(readCalls(text, tools).calls.map((each) => JSON.stringify(each)));
@@ -120,7 +120,7 @@ test("a call that changes things is run whole or not at all, wherever it is cut"
   }
 });
 
-test("64 KiB of anything is read to its end", () => {
+test("64 KiB of any pattern is read to its end", () => {
   for (const piece of [
     ...PIECES,
     '{"a":',

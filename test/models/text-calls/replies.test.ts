@@ -15,7 +15,7 @@ function answers(want: Reply["want"], reading: Reading): boolean {
 }
 
 for (const name of FILES)
-  test(`every reply is read as it is meant: ${name}`, () => {
+  test(`every recorded reply is read as intended: ${name}`, () => {
     const wrong = repliesIn(name).filter((reply) => {
       const reading = readCalls(reply.text, reply.tools);
       const right =
@@ -29,7 +29,7 @@ for (const name of FILES)
     );
   });
 
-test("half of the replies are no calls", () => {
+test("half of the recorded replies are not calls", () => {
   const all = allReplies();
   assert.ok(all.length > 260);
   assert.ok(all.filter(({ want }) => want === "malformed" || want.length === 0).length * 2 > all.length);
@@ -70,7 +70,7 @@ const call = (path: string): string => JSON.stringify({ name: "read_file", argum
 const paths = (text: string): readonly unknown[] =>
   readCalls(text, ["read_file"]).calls.map(({ args }) => args["path"]);
 
-test("the beginning of one more call behind others, of which not even the name is there, is no word about them", () => {
+test("an unfinished call after others, cut before the end of its name, does not affect them", () => {
   const calls = [call("a"), call("b")].join("\n");
   for (const cut of [
     "{",
