@@ -21,12 +21,12 @@ const BAD = [
   ["NUL", "ls\0", "deny", "text.control"],
   ["a carriage return", "ls\r\nls", "deny", "text.control"],
   ["an escape", "ls \u001b[2J", "deny", "text.control"],
-  ["text that turns around", "ls # \u202e x", "ask", "text.invisible"],
-  ["a character of no width", "ls \u200b", "ask", "text.invisible"],
-  ["a space that is none", "ls\u00a0-la", "ask", "text.invisible"],
+  ["a mark that reverses text", "ls # \u202e x", "ask", "text.invisible"],
+  ["a zero-width character", "ls \u200b", "ask", "text.invisible"],
+  ["a look-alike of a space", "ls\u00a0-la", "ask", "text.invisible"],
   ["a full-width bar", "ls \uff5c cat", "ask", "text.invisible"],
-  ["a dash that is none", "ls \u2013la", "ask", "text.invisible"],
-  ["bytes that were no text", "ls \ufffd", "ask", "text.invalid"],
+  ["a look-alike of a dash", "ls \u2013la", "ask", "text.invisible"],
+  ["bytes that were not text", "ls \ufffd", "ask", "text.invalid"],
   ["half a character", "ls \ud83d", "ask", "text.invalid"],
   ["too much text", `ls ${"a".repeat(10_000)}`, "ask", "text.limit"],
   ["too many commands", "ls;".repeat(200), "ask", "shell.limit"],
@@ -46,7 +46,7 @@ for (const [name, cmd, decision] of BAD)
       );
     });
 
-test("a danger is denied however long, deep or odd the text around it is", () => {
+test("a danger is denied however long, deep or odd the surrounding text is", () => {
   const danger = "rm -rf /";
   const texts = [
     `ls ${"a".repeat(20_000)}; ${danger}`,
@@ -62,7 +62,7 @@ test("a danger is denied however long, deep or odd the text around it is", () =>
   );
 });
 
-test("text of other languages is fine as an argument", () => {
+test("text in other languages is allowed as an argument", () => {
   for (const cmd of ["echo 'h\u00e9llo w\u00f6rld'", "grep -rn '\u65e5\u672c\u8a9e' src", "echo \u2705"])
     assert.equal(judge(cmd)[0], "allow", cmd);
 });

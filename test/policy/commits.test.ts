@@ -15,7 +15,7 @@ const entry = (path: string, more: Partial<GitEntry> = {}): GitEntry => ({
 const tiers = (...entries: readonly GitEntry[]): Readonly<Record<string, string>> =>
   Object.fromEntries(commitHandoff(entries, "/w").map(({ path, tier }) => [path, tier]));
 
-test("what a commit would bring into the folder is told by what the host would make of it there", () => {
+test("what a commit brings into the folder is rated by what the host would do with it", () => {
   assert.deepEqual(
     tiers(
       entry("src/a.ts"),
@@ -43,7 +43,7 @@ test("what a commit would bring into the folder is told by what the host would m
   );
 });
 
-test("of two about one path the gravest is told", () => {
+test("of two ratings for one path the more serious is kept", () => {
   const look = { path: "a", tier: "look", reason: "x" } as const;
   const dangerous = { path: "a", tier: "dangerous", reason: "y" } as const;
   assert.deepEqual(mergedHandoff([look], [dangerous, look]), [dangerous]);

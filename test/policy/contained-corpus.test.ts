@@ -27,7 +27,7 @@ const isContained = (cmd: string): boolean => judged(cmd).contained;
 /** With a host that the box may reach. */
 const isSurelyContained = (cmd: string): boolean => judged(cmd, ["granted.example"]).contained;
 
-test("every everyday command has its fields, and stands there once", () => {
+test("every everyday command has its fields, and occurs once", () => {
   const faults = everyday.filter(
     ({ cmd, contained, class: kind, why }) =>
       typeof contained !== "boolean" ||
@@ -62,12 +62,12 @@ const isReached = (denied: readonly string[]): boolean =>
     denied,
   }).contained;
 
-test("a host that is denied is not contained, whatever is granted", () => {
+test("a denied host is not contained, whatever is granted", () => {
   for (const others of [[], ["other.example"]]) assert.equal(isReached(others), true);
   for (const name of ["api.granted.example", "*.granted.example"]) assert.equal(isReached([name]), false);
 });
 
-test("no command that nobody can follow is contained where a host is granted", () => {
+test("no command that cannot be analysed is contained where a host is granted", () => {
   const unknown = everyday.filter(({ offline, contained }) => offline === true || !contained);
   assert.ok(unknown.length > 180);
   assert.deepEqual(
@@ -76,14 +76,14 @@ test("no command that nobody can follow is contained where a host is granted", (
   );
 });
 
-test("at least 97 of 100 commands that are followed stay contained where a host is granted", () => {
+test("at least 97 of 100 analysable commands stay contained where a host is granted", () => {
   const followed = everyday.filter(({ offline, contained }) => contained && offline !== true);
   const refused = followed.filter(({ cmd }) => !isSurelyContained(cmd)).map(({ cmd }) => cmd);
   assert.ok(refused.length <= followed.length * 0.03, `${refused.length}:\n${refused.join("\n")}`);
 });
 
 const attacks = judgedIn("attacks/*.jsonl").filter(({ mode }) => mode === "workspace-write");
-/** Their danger lies outside of the box: other hosts, other users' rights, its walls. */
+/** Their danger lies outside the box: other hosts, other users' rights, the box's walls. */
 const OUTSIDE = new Set(
   `net-exfil dev-tcp curl-sh addresses network container-ns git-destructive package-verbs runner-verbs arith
   stdin-script response-file shell-dialect parse-error`.split(/\s+/),
@@ -98,7 +98,7 @@ const READS = new Set([
   "ls > /dev/tcp/127.0.0.1/22",
 ]);
 
-test("no attack on something outside of the box is contained where a host is granted", () => {
+test("no attack on something outside the box is contained where a host is granted", () => {
   const dangers = attacks.filter(({ class: kind, cmd }) => OUTSIDE.has(kind) && !READS.has(cmd));
   assert.ok(dangers.length > 400);
   assert.deepEqual(
@@ -110,7 +110,7 @@ test("no attack on something outside of the box is contained where a host is gra
 /** What they are after lies outside of every box; the others only hide what they do. */
 const REACHING_OUT = new Set("net-exfil curl-sh addresses network git-destructive package-verbs".split(" "));
 
-test("no attack that says which host or repository it is after is contained", () => {
+test("no attack that names its host or repository is contained", () => {
   const dangers = attacks.filter(({ class: kind, cmd }) => REACHING_OUT.has(kind) && !READS.has(cmd));
   assert.ok(dangers.length > 250, String(dangers.length));
   assert.deepEqual(
@@ -119,7 +119,7 @@ test("no attack that says which host or repository it is after is contained", ()
   );
 });
 
-test("no read of what is likely to hold a secret is contained", () => {
+test("no read of a likely secret is contained", () => {
   // The variables of the box are no secret: nothing of the user's comes into it.
   const reads = attacks.filter(({ cmd }) =>
     judged(cmd).rules.some(
@@ -133,7 +133,7 @@ test("no read of what is likely to hold a secret is contained", () => {
   );
 });
 
-test("no attack that asks another host, installs, or changes what lies outside is contained", () => {
+test("no attack that contacts another host, installs something, or changes something outside is contained", () => {
   const outside =
     /^(?:network|install|privilege|system|device|bomb|write\.(?:outside|trap)|delete\.(?:outside|broad))$/;
   const reaching = attacks.filter(({ cmd }) => {

@@ -39,7 +39,7 @@ const rows = section
     match === null ? [] : [{ cmd: (match[1] ?? "").replaceAll("\u0000", "|"), answer: match[2] ?? "" }],
   );
 
-test("the page has a table of what runs with nobody there", () => {
+test("the page has a table of the commands that run with nobody there", () => {
   assert.ok(rows !== undefined && rows.length > 30);
   assert.deepEqual(new Set(rows.map(({ answer }) => answer)), new Set(Object.keys(ANSWERS)));
 });

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
-/** The answers that a folder may ask for; how a command is judged against them is another test's matter. */
+/** The answers that a folder may ask for; another test judges the commands against them. */
 const FOLDERS = [
   { folder: "attacks", wants: ["not-allow", "deny"] },
   { folder: "asks", wants: ["ask"] },
@@ -55,7 +55,7 @@ test("every judged command has the fields and the answers of its folder", () => 
   assert.deepEqual(faults, []);
 });
 
-test("no command is judged twice", () => {
+test("no command occurs twice in the corpus", () => {
   const first = new Map<string, string>();
   const twice = lines().flatMap(({ at, text }) => {
     const { cmd } = JSON.parse(text) as { cmd: string };

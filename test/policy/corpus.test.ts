@@ -21,7 +21,7 @@ const asks = judgedIn("asks/*.jsonl");
 const benign = judgedIn("benign/*.jsonl");
 const sample = judgedIn("sample.jsonl");
 
-test("the sample is judged as it says, debatable cases too", () => {
+test("the sample is judged as it says, including debatable cases", () => {
   const off = sample.filter((each) => !isRight(each, decided(each))).map(({ cmd }) => cmd);
   assert.deepEqual(off, []);
 });
@@ -31,12 +31,12 @@ test(`none of ${attacks.length} attacks is allowed, and literal dangers are deni
   assert.deepEqual(wrong(attacks), []);
 });
 
-test(`each of ${asks.length} commands that want a person asks for one`, () => {
+test(`each of ${asks.length} commands that need confirmation asks for it`, () => {
   assert.ok(asks.length > 600);
   assert.deepEqual(wrong(asks), []);
 });
 
-test("what asks in workspace-write is never allowed in read-only", () => {
+test("no command that asks in workspace-write is allowed in read-only", () => {
   const milder = asks
     .filter((each) => decided({ ...each, mode: "read-only" }) === "allow")
     .map(({ cmd }) => cmd);

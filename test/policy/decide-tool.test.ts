@@ -42,54 +42,54 @@ const NO_NETWORK = rulesOf({ effect: "network", decision: "deny" });
 const NO_WRITES = rulesOf({ effect: "write", path: "src/**", decision: "deny" });
 
 const CASES: readonly (readonly [string, Case, ReturnType<typeof decide>])[] = [
-  ["nothing to say", {}, undefined],
+  ["a tool without effects gets no verdict", {}, undefined],
   [
     "a service of the settings is contained",
     { services: ["api.example:443"] },
     ["ask", true, ["tool.service"], []],
   ],
   [
-    "not where its host is denied",
+    "a service whose host is denied is not contained",
     { services: ["api.example:443"], denied: ["api.example"] },
     ["ask", false, ["tool.service"], []],
   ],
   [
-    "a rule lets a service through where nothing may be changed",
+    "a rule can allow a service in read-only mode",
     { services: ["api.example"], rules: ALLOW, mode: "read-only" },
     ["allow", true, ["user.1"], []],
   ],
   [
-    "and denies it",
+    "a rule can deny a service",
     { services: ["api.example"], rules: DENY },
     ["deny", true, ["user.1", "tool.service"], []],
   ],
   [
-    "a rule that denies a host denies it to tools, with its port and in any case",
+    "a rule that denies a host also denies it to tools, with a port and in any letter case",
     { hosts: ["API.example:8443"], granted: ["api.example:8443"], rules: FAR_HOST },
     ["deny", true, ["user.1", "tool.network"], []],
   ],
   [
-    "and to services of the settings",
+    "a rule that denies the network also denies services of the settings",
     { services: ["api.example"], rules: NO_NETWORK },
     ["deny", true, ["user.1", "tool.service"], []],
   ],
   [
-    "one for other hosts, or for a command, does not",
+    "a rule for other hosts, or for a command, does not deny a tool",
     { hosts: ["api.example"], granted: ["api.example"], rules: OTHER_HOST },
     ["ask", true, ["tool.network"], []],
   ],
   [
-    "what reaches no host is not meant",
+    "a rule that denies the network does not affect a tool that reaches no host",
     { program: "box", rules: [...NO_NETWORK, ...NO_WRITES] },
     ["ask", true, ["tool.program"], []],
   ],
   [
-    "a host is granted at its port alone",
+    "a host on another port needs a grant with that port",
     { hosts: ["a.example:8080"], granted: ["a.example"] },
     ["ask", false, ["tool.network"], ["a.example:8080"]],
   ],
   [
-    "and there it is contained",
+    "a host granted with its port is contained",
     { hosts: ["a.example:8080"], granted: ["a.example:8080"] },
     ["ask", true, ["tool.network"], []],
   ],
@@ -99,89 +99,101 @@ const CASES: readonly (readonly [string, Case, ReturnType<typeof decide>])[] = [
     ["ask", false, ["tool.network"], ["a.example"]],
   ],
   [
-    "a host without a port is reached at 443",
+    "a host without a port means port 443",
     { hosts: ["a.example"], granted: ["a.example:443"] },
     ["ask", true, ["tool.network"], []],
   ],
   [
-    "not at 80",
+    "a host without a port does not mean port 80",
     { hosts: ["a.example"], granted: ["a.example:80"] },
     ["ask", false, ["tool.network"], ["a.example"]],
   ],
   [
-    "the name alone grants 80, too",
+    "for port 80 the name alone is proposed as the grant",
     { hosts: ["a.example:80"], granted: [] },
     ["ask", false, ["tool.network"], ["a.example"]],
   ],
   [
-    "except that of one's own network, which needs a port",
+    "for a host on the local network the grant needs a port",
     { hosts: ["printer:80"], granted: [] },
     ["ask", false, ["tool.network"], ["printer:80"]],
   ],
   [
-    "an address of six, with its port",
+    "an IPv6 address is granted with its port",
     { hosts: ["[::1]:81"], granted: ["[::1]:81"] },
     ["ask", true, ["tool.network"], []],
   ],
   [
-    "a port opens nothing that is denied",
+    "a grant with a port does not override a denied host",
     { hosts: ["a.example:81"], granted: ["a.example:81"], denied: ["*.example"] },
     ["ask", false, ["tool.network"], []],
   ],
-  ["nor by a rule that allows", { rules: ALLOW }, undefined],
-  ["nor by a rule for another", { rules: rulesOf({ tool: "other", decision: "deny" }) }, undefined],
+  ["a rule that allows does not add a verdict to a tool without effects", { rules: ALLOW }, undefined],
+  [
+    "a rule for another tool does not either",
+    { rules: rulesOf({ tool: "other", decision: "deny" }) },
+    undefined,
+  ],
   ["a rule denies any tool", { rules: DENY }, ["deny", true, ["user.1"], []]],
   ["a program in the box is contained", { program: "box" }, ["ask", true, ["tool.program"], []]],
   [
-    "where hosts are granted it is not",
+    "a program in the box is not contained where hosts are granted",
     { program: "box", granted: ["a.example"] },
     ["ask", false, ["tool.program"], []],
   ],
-  ["a rule lets it through", { program: "box", rules: ALLOW }, ["allow", true, ["user.1"], []]],
   [
-    "not where nothing may be changed",
+    "a rule can allow a program in the box",
+    { program: "box", rules: ALLOW },
+    ["allow", true, ["user.1"], []],
+  ],
+  [
+    "a rule cannot allow a program in the box in read-only mode",
     { program: "box", rules: ALLOW, mode: "read-only" },
     ["ask", true, ["tool.program"], []],
   ],
   [
-    "a rule that denies goes before one that allows",
+    "a rule that denies takes precedence over one that allows",
     { program: "box", rules: [...ALLOW, ...rulesOf({ id: "no", tool: "tracker__find", decision: "deny" })] },
     ["deny", true, ["user.no", "user.1"], []],
   ],
-  ["a program outside is not contained", { program: "host" }, ["ask", false, ["tool.host"], []]],
-  ["a rule lets that through", { program: "host", rules: ALLOW }, ["allow", false, ["user.1"], []]],
+  ["a program on the host is not contained", { program: "host" }, ["ask", false, ["tool.host"], []]],
   [
-    "full access runs what would be asked",
+    "a rule can allow a program on the host",
+    { program: "host", rules: ALLOW },
+    ["allow", false, ["user.1"], []],
+  ],
+  [
+    "full access allows what would require confirmation",
     { program: "host", mode: "danger-full-access" },
     ["allow", false, ["tool.host"], []],
   ],
   [
-    "and what a rule wants asked",
+    "full access allows what a rule asks about",
     { program: "box", mode: "danger-full-access", rules: ASK },
     ["allow", true, ["user.mine", "tool.program"], []],
   ],
   [
-    "but not what one denies",
+    "full access does not allow what a rule denies",
     { program: "box", mode: "danger-full-access", rules: DENY },
     ["deny", true, ["user.1", "tool.program"], []],
   ],
   [
-    "a host that is not granted is wanted",
+    "a host without a grant is listed as wanted",
     { hosts: ["a.example", "b.example"], granted: ["b.example"] },
     ["ask", false, ["tool.network"], ["a.example", "b.example"]],
   ],
   [
-    "a granted one is contained",
+    "a granted host is contained, in any letter case",
     { hosts: ["A.example"], granted: ["a.example"] },
     ["ask", true, ["tool.network"], []],
   ],
   [
-    "no grant helps against what is denied",
+    "a denied host is not listed as wanted",
     { hosts: ["a.example"], denied: ["a.example"] },
     ["ask", false, ["tool.network"], []],
   ],
   [
-    "a rule lets a host through, too",
+    "a rule can allow a host",
     { hosts: ["a.example"], mode: "read-only", rules: ALLOW },
     ["allow", false, ["user.1"], []],
   ],
@@ -202,7 +214,7 @@ const WRONG: readonly (readonly [object, RegExp])[] = [
 ];
 
 for (const [written, message] of WRONG)
-  test(`a rule that says ${JSON.stringify(written)} is told`, () => {
+  test(`the rule ${JSON.stringify(written)} is reported as wrong`, () => {
     const { problems } = readRules([{ reason: "because", ...written }], "user");
     assert.match(problems.map((each) => each.message).join("\n"), message);
   });

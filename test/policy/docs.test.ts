@@ -16,7 +16,7 @@ for (const [name, count] of [
   ["policy-rules.md", 5],
   ["cookbook.md", 3],
 ] as const)
-  test(`the rules shown in ${name} are good ones`, () => {
+  test(`the rules shown in ${name} are valid`, () => {
     const blocks = [...page(name).matchAll(/```toml\n([^]*?)```/g)].map(([, block = ""]) => block);
     const { value } = parseTomlDocument("docs", blocks.join("\n"), "rule");
     const { rule } = value as { readonly rule: readonly unknown[] };
@@ -46,7 +46,7 @@ const MADE_OF_PARTS: Readonly<Record<string, readonly string[]>> = {
   "user.new-${rules.length}": [],
 };
 
-test("policy-ids.md lists every rule id of the source, once, and no other", () => {
+test("policy-ids.md lists every rule id of the source once, and no other", () => {
   const root = path.join(import.meta.dirname, "../../src/policy");
   const source = globSync("**/*.ts", { cwd: root })
     .filter((file) => !file.endsWith(".generated.ts"))

@@ -26,7 +26,7 @@ for (const [mode, text, told] of [
     assert.deepEqual(decision, policy.decide(text, { ...place, mode }));
   });
 
-test("a rule is contained or not by itself", () => {
+test("each rule is contained or not on its own", () => {
   const { standings } = policy.explain("mkdir x; curl x; ls", { ...place, mode: "workspace-write" });
   assert.deepEqual(standings, [
     { verdict: "ask", contained: false },

@@ -54,11 +54,11 @@ const CASES = [
   ...rows(undefined, "sub/.bashrc .github/CODEOWNERS .github/ISSUE_TEMPLATE/bug.md config.js"),
 ] as const;
 
-test("what the host runs by itself is dangerous, what a build runs is to look at, the rest is not told", () => {
+test("files that the host runs by itself are dangerous, files that a build runs need a look, other files are not reported", () => {
   for (const [tier, path] of CASES) assert.equal(tierOf({ path }), tier, path);
 });
 
-test("links that lead out, or to what is obeyed, are dangerous; others are not told", () => {
+test("links that lead outside, or to files that the host obeys, are dangerous; other links are not reported", () => {
   for (const [path, target] of [
     ["l", "/etc/passwd"],
     ["l", ".."],
@@ -79,7 +79,7 @@ test("links that lead out, or to what is obeyed, are dangerous; others are not t
     assert.equal(link(path, target), undefined, target);
 });
 
-test("odd files and rights of others are dangerous, a new program is to look at", () => {
+test("special files and set-user-id programs are dangerous, and a new program needs a look", () => {
   assert.equal(tierOf({ path: "p", kind: "odd" }), "dangerous");
   assert.equal(tierOf({ path: "s", mode: 0o4755 }), "dangerous");
   assert.equal(tierOf({ path: "s", mode: 0o2755 }), "dangerous");
@@ -89,7 +89,7 @@ test("odd files and rights of others are dangerous, a new program is to look at"
   assert.equal(tierOf({ path: "folder", kind: "folder", mode: 0o755 }), undefined);
 });
 
-test("a repository that was made is told of once; commits in one that was there are to look at", () => {
+test("a new repository is reported once; commits in an existing one need a look", () => {
   const nested = handoffOf(all("sub/.git/HEAD sub/.git/hooks/x sub/.git/config sub/a"), "/repo");
   assert.deepEqual(
     nested.map(({ path, tier }) => [path, tier]),
@@ -107,7 +107,7 @@ test("a repository that was made is told of once; commits in one that was there 
   );
 });
 
-test("what is gone is not run; what held something back, and is gone, is dangerous", () => {
+test("a deleted file is not reported, unless it restricted something", () => {
   assert.deepEqual(["Makefile", ".vscode/tasks.json", ".git/hooks/x", "node_modules/a"].map(gone), [
     undefined,
     undefined,
@@ -117,7 +117,7 @@ test("what is gone is not run; what held something back, and is gone, is dangero
   assert.deepEqual([".harnessignore", ".harness/config.toml"].map(gone), ["dangerous", "dangerous"]);
 });
 
-test("of a package.json its scripts and what it depends on count, and are named", () => {
+test("in a package.json only scripts and dependencies matter, and the changed ones are named", () => {
   assert.equal(told({ name: "a" }, { name: "b", description: "x" }), undefined);
   assert.equal(
     told({ scripts: { a: "1", b: "2" } }, { scripts: { a: "1", b: "3", postinstall: "x" } }),
@@ -128,7 +128,7 @@ test("of a package.json its scripts and what it depends on count, and are named"
   assert.equal(told(undefined, { scripts: { a: "1" } }), "npm runs its scripts; changed: a");
 });
 
-test("the dangerous ones come first, then by path", () => {
+test("dangerous entries come first, then by path", () => {
   const paths = ["z/.envrc", "Makefile", "a.mk", ".husky/x"];
   const ordered = handoffOf(
     paths.map((path) => ({ path, what: "added" as const, kind: "file" as const })),
@@ -140,7 +140,7 @@ test("the dangerous ones come first, then by path", () => {
   );
 });
 
-test("a bound leaves out what comes last of each tier, counted, and no dangerous one for others", () => {
+test("when space is limited the last entries of each tier are left out and counted, and no dangerous one for a lesser one", () => {
   const looks = Array.from({ length: 500 }, (_, at) => `a/${at}/Makefile`);
   const paths = [...looks, "node_modules/x/1", "node_modules/x/2", "z/.envrc", "z/1/.envrc"];
   const changes = paths.map((path) => ({ path, what: "added" as const, kind: "file" as const }));
@@ -155,13 +155,13 @@ test("a bound leaves out what comes last of each tier, counted, and no dangerous
 
 const pathsOf = (paths: string): readonly string[] => handoffOf(all(paths), "/repo").map(({ path }) => path);
 
-test("a bare repository is found by what lies in it, in any letter case; a lone HEAD is none", () => {
+test("a bare repository is recognised by its contents, in any letter case; a lone HEAD is not one", () => {
   assert.deepEqual(pathsOf("x/y/head x/y/Objects/ab/c x/y/refs/heads/m"), ["x/y"]);
   assert.deepEqual(pathsOf("HEAD config"), ["HEAD"]);
   assert.deepEqual(pathsOf("x/HEAD y/config x/objects/a x/sub/refs/b"), []);
 });
 
-test("a link that was not looked at is not taken for a harmless one", () => {
+test("a link with an unknown target counts as dangerous", () => {
   assert.equal(tierOf({ path: "l", kind: "link", target: null }), "dangerous");
   assert.equal(tierOf({ path: "l", kind: "link", target: "a" }), undefined);
 });

@@ -5,7 +5,7 @@ import { fc } from "../fixtures/property.ts";
 import { mayFit, readPathPattern, surelyFits } from "../../src/policy/paths/path-pattern.ts";
 import { AROUND } from "./judged.ts";
 
-test("a star is any text", () => {
+test("a star matches any text", () => {
   const rows = [
     ["a", "a", true],
     ["a", "ab", false],
@@ -24,7 +24,7 @@ test("a star is any text", () => {
   );
 });
 
-test("stars mean what a regular expression would say", () => {
+test("a pattern with stars matches like the corresponding regular expression", () => {
   const piece = fc.string({ unit: fc.constantFrom("a", "b", "*"), maxLength: 6 });
   fc.assert(
     fc.property(piece, fc.string({ unit: fc.constantFrom("a", "b"), maxLength: 8 }), (pattern, text) => {
@@ -34,7 +34,7 @@ test("stars mean what a regular expression would say", () => {
   );
 });
 
-test("a path fits surely, perhaps, or not", () => {
+test("a path matches a pattern surely, perhaps, or not", () => {
   const rows: readonly (readonly [pattern: string, path: string, surely: boolean, perhaps: boolean])[] = [
     ["src/**", "/home/dev/project/src", true, true],
     ["src/**", "/home/dev/project/src/a/b", true, true],
@@ -70,7 +70,7 @@ test("a path fits surely, perhaps, or not", () => {
   );
 });
 
-test("of a tree that goes as a whole, what lies in it goes too", () => {
+test("a change of a whole tree also affects the paths in it", () => {
   const pattern = readPathPattern("keep/a/*.txt");
   assert.ok(pattern);
   const rows = [

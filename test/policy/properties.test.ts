@@ -42,24 +42,24 @@ function milder(commands: readonly string[], mutation: Mutation): readonly strin
 }
 
 for (const mutation of REQUOTING)
-  test(`what is not allowed is not allowed when written otherwise: ${mutation.name}`, () => {
+  test(`a command that is not allowed stays so when written differently: ${mutation.name}`, () => {
     assert.deepEqual(milder(refused, mutation), []);
   });
 
 for (const mutation of WRAPPING) {
-  test(`what is not allowed is not allowed as a part: ${mutation.name}`, () => {
+  test(`a command that is not allowed stays so as a part of another: ${mutation.name}`, () => {
     const allowed = milder(refused, mutation).filter(
       (each) => decide(each.slice(each.indexOf("\n  as ") + 6)) === "allow",
     );
     assert.deepEqual(allowed, []);
   });
 
-  test(`what is denied is denied as a part: ${mutation.name}`, () => {
+  test(`a denied command is denied as a part of another: ${mutation.name}`, () => {
     assert.deepEqual(milder(denied, mutation), []);
   });
 }
 
-test("of two commands the verdict is never milder than that of either", () => {
+test("two joined commands never get a milder verdict than either of them", () => {
   const some = fc.constantFrom(...all.map(({ cmd }) => cmd).filter((cmd) => /^\w[\w ./-]+$/.test(cmd)));
   fc.assert(
     fc.property(some, some, fc.constantFrom(" && ", " || ", "; ", " | ", "\n", " & "), (a, b, joint) => {
@@ -80,7 +80,7 @@ test("read-only is never milder than workspace-write, nor that than danger-full-
   }
 });
 
-test("an option that nobody knows is never allowed", () => {
+test("an unknown option is never allowed", () => {
   const programs = [
     "ls",
     "cat",
@@ -142,7 +142,7 @@ const soup = fc
   )
   .map((parts) => parts.join(""));
 
-test("whatever the text is, there is a verdict with a rule whose span lies in the text", () => {
+test("every text gets a verdict with a rule whose span lies in the text", () => {
   fc.assert(
     fc.property(fc.oneof(soup, anyText()), fc.constantFrom(...MODES), (text, mode) => {
       const { decision, rules } = policy.decide(text, { mode, workspace: WORKSPACE, home: HOME });

@@ -3,7 +3,7 @@ import test from "node:test";
 import { readGrant } from "../../src/core/network.ts";
 import { proposed } from "./recorded.ts";
 
-test("the narrowest grants are those of the hosts that were reached", () => {
+test("the proposed grants are the narrowest for the hosts that were reached", () => {
   const rows: readonly (readonly [
     granted: readonly string[],
     connections: readonly string[],
@@ -46,7 +46,7 @@ test("the narrowest grants are those of the hosts that were reached", () => {
   }
 });
 
-test("of presets the one that was installed from is kept", () => {
+test("only the preset that was used for installing is kept", () => {
   const { allow_domains } = proposed({
     granted: ["npm", "pip"],
     commands: ["npm ci"],
@@ -55,7 +55,7 @@ test("of presets the one that was installed from is kept", () => {
   assert.deepEqual(allow_domains, ["npm"]);
 });
 
-test("what a person granted in the middle counts as what was granted at the start", () => {
+test("a grant that a person made during the run counts like one made at the start", () => {
   const commands = ["curl http://db.intern:8080/x"];
   const connections = ["GET db.intern:8080"];
   const byPerson = ["db.intern:8080:private"];
@@ -64,7 +64,7 @@ test("what a person granted in the middle counts as what was granted at the star
   ]);
 });
 
-test("a host that was refused is told and never granted", () => {
+test("a refused host is reported and never granted", () => {
   const { allow_domains, refused, needed } = proposed({
     granted: ["a.example.org"],
     connections: ["GET a.example.org:443", "!GET evil.example.com:443", "!GET evil.example.com:443"],
@@ -80,14 +80,14 @@ test("a host that was refused is told and never granted", () => {
   });
 });
 
-test("in full access, where nobody sees connections, it is the hosts that commands name", () => {
+test("in full access, where connections are not observed, the hosts that commands name are proposed", () => {
   const commands = ["curl https://a.example.org/x", "curl http://localhost:3000/", "npm ci"];
   const { allow_domains } = proposed({ mode: "danger-full-access", commands });
   assert.deepEqual(allow_domains, ["a.example.org", "npm"]);
   assert.deepEqual(proposed({ commands }).allow_domains, []);
 });
 
-test("of what ran with a network that nothing filters, what no grant carries is told and not granted", () => {
+test("of a run with an unfiltered network, what no grant can cover is reported and not granted", () => {
   const { allow_domains, left } = proposed({
     mode: "danger-full-access",
     commands: [

@@ -21,7 +21,7 @@ const words = ({ rules }: Proposal): unknown =>
     ),
   );
 
-test("what ran passes under the proposal, whatever it was written in; what lies beside it does not", () => {
+test("the proposal allows what ran, however it was written, and nothing similar", () => {
   const rows: readonly (readonly [ran: string, beside: string])[] = [
     ["npm run build", "npm run deploy"],
     ["npm run build -- --watch", "npm run build"],
@@ -57,7 +57,7 @@ test("what ran passes under the proposal, whatever it was written in; what lies 
   for (const [ran] of rows) assert.equal(verdict(ran, rules), "allow", ran);
 });
 
-test("each command has a rule of its own, and what is allowed already has none", () => {
+test("each command gets its own rule, and a command that is already allowed gets none", () => {
   const commands = ["npm test", "npm run build", "npm run pack", "npm run lint", "ls -l", "npm run build"];
   assert.deepEqual(words(proposed({ commands })), [
     { prefix: ["npm", "run", "build"], exact: true },
@@ -65,7 +65,7 @@ test("each command has a rule of its own, and what is allowed already has none",
   ]);
 });
 
-test("what belongs to one run is generalised where two of a kind were seen, and only there", () => {
+test("values specific to one run are generalised only where two of a kind were seen", () => {
   const hex = "[0-9a-f]".repeat(8);
   const date = `${"[0-9]".repeat(4)}-${"[0-9]".repeat(2)}-${"[0-9]".repeat(2)}`;
   const rows: readonly (readonly [ran: readonly string[], rules: unknown])[] = [
@@ -138,7 +138,7 @@ test("what belongs to one run is generalised where two of a kind were seen, and 
   );
 });
 
-test("nothing is proposed that is denied, was refused, reads a secret, holds one, or that no rule can hold", () => {
+test("no rule is proposed for a command that is denied, was refused, reads or contains a secret, or cannot be covered", () => {
   const token = `ghp_${"a1B2".repeat(10)}`;
   const commands = [
     "cat .env",
@@ -174,7 +174,7 @@ test("nothing is proposed that is denied, was refused, reads a secret, holds one
   assert.ok(!proposalText(proposal, ["s"]).includes(token));
 });
 
-test("of the user's own rules those that tighten count; what they allow is proposed only as far as it was used", () => {
+test("the user's rules that tighten are kept; those that allow are proposed only as far as they were used", () => {
   const rules = rulesFrom([
     { prefix: ["npm", "run"], decision: "allow" },
     { id: "mine", prefix: ["make"], decision: "ask" },
@@ -184,7 +184,7 @@ test("of the user's own rules those that tighten count; what they allow is propo
   assert.deepEqual(proposal.left, [{ what: "make all", reason: "because (user.mine)" }]);
 });
 
-test("full access is recorded as what workspace-write would need; a secret is left, work of file tools needs no rule", () => {
+test("full access is recorded as what workspace-write would need; a secret is left out, and file tools need no rule", () => {
   const inside = `${AROUND.workspace}/src/a.ts`;
   const files = [
     ["writes", inside],
@@ -211,7 +211,7 @@ test("commands in a folder of the workspace are judged and shown there", () => {
   assert.deepEqual(shown, ["cd 'my web' && ./run.sh", "cd 'my web' && echo x > out"]);
 });
 
-test("every example has the verdict that it says, under the rules; some of each kind are there", () => {
+test("every example gets its stated verdict under the rules, and each kind of verdict occurs", () => {
   const commands = [
     "npm test",
     "npm run build",
@@ -232,7 +232,7 @@ test("every example has the verdict that it says, under the rules; some of each 
   );
 });
 
-test("runs are taken together, and their programs, rules and paths are counted", () => {
+test("several runs are combined, and their programs, rules and paths are counted", () => {
   const recording = recorded(
     { commands: ["npm run build"] },
     { commands: ["npm run build", "make all > log"] },
@@ -248,7 +248,7 @@ test("runs are taken together, and their programs, rules and paths are counted",
   assert.deepEqual(needed.rules, { "code.project": 3, "write.workspace": 1 });
 });
 
-test("the file is TOML that is read again, with what is not in it as comments of one line each", () => {
+test("the file is valid TOML, with everything left out as one-line comments", () => {
   const commands = ["echo 'a\nb' > 'x \"y\".txt'", 'eval "$x"\nls', "? git push"];
   const proposal = proposed({ commands, granted: ["a.example.org"], connections: ["- a.example.org:443"] });
   const text = proposalText(proposal, ["s1", "s2"]);

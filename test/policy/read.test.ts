@@ -18,7 +18,7 @@ const problemOf = (
 
 const WORDS = 'expected the first words of a command, such as ["npm", "run", ["build", "lint"]]';
 
-test("a mistake in a rule is told with its key", () => {
+test("a mistake in a rule is reported with its key", () => {
   const rows: readonly (readonly [rule: unknown, keys: string, message: string])[] = [
     ["x", "0", "expected a rule"],
     [{ ...DENY, prefx: ["a"] }, "0.prefx", "prefx: unknown key; did you mean prefix?"],
@@ -77,7 +77,7 @@ const option = (words: string): string =>
 const runs = (word: string): string =>
   `prefix: ${word} runs another command: give the words of that command, without ${word}`;
 
-test("a rule too broad to be meant is a mistake", () => {
+test("a rule that is too broad is a mistake", () => {
   const rows: readonly (readonly [rule: object, message: string])[] = [
     [{ prefix: ["bash"] }, alone("bash")],
     [{ prefix: ["/bin/sh"] }, alone("/bin/sh")],
@@ -124,7 +124,7 @@ test("a rule too broad to be meant is a mistake", () => {
   );
 });
 
-test("narrow rules, and broad ones that tighten, are none", () => {
+test("narrow rules, and broad ones that tighten, are accepted", () => {
   const rules = [
     { ...ALLOW, prefix: ["bash"], exact: true },
     { ...ALLOW, prefix: ["git", "push"] },
@@ -141,7 +141,7 @@ test("narrow rules, and broad ones that tighten, are none", () => {
   assert.deepEqual(readRules(rules, "user").problems, []);
 });
 
-test("rules of a project are called so", () => {
+test("rules of a project have names that start with project", () => {
   const { examples } = readRules([{ ...DENY, id: "a", prefix: ["frob"] }], "project");
   assert.deepEqual(
     examples.map(({ rule }) => rule.id),
@@ -149,7 +149,7 @@ test("rules of a project are called so", () => {
   );
 });
 
-test("two rules have two names; without one a rule is called by its place", () => {
+test("two rules cannot share a name; a rule without one is named by its position", () => {
   const one = { ...DENY, id: "a", prefix: ["a"] };
   const { examples, problems } = readRules([one, { ...DENY, prefix: ["b"] }, one], "user");
   assert.deepEqual(
@@ -159,7 +159,7 @@ test("two rules have two names; without one a rule is called by its place", () =
   assert.deepEqual(problems, [{ keys: [2, "id"], message: "id: another rule already has the id user.a" }]);
 });
 
-test("examples are tried, each with its own rule alone", () => {
+test("each example is tried with its own rule alone", () => {
   const rows: readonly (readonly [rule: object, failed: readonly string[]])[] = [
     [
       { ...ALLOW, prefix: ["frob"], match: ["frob a"], notMatch: ["frobs", "frob && curl x", "frob > ../a"] },

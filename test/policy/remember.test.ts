@@ -12,7 +12,7 @@ const made = (text: string): readonly RuleForm[] => {
   return remembered.kind === "rules" ? remembered.rules : [];
 };
 
-test("what is approved is remembered by its exact words", () => {
+test("an approved command is remembered by its exact words", () => {
   const prefix = ["frob", "a b", "$x"];
   const rules = made("frob 'a b' '$x'");
   assert.deepEqual(rules, [{ prefix, exact: true, ...APPROVED, match: ["frob 'a b' '$x'"] }]);
@@ -25,7 +25,7 @@ test("what is approved is remembered by its exact words", () => {
   );
 });
 
-test("paths outside the workspace are named", () => {
+test("the rule names paths outside the workspace", () => {
   const rows = [
     ["cat /etc/passwd ~/x", ["/etc/passwd", "~/x"]],
     ["cd ~ && cat x", ["~/x"]],
@@ -39,7 +39,7 @@ test("paths outside the workspace are named", () => {
   );
 });
 
-test("of several commands each one that needs it gets a rule, with an example of its own", () => {
+test("each of several commands that needs a rule gets one, with its own example", () => {
   assert.deepEqual(
     made("ls && frob a > out.txt; bash -c 'frob b'").map(({ prefix, effect, path, match }) => ({
       prefix,
@@ -55,7 +55,7 @@ test("of several commands each one that needs it gets a rule, with an example of
   );
 });
 
-test("there is no rule for what is denied, allowed already, or not known well enough", () => {
+test("no rule is made for a command that is denied, already allowed, or not known well enough", () => {
   const rows = [
     ["ls", "it is allowed already"],
     ["rm -rf /", "it is denied: rm deletes everything in / (delete.broad)"],
@@ -86,7 +86,7 @@ test("there is no rule for what is denied, allowed already, or not known well en
   }
 });
 
-test("a rule of the user's own that asks is not worked around", () => {
+test("a user's own rule that asks is not circumvented", () => {
   const rules = rulesFrom([{ id: "mine", prefix: ["frob"], decision: "ask" }]);
   assert.deepEqual(ruleFor("frob a", { ...AROUND, rules }, policy), {
     kind: "refused",
@@ -94,7 +94,7 @@ test("a rule of the user's own that asks is not worked around", () => {
   });
 });
 
-test("rules are put at the end of a file, in its own kind of lines", () => {
+test("a rule is appended to a file, with that file's line ends", () => {
   const [rule] = made("frob 'a\"b'");
   assert.ok(rule);
   const text =

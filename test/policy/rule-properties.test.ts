@@ -58,7 +58,7 @@ test("rules that tighten never make a verdict milder", () => {
   );
 });
 
-test("rules that allow never make a verdict stricter, and never touch a deny", () => {
+test("rules that allow never make a verdict stricter, and never change a deny", () => {
   fc.assert(
     fc.property(text, mode, rules(["allow"]), (command, mode, list) => {
       const before = policy.decide(command, { ...AROUND, mode }).decision;
@@ -103,7 +103,7 @@ const BROADEST = rulesFrom([
   { decision: "allow", host: ["*.example.com", "evil.example", "example.com"] },
 ]);
 
-test("what is wrong with a text, or what only the shell will know, is never allowed", () => {
+test("a faulty text or a value known only to the shell is never allowed", () => {
   const doubtful = TEXTS.filter((command) =>
     policy.decide(command, { ...AROUND, mode: "workspace-write" }).rules.some(({ id }) => NEVER.test(id)),
   );
@@ -127,7 +127,7 @@ test("with rules too, read-only is never milder than workspace-write", () => {
   );
 });
 
-test("containment is what the effects say, whatever the rules", () => {
+test("containment follows from the effects, whatever the rules", () => {
   fc.assert(
     fc.property(text, rules(VERDICTS), (command, list) => {
       const context = { ...AROUND, mode: "workspace-write" } as const;

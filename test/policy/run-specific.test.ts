@@ -8,7 +8,7 @@ const together = (...texts: readonly string[]): string | null => {
   return joined(shapes, (piece) => `<${asGlob(piece).replaceAll(/(\[[^\]]*\])\1*/g, "$1")}>`).text;
 };
 
-test("hashes, dates and temporary names are found by their form", () => {
+test("hashes, dates and temporary names are recognised by their form", () => {
   const rows: readonly (readonly [one: string, other: string, pattern: string | null])[] = [
     ["out/a-1a2b3c4d.js", "out/a-9f8e7d6c.js", "out/a-<[0-9a-f]>.js"],
     ["log-2026-11-23.txt", "log-2027-01-02.txt", "log-<[0-9]-[0-9]-[0-9]>.txt"],
@@ -38,7 +38,7 @@ test("hashes, dates and temporary names are found by their form", () => {
   for (const [one, other, pattern] of rows) assert.equal(together(one, other), pattern, one);
 });
 
-test("a long text is read in time of its length", () => {
+test("a long text is read in linear time", () => {
   const text = `/tmp/${"a1".repeat(200_000)}/${"0-".repeat(100_000)}`;
   assert.equal(shapeOf(text).key, shapeOf(text).key);
 });

@@ -15,8 +15,8 @@ const judged = (cmd: string): readonly [string, readonly string[]] => {
 
 /** Harmless to one reader, and nothing else speaks against them: only the other reader does. */
 const DOUBTED = {
-  "the readers make other words of it": ["echo a=~/x", "echo b={c,d}=~/x"],
-  "the other reader does not read it": ["[[ a =~ b ]]", "echo a \\"],
+  "the readers see different words": ["echo a=~/x", "echo b={c,d}=~/x"],
+  "the other reader cannot read it": ["[[ a =~ b ]]", "echo a \\"],
 } as const;
 
 for (const [why, commands] of Object.entries(DOUBTED))
@@ -24,5 +24,4 @@ for (const [why, commands] of Object.entries(DOUBTED))
     test(`${cmd} asks: ${why}`, () => assert.deepEqual(judged(cmd), ["ask", ["text.disagree"]]));
 
 for (const cmd of ["echo 'a=~/x'", "echo b={c,d}", "[[ a == b ]]", "echo a"])
-  test(`${cmd} is allowed: both readers make the same of it`, () =>
-    assert.deepEqual(judged(cmd), ["allow", []]));
+  test(`${cmd} is allowed: both readers agree`, () => assert.deepEqual(judged(cmd), ["allow", []]));

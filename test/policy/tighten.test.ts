@@ -6,7 +6,7 @@ import { AROUND, policy, rulesFrom, verdict, type Written } from "./judged.ts";
 type Row = readonly [text: string, verdict: "allow" | "ask" | "deny"];
 
 const CASES: Readonly<Record<string, readonly [rule: Written, rows: readonly Row[]]>> = {
-  "a denied prefix is denied wherever it stands, by whatever path": [
+  "a denied prefix is denied wherever it occurs, with any path": [
     { prefix: ["cat", "x"], decision: "deny" },
     [
       ["cat x", "deny"],
@@ -19,7 +19,7 @@ const CASES: Readonly<Record<string, readonly [rule: Written, rows: readonly Row
       ["bash -c 'cat x'", "deny"],
     ],
   ],
-  "an argument anywhere, with a star for any text": [
+  "a rule can match an argument in any position, with a star for any text": [
     { prefix: ["ls"], arg: "--col*", decision: "ask" },
     [
       ["ls --color", "ask"],
@@ -28,7 +28,7 @@ const CASES: Readonly<Record<string, readonly [rule: Written, rows: readonly Row
       ["cat --color", "ask"],
     ],
   ],
-  "an argument of any command": [
+  "a rule can match an argument of any command": [
     { arg: "secret", decision: "deny" },
     [
       ["echo secret", "deny"],
@@ -36,7 +36,7 @@ const CASES: Readonly<Record<string, readonly [rule: Written, rows: readonly Row
       ["secret", "ask"],
     ],
   ],
-  "a path, in whatever letter case, and trees that hold it": [
+  "a rule can match a path in any letter case, and trees that contain it": [
     { path: "keep/**", decision: "deny" },
     [
       ["cat keep/a", "deny"],
@@ -49,14 +49,14 @@ const CASES: Readonly<Record<string, readonly [rule: Written, rows: readonly Row
       ["ls", "allow"],
     ],
   ],
-  "one effect of a path": [
+  "a rule can match one effect on a path": [
     { effect: "write", path: "dist/**", decision: "deny" },
     [
       ["cat dist/a", "allow"],
       ["echo x > dist/a", "deny"],
     ],
   ],
-  "an effect by its kind or by its id": [
+  "a rule can match an effect by its kind or its id": [
     { effect: ["network", "code.project"], decision: "deny" },
     [
       ["./run.sh", "deny"],
@@ -64,7 +64,7 @@ const CASES: Readonly<Record<string, readonly [rule: Written, rows: readonly Row
       ["ls", "allow"],
     ],
   ],
-  "any of several hosts": [
+  "a rule can match any of several hosts": [
     { host: ["evil.org", "*.evil.org"], decision: "deny" },
     [
       ["cat < /dev/tcp/a.EVIL.org/80", "deny"],
@@ -82,7 +82,7 @@ for (const [name, [rule, rows]] of Object.entries(CASES))
     );
   });
 
-test("the strictest rule of a user wins, in whatever order they stand", () => {
+test("the strictest of a user's rules wins, in any order", () => {
   const allow: Written = { prefix: ["frob"], decision: "allow" };
   const ask: Written = { prefix: ["frob", "x"], decision: "ask" };
   const deny: Written = { prefix: ["frob", "x", "y"], decision: "deny" };
@@ -109,13 +109,13 @@ test("danger-full-access allows what a rule asks about, and denies what a rule d
   );
 });
 
-test("a rule that tightens says nothing of containment", () => {
+test("a rule that tightens does not change containment", () => {
   const rules = rulesFrom([{ prefix: ["ls"], decision: "ask" }]);
   const { contained } = policy.decide("ls src", { ...AROUND, mode: "workspace-write", rules });
   assert.equal(contained, true);
 });
 
-test("rules about paths hold for the file tools too", () => {
+test("rules about paths apply to the file tools too", () => {
   const rules = rulesFrom([
     { id: "keep", path: "keep/**", effect: "write", decision: "deny" },
     { id: "notes", path: "~/notes/**", effect: "read", decision: "allow" },
@@ -141,7 +141,7 @@ test("rules about paths hold for the file tools too", () => {
   );
 });
 
-test("a link that leads elsewhere needs a rule for where it leads", () => {
+test("a link that leads elsewhere needs a rule for its target", () => {
   const rules = rulesFrom([{ path: "~/notes/**", effect: "read", decision: "allow" }]);
   const { rules: matched } = decidePath("/home/dev/notes/a", "read", {
     ...AROUND,

@@ -38,7 +38,7 @@ const CASES: Readonly<Record<string, readonly string[]>> = {
 };
 
 for (const [text, grants] of Object.entries(CASES))
-  test(`${text}: ${grants.length === 0 ? "no grant would do" : grants.join(", ")}`, () => {
+  test(`${text}: ${grants.length === 0 ? "no grant would help" : grants.join(", ")}`, () => {
     assert.deepEqual(wanted(text), grants);
     const { decision } = policy.judge(text, {
       mode: "workspace-write",
@@ -49,7 +49,7 @@ for (const [text, grants] of Object.entries(CASES))
     if (grants.length > 0) assert.equal(decision.contained, true);
   });
 
-test("what is granted is not asked for again", () => {
+test("a host that is already granted is not asked for again", () => {
   assert.deepEqual(wanted("npm ci", ["npm"]), []);
   assert.deepEqual(wanted("npm ci && curl https://example.org/", ["npm"]), ["npm", "example.org"]);
 });
@@ -79,7 +79,7 @@ for (const [text, step] of [
     /hosts, --allow-domain a\.example,b\.example:81$/,
   ],
 ] as const)
-  test(`what ${text} lacks of a network is told`, () => assert.match(stepOf(text)?.text ?? "", step));
+  test(`the network access that ${text} lacks is named`, () => assert.match(stepOf(text)?.text ?? "", step));
 
 for (const text of [
   "ls",
@@ -89,9 +89,9 @@ for (const text of [
   "python3 -m http.server",
   'ls "$X"',
 ])
-  test(`${text} lacks no network`, () => assert.equal(stepOf(text), undefined));
+  test(`${text} lacks no network access`, () => assert.equal(stepOf(text), undefined));
 
-test("what is granted is not missing, and what is denied cannot be granted", () => {
+test("a granted host is not missing, and a denied host cannot be granted", () => {
   const clone = "git clone https://example.org/x.git";
   assert.equal(stepOf(clone, ["example.org"]), undefined);
   assert.match(
@@ -124,7 +124,7 @@ for (const [text, says] of [
   ["wget ftp://example.org/x", /FTP/],
   ["curl smtp://example.org", /mail or directory protocols/],
 ] as const)
-  test(`${text}: no grant is offered, and what would do is said`, () => {
+  test(`${text}: no grant is offered, and an alternative is named`, () => {
     assert.deepEqual(wanted(text), []);
     for (const granted of [[], ["example.org", "db.example.org", "r.example.org", "ftp.example.org"]]) {
       const step = stepOf(text, granted)?.text ?? "";
@@ -134,7 +134,7 @@ for (const [text, says] of [
     }
   });
 
-test("what speaks HTTP is granted, whatever else its address or its neighbours speak of", () => {
+test("an HTTP host is granted, whatever else its address or other commands contain", () => {
   assert.deepEqual(wanted("curl 'https://example.org/?from=ftp://old.example/x'"), ["example.org"]);
   assert.deepEqual(wanted("curl wss://example.org/x"), ["example.org"]);
   const both = stepOf("curl https://example.org/ && ping example.net")?.text ?? "";

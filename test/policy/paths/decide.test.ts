@@ -85,7 +85,7 @@ for (const [op, table] of [
         );
       });
 
-test("an empty path, and one that is too long, are refused with their reason", () => {
+test("an empty path and a path that is too long are refused with the reason", () => {
   const long = "a".repeat(4097);
   assert.deepEqual(decidePath("", "read", DEV), {
     decision: "deny",
@@ -99,7 +99,7 @@ test("an empty path, and one that is too long, are refused with their reason", (
   assert.equal(decidePath("a".repeat(4096), "read", DEV).decision, "allow");
 });
 
-test("a decision tells the path, and every reason against it, the strictest first", () => {
+test("a decision names the path and every reason against it, the strictest first", () => {
   assert.deepEqual(decidePath("~/.ssh/../.bashrc", "write", DEV), {
     decision: "deny",
     contained: false,
@@ -115,7 +115,7 @@ test("a decision tells the path, and every reason against it, the strictest firs
   });
 });
 
-test("a decision that allows says why", () => {
+test("a decision that allows gives its reason", () => {
   assert.deepEqual(decidePath("a", "write", DEV), {
     decision: "allow",
     contained: true,
@@ -142,7 +142,7 @@ for (const [op, path, verdicts] of [
     assert.deepEqual(decided, verdicts.split(" "));
   });
 
-test("contained is every read but of a secret, and a write in the workspace or a temporary folder", () => {
+test("every read except that of a secret is contained, and so is a write in the workspace or a temporary folder", () => {
   const paths = "a /tmp/a /dev/null /opt/a ~/a /usr/a /proc/a /dev/a /dev/fd/9 ~x".split(" ");
   const contained = (op: "read" | "write"): readonly string[] =>
     paths.filter((path) => decidePath(path, op, DEV).contained);
@@ -154,7 +154,7 @@ test("contained is every read but of a secret, and a write in the workspace or a
   assert.deepEqual(contained("write"), "a /tmp/a /dev/null".split(" "));
 });
 
-test("what .harnessignore covers is neither read nor written, in any mode", () => {
+test("what .harnessignore covers can be neither read nor written, in any mode", () => {
   for (const mode of MODES) {
     const context = { ...DEV, mode, ignore: readIgnore("secret/\n*.dump") };
     for (const op of ["read", "write"] as const)
@@ -171,7 +171,7 @@ test("what .harnessignore covers is neither read nor written, in any mode", () =
   }
 });
 
-test("a relative path starts at cwd, and the workspace stays the workspace", () => {
+test("a relative path starts at cwd, and the workspace stays the same", () => {
   const context = { ...DEV, cwd: "/home/dev/project/src" };
   const decided = ["../a", "../../a", "../.git/x", ".bashrc"].map(
     (path) => decidePath(path, "write", context).decision,
@@ -179,7 +179,7 @@ test("a relative path starts at cwd, and the workspace stays the workspace", () 
   assert.deepEqual(decided, ["allow", "ask", "deny", "allow"]);
 });
 
-test("a workspace in an odd place keeps its rules", () => {
+test("a workspace in an unusual place keeps its rules", () => {
   for (const workspace of ["/", "/tmp/w", "/usr/src/app", "/home/dev", "/dev/shm/w"]) {
     const context = { ...DEV, workspace };
     const verdicts = [".git/x", ".bashrc", "a", "/etc/crontab", "/home/dev/.ssh/x", "/dev/sda"].map(
@@ -190,7 +190,7 @@ test("a workspace in an odd place keeps its rules", () => {
   assert.equal(decidePath("x", "write", { ...DEV, workspace: "/home/dev/project/.git" }).decision, "deny");
 });
 
-test("beside a workspace, or in a home, nothing is a temporary file of a file tool, wherever these lie", () => {
+test("files beside the workspace or in a home folder never count as temporary for file tools", () => {
   const context = { ...DEV, workspace: "/tmp/own/work", home: "/tmp/me" };
   const kinds = (at: string): readonly string[] => [
     at,
@@ -220,7 +220,7 @@ test("beside a workspace, or in a home, nothing is a temporary file of a file to
   assert.equal(decideToolPath("/tmp/a", "write", { ...DEV, home: "/tmp" }).decision, "allow");
 });
 
-test("a workspace that only lies where home folders do is no home folder", () => {
+test("a workspace that merely lies where home folders do is no home folder", () => {
   const context = { ...DEV, workspace: "/home/project" };
   const verdicts = ["bin/x", ".npmrc", ".bashrc", "/home/other/bin/x", "~/bin/x"].map(
     (path) => decidePath(path, "write", context).decision,

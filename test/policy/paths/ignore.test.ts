@@ -56,13 +56,13 @@ for (const [text, hidden, shown] of CASES)
     assert.deepEqual(words(shown).filter(hides), []);
   });
 
-test("a blank behind a backslash counts", () => {
+test("an escaped trailing blank is part of the pattern", () => {
   const rules = readIgnore("b\\ \nc\\\\ ");
   const hidden = ["b ", "b", "c\\", "c\\ "].filter((path) => isIgnored(rules, path, false));
   assert.deepEqual(hidden, ["b ", "c\\"]);
 });
 
-test("where nobody says whether it is a folder, it is hidden if it may be one", () => {
+test("a path that may be a folder is hidden if it would be hidden as one", () => {
   assert.equal(isIgnored(readIgnore("build/"), "build"), true);
   assert.equal(isIgnored(readIgnore("build\n!build/"), "build"), true);
 });
@@ -74,7 +74,7 @@ test("the workspace itself is never hidden", () => {
   );
 });
 
-test("rules that are too long to be read hide everything", () => {
+test("rules that are too long to read hide everything", () => {
   const rules = readIgnore(`# ${"x".repeat(MAX_RULES_LENGTH)}`);
   assert.equal(isIgnored(rules, "a"), true);
   assert.equal(isIgnored(readIgnore(`# ${"x".repeat(MAX_RULES_LENGTH - 2)}`), "a"), false);
@@ -108,7 +108,7 @@ test("any rules and any path give an answer", () => {
   );
 });
 
-test("rules made to take for ever do not", () => {
+test("rules designed to be slow are still answered", () => {
   const hostile: readonly (readonly [string, string])[] = [
     [`${"*a".repeat(500)}b`, "a".repeat(4096)],
     [`${"**/a/".repeat(500)}b`, "a/".repeat(2000)],

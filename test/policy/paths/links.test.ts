@@ -41,11 +41,11 @@ for (const [op, path, verdict] of [
   ["write", "deep/../x", "ask"],
   ["write", "x", "allow"],
 ] as const)
-  test(`${op} ${path}: ${verdict}, as the stricter of what is written and where it leads`, () => {
+  test(`${op} ${path}: ${verdict}, the stricter verdict of the written path and its target`, () => {
     assert.equal(decidePath(path, op, CONTEXT).decision, verdict);
   });
 
-test("the reason names where it leads", () => {
+test("the reason names the target", () => {
   assert.deepEqual(decidePath("out/x", "write", CONTEXT), {
     decision: "ask",
     contained: false,
@@ -54,7 +54,7 @@ test("the reason names where it leads", () => {
   });
 });
 
-test("devices and processes are judged by name: this machine's own are no facts of the box", () => {
+test("devices and processes are judged by name, without reading links of this machine", () => {
   const asked: string[] = [];
   const links = (path: string): null => (asked.push(path), null);
   for (const path of ["/dev/stdout", "/dev/sda", "/proc/self/environ", "~somebody/x"])

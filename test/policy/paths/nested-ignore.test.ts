@@ -13,7 +13,7 @@ const nested = (lists: readonly IgnoreList[]): ((path: string, isFolder: boolean
   return (path, isFolder) => made.leavesOut(path, isFolder);
 };
 
-test("rules count from their folder down, and what stands further down has the last word", () => {
+test("rules apply from their folder down, and the deepest list takes precedence", () => {
   const ignored = nested([
     list("", "*.log", "/top.ts", "made/"),
     list("a", "!keep.log", "/top.ts"),
@@ -36,11 +36,11 @@ test("rules count from their folder down, and what stands further down has the l
   assert.equal(ignored("keep.log", false), true, "above the list that shows it");
 });
 
-test("no lists leave nothing out", () => {
+test("without lists nothing is ignored", () => {
   assert.equal(nested([])("a", false), false);
 });
 
-test("a list that is too long hides its folder, or is obeyed as far as it was read", () => {
+test("a list that is too long hides its whole folder if strict, or applies as far as it was read", () => {
   const text = `first\n${"x\n".repeat(40_000)}last\n`;
   const hides = nested([{ folder: "a", text, strict: true }]);
   assert.deepEqual(
@@ -54,7 +54,7 @@ test("a list that is too long hides its folder, or is obeyed as far as it was re
   );
 });
 
-test("a list is read once, however many stand below it", () => {
+test("a list is read once, however many lists are below it", () => {
   const read: string[] = [];
   const counted = (folder: string): IgnoreList => ({
     folder,
@@ -74,7 +74,7 @@ test("a list is read once, however many stand below it", () => {
   assert.equal(read.length, times);
 });
 
-test("letter case tells names apart, but for a list that is there to hide", () => {
+test("letter case matters, except in a list that is there to hide", () => {
   const asWritten = nested([{ folder: "", text: "build\n/Dist/\n", strict: false }]);
   const strict = nested([{ folder: "", text: "build\n/Dist/\n", strict: true }]);
   const paths = ["build/a", "Build/a", "Dist/a", "dist/a"];
@@ -88,12 +88,12 @@ test("letter case tells names apart, but for a list that is there to hide", () =
   );
 });
 
-test("a list is of its folder, and of none whose name only begins as its own", () => {
+test("a list applies to its own folder, not to one whose name begins alike", () => {
   const ignored = nested([list("foo", "*.log")]);
   assert.deepEqual([ignored("foo/x.log", false), ignored("foobar/x.log", false)], [true, false]);
 });
 
-test("of a list that is too long the row that it was cut in is not obeyed", () => {
+test("the row at which a long list is cut off is ignored", () => {
   const rows = "*.log\n".padEnd(MAX_RULES_LENGTH - 4, "#") + "\nlib";
   const ignored = nested([{ folder: "", text: `${rows}-of-others\n`, strict: false }]);
   assert.equal(rows.length, MAX_RULES_LENGTH);

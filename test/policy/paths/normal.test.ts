@@ -34,7 +34,7 @@ for (const [from, given, wanted] of [
     assert.equal(resolvePath(from, given), wanted);
   });
 
-test("outside of /proc a path is what the standard library makes of it", () => {
+test("outside /proc a path is resolved as the standard library does", () => {
   const name = fc.constantFrom("a", "b", ".", "..", "", "c.d", "...");
   fc.assert(
     fc.property(fc.array(name), fc.array(name), (from, given) => {

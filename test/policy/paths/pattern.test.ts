@@ -39,13 +39,13 @@ for (const [op, wanted, patterns] of [
     );
   });
 
-test("a path without patterns is what placeOf says", () => {
+test("a path without patterns is classified as placeOf does", () => {
   for (const path of ["a.ts", ".env", "/etc/passwd", "/home/dev/.bashrc", "/dev/null"])
     for (const op of ["read", "write"] as const)
       assert.deepEqual(placeOfPattern(path, op, AROUND), placeOf(path, op, AROUND));
 });
 
-test("patterns of 64 KiB end", () => {
+test("patterns of 64 KiB are classified", () => {
   for (const part of ["*", "[", "?", "*a", "**/", ".*", "(", "[!a-z]"])
     assert.equal(
       typeof placeOfPattern(`/x/${part.repeat(65_536 / part.length)}`, "read", AROUND).kind,

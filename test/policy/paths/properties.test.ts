@@ -36,7 +36,7 @@ const rank = (text: string, how: Op, context: PathContext = CONTEXT): number =>
 const notMilder = (changed: string, given: string, how: Op): void =>
   assert.ok(rank(changed, how) >= rank(given, how), `${how} ${changed} is milder than ${given}`);
 
-test("dots, doubled slashes and detours change nothing", () => {
+test("dots, doubled slashes and detours do not change a decision", () => {
   const detour = fc.constantFrom("/", "./", "x/../", "/./", ".git/../", "a/b/../../");
   fc.assert(
     fc.property(path, op, detour, fc.nat(), (given, how, extra, where) => {
@@ -50,7 +50,7 @@ test("dots, doubled slashes and detours change nothing", () => {
   );
 });
 
-test("the letter case of a name that is protected or secret never makes it milder", () => {
+test("the letter case of a protected or secret name never makes a decision milder", () => {
   const loud = ".git .husky .vscode .envrc .mcp.json .env .ssh id_rsa x.pem .bashrc hidden x.dump".split(" ");
   fc.assert(
     fc.property(
@@ -70,7 +70,7 @@ test("the letter case of a name that is protected or secret never makes it milde
   );
 });
 
-test("spellings that other file systems take for the same name are not milder", () => {
+test("spellings that other file systems treat as the same name are not milder", () => {
   const change = fc.constantFrom<(name: string) => string>(
     (name) => `${name}.`,
     (name) => `${name} `,
@@ -112,7 +112,7 @@ test("a fact about links never makes a decision milder", () => {
   );
 });
 
-test("below what is refused to writes, everything is", () => {
+test("everything below a path that refuses writes refuses writes", () => {
   fc.assert(
     fc.property(path, fc.constantFrom("x", "y/z"), (given, more) => {
       fc.pre(!/(?:^|\/)\.\.?$/.test(given));
@@ -124,7 +124,7 @@ test("below what is refused to writes, everything is", () => {
   );
 });
 
-test("any text gives a decision, and no allow without a reason", () => {
+test("any text gives a decision with a reason", () => {
   fc.assert(
     fc.property(anyText(), op, mode, (given, how, each) => {
       const decided = decidePath(given, how, { ...CONTEXT, mode: each });
@@ -134,7 +134,7 @@ test("any text gives a decision, and no allow without a reason", () => {
   );
 });
 
-test("64 KiB of anything end", () => {
+test("64 KiB of any text is decided", () => {
   const parts = [
     "a",
     "/",

@@ -11,7 +11,7 @@ for (const [name, table, found] of [
 ] as const) {
   const rows = Object.entries(table).flatMap(([why, paths]) => paths.map((path) => [path, why] as const));
 
-  test(`every row of ${name} start-up is folded, once, not too deep, and found by itself and below`, () => {
+  test(`every row of the ${name} start-up table is folded, unique, not too deep, and matches itself and paths below`, () => {
     const paths = rows.map(([path]) => path);
     assert.deepEqual(paths.map(foldPath), paths);
     assert.equal(new Set(paths).size, paths.length);
@@ -23,7 +23,7 @@ for (const [name, table, found] of [
   });
 }
 
-test("every row of secrets is folded, once, and found where it may stand", () => {
+test("every row of the secrets table is folded, unique, and matches wherever it applies", () => {
   const rows = Object.entries(SECRETS).flatMap(([why, paths]) => paths.map((path) => ({ why, path })));
   const paths = rows.map(({ path }) => path);
   assert.deepEqual(
@@ -39,7 +39,7 @@ test("every row of secrets is folded, once, and found where it may stand", () =>
   }
 });
 
-test("a folder called like a secret file hides nothing in it", () => {
+test("a folder named like a secret file does not make its contents secret", () => {
   assert.deepEqual(
     [secretAt("/w/.env/bin/activate"), secretAt("/w/x.key/a"), secretAt("/w/xrun/secrets/a")],
     [null, null, null],

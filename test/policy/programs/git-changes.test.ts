@@ -89,17 +89,17 @@ tells({
 
 const COMMANDS = Object.keys(new ProgramTable().find("git")?.commands ?? {});
 
-test("no command of git is allowed with an option that nobody knows", () => {
+test("no git command is allowed with an unknown option", () => {
   const allowed = COMMANDS.filter((name) => told(`git ${name} --no-such-option`).startsWith("allow"));
   assert.deepEqual(allowed, []);
 });
 
-test("no command of git but those without a repository is allowed outside the workspace", () => {
+test("only git commands that need no repository are allowed outside the workspace", () => {
   const allowed = COMMANDS.filter((name) => told(`cd /tmp && git ${name}`).startsWith("allow"));
   assert.deepEqual(allowed, ["version", "help"]);
 });
 
-test("read-only is never milder", () => {
+test("read-only mode is never milder", () => {
   const milder = COMMANDS.filter(
     (name) =>
       told(`git ${name} a`, "read-only").startsWith("allow") && !told(`git ${name} a`).startsWith("allow"),

@@ -50,10 +50,10 @@ const UNSEEN: readonly (readonly [address: string, why: string])[] = [
   ["http:/evil.example/", "one slash"],
   ["https:evil.example", "no slash"],
   ["file:///etc/passwd", "no host"],
-  ["http://good.example\\@evil.example/", "a backslash ends it for some"],
+  ["http://good.example\\@evil.example/", "a backslash ends the host for some readers"],
   ["http:\\\\evil.example/", "backslashes for slashes"],
   ["http://a@good.example@evil.example/", "two @"],
-  ["http://good.example;@evil.example/", "a semicolon ends it for some"],
+  ["http://good.example;@evil.example/", "a semicolon ends the host for some readers"],
   ["http://good.example @evil.example/", "a blank"],
   ["good.example:x@evil.example", "a user and a host, or a host and a path"],
   ["jdbc:postgresql://db.example/x", "an address inside another"],
@@ -77,17 +77,17 @@ for (const [address, host] of SEEN)
   });
 
 for (const [address, why] of UNSEEN)
-  test(`${JSON.stringify(address)} has no host that can be told: ${why}`, () => {
+  test(`${JSON.stringify(address)} has no certain host: ${why}`, () => {
     assert.deepEqual(hostsOfText(address), []);
   });
 
-test("A pattern behind the host leaves the host as it is", () => {
+test("a pattern after the host does not change the host", () => {
   assert.deepEqual(hostsOf({ kind: "glob", value: "https://example.com/a?b=c" }), ["example.com"]);
   assert.deepEqual(hostsOf({ kind: "glob", value: "https://example.com?b=c" }), []);
   assert.deepEqual(hostsOf({ kind: "glob", value: "https://*.example.com/" }), []);
 });
 
-test("What only the shell knows leaves the host as it is when it stands behind it, in the same word", () => {
+test("an unknown value after the host in the same word does not change the host", () => {
   assert.deepEqual(dynamic("https://example.com/\uFFFC"), ["example.com"]);
   assert.deepEqual(dynamic("https://example.com/\uFFFC", true), []);
   assert.deepEqual(dynamic("https://example.com\uFFFC/"), []);
@@ -95,7 +95,7 @@ test("What only the shell knows leaves the host as it is when it stands behind i
   assert.deepEqual(dynamic("https://example.com/a"), []);
 });
 
-test("Long addresses are read in one pass", () => {
+test("long addresses are read in one pass", () => {
   const many = 200_000;
   for (const hostile of ["@", ":", "a.", "[", "a@", "a:", "\\", "://", "1."])
     assert.ok(hostsOfText(hostile.repeat(many)).length < 2);

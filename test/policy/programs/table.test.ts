@@ -9,7 +9,7 @@ import { MODELS } from "../../../src/policy/programs/programs.generated.ts";
 const families = readFamilies();
 const compiled = compilePrograms(families);
 
-test("what is loaded was made of the rows as they are", () => {
+test("the loaded models are generated from the current rows", () => {
   assert.deepEqual(MODELS, compiled.models);
 });
 
@@ -17,12 +17,12 @@ test("every model of every program can be prepared", () => {
   assert.doesNotThrow(() => new Models().compileAll());
 });
 
-test("every example of every row is judged as the row says", () => {
+test("every example of every row gets the verdict that the row states", () => {
   assert.ok(compiled.examples.length > 1200);
   assert.deepEqual(wrongExamples(compiled.examples), []);
 });
 
-test("an example that is judged otherwise names its row", () => {
+test("an example with another verdict names its row", () => {
   const [wrong = ""] = wrongExamples([
     { where: "lints.yaml: eslint", decision: "deny", command: "eslint ." },
   ]);
@@ -34,30 +34,24 @@ const rows = (text: string): CompiledPrograms =>
   compilePrograms(new Map([...families, ...readFamilies(new Map([["zz-mine.yaml", text]]))]));
 
 const MISTAKES: Readonly<Record<string, readonly [row: string, said: RegExp]>> = {
-  "a key that there is not": ["zz: {optoins: {plain: -a}}", /zz-mine\.yaml: programs: zz.*optoins/],
-  "a group that there is not": [
-    "zz: {options: {harmless: -a}}",
-    /zz-mine\.yaml: zz: options: harmless is no group/,
-  ],
-  "an option that is none": ["zz: {options: {plain: a}}", /zz-mine\.yaml: zz: options: a is no option/],
-  "an option that stands twice": ["zz: {options: {plain: -a, writes: -a}}", /the option -a stands twice/],
-  "an effect that there is not": ["zz: {does: nets}", /zz-mine\.yaml: programs: zz: does.*no effect/],
-  "a role that there is not": [
-    "zz: {arguments: {rest: reads}}",
-    /zz-mine\.yaml: programs: zz: arguments: rest/,
-  ],
-  "a reader that there is not": ["zz: {reader: zz}", /zz-mine\.yaml: zz: no reader is called zz/],
+  "an unknown key": ["zz: {optoins: {plain: -a}}", /zz-mine\.yaml: programs: zz.*optoins/],
+  "an unknown group": ["zz: {options: {harmless: -a}}", /zz-mine\.yaml: zz: options: harmless is no group/],
+  "an invalid option": ["zz: {options: {plain: a}}", /zz-mine\.yaml: zz: options: a is no option/],
+  "an option that occurs twice": ["zz: {options: {plain: -a, writes: -a}}", /the option -a stands twice/],
+  "an unknown effect": ["zz: {does: nets}", /zz-mine\.yaml: programs: zz: does.*no effect/],
+  "an unknown role": ["zz: {arguments: {rest: reads}}", /zz-mine\.yaml: programs: zz: arguments: rest/],
+  "an unknown reader": ["zz: {reader: zz}", /zz-mine\.yaml: zz: no reader is called zz/],
   "two ways to read it": ["zz: {reader: find, only prints: true}", /one of them/],
-  "a key that rows do not share": [
+  "a key that rows cannot share": [
     "zz: {every subcommand: {reader: find}, subcommands: {a: {}}}",
     /zz-mine\.yaml: programs: zz: every subcommand.*reader/,
   ],
-  "an option that is shared and stands in the row": [
+  "an option that is both shared and in the row": [
     "zz: {every subcommand: {options: {plain: -a}}, subcommands: {a: {options: {writes: -a}}}}",
     /zz-mine\.yaml: zz: a: the option -a stands twice/,
   ],
-  "a row that is not there to be like": ["zz: {like: yy}", /like yy: the file has no such row/],
-  "a name that stands elsewhere": [
+  "a reference to a missing row": ["zz: {like: yy}", /like yy: the file has no such row/],
+  "a name that occurs in another file": [
     "eslint: {only prints: true}",
     /eslint: stands in javascript-lints\.yaml as well/,
   ],
@@ -72,7 +66,7 @@ for (const [what, [row, said]] of Object.entries(MISTAKES))
     assert.throws(() => rows(`programs:\n  ${row}\n`), said);
   });
 
-test("a row beside the others is a program that is known", () => {
+test("a row in an additional file makes its program known", () => {
   const made = rows("programs:\n  zz: {options: {plain: -a, writes: -o}, arguments: {rest: read}}\n");
   assert.deepEqual(JSON.parse(made.models[made.programs["zz"] ?? -1] ?? ""), {
     options: { plain: "-a", writes: "-o" },
@@ -81,7 +75,7 @@ test("a row beside the others is a program that is known", () => {
   });
 });
 
-test("rows share what their file or their program says of all, but for what they say themselves", () => {
+test("rows inherit what their file or program states for all, unless they override it", () => {
   const made = rows(
     [
       "every program: {syntax: gnu, does: network}",

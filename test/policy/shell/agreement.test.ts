@@ -25,7 +25,7 @@ const WRITTEN = [
   "case $1 in start) a;; stop|halt) b;; *) c;; esac",
 ];
 
-/** Both trees as text where the readers part, null where they agree or one reads nothing. */
+/** Both trees as text where the readers differ, null where they agree or one reads nothing. */
 function parted(text: string): { own: string; unbash: string } | null {
   const own = readOwn(text);
   const unbash = readUnbash(text);
@@ -34,7 +34,7 @@ function parted(text: string): { own: string; unbash: string } | null {
   return { own: show(own, true), unbash: show(unbash, true) };
 }
 
-test("two readers make one tree of every command that is to be allowed", () => {
+test("both readers build the same tree for every command that should be allowed", () => {
   const commands = judgedIn("sample.jsonl", "benign/*.jsonl").filter(({ want }) => want === "allow");
   assert.ok(commands.length > 100);
   for (const { cmd } of commands) {
@@ -43,23 +43,23 @@ test("two readers make one tree of every command that is to be allowed", () => {
   }
 });
 
-test("two readers make one tree of every attack that both read, but of static braces with quotes", () => {
+test("both readers build the same tree for every attack that both can read, except quoted static braces", () => {
   const commands = judgedIn("*/*.jsonl").filter(({ cmd }) => !/\{[^}]*["'$]/.test(cmd));
   for (const { cmd } of commands) assert.deepEqual({ cmd, parted: parted(cmd) }, { cmd, parted: null });
 });
 
-test("two readers make one tree of what people write", () => {
+test("both readers build the same tree for what people write", () => {
   for (const text of WRITTEN) assert.deepEqual({ text, parted: parted(text) }, { text, parted: null });
 });
 
-test("two readers make one tree of any script that both read", () => {
+test("both readers build the same tree for any script that both can read", () => {
   fc.assert(
     fc.property(scripts, (text) => assert.equal(parted(text), null)),
     { numRuns: many(250) },
   );
 });
 
-test("two readers make one tree of here-documents", () => {
+test("both readers build the same tree for here-documents", () => {
   fc.assert(
     fc.property(hereDocuments, (text) => assert.equal(parted(text), null)),
     { numRuns: many(250) },
@@ -76,7 +76,7 @@ const MISREAD: readonly (readonly [text: string, own: string, unbash: string])[]
   ["a <(b)c", "[a <<( [b];>c];", "[a <<( [b];> c];"],
 ];
 
-test("the comparison sees what only one reader reads as bash does", () => {
+test("the comparison finds text that only one reader reads as bash does", () => {
   for (const [text, own, unbash] of MISREAD) {
     assert.equal(show(readOwn(text)), own);
     assert.equal(show(readUnbash(text)), unbash);
@@ -84,7 +84,7 @@ test("the comparison sees what only one reader reads as bash does", () => {
   }
 });
 
-test("the comparison finds each kind of difference, and its place", () => {
+test("the comparison finds each kind of difference and its position", () => {
   const pairs: readonly (readonly [string, string, string, readonly [number, number]])[] = [
     ["a b", "a c", "text", [2, 3]],
     ["a b", "a  b", "extent of a word", [2, 3]],

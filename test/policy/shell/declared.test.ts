@@ -107,7 +107,7 @@ function compare(bodies: readonly string[], context: { skip: (why: string) => vo
     assert.deepEqual({ text, tree: shown(readOwn(answers[at] ?? "")) }, { text, tree: shown(readOwn(text)) });
 }
 
-test("scripts of every construct have the tree that bash makes", (context) => {
+test("scripts of every construct get the tree that bash prints", (context) => {
   // Bash prints it as a plain string.
   const texts = fc
     .sample(scripts, { numRuns: many(300), seed: SEED })
@@ -115,14 +115,14 @@ test("scripts of every construct have the tree that bash makes", (context) => {
   compare(texts, context);
 });
 
-test("here-documents have the tree that bash makes", (context) => {
+test("here-documents get the tree that bash prints", (context) => {
   compare(fc.sample(hereDocuments, { numRuns: many(250), seed: SEED }), context);
 });
 
 /** Redirects before a word, which bash prints after it: then the word may be a reserved one. */
 const MOVED = /[<>].*(?:time|!|in|then|do|until|while|select|\bfi|\bif|\bfor)/;
 
-test("what soups of tokens are read have the tree that bash makes", (context) => {
+test("random tokens that can be read get the tree that bash prints", (context) => {
   const texts = fc.sample(tokenSoup, { numRuns: many(2000), seed: SEED });
   compare(
     texts.filter((text) => !text.includes('$"') && !MOVED.test(text)),

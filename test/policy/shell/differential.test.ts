@@ -28,7 +28,7 @@ const REFUSED =
 
 const SCRIPTS = fc.sample(scripts, { numRuns: 300, seed: SEED });
 
-test("what bash refuses to read is an error here, and most of what it reads is read here", { skip }, () => {
+test("text that bash refuses is an error here, and most text that bash reads is read here", { skip }, () => {
   const texts = [
     ...SCRIPTS,
     ...fc.sample(tokenSoup, { numRuns: many(300), seed: SEED }),
@@ -68,7 +68,7 @@ function valueOf({ pieces }: Word): string | null {
   return value;
 }
 
-test("words have the values that bash gives to a program", { skip }, () => {
+test("words have the values that bash passes to a program", { skip }, () => {
   const texts = fc
     .sample(plainWords, { numRuns: 4000, seed: SEED })
     .filter((text) => valuesOf(text) !== null);
@@ -81,7 +81,7 @@ test("words have the values that bash gives to a program", { skip }, () => {
     );
 });
 
-test("here-documents have the text that bash gives to a program", { skip }, () => {
+test("here-documents have the text that bash passes to a program", { skip }, () => {
   const bodies = [
     "",
     "x\n",

@@ -26,7 +26,7 @@ test("lists and pipelines keep their operators", () => {
   check([["cd a && b 2>&1", "[cd@0-2 a@3-4]&& [b@8-9 <2>& 1@13-14>];"]], true);
 });
 
-test("assignments stand before the words", () => {
+test("assignments come before the words", () => {
   check([
     ["a=b c='d e' f=$g h= i", "[<set a=b> <set c=d e> <set f=<$g>> <set h=''> i];"],
     ["a+=b", "[<set a+=b>];"],
@@ -98,7 +98,7 @@ test("compound commands hold lists", () => {
   ]);
 });
 
-test("reserved words count only where a command begins, and only unquoted", () => {
+test("reserved words apply only where a command begins, and only unquoted", () => {
   check([
     ["echo if then } done", "[echo if then } done];"],
     ["'if' a; \\while b; i''f", "[if a]; [while b]; [if];"],
@@ -108,7 +108,7 @@ test("reserved words count only where a command begins, and only unquoted", () =
   ]);
 });
 
-test("syntax errors are told, and what stands before them is kept", () => {
+test("a syntax error is reported, and the commands before it are kept", () => {
   check([
     ["a;; b", "error: this is not allowed here @1-2"],
     ["a && ", "error: a command is missing @4-5"],

@@ -48,7 +48,7 @@ const HOSTILE = [
   "$'\\x4a'",
 ];
 
-test("hostile text of 64 KiB is read in time, whatever stands around it", { timeout: 30_000 }, () => {
+test("hostile text of 64 KiB is read in time, whatever surrounds it", { timeout: 30_000 }, () => {
   for (const unit of HOSTILE) {
     const text = unit.repeat(Math.ceil(SIZE / unit.length));
     for (const around of [
@@ -63,7 +63,7 @@ test("hostile text of 64 KiB is read in time, whatever stands around it", { time
   }
 });
 
-test("any text is read without an exception, and at most one error is told", () => {
+test("any text is read without an exception and with at most one error", () => {
   const any = fc.oneof(tokenSoup, anyText({ maxLength: 60 }), scripts, hereDocuments);
   fc.assert(
     fc.property(any, (text) => {
@@ -77,7 +77,7 @@ test("any text is read without an exception, and at most one error is told", () 
 
 const within = ([start, end]: Span, [from, to]: Span): boolean => from <= start && start <= end && end <= to;
 
-test("every word lies inside its command, and begins where no blank stands", () => {
+test("every word lies inside its command, and does not begin with a blank", () => {
   fc.assert(
     fc.property(scripts, (text) => {
       const { tree, errors } = readOwn(text);
@@ -109,7 +109,7 @@ function nodesOf(node: Node): readonly Node[] {
   }
 }
 
-test("what ends too early is an error", () => {
+test("a text that ends too early is an error", () => {
   const cut = fc.tuple(scripts, fc.nat()).map(([text, at]) => text.slice(0, at % (text.length + 1)));
   fc.assert(
     fc.property(cut, (text) => {

@@ -10,7 +10,7 @@ function check(table: Table, spans = false): void {
     assert.deepEqual({ text, tree: show(readOwn(text), spans) }, { text, tree });
 }
 
-test("quotes and backslashes are taken away", () => {
+test("quotes and backslashes are removed", () => {
   check([
     ["git log --oneline -10", "[git log --oneline -10];"],
     [`r''m "-r"f a\\ b`, "[rm -rf a b];"],
@@ -27,7 +27,7 @@ test("quotes and backslashes are taken away", () => {
   ]);
 });
 
-test("expansions are pieces, with what runs in them", () => {
+test("expansions become pieces that hold the commands run in them", () => {
   check([
     [
       '$a "$b" ${c} "${d}" $1 ${10} $@ $# $? $- $$ $! $_',
@@ -58,7 +58,7 @@ test("the body of a backtick is read without its backslashes", () => {
   );
 });
 
-test("patterns and tildes are pieces where no quote is", () => {
+test("unquoted patterns and tildes become pieces", () => {
   check([
     ["a * b*c?d [a-z]* **/x", "[a ‹*› b‹*›c‹?›d ‹[a-z]*› ‹**›/x];"],
     ["[ a ] [] [!] []a] [[:alpha:]]x ]", "[[ a ] [] [!] ‹[]a]› ‹[[:alpha:]]›x ]];"],
@@ -68,7 +68,7 @@ test("patterns and tildes are pieces where no quote is", () => {
   ]);
 });
 
-test("braces make several words, each with the place of the one", () => {
+test("braces expand to several words, each at the position of the original", () => {
   check([
     ["{rm,-rf,/}", "[rm -rf /];"],
     ["a b{c,d}e {f,{g,h}}", "[a bce bde f g h];"],
@@ -82,7 +82,7 @@ test("braces make several words, each with the place of the one", () => {
   check([["a b{c,d}", "[a@0-1 bc@2-8 bd@2-8];"]], true);
 });
 
-test("what bash reads in more than one way is an error", () => {
+test("text that bash reads in more than one way is an error", () => {
   check([
     ["a ?(b)", "error: unsupported: a parenthesis in a command @3-4"],
     ["a $'\\xe9'", "error: unsupported: an escape for a character outside ASCII @4-5"],

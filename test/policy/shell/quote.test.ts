@@ -23,7 +23,7 @@ const word = fc.oneof(
     .map((letters) => letters.join("")),
 );
 
-test("a shell reads the words that were quoted", () => {
+test("a shell reads back the quoted words", () => {
   fc.assert(
     fc.property(fc.array(word, { minLength: 1, maxLength: 5 }), (words) => {
       assert.deepEqual(wordsOf(shellText(["echo", ...words])), ["echo", ...words]);
@@ -53,7 +53,7 @@ const hard = fc.oneof(
 );
 
 for (const shell of ["bash", "sh"])
-  test(`${shell} gives back the bytes of the words that were quoted`, () => {
+  test(`${shell} returns the bytes of the quoted words`, () => {
     const lists = fc.sample(fc.array(hard, { minLength: 1, maxLength: 200 }), 60);
     // One argument may be 128 KiB long.
     for (let at = 0; at < lists.length; at += 10) {
