@@ -50,7 +50,7 @@ for (const [text, shown] of Object.entries(SHOWN))
     assert.equal(shownBy(text.split("")), shown);
   });
 
-test("wherever a reply is cut, it is shown as the whole is", () => {
+test("a reply is displayed the same, wherever it is split", () => {
   const marks = fc.constantFrom("`", "**", "*", "#", "-", " ", "\n", "```", "~~~", "x", "\r", "😀", "\u001B");
   const texts = fc.array(marks, { maxLength: 30 }).map((parts) => parts.join(""));
   fc.assert(
@@ -64,7 +64,7 @@ test("wherever a reply is cut, it is shown as the whole is", () => {
   );
 });
 
-test("no more is held back than what may still become something", () => {
+test("only text that may still become markup is held back", () => {
   const { stream, written } = fakeTerminal(80, true);
   const answer = answerStream(stream);
   assert.equal(answer.push("Hello, "), "Hello, ");
@@ -74,7 +74,7 @@ test("no more is held back than what may still become something", () => {
   assert.equal(answer.push(` \`${"x".repeat(3000)}`), ` \`${"x".repeat(3000)}`);
 });
 
-test("a terminal without colours has no marks taken away; nor has a pipe", () => {
+test("marks are kept on a terminal without colours and in a pipe", () => {
   const text = "# **a** \u001B[31m\r\n`b`";
   const plain = answerStream(fakeTerminal(80).stream);
   assert.equal(plain.push(text) + plain.end(), "# **a** ␛[31m\n`b`");
@@ -82,7 +82,7 @@ test("a terminal without colours has no marks taken away; nor has a pipe", () =>
   assert.equal(pipe.push(text) + pipe.end(), "# **a** ␛[31m\n`b`");
 });
 
-test("a reply that ends inside a block of code leaves nothing to the next", () => {
+test("a reply that ends inside a code block does not affect the next one", () => {
   const stream = answerStream(fakeTerminal(80, true).stream);
   assert.equal(named(sent(stream.push("```\ncode") + stream.end())), "<d>```</d>\ncode");
   assert.equal(named(sent(stream.push("# head") + stream.end())), "<b>head</b>");
@@ -100,7 +100,7 @@ function cost(text: string, piece: number): Readonly<Record<"looked" | "held" | 
   return { looked: answer.looked / text.length, held, out: (out + answer.end().length) / text.length };
 }
 
-test("whatever a reply leaves open, little is held and each character is looked at a few times", () => {
+test("whatever a reply leaves open, little is held and each character is examined only a few times", () => {
   const size = 2 ** 20;
   const shapes = [
     "```\n",

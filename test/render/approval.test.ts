@@ -34,7 +34,7 @@ const asked = (
     fakeTerminal(columns).stream,
   );
 
-test("the whole command is shown, with the parts that it is asked for marked and told", () => {
+test("the whole command is shown, with the parts that need approval marked and explained", () => {
   assert.equal(
     asked("npm test &&\n\tcurl http://x | sh", [
       ["net.fetch", "reaches the network", "curl http://x"],
@@ -52,7 +52,7 @@ run it? [y/N] `,
   );
 });
 
-test("a part that is allowed by itself is neither marked nor a reason", () => {
+test("a part that is allowed on its own is neither marked nor listed as a reason", () => {
   const text = "seq 1 9; echo a > b.txt && ls -la";
   const rules = [
     { id: "write.workspace", reason: "echo writes b.txt", span: [16, 23] },
@@ -70,7 +70,7 @@ run it? [y/N] `,
   );
 });
 
-test("a rule about all of a command needs no mark", () => {
+test("a rule about the whole command needs no mark", () => {
   assert.equal(
     asked("make all", [["code.project", "runs the project's own code", "make all"]], {
       decision: {
@@ -88,7 +88,7 @@ run it? [y/N] `,
   );
 });
 
-test("what a network would be granted with is said below", () => {
+test("a grant that would allow the network access is suggested below", () => {
   const rule = { id: "install", reason: "npm installs packages", span: [0, 6] } as const;
   const decision = { decision: "ask", contained: false, rules: [rule] } as const;
   assert.match(
@@ -108,7 +108,7 @@ test("what a network would be granted with is said below", () => {
   );
 });
 
-test("a long line is broken inside the gutter, its marks with it: nothing of it can look like a line of ours", () => {
+test("a long line is wrapped inside the gutter with its marks, so that no part looks like our own line", () => {
   assert.equal(
     asked(`echo${" ".repeat(20)}run it? [y/N] y`, [["x", "why", "run it? [y/N] y"]], {}, 28),
     `bash wants to run  (workspace-write)
@@ -125,7 +125,7 @@ run it? [y/N] `,
   );
 });
 
-test("controls of a command are shown, and a command of any length is whole", () => {
+test("control characters in a command are shown, and a command of any length is complete", () => {
   const text = asked("a\u001B[2K\rb\u202E\r\n\u0007", []);
   assert.match(text, /^ {2}│ a␛\[2K␍b<U\+202E>␍$/m);
   assert.match(text, /^ {2}│ ␇$/m);
@@ -137,7 +137,7 @@ test("controls of a command are shown, and a command of any length is whole", ()
   );
 });
 
-test("a write is shown as what it would write", () => {
+test("a write is shown as the change that it would make", () => {
   const terminal = fakeTerminal(60, true);
   const text = approvalText(
     {
@@ -156,14 +156,14 @@ test("a write is shown as what it would write", () => {
   );
 });
 
-test("what it would do is told in words, and where", () => {
+test("the command's effects are described, with its folder", () => {
   const effects = Array.from({ length: 14 }, (_, at) => `rm: deletes /w/${at}`);
   const text = asked("rm x", [], { effects, folder: "/w/sub" });
   assert.match(text, /^bash wants to run.*\nin \/w\/sub\n {2}│ rm x\nIt would:\n {4}rm: deletes \/w\/0\n/);
   assert.match(text, /\n {4}rm: deletes \/w\/11\n {4}… and 2 more\nIt is not contained/);
 });
 
-test("pages have every row once, each ending in a line end", () => {
+test("the pages contain every row once, each ending in a line end", () => {
   const text = Array.from({ length: 100 }, (_, at) => `echo ${at}`).join("\n");
   const decision = { decision: "ask", contained: true, rules: [] } as const;
   const { stream } = fakeTerminal(60);

@@ -20,7 +20,7 @@ const listed = (id: string) => ({
   pushed: null,
 });
 
-test("an ending names the environments that stay, and what removes them", () => {
+test("the last message names the environments that stay, and how to remove them", () => {
   assert.equal(
     keptEnvironments([listed("one")]),
     "1 environment stays: harness env rm --all\n  one  3.0 MiB, image -  /w/one␛[2J\n",
@@ -31,7 +31,7 @@ test("an ending names the environments that stay, and what removes them", () => 
   assert.match(many, /\n {2}and 5 more: harness env list\n$/);
 });
 
-test("no line of a recipe breaks in a terminal: a file finds its place beside what it says, or below it", () => {
+test("no line of a recipe is wrapped by the terminal: a file is shown beside its statement, or below it", () => {
   const taken = [
     { what: "toolchain: python (any)", from: "requirements.txt" },
     { what: `set-up: ${"x".repeat(54)}`, from: "requirements.txt" },
@@ -51,7 +51,7 @@ test("no line of a recipe breaks in a terminal: a file finds its place beside wh
 
 const PUSHED = `registry.example/team/env@sha256:${"ab".repeat(32)}`;
 
-test("what is in a registry is told where it was built, shown and listed", () => {
+test("an environment in a registry is reported when it is built, shown and listed", () => {
   const made = "2026-01-01T00:00:00Z";
   const record = { id: "e1", made, versions: [], seconds: 2, volumes: [], installed: null };
   const built = (how: "kept" | "pushed", moved: number): string =>

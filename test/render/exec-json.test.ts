@@ -37,7 +37,7 @@ const cut = (bytes: Buffer, head: number, tail: number): KeptOutput => ({
   lost: bytes.length - head - tail,
 });
 
-test("the keys are the contract's, no more and no less, in its order", () => {
+test("the keys are exactly those of the contract, in its order", () => {
   assert.equal(
     JSON.stringify(execJson(RESULT, CHANGES)),
     '{"exit_code":3,"cause":"program","stdout":"","stderr":"","truncated":false,"duration_ms":1.25,' +
@@ -46,7 +46,7 @@ test("the keys are the contract's, no more and no less, in its order", () => {
   );
 });
 
-test("of a command that was not started it is told why", () => {
+test("a command that did not start is reported with the reason", () => {
   const unstarted = { ...RESULT, exit_code: 127, reason: "nope: there is no such program" };
   assert.equal(execJson(unstarted, CHANGES).reason, "nope: there is no such program");
   // A shell says so itself.
@@ -54,7 +54,7 @@ test("of a command that was not started it is told why", () => {
   assert.equal(execJson({ ...unstarted, stderr: said }, CHANGES).reason, undefined);
 });
 
-test("a list that is too long is cut by its bytes, and one that is not whole says so", () => {
+test("a list that is too long is cut by its bytes, and an incomplete list says so", () => {
   const all = Array.from({ length: 1000 }, (_, at) => ({
     what: "added" as const,
     kind: "file" as const,
@@ -68,14 +68,14 @@ test("a list that is too long is cut by its bytes, and one that is not whole say
   assert.deepEqual([left_out, incomplete], [{ added: 1000 - added.length, modified: 0, deleted: 0 }, true]);
 });
 
-test("what is whole is shown whole, wherever head ends and tail begins", () => {
+test("complete output is shown in full, wherever head ends and tail begins", () => {
   const text = "\uFEFFa€😀ä\n";
   const bytes = Buffer.from(text);
   for (let head = 0; head <= bytes.length; head += 1)
     assert.equal(shown(cut(bytes, head, bytes.length - head)), text);
 });
 
-test("of a character that was cut in two nothing is shown, and the gap says how much is missing", () => {
+test("no part of a split character is shown, and the gap states how much is missing", () => {
   const bytes = Buffer.from("a😀€ä12345ä€😀z");
   const full = bytes.toString();
   for (let head = 0; head < bytes.length; head += 1)
@@ -89,16 +89,16 @@ test("of a character that was cut in two nothing is shown, and the gap says how 
     }
 });
 
-test("a byte order mark at the start is the program's own", () => {
+test("a byte order mark at the start belongs to the program", () => {
   assert.ok(shown(cut(Buffer.from("\uFEFFabc-----xyz"), 6, 3)).startsWith("\uFEFFabc"));
 });
 
-test("bytes that are no text are shown as such, not taken for a cut character", () => {
+test("bytes that are not text are shown as such, not taken for a split character", () => {
   const text = shown({ head: Buffer.from("a"), tail: Buffer.alloc(10, 0x80), total: 100, lost: 89 });
   assert.match(text, /\n\uFFFD{7,10}$/);
 });
 
-test("any bytes at all make text, and either stream that lost something makes the answer truncated", () => {
+test("any bytes produce text, and lost output in either stream makes the answer truncated", () => {
   const any = fc.uint8Array({ maxLength: 30 }).map((bytes) => Buffer.from(bytes));
   fc.assert(
     fc.property(any, any, fc.nat(9), (head, tail, lost) => {

@@ -28,7 +28,7 @@ const PAGES: Readonly<Record<string, (text: string) => string>> = {
 };
 
 for (const [name, page] of Object.entries(PAGES))
-  test(`the page of a ${name} has the tags of its own alone, and nothing that acts or hides`, () => {
+  test(`the page of a ${name} contains only its own tags, and nothing active or hidden`, () => {
     const tags = tagsOf(page("plain"));
     assert.ok(tags.length > 20);
     for (const text of ALL) {
@@ -47,7 +47,7 @@ for (const [name, page] of Object.entries(PAGES))
 
 for (const [name, list] of Object.entries(LISTS))
   for (const columns of [40, undefined])
-    test(`what is written of a ${name} has nothing that acts or hides, ${columns ?? "no"} columns`, () => {
+    test(`the text output of a ${name} contains nothing active or hidden, ${columns ?? "no"} columns`, () => {
       for (const text of [...HOSTILE_TEXTS, HUGE[0] ?? ""]) {
         const chunks: Buffer[] = [];
         const sink = new Writable({
@@ -66,7 +66,7 @@ for (const [name, list] of Object.entries(LISTS))
       }
     });
 
-test("lines of JSON hold it escaped, and a reader has the very text again", () => {
+test("JSON lines escape hostile text, and a reader gets back the exact text", () => {
   const fixed = new Set([...FIXED, "call", "run"]);
   for (const text of HOSTILE_TEXTS) {
     const events = stamped(Object.values(filled(EVERY_EVENT, text, fixed)));
@@ -94,7 +94,7 @@ const PARTS: ReadonlySet<string> = new Set(
   ].flatMap((names) => names.split(" ")),
 );
 
-test("every list that is written for a person is held against them", () => {
+test("every list for people is tested with hostile text", () => {
   const held = readFileSync(path.join(ROOT, "test/fixtures/hostile-lists.ts"), "utf8");
   const folder = path.join(ROOT, "src/render");
   const lists = readdirSync(folder).filter((file) => LIST_FILES.test(file));
@@ -111,7 +111,7 @@ test("every list that is written for a person is held against them", () => {
 
 /** Those in which a text may go over lines: what was said, what was answered, what a check printed. */
 for (const [name, list] of Object.entries(LISTS))
-  test(`a text of two lines makes up no row of a ${name}`, () => {
+  test(`a text of two lines does not fake a row of a ${name}`, () => {
     for (const columns of [40, 200]) {
       const shown = list("first\nqwzx second", fakeTerminal(columns).stream);
       for (const row of shown.split("\n")) assert.doesNotMatch(row, /^qwzx/, shown);
@@ -120,7 +120,7 @@ for (const [name, list] of Object.entries(LISTS))
 
 const rows = (text: string): number => text.trimEnd().split("\n").length;
 
-test("a name of several lines is one row of a list, and makes up no other", () => {
+test("a name of several lines is one row of a list, and does not fake another", () => {
   const { stream } = fakeTerminal();
   const name = "a\nqwen3:8b  32,768 server";
   assert.equal(

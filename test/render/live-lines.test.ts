@@ -31,7 +31,7 @@ const proposed = (call: string, command: string): EventBody => ({
 const runs = (call: string): EventBody => ({ ...EVERY_EVENT["call.decided"], call });
 const ended = (call: string): EventBody => ({ ...EVERY_EVENT["call.ended"], call });
 
-test("a terminal always tells what is waited for, and for how long", () => {
+test("a terminal always shows what the run waits for, and for how long", () => {
   const { take, pass, live, terminal } = watched(80);
   take(EVERY_EVENT["turn.started"]);
   assert.equal(live(), "waiting for qwen3:8b");
@@ -81,7 +81,7 @@ const RIGHT = [
   [21, ""],
 ] as const;
 
-test("on the right stands how far the run is, by what there is room for", () => {
+test("the run's progress is shown on the right, as detailed as fits", () => {
   for (const [columns, told] of RIGHT) {
     const { take, pass, line } = watched(columns);
     take({ ...EVERY_EVENT["run.started"], max_turns: 40 });
@@ -107,7 +107,7 @@ test("on the right stands how far the run is, by what there is room for", () => 
   }
 });
 
-test("what is over in a moment is not flashed, and the line is drawn by time alone", () => {
+test("something that is over in a moment is not shown, and the line is redrawn only by time", () => {
   const { take, pass, terminal } = watched(80);
   take({ ...EVERY_EVENT["turn.started"], turn: 1 });
   const drawn = (): number => terminal.written().split("\r\u001B[2K").length - 1;
@@ -122,7 +122,7 @@ test("what is over in a moment is not flashed, and the line is drawn by time alo
   assert.equal(terminal.written().includes("running true"), false);
 });
 
-test("a model that is silent for a minute may be stuck; what is heard of it takes that back", () => {
+test("a model that is silent for a minute may be stuck; any sign of it cancels that", () => {
   const { take, pass, live } = watched(80);
   take(EVERY_EVENT["turn.started"]);
   pass(59_000);
@@ -133,7 +133,7 @@ test("a model that is silent for a minute may be stuck; what is heard of it take
   assert.equal(live(), "qwen3:8b: thinking 1 min 12 s");
 });
 
-test("a subagent's model is waited for while its call runs", () => {
+test("a subagent's model is named as waited for while its call runs", () => {
   const { take, pass, live } = watched(80);
   take({ type: "call.proposed", call: "t1", tool: "task", args: { prompt: "find x" } });
   take(runs("t1"));
@@ -144,14 +144,14 @@ test("a subagent's model is waited for while its call runs", () => {
   assert.equal(live(), "running task find x 2 s");
 });
 
-test("the live line keeps to the width", () => {
+test("the live line stays within the width", () => {
   const { take, pass, live } = watched(24);
   take(EVERY_EVENT["turn.started"]);
   pass(90_000);
   assert.equal(live(), "waiting for… s - stuck?");
 });
 
-test("where somebody else shows the answer the line makes room for it", () => {
+test("the live line disappears while the answer is displayed elsewhere", () => {
   const { take, pass, live, terminal } = watched(80, true);
   take(EVERY_EVENT["turn.started"]);
   pass(5000);
@@ -163,7 +163,7 @@ test("where somebody else shows the answer the line makes room for it", () => {
   assert.deepEqual(terminal.seen(), [""]);
 });
 
-test("while a person is asked nothing is written; it comes when they have answered", () => {
+test("nothing is written while a person is asked; it is written after the answer", () => {
   const { lines, take, pass, live, terminal } = watched(80);
   take(proposed("c1", "npm test"));
   take(runs("c1"));
@@ -227,7 +227,7 @@ const replied = (prompt: number | null, completion: number | null, calls = 0): E
   },
 });
 
-test("a later request tells what is new in it, and how long that takes at the rate of the one before", () => {
+test("a later request shows the new tokens to read, and an estimate from the last rate", () => {
   const { take, pass, live } = watched(140);
   take(asks(1400));
   pass(10_000);
@@ -248,7 +248,7 @@ test("a later request tells what is new in it, and how long that takes at the ra
   assert.equal(live(), "waiting for qwen3:8b 2 s, 1,750 tokens to read, about 50 s at the last rate");
 });
 
-test("a call that is written in silence tells the rate of reading only where reading was the work", () => {
+test("a call that is written silently gives a reading rate only where reading took the time", () => {
   for (const [completion, told] of [
     [20, ", about 40 s at the last rate"],
     [900, ""],
@@ -265,7 +265,7 @@ test("a call that is written in silence tells the rate of reading only where rea
   }
 });
 
-test("a model that reads a long prompt is not stuck before it has had its time", () => {
+test("a model that reads a long prompt is not called stuck before its expected time", () => {
   const { take, pass, live } = watched(140);
   take(asks(1000));
   pass(20_000);
@@ -281,7 +281,7 @@ test("a model that reads a long prompt is not stuck before it has had its time",
   assert.match(live(), /no sign of life for 2 min 1 s - stuck\?$/);
 });
 
-test("while a reply streams its tokens a second are told, by what the server counted before", () => {
+test("while a reply streams, its tokens per second are estimated from the server's last count", () => {
   const { take, pass, live } = watched(140);
   const stream = (pieces: number): void => {
     for (let piece = 0; piece < pieces; piece += 1) {
@@ -301,7 +301,7 @@ test("while a reply streams its tokens a second are told, by what the server cou
   assert.equal(live(), "qwen3:8b: answering 4 s, 10 tokens a second", "one token for each piece");
 });
 
-test("an event without an estimate tells nothing of reading", () => {
+test("without an estimate nothing is said about reading", () => {
   const { take, pass, live } = watched(140);
   take({ type: "turn.started", turn: 1, record_count: 2 });
   pass(5000);

@@ -18,12 +18,12 @@ for (const [what, text, part, lines] of [
   ["characters that are shown as others", "ls \u001B[1m x", "x", ["ls ␛[1m x", "        ^"]],
   ["several lines", "a\nb 'c\nd' e", "'c\nd'", ["b 'c", "  ^^", "d' e", "^^"]],
 ] as const)
-  test(`marks stand below ${what}`, () => {
+  test(`marks are placed below ${what}`, () => {
     const at = text.indexOf(part);
     assert.deepEqual(drawn(text, [at, at + part.length]), lines);
   });
 
-test("an empty span is marked at its place, an empty text nowhere", () => {
+test("an empty span is marked at its position, and an empty text not at all", () => {
   assert.deepEqual(drawn("if x", [4, 4]), ["if x", "    ^"]);
   assert.deepEqual(drawn("", [0, 0]), []);
 });
@@ -40,7 +40,7 @@ test("a long line is cut around the span", () => {
   ]);
 });
 
-test("of a line without end only what is near the span is looked at", () => {
+test("only the part of an endless line near the span is examined", () => {
   const text = "a ".repeat(1_000_000);
   assert.deepEqual(drawn(text, [1_000_000, 1_000_001], 40), [
     "…a a a a a a a a a a a a a a a a a a a …",
@@ -49,7 +49,7 @@ test("of a line without end only what is near the span is looked at", () => {
   assert.deepEqual(drawn(text, [0, text.length], 40), [`${"a ".repeat(19)}a…`, "^".repeat(39)]);
 });
 
-test("no line is wider than it may be, and its marks begin below what they are about", () => {
+test("no line is too wide", () => {
   const texts = fc.string({ unit: fc.constantFrom("a", "日", "\t", "😀", "\u0301", "\u200B", "x ") });
   fc.assert(
     fc.property(texts, fc.nat(60), fc.nat(60), fc.integer({ min: 40, max: 60 }), (text, a, b, width) => {

@@ -5,7 +5,7 @@ import { isStyled, move, Output, styleText } from "../../src/render/tty/output.t
 import { fakeTerminal } from "../fakes/terminal.ts";
 import { activeIn, ALL_HOSTILE, HOSTILE } from "../fixtures/hostile.ts";
 
-test("a text is written as words; colours and moves that our own code asked for are done", () => {
+test("control characters in a text are shown, and only our own colours and moves take effect", () => {
   const { stream, written } = fakeTerminal(80, true);
   stream.write(`${move("erase")}${styleText("red", ALL_HOSTILE, { stream })}${move("rubout")}`);
   assert.ok(written().startsWith("\r\u001B[2K\u001B[31mw0␛]52") && written().endsWith("w1\u001B[39m\b \b"));
@@ -18,7 +18,7 @@ test("a style within another does not end it", () => {
   assert.equal(written(), "\u001B[1ma \u001B[2mb\u001B[22m\u001B[1m c\u001B[22m");
 });
 
-test("without colours nothing is set, and a text that looks like a key of ours is a text", () => {
+test("without colours no style is set, and a text that imitates our keys stays text", () => {
   const { stream, written } = fakeTerminal(80);
   assert.equal(isStyled(styleText("red", "x", { stream })), false);
   for (const forged of [
@@ -31,7 +31,7 @@ test("without colours nothing is set, and a text that looks like a key of ours i
   assert.equal(activeIn(Buffer.from(written())), undefined, JSON.stringify(written()));
 });
 
-test("an emoji that comes in two parts is whole in a pipe, and shown in its parts on a terminal", () => {
+test("an emoji that arrives in two parts is complete in a pipe, and shown in parts on a terminal", () => {
   const [pipe, terminal] = [fakeTerminal(), fakeTerminal(80)];
   for (const { stream } of [pipe, terminal])
     for (const part of ["❤", "\uFE0F 👍", "🏽", "\uFE0F", "x\uFE0F"]) stream.write(part);
@@ -47,7 +47,7 @@ function guarded(): { readonly raw: NodeJS.WriteStream; readonly written: () => 
   return { raw, written: () => Buffer.concat(chunks).toString() };
 }
 
-test("what a library writes to the stream itself is words too, but for the colours of a help", async () => {
+test("text that a library writes to the stream directly is made harmless too, except for the colours of a help page", async () => {
   const { raw, written } = guarded();
   raw.write(`\u001B[1mUSAGE\u001B[22m ${HOSTILE["cursor"] ?? ""}`);
   raw.write(Buffer.from(HOSTILE["title"] ?? ""));
@@ -56,7 +56,7 @@ test("what a library writes to the stream itself is words too, but for the colou
   assert.equal(activeIn(Buffer.from(written()), true), undefined);
 });
 
-test("readline may edit its line, and nothing else", async () => {
+test("readline can edit its line, and do nothing else", async () => {
   const raw = new PassThrough() as unknown as NodeJS.WriteStream;
   const chunks: Buffer[] = [];
   raw.on("data", (chunk: Buffer) => chunks.push(chunk));

@@ -37,7 +37,7 @@ const told = (
     screen(44),
   ).split("\n");
 
-test("milder rules say what they are, allowed ones stand apart, a hint is given once", () => {
+test("milder rules state their verdict, allowed ones are listed separately, and a hint is given once", () => {
   const lines = told("a; b; c", [
     ["deny", { id: "one", reason: "it is bad", span: [0, 1] }],
     ["ask", { id: "two", reason: "who knows", span: [3, 4] }],
@@ -66,14 +66,14 @@ test("milder rules say what they are, allowed ones stand apart, a hint is given 
   ]);
 });
 
-test("a line and its marks keep to the screen, and many lines to six", () => {
+test("a line and its marks fit the screen, and at most six lines are shown", () => {
   const text = `${"x".repeat(100)}\n`.repeat(8).trimEnd();
   const lines = told(text, [["ask", { id: "all", reason: "long", span: [0, text.length] }]]);
   assert.deepEqual(lines.slice(2, 4), [`    ${"x".repeat(39)}…`, `    ${"^".repeat(39)}`]);
   assert.deepEqual(lines.slice(14, 16), ["    … and 2 more lines", "    all  long"]);
 });
 
-test("of very many effects the last are counted", () => {
+test("the last of very many effects are only counted", () => {
   const lines = told(
     "a",
     [],
@@ -105,7 +105,7 @@ for (const [nobody, said] of [
     "it is refused: the mode is read-only, where nothing that needs approval runs",
   ],
 ] as const satisfies readonly (readonly [Nobody, string])[])
-  test(`what asks, with ${JSON.stringify(nobody)} and nobody there: ${said}`, () => {
+  test(`a command that asks, with ${JSON.stringify(nobody)} and nobody there: ${said}`, () => {
     const lines = told("a", [["ask", { id: "one", reason: "it may", span: [0, 1] }]], [], nobody);
     assert.equal(lines.at(-1), `unattended  ${said}`);
   });

@@ -137,7 +137,7 @@ const FIXED: ReadonlySet<string> = new Set(
 );
 
 for (const name of RENDERERS)
-  test(`${name} lets nothing of a hostile text act on the terminal`, () => {
+  test(`${name} lets no part of a hostile text act on the terminal`, () => {
     for (const text of HOSTILE_TEXTS)
       for (const kind of KINDS) {
         const bytes = played(name, kind, with_(text));
@@ -148,7 +148,7 @@ for (const name of RENDERERS)
   });
 
 for (const name of RENDERERS)
-  test(`${name} lets nothing of a huge text act on the terminal`, () => {
+  test(`${name} lets no part of a huge text act on the terminal`, () => {
     for (const text of HUGE) {
       const some = with_(text).filter(({ type }) =>
         ["run.started", "notice", "call.proposed", "call.ended", "model.finished"].includes(type),
@@ -158,7 +158,7 @@ for (const name of RENDERERS)
     }
   });
 
-test("lines keep to the width of the terminal, whatever a text holds", () => {
+test("lines stay within the terminal's width, whatever a text contains", () => {
   for (const name of ["tty", "plain"] as const) {
     const call = {
       type: "call.proposed",
@@ -186,7 +186,7 @@ function* busy(): Generator<EventBody> {
 /** Writes in that second: those of four frames of at most 20 and one, and of two ticks of the live line. */
 const MOST_WRITES = 4 * 21 + 2;
 
-test("10,000 events a second are a bounded number of writes, and all of them arrive", () => {
+test("10,000 events a second cause a bounded number of writes, and all of them arrive", () => {
   for (const name of RENDERERS) {
     const { renderer, writes, written, pass } = screenOf(name, { columns: 100 });
     let at = 0;
@@ -202,7 +202,7 @@ test("10,000 events a second are a bounded number of writes, and all of them arr
   }
 });
 
-test("a reader who does not read holds up nothing, and what waits for them is bounded", () => {
+test("a stalled reader blocks nothing, and the backlog is bounded", () => {
   for (const name of RENDERERS) {
     const { renderer, waiting, writes, written, pass, read } = screenOf(name, { columns: 100, stuck: true });
     for (let second = 0; second < 9; second += 1)
@@ -229,7 +229,7 @@ test("a reader who does not read holds up nothing, and what waits for them is bo
   }
 });
 
-test("plain has no mark, no colour and moves no cursor", () => {
+test("the plain renderer has no marks, no colours and no cursor moves", () => {
   for (const kind of KINDS) {
     const bytes = played("plain", kind, LIST);
     assert.doesNotMatch(bytes, /[\u001B\r✓✗▸⊘≡│]/);

@@ -46,7 +46,7 @@ const tagsOf = (page: string): readonly string[] => page.match(/<[^>]*>/g) ?? []
 /** A text as long, in as many lines, of the same kinds in a diff. */
 const harmless = (bad: string): string => bad.replaceAll(/[^\n+@-]/g, "p");
 
-test("texts of others add no tag, no attribute and nothing that cannot be seen", () => {
+test("untrusted texts add no tag, no attribute and nothing invisible", () => {
   for (const bad of [...HOSTILE_TEXTS, ...HUGE]) {
     const page = reportPage(saying(bad));
     assert.deepEqual(tagsOf(page), tagsOf(reportPage(saying(harmless(bad)))), bad.slice(0, 60));
@@ -55,7 +55,7 @@ test("texts of others add no tag, no attribute and nothing that cannot be seen",
   }
 });
 
-test("whatever a text is made of, its tags stay those of the page", () => {
+test("whatever a text consists of, the page's tags stay the same", () => {
   const piece = fc.oneof(
     fc.constantFrom("<", ">", '"', "'", "&", "`", "=", "/", "--", "script", "style", "\n", "\r", "\0", "]]>"),
     anyText({ maxLength: 4 }),
@@ -79,7 +79,7 @@ const CHARACTERS: Readonly<Record<string, string>> = {
   "&amp;": "&",
 };
 
-test("a text of plain characters is what a browser shows again", () => {
+test("plain text is displayed unchanged by a browser", () => {
   fc.assert(
     fc.property(fc.string({ unit: "grapheme-ascii" }), (text) => {
       const escaped = markup`${text}`.toString();
@@ -91,7 +91,7 @@ test("a text of plain characters is what a browser shows again", () => {
   );
 });
 
-test("the page says what may be loaded, run or sent: nothing; and has nothing that would", () => {
+test("the page's policy forbids loading, running and sending, and the page contains nothing that would", () => {
   const page = reportPage(reportFrom(USUAL));
   assert.match(
     page,
@@ -103,7 +103,7 @@ test("the page says what may be loaded, run or sent: nothing; and has nothing th
   assert.doesNotMatch(/<style>([^<]*)<\/style>/.exec(page)?.[1] ?? "", /url\(|@import|expression\(/i);
 });
 
-test("refusals stand first, and each verdict is worded beside its colour", () => {
+test("refusals come first, and each verdict is worded as well as coloured", () => {
   const page = reportPage(reportFrom(USUAL));
   const at = (text: string): number => page.indexOf(text);
   assert.ok(at("Refused (1)") > 0 && at("Refused (1)") < at(">Task<"));
@@ -116,7 +116,7 @@ test("refusals stand first, and each verdict is worded beside its colour", () =>
     assert.ok(page.includes(`<span class="pill ${tone}">${words}</span>`), words);
 });
 
-test("a long text is cut in the page, and says where all of it is", () => {
+test("a long text is shortened in the page, with a note where to find all of it", () => {
   const text = `head${"x".repeat(1_000_000)}tail`;
   const page = reportPage(
     reportFrom([started("x"), ...callOf({ call: "c1", args: { command: "a" }, ended: { text } })]),
@@ -125,7 +125,7 @@ test("a long text is cut in the page, and says where all of it is", () => {
   assert.match(page, /head[^]*characters are left out; harness report --json has them[^]*tail/);
 });
 
-test("without changes, refusals and limits there are no cards of them", () => {
+test("without changes, refusals and limits there are no sections for them", () => {
   const bodies = [started("x"), finished({ changes: null, tool_calls: 0 })];
   assert.doesNotMatch(reportPage(reportFrom(bodies, { diff: null })), /Refused|Limits|Hosts|>Files|>Changes/);
 });

@@ -22,7 +22,7 @@ import {
 const textOf = (report: ReturnType<typeof reportFrom>, columns = 100): string =>
   reportText(report, fakeTerminal(columns).stream);
 
-test("of two runs that an older version gave one number both are told", () => {
+test("two runs to which an older version gave the same number are both shown", () => {
   const [first, second] = [started("the one that was killed"), started("the one behind it")];
   const { runs } = reportFrom([first, said("I look."), second, said("I go on."), finished()]);
   assert.deepEqual(
@@ -34,7 +34,7 @@ test("of two runs that an older version gave one number both are told", () => {
   );
 });
 
-test("a run as people have them is told whole", () => {
+test("a typical run is reported completely", () => {
   assert.equal(
     textOf(reportFrom(USUAL)),
     `Find out why the total is wrong, and mend it
@@ -87,7 +87,7 @@ unbroken, 31 lines
   );
 });
 
-test("no event that says something is left out of the value", () => {
+test("no event with content is missing from the report", () => {
   const [run] = reportFrom(Object.values(EVERY_EVENT)).runs;
   assert.ok(run !== undefined && run.end !== null);
   const kinds = run.turns.flatMap(({ steps }) =>
@@ -113,7 +113,7 @@ test("no event that says something is left out of the value", () => {
   assert.equal(run.refusals.length, 1);
 });
 
-test("calls of a subagent keep apart from those of the same name beside them", () => {
+test("calls of a subagent are kept apart from the parent's calls of the same name", () => {
   const bodies = [started("x"), ...callOf({ call: "c1", args: { command: "a" } })];
   const child = callOf({ call: "c1", args: { command: "b" }, ended: { kind: "failed", cause: "program" } });
   const timeline = [
@@ -131,7 +131,7 @@ test("calls of a subagent keep apart from those of the same name beside them", (
   );
 });
 
-test("a run without an end says so, with its refusals all the same", () => {
+test("a run without an end is reported as such, with its refusals", () => {
   const cut = USUAL.slice(
     0,
     USUAL.findIndex(({ type }) => type === "notice"),
@@ -143,7 +143,7 @@ test("a run without an end says so, with its refusals all the same", () => {
   assert.match(textOf(begun), /bash a {2}allowed {2}no end\n/);
 });
 
-test("a limit that ended a run is told, and a session with no run too", () => {
+test("a limit that ended a run is reported, and so is a session without a run", () => {
   const reason = "40 turns are spent: --max-turns";
   const report = reportFrom([
     started("x"),
@@ -153,7 +153,7 @@ test("a limit that ended a run is told, and a session with no run too", () => {
   assert.match(textOf(reportFrom([])), /no run of this session was recorded/);
 });
 
-test("a long run is bounded, and says how much there is", () => {
+test("a long run is shortened, with its total size", () => {
   const calls = Array.from({ length: 900 }, (_, at): readonly EventBody[] => [
     { type: "turn.started", turn: at + 1, record_count: at },
     said("y"),
@@ -167,7 +167,7 @@ test("a long run is bounded, and says how much there is", () => {
   );
 });
 
-test("replies without a word are no steps that were left out", () => {
+test("replies without text do not count as steps left out", () => {
   const calls = Array.from({ length: 150 }, (_, at): readonly EventBody[] => [
     { type: "turn.started", turn: at + 1, record_count: at },
     said(" "),
@@ -176,7 +176,7 @@ test("replies without a word are no steps that were left out", () => {
   assert.doesNotMatch(textOf(reportFrom([started("x"), ...calls])), /and more/);
 });
 
-test("nothing of others acts on the terminal", () => {
+test("untrusted text does not act on the terminal", () => {
   const bad = "\u001B[31m\u202Ex\u0000\r\n\u0007";
   const report = reportFrom(
     [
@@ -215,7 +215,7 @@ const connection = (more: Partial<Extract<EventBody, { type: "connection" }>>): 
   ...more,
 });
 
-test("what the box reached and was refused is told by host, and summed up", () => {
+test("hosts that the box reached or was refused are listed and summed up", () => {
   const refused = {
     verdict: "denied",
     rule: "not-granted",
@@ -251,7 +251,7 @@ test("what the box reached and was refused is told by host, and summed up", () =
   assert.doesNotMatch(textOf(reportFrom(USUAL)), /network: /);
 });
 
-test("what was installed stands in the report, as text and as a page, and what does not fit is counted", () => {
+test("installed packages are listed in the report, as text and as a page, and those that do not fit are counted", () => {
   const packages = [{ ecosystem: "npm", name: "left-pad", version: "1.3.0" }];
   const report = reportFrom([started("install it"), finished({ installed: { total: 9, new: 3, packages } })]);
   assert.match(
@@ -262,7 +262,7 @@ test("what was installed stands in the report, as text and as a page, and what d
   assert.doesNotMatch(textOf(reportFrom([started("none"), finished({})])), /\ninstalled\n/);
 });
 
-test("a report has the plan as it stood at the end", () => {
+test("a report contains the final plan", () => {
   const doing = { text: "mend it", status: "doing" } as const;
   const done = { text: "mend it", status: "done" } as const;
   const report = reportFrom([
@@ -277,7 +277,7 @@ test("a report has the plan as it stood at the end", () => {
   assert.doesNotMatch(reportPage(reportFrom(USUAL)), /<h2>Plan<\/h2>/);
 });
 
-test("a report says what subagents were asked, and how those in the background ended", () => {
+test("a report shows the tasks of subagents, and how those in the background ended", () => {
   const report = reportFrom([
     started("mend"),
     { type: "task", task: "t1", status: "begun", text: "look at x" },
@@ -294,7 +294,7 @@ test("a report says what subagents were asked, and how those in the background e
   assert.match(reportPage(report), /t1 failed: it did not finish/);
 });
 
-test("what a run cost is told with the price that counted and its day, and nothing is where none is known", () => {
+test("a run's cost is shown with the price and its date, or as unknown", () => {
   const price = { model: "qwen", input: 2, output: 5, from: "2026-01-01" };
   const usage = { requests: 1, prompt_tokens: 10, completion_tokens: 1, cached_tokens: null, cost: 0.25 };
   const end = { ...finished(), usage };
@@ -309,7 +309,7 @@ test("what a run cost is told with the price that counted and its day, and nothi
   );
 });
 
-test("a call that waits for a word is told as one, until it is answered", () => {
+test("a call that waits for approval is shown as such until it is answered", () => {
   const { "call.proposed": proposed, "call.parked": waiting, "call.decided": decided } = EVERY_EVENT;
   const parked = [
     started("a"),

@@ -27,7 +27,7 @@ const bodies: readonly EventBody[] = [
 const requestsIn = (events: readonly EventBody[]) =>
   reportFrom(events).runs.flatMap(({ requests }) => requests);
 
-test("each request has its row, a compaction's is called one, and what was not counted is marked", () => {
+test("each request has its row, compactions are named, and uncounted tokens are marked", () => {
   assert.deepEqual(requestRows(requestsIn(bodies)), [
     "            first token   total  built in  tokens in      out",
     "compaction       300 ms  900 ms         –     ~1,800  unknown",
@@ -39,20 +39,20 @@ test("each request has its row, a compaction's is called one, and what was not c
   ]);
 });
 
-test("a reply that came as a whole has no first token, and it is not zero", () => {
+test("a reply that arrived at once has no first-token time, rather than zero", () => {
   const { first_token_ms: _, ...whole } = EVERY_EVENT["model.finished"];
   const [request] = requestsIn([started("x"), EVERY_EVENT["turn.started"], whole]);
   assert.equal(request?.first_token_ms, null);
   assert.match(requestRows(request === undefined ? [] : [request])[1] ?? "", /^turn 1 +– +812 ms/);
 });
 
-test("sessions of older versions have no such table", () => {
+test("sessions of older versions have no table of requests", () => {
   const old = [started("x"), said("Hm."), finished()];
   assert.deepEqual(requestRows(requestsIn(old)), []);
   assert.doesNotMatch(reportPage(reportFrom(old)), /Requests \(/);
 });
 
-test("the page has a bar for each, as wide as the largest", () => {
+test("the page has a bar for each request, scaled to the largest", () => {
   const page = reportPage(reportFrom(bodies));
   assert.match(page, /<h2>Requests \(3\)<\/h2>/);
   assert.match(page, /compaction: ~1,800 in, unknown out, 900 ms in total, first token after 300 ms/);
@@ -60,7 +60,7 @@ test("the page has a bar for each, as wide as the largest", () => {
   assert.match(page, /<span class="part-tools" style="width:25\.6%">/);
 });
 
-test("of many, the first are shown and the rest is counted", () => {
+test("the first of many requests are shown and the rest is counted", () => {
   const many = Array.from({ length: 130 }, () => EVERY_EVENT["model.finished"]);
   const rows = requestRows(requestsIn([started("x"), EVERY_EVENT["turn.started"], ...many]));
   assert.equal(rows.at(-1), "and 30 more: --json");

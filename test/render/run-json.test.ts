@@ -17,7 +17,7 @@ function linesOf(events: readonly AgentEvent[]): readonly string[] {
 const texts = (pieces: readonly string[]): readonly AgentEvent[] =>
   stamped(pieces.map((text) => ({ type: "text", text })));
 
-test("every event is one line that says what the event says", () => {
+test("every event is one line with the event's content", () => {
   const events = stamped(Object.values(EVERY_EVENT));
   assert.deepEqual(
     linesOf(events).map((line): unknown => JSON.parse(line)),
@@ -25,7 +25,7 @@ test("every event is one line that says what the event says", () => {
   );
 });
 
-test("a text goes on line by line, a long line word by word, and all of it before anything else", () => {
+test("a text is passed on line by line, a long line word by word, and completely before anything else", () => {
   const json = new RunJson(mask);
   const bodies: readonly EventBody[] = [
     ...["I look", ".\nThen ", "x ".repeat(200), "and on", "y".repeat(5000), "z"].map(
@@ -48,7 +48,7 @@ test("a text goes on line by line, a long line word by word, and all of it befor
   );
 });
 
-test("a secret is masked wherever it stands, and wherever a stream cuts it", () => {
+test("a secret is masked wherever it occurs, and however a stream splits it", () => {
   const [deep] = stamped([{ ...EVERY_EVENT["call.proposed"], args: { env: [{ key: `a ${SECRET} b` }] } }]);
   assert.ok(deep);
   assert.match(linesOf([deep]).join(), /"env":\[\{"key":"a \*\*\* b"\}\]/);
@@ -71,7 +71,7 @@ test("a secret is masked wherever it stands, and wherever a stream cuts it", () 
   );
 });
 
-test("what a subagent says is not joined with what the parent says", () => {
+test("a subagent's text is not joined with its parent's", () => {
   const [one] = texts(["parent"]);
   const [other] = stamped([{ type: "text", text: "child" }], "c9");
   assert.ok(one && other);
@@ -81,7 +81,7 @@ test("what a subagent says is not joined with what the parent says", () => {
   );
 });
 
-test("nothing in a line is a control", () => {
+test("no line contains a control character", () => {
   const [line] = linesOf(texts(["\u001B[31m\u009B\u202E\u2028\r"]));
   assert.match(line ?? "", /^[\u0020-\u007E]+$/);
 });

@@ -45,7 +45,7 @@ function told(bodies: readonly EventBody[], columns?: number): string {
 }
 
 const ENDINGS: readonly (readonly [string, Call, string])[] = [
-  ["what went well", { tool: "read_file", args: { path: "src/a.ts" } }, "✓ read_file src/a.ts  3 ms\n"],
+  ["a successful call", { tool: "read_file", args: { path: "src/a.ts" } }, "✓ read_file src/a.ts  3 ms\n"],
   [
     "a command that fails",
     {
@@ -62,7 +62,7 @@ const ENDINGS: readonly (readonly [string, Call, string])[] = [
     "✗ bash npm test  exit 1  contained  1.2 s\n",
   ],
   [
-    "a call that a person let run",
+    "a call that a person approved",
     { args: { command: "make" }, decided: { decision: "ask", by: "person" } },
     "✓ bash make  approved  3 ms\n",
   ],
@@ -85,7 +85,7 @@ const ENDINGS: readonly (readonly [string, Call, string])[] = [
     "✗ edit_file a.ts  failed: no such file  3 ms\n",
   ],
   [
-    "a command that is not there",
+    "a command that does not exist",
     {
       args: { command: "mak" },
       ended: { kind: "failed", cause: "program", text: "", exit_code: 127, reason: "command not found" },
@@ -98,7 +98,7 @@ const ENDINGS: readonly (readonly [string, Call, string])[] = [
     "✗ bash make  network  3 ms\n",
   ],
   [
-    "what the box had no memory for",
+    "a command that ran out of memory",
     {
       args: { command: "make" },
       ended: {
@@ -148,7 +148,7 @@ const ENDINGS: readonly (readonly [string, Call, string])[] = [
     "✗ edit_file a.ts  invalid: edits: at least one is needed\n",
   ],
   [
-    "what the tool refuses",
+    "a call that the tool refuses",
     {
       tool: "write_file",
       args: { path: ".git/config" },
@@ -169,11 +169,11 @@ const ENDINGS: readonly (readonly [string, Call, string])[] = [
 ];
 
 for (const [what, call, line] of ENDINGS)
-  test(`a line tells ${what}`, () => {
+  test(`a line shows ${what}`, () => {
     assert.equal(told(callOf(call)), line);
   });
 
-test("a long command loses its middle, a long reason has lines of its own", () => {
+test("a long command is cut in the middle, and a long reason gets its own lines", () => {
   const command = "cd /code/shop && npm run build -- --mode production && npm test";
   assert.equal(told(callOf({ args: { command } }), 40), "✓ bash cd /code/shop…n && npm test  3 ms\n");
   const decided = refusal("deletes what lies outside of the workspace");
@@ -183,7 +183,7 @@ test("a long command loses its middle, a long reason has lines of its own", () =
   );
 });
 
-test("what the model says beside its calls keeps its lines and its depth, and has an end", () => {
+test("the model's text beside its calls keeps its lines and indentation, and is bounded", () => {
   const text = ["I do three things:", "  - one", "  - two that is longer than the line", ""].join("\n");
   assert.equal(
     told([{ ...EVERY_EVENT["model.finished"], text }], 24),
@@ -194,7 +194,7 @@ test("what the model says beside its calls keeps its lines and its depth, and ha
   assert.equal(told([{ ...EVERY_EVENT["model.finished"], calls: 0, text }]), "");
 });
 
-test("controls of others are shown, never sent", () => {
+test("control characters from outside are shown, never sent", () => {
   const terminal = fakeTerminal();
   const evil = "\u001B]52;c;x\u0007\r\u202E\n✓ bash";
   const bodies: readonly EventBody[] = [
@@ -212,7 +212,7 @@ test("controls of others are shown, never sent", () => {
   assert.doesNotMatch(terminal.written(), /[\u0000-\u0009\u000B-\u001F\u007F-\u009F\u202E]/);
 });
 
-test("other events have lines where a person should know of them", () => {
+test("other events have lines where a person should notice them", () => {
   assert.equal(
     told(Object.values(EVERY_EVENT)),
     [
@@ -251,7 +251,7 @@ test("other events have lines where a person should know of them", () => {
 const miss = (kind: "not_alone" | "unread", tool: string) =>
   told([{ type: "call.missed", call: "c", tool, kind, nearest: [] }]);
 
-test("a call that misses is told in a line", () => {
+test("a call that was not run is reported in a line", () => {
   assert.equal(
     miss("not_alone", "read_file"),
     "! not run: read_file is one of several calls within a text\n",
@@ -262,7 +262,7 @@ test("a call that misses is told in a line", () => {
   );
 });
 
-test("quiet says nothing but errors", () => {
+test("quiet shows only errors", () => {
   const terminal = fakeTerminal(80);
   play(stamped(Object.values(EVERY_EVENT)), terminal, true);
   assert.equal(
@@ -271,7 +271,7 @@ test("quiet says nothing but errors", () => {
   );
 });
 
-test("colours go to a terminal that has them, and nowhere else", () => {
+test("colours are sent only to a terminal that supports them", () => {
   const coloured = fakeTerminal(80, true);
   play(stamped(callOf({ tool: "glob", args: { pattern: "*" } })), coloured);
   assert.equal(
@@ -283,7 +283,7 @@ test("colours go to a terminal that has them, and nowhere else", () => {
   assert.equal(plain.written(), "✓ glob *  3 ms\n");
 });
 
-test("calls of a subagent stand below the call that it works for, also when two work side by side", () => {
+test("calls of a subagent are shown below the call that it works for, even when two work in parallel", () => {
   const task = (call: string, prompt: string): readonly EventBody[] =>
     callOf({ call, tool: "task", args: { prompt } });
   const inside = callOf({ tool: "grep", args: { pattern: "x" } });
@@ -313,7 +313,7 @@ test("calls of a subagent stand below the call that it works for, also when two 
   );
 });
 
-test("a plan is shown whole, then what is new of it; the call that made it adds nothing", () => {
+test("a plan is shown completely, then only its changes; the call that made it adds nothing", () => {
   const steps = [
     { text: "find it", status: "doing" },
     { text: "mend it", status: "pending" },
@@ -354,7 +354,7 @@ const taskEvent = (status: "begun" | "done" | "failed", text: string, task?: str
   text,
 });
 
-test("a task in the background has a heading with what it was asked, and a line for its end", () => {
+test("a background task has a heading with its prompt, and a line for its end", () => {
   const inside = callOf({ tool: "grep", args: { pattern: "x" } });
   const events = [
     ...stamped([taskEvent("begun", "find x", "t1")], "a1"),
@@ -378,7 +378,7 @@ test("a task in the background has a heading with what it was asked, and a line 
   );
 });
 
-test("a command that a person edited is listed as it was run", () => {
+test("a command that a person edited is listed as it ran", () => {
   const [proposed, ...rest] = callOf({ args: { command: "make all" } });
   const edited = { type: "call.edited", call: "c1", args: { command: "make check" } } as const;
   assert.equal(told(proposed === undefined ? [] : [proposed, edited, ...rest]), "✓ bash make check  3 ms\n");

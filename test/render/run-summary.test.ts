@@ -32,7 +32,7 @@ const names = (count: number, what: string): readonly string[] =>
 
 const nextOf = (event: Partial<Finished>): string | undefined => /^next +(.*)$/m.exec(summary(event))?.[1];
 
-test("a run that is done tells what changed, what was refused, what it cost and what comes next", () => {
+test("a completed run shows its changes, refusals, cost and next steps", () => {
   assert.equal(
     summary({}),
     `
@@ -94,7 +94,7 @@ next      harness run --continue "…"
   );
 });
 
-test("many changes are counted, and as many named as have room", () => {
+test("many changes are counted, and as many named as fit", () => {
   const lines = summary({
     denials: [],
     changes: { added: names(5, "new"), modified: names(6, "old"), deleted: names(9, "gone"), ignored: 1 },
@@ -108,7 +108,7 @@ test("many changes are counted, and as many named as have room", () => {
   ]);
 });
 
-test("each refusal is listed, in a run without a word too", () => {
+test("each refusal is listed, even in a quiet run", () => {
   const [denial] = EVERY_EVENT["run.finished"].denials;
   assert.ok(denial);
   const denials = Array.from({ length: 30 }, (_, index) => ({ ...denial, target: `rm -rf /${index}` }));
@@ -136,7 +136,7 @@ test("each refusal is listed, in a run without a word too", () => {
   );
 });
 
-test("what comes next fits how it ended", () => {
+test("the next steps fit how the run ended", () => {
   const changes = null;
   assert.equal(nextOf({ status: "parked", exit_code: 7 }), "harness approve s1");
   assert.equal(nextOf({ status: "sandbox", exit_code: 6, changes }), "harness doctor");
@@ -146,7 +146,7 @@ test("what comes next fits how it ended", () => {
   assert.match(summary(silent, { isUnchosen: true }), /^next {6}harness init$/m);
 });
 
-test("what a reason says to do stands first, in a row that can be typed, with --quiet too", () => {
+test("the command suggested by a reason comes first, in a row that can be typed, with --quiet too", () => {
   const failed = {
     status: "failed",
     exit_code: 2,
@@ -159,12 +159,12 @@ test("what a reason says to do stands first, in a row that can be typed, with --
   assert.equal(boxless.split("harness doctor").length, 2, boxless);
 });
 
-test("without a box it is said whether anything can have changed", () => {
+test("without a box the summary says whether anything can have changed", () => {
   assert.match(summary({ changes: null, tool_calls: 0 }), /^changed {3}nothing$/m);
   assert.match(summary({ changes: null, tool_calls: 3 }), /^changed {3}unknown/m);
 });
 
-test("controls of others are shown, never sent", () => {
+test("control characters from outside are shown, never sent", () => {
   const evil = "\u001B]52;c;x\u0007\r\u202E\n✓";
   const text = summary({
     reason: evil,
@@ -176,13 +176,13 @@ test("controls of others are shown, never sent", () => {
   assert.doesNotMatch(text, /[\u0000-\u0009\u000B-\u001F\u007F-\u009F\u202E]/);
 });
 
-test("where the workspace is thrown away, nothing is named that would be done in it", () => {
+test("where the workspace is discarded, no command that needs it is suggested", () => {
   const text = summary({}, { changes: "gone" });
   assert.match(text, /^next +harness run "…"\n +harness sessions show s1$/m);
   assert.doesNotMatch(text, /harness diff|--continue/);
 });
 
-test("what waits in a layer is applied, not undone", () => {
+test("changes that wait in a layer are to be applied, not undone", () => {
   const text = summary({}, { changes: "waiting" });
   assert.match(text, /^next +harness diff s1\n +harness apply s1\n/m);
   assert.doesNotMatch(text, /harness undo/);

@@ -45,7 +45,7 @@ test("a table of sessions fits its terminal: titles, folders and models are cut,
   }
 });
 
-test("whoever is no terminal gets them whole", () => {
+test("a table that is not for a terminal is not cut", () => {
   const [, first = ""] = rows([session("a title of some words", "x".repeat(60))], undefined, true);
   assert.ok(first.endsWith("a title of some words"));
   assert.ok(first.includes("x".repeat(60)) && first.includes("/home/ann/a/folder/far/down/in/a/tree"));

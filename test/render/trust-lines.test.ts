@@ -20,7 +20,7 @@ const headOf = (item: ShownItem): string => {
   return itemText(item, stream).split("\n")[0] ?? "";
 };
 
-test("what only tightens is said to count, and what waits for a yes not to be trusted", () => {
+test("a file that only tightens applies without trust, and one that needs approval is shown as not trusted", () => {
   const name = ".harness/policy.toml  rules for commands: ";
   assert.equal(headOf(RULES), `${name}only tightens, so it applies without trust`);
   assert.equal(headOf({ ...RULES, waits: true }), `${name}not trusted`);

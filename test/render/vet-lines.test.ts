@@ -37,7 +37,7 @@ const report = (more: Partial<VetReport>): VetReport => ({
   ...more,
 });
 
-test("no line is wider than the terminal, and nothing of it is lost", () => {
+test("no line is wider than the terminal, and nothing is lost", () => {
   for (const columns of [40, 60, 120]) {
     const text = vetText(report({ findings: [FINDING] }), narrow(columns));
     assert.deepEqual(
@@ -51,7 +51,7 @@ test("no line is wider than the terminal, and nothing of it is lost", () => {
   }
 });
 
-test("where nothing was found and nothing run, that is said, with what would run", () => {
+test("a report without findings and without a run says so, and how to run something", () => {
   const text = vetText(report({}), narrow(80));
   assert.match(text, /^QUIET {2}https/);
   assert.match(text, /\n\nNothing was found in its files\. None of them was run\.\n\n/);
@@ -59,7 +59,7 @@ test("where nothing was found and nothing run, that is said, with what would run
   assert.doesNotMatch(vetText(report({ findings: [FINDING] }), narrow(80)), /Nothing was/);
 });
 
-test("of two that are the same it says so", () => {
+test("a comparison without differences says so", () => {
   const one = report({});
   const same = { ...one, before: one, after: one, gone: [], changes: [] };
   assert.match(comparisonText(same, narrow(60)), /\n\nNothing has changed\.\n/);

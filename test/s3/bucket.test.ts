@@ -51,7 +51,7 @@ const ODD = [
 ];
 
 for (const plainKeys of [false, true])
-  test(`objects of odd keys are written, listed${plainKeys ? " as they are" : ""} and read, each request as it was signed`, async () => {
+  test(`objects with odd keys are written, listed${plainKeys ? " unencoded" : ""} and read, with valid signatures`, async () => {
     await using server = await startBucket({
       plainKeys,
       page: 2,
@@ -67,7 +67,7 @@ for (const plainKeys of [false, true])
     assert.equal(server.asked.filter((each) => each.startsWith("LIST")).length, 6);
   });
 
-test("the stand-in refuses what is not signed, or otherwise than it is sent", async () => {
+test("the stand-in server refuses unsigned and wrongly signed requests", async () => {
   await using server = await startBucket();
   const bare = await fetch(`${server.url}/${BUCKET}/x`, { method: "PUT", body: "x" });
   assert.equal(bare.status, 403);
@@ -80,14 +80,14 @@ test("the stand-in refuses what is not signed, or otherwise than it is sent", as
   assert.equal(server.objects.get("x")?.bytes.toString(), "x");
 });
 
-test("a bucket that locks what is in it takes it, since its sum is told", async () => {
+test("a bucket with object lock accepts objects, because a checksum is sent", async () => {
   await using server = await startBucket({ locks: true });
   const bucket = bucketOf(server);
   await bucket.put("x", Buffer.from("whole"), signal);
   assert.equal((await bucket.get("x", MAX, signal)).toString(), "whole");
 });
 
-test("a server without TLS that is asked by it is told from one that is not trusted", async () => {
+test("a server that does not speak TLS is reported as such", async () => {
   await using server = await startBucket();
   const bucket = bucketOf(server, { AWS_ENDPOINT_URL: server.url.replace("http:", "https:") });
   await assert.rejects(bucket.put("x", Buffer.from("x"), signal), /does not speak TLS \([A-Z_]+\)$/);
@@ -95,7 +95,7 @@ test("a server without TLS that is asked by it is told from one that is not trus
 
 const SLOW: Fault = { status: 503, body: "<Error><Code>SlowDown</Code><Message>less</Message></Error>" };
 
-test("a server that is busy, broken or cut off is asked again, as long as it says", async () => {
+test("a server that is busy, fails or cuts the connection is asked again, after the time it requests", async () => {
   await using server = await startBucket();
   const clock = timed();
   const bucket = bucketOf(server, {}, clock);
@@ -110,7 +110,7 @@ test("a server that is busy, broken or cut off is asked again, as long as it say
   assert.deepEqual(await keysOf(bucket), ["x"]);
 });
 
-test("that has an end, which says so, and whoever leaves meanwhile is not held", async () => {
+test("repeated requests end with an error, and an abort ends the wait", async () => {
   await using server = await startBucket();
   const clock = timed();
   server.faults.push(...Array.from({ length: 9 }, () => SLOW));
@@ -134,7 +134,7 @@ test("that has an end, which says so, and whoever leaves meanwhile is not held",
 });
 
 for (const hours of [-7, 7])
-  test(`a clock ${-hours} hours before the bucket's costs one request: signatures go by the bucket's from then on`, async () => {
+  test(`a clock ${-hours} hours off the bucket's costs one request: later signatures use the bucket's time`, async () => {
     await using server = await startBucket({ clockBehind: -hours * 3_600_000 });
     const clock = timed();
     const bucket = bucketOf(server, {}, clock);
@@ -146,7 +146,7 @@ for (const hours of [-7, 7])
     assert.ok(Math.abs(bucket.now() - (Date.now() + hours * 3_600_000)) < 60_000);
   });
 
-test("a bucket that refuses its own time is asked once more, and no more", async () => {
+test("a bucket that refuses its own time is asked only once more", async () => {
   await using server = await startBucket();
   const skewed = { status: 403, body: "<Error><Code>RequestTimeTooSkewed</Code></Error>" };
   server.faults.push(skewed, skewed, skewed);
@@ -176,33 +176,33 @@ const CASES: Readonly<Record<string, Case>> = {
     says: /is in the region ap-south-2/,
     next: /AWS_REGION=ap-south-2/,
   },
-  "a redirect without a word": {
+  "a redirect without a region": {
     fault: { status: 307, headers: { location: "http://127.0.0.1:1/" } },
     says: /redirects elsewhere \(307\), which is not followed/,
     next: /AWS_ENDPOINT_URL/,
   },
-  "a clock that is wrong, of a server that does not tell its own": {
+  "a wrong clock, with a server that does not send its time": {
     options: { clockBehind: 3_600_000, tellsNoTime: true },
     says: /the clocks are too far apart \(here it is .* GMT\)/,
     next: /correct the clock/,
   },
-  "a key that is not known": {
+  "an unknown key": {
     env: { AWS_ACCESS_KEY_ID: "AKIAOTHER" },
     says: /does not know the key in AWS_ACCESS_KEY_ID/,
     next: /export AWS_ACCESS_KEY_ID=…/,
   },
-  "a secret that is another's": {
+  "a secret of another key": {
     env: { AWS_SECRET_ACCESS_KEY: "of+another" },
     says: /AWS_SECRET_ACCESS_KEY does not belong to AWS_ACCESS_KEY_ID/,
     next: /AWS_SECRET_ACCESS_KEY=…/,
   },
-  "a token that has expired": {
+  "an expired token": {
     env: { AWS_SESSION_TOKEN: "old" },
     options: { token: "new" },
     says: /the token in AWS_SESSION_TOKEN has expired/,
     next: /AWS_SESSION_TOKEN=…/,
   },
-  "what is not allowed": {
+  "a missing permission": {
     fault: {
       status: 403,
       body: "<Error><Code>AccessDenied</Code><Message>no &lt;way&gt;\u001b[2J</Message></Error>",
@@ -224,12 +224,12 @@ const CASES: Readonly<Record<string, Case>> = {
     says: /does not know this address/,
     next: /AWS_ENDPOINT_URL is the address of an S3 server/,
   },
-  "a token of other keys, in the words of another server": {
+  "a token of other keys, as another server words it": {
     fault: { status: 403, body: "<Error><Code>InvalidTokenId</Code></Error>" },
     says: /the token in AWS_SESSION_TOKEN has expired/,
     next: /AWS_SESSION_TOKEN=…/,
   },
-  "a key that it does not take": {
+  "an object key that it does not accept": {
     fault: {
       status: 400,
       body: "<Error><Code>XMinioInvalidObjectName</Code><Message>signs</Message></Error>",
@@ -237,22 +237,22 @@ const CASES: Readonly<Record<string, Case>> = {
     says: /does not accept this key \(XMinioInvalidObjectName: signs\)$/,
     next: /^give the object another key/,
   },
-  "a disk that is full": {
+  "a full disk": {
     fault: { status: 507, body: "<Error><Code>XMinioStorageFull</Code></Error>" },
     says: /has no room for it \(XMinioStorageFull\)$/,
     next: /^free some space there/,
   },
-  "a bound that is reached": {
+  "a reached quota": {
     fault: { status: 403, body: "<Error><Code>QuotaExceeded</Code></Error>" },
     says: /has no room for it \(QuotaExceeded\)$/,
     next: /^free some space there/,
   },
-  "a server that wants TLS": {
+  "a server that requires TLS": {
     fault: { status: 400, body: "Client sent an HTTP request to an HTTPS server.\n" },
     says: /refuses the request \(it answers with 400\)$/,
     next: /whether it has to begin with https:\/\/$/,
   },
-  "what it cannot do": {
+  "an unsupported request": {
     fault: { status: 501, body: "<Error><Code>NotImplemented</Code></Error>" },
     says: /refuses the request \(NotImplemented\)/,
     next: /S3 server/,
@@ -260,7 +260,7 @@ const CASES: Readonly<Record<string, Case>> = {
 };
 
 for (const [name, { env = {}, options = {}, fault, bucket = BUCKET, says, next }] of Object.entries(CASES))
-  test(`${name} is told with what to do, and not asked again`, async () => {
+  test(`${name} is reported with what to do, and not tried again`, async () => {
     await using server = await startBucket(options);
     if (fault !== undefined) server.faults.push(fault);
     const access = bucketAccess({ ...server.env, ...env });
@@ -274,7 +274,7 @@ for (const [name, { env = {}, options = {}, fault, bucket = BUCKET, says, next }
     assert.equal(server.asked.length, 1);
   });
 
-test("nothing that was sent of the user's comes back in a message", async () => {
+test("no secret that was sent appears in a message", async () => {
   const token = "token-of-mine-0123456789";
   await using server = await startBucket({ token });
   const echo = `${KEY_ID} ${SECRET_KEY} ${token}`;
@@ -287,7 +287,7 @@ test("nothing that was sent of the user's comes back in a message", async () => 
   });
 });
 
-test("an answer has a bound: of an object, of a list, of a refusal", async () => {
+test("answers are bounded: an object, a list and a refusal", async () => {
   await using server = await startBucket();
   const bucket = bucketOf(server);
   await bucket.put("x", Buffer.alloc(MAX + 1), signal);
@@ -304,14 +304,14 @@ test("an answer has a bound: of an object, of a list, of a refusal", async () =>
   }
 });
 
-test("a key that would be shortened on its way, or that no server takes, is not asked for", async () => {
+test("an object key that would be altered on its way, or that no server accepts, is not requested", async () => {
   await using server = await startBucket();
   for (const key of ["a/../b", "./a", "a/..", "ü".repeat(513), "\ud800"])
     await assert.rejects(bucketOf(server).get(key, MAX, signal), { exit: 2, message: /cannot be requested/ });
   assert.deepEqual(server.asked, []);
 });
 
-test("addresses are read sign by sign, and what is none says what one is", () => {
+test("addresses are read literally, and an invalid one is explained", () => {
   const read: unknown[] = ["s3://team-a", "s3://team-a/", "S3://team-a/a b+c//d%20/ü"].map(readBucketAddress);
   assert.deepEqual(read, [
     { bucket: "team-a", key: "" },
@@ -343,7 +343,7 @@ test("addresses are read sign by sign, and what is none says what one is", () =>
 
 const KEYS = { AWS_ACCESS_KEY_ID: KEY_ID, AWS_SECRET_ACCESS_KEY: SECRET_KEY };
 
-test("a variable that is missing or no such one is named, with where to set it", () => {
+test("a missing or invalid variable is named, with how to set it", () => {
   const cases: readonly (readonly [Readonly<Record<string, string>>, RegExp, RegExp])[] = [
     [{}, /AWS_ACCESS_KEY_ID is not set/, /^export AWS_ACCESS_KEY_ID=…/],
     [{ AWS_ACCESS_KEY_ID: KEY_ID }, /AWS_SECRET_ACCESS_KEY is not set/, /export/],

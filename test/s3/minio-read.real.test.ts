@@ -19,7 +19,7 @@ import { realServer } from "./real-server.ts";
 const NAME = "results-of-team";
 const { signal } = new AbortController();
 
-test("each command that reads a bundle tells the same of an object of a server behind TLS as of the file", async () => {
+test("each command that reads a bundle gives the same result for an object on a TLS server as for the file", async () => {
   await using server = await realServer({ tls: true });
   await using session = await kept();
   const { place, id } = session;
@@ -67,7 +67,7 @@ test("each command that reads a bundle tells the same of an object of a server b
 const { results_claim: _, ...WITHOUT_CLAIM } = KUBERNETES;
 
 test(
-  "the loop of a row keeps it there with keys for a while, and its session is read from there",
+  "the loop of a row stores its session there with temporary keys, and it can be read from there",
   { skip },
   async () => {
     await using server = await realServer();

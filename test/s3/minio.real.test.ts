@@ -65,7 +65,7 @@ const ODD = [
   "🙂/x",
 ];
 
-test("objects of odd keys are written, listed and read, and one of them is put in the place of another", async () => {
+test("objects with odd keys are written, listed and read, and can be overwritten", async () => {
   const bucket = bucketBy();
   for (const key of ODD) {
     await bucket.put(`odd/${key}`, Buffer.from(`before ${key}`), signal);
@@ -86,12 +86,12 @@ test("a list of more than a thousand keys is read in pages", async () => {
 });
 
 const CASES: Readonly<Record<string, readonly [() => Promise<unknown>, RegExp, RegExp]>> = {
-  "a key that is not known": [
+  "an unknown key": [
     () => bucketBy({ AWS_ACCESS_KEY_ID: "someone" }).put("x", X, signal),
     /does not know the key in AWS_ACCESS_KEY_ID/,
     /^export AWS_ACCESS_KEY_ID=…/,
   ],
-  "a secret of another's": [
+  "a secret of another key": [
     () => bucketBy({ AWS_SECRET_ACCESS_KEY: "of-another" }).put("x", X, signal),
     /AWS_SECRET_ACCESS_KEY does not belong to AWS_ACCESS_KEY_ID/,
     /^export AWS_SECRET_ACCESS_KEY=…/,
@@ -101,7 +101,7 @@ const CASES: Readonly<Record<string, readonly [() => Promise<unknown>, RegExp, R
     /is in the region eu-test-1, but us-west-2 was asked/,
     /^export AWS_REGION=eu-test-1$/,
   ],
-  "a token that is none": [
+  "an invalid token": [
     () => bucketBy({ AWS_SESSION_TOKEN: "none" }).put("x", X, signal),
     /the token in AWS_SESSION_TOKEN has expired, or belongs to other keys/,
     /^export AWS_SESSION_TOKEN=…/,
@@ -129,7 +129,7 @@ const CASES: Readonly<Record<string, readonly [() => Promise<unknown>, RegExp, R
     /does not speak TLS \([A-Z_]+\)$/,
     /http:\/\/ in AWS_ENDPOINT_URL connects without TLS/,
   ],
-  "a name that its disk does not take": [
+  "an object key that its disk does not accept": [
     () => bucketBy().put("k".repeat(300), X, signal),
     /does not accept this key \(XMinioInvalidObjectName: .*\)$/,
     /^give the object another key/,
@@ -142,7 +142,7 @@ const CASES: Readonly<Record<string, readonly [() => Promise<unknown>, RegExp, R
 };
 
 for (const [name, [work, says, next]] of Object.entries(CASES))
-  test(`${name} is told with what to do`, async () => {
+  test(`${name} is reported with what to do`, async () => {
     const told = await fails(work(), says, next);
     assert.deepEqual([told.exit, told.passing], [2, false]);
   });
@@ -150,7 +150,7 @@ for (const [name, [work, says, next]] of Object.entries(CASES))
 const HOUR_MS = 3_600_000;
 
 for (const hours of [-26, -1, 1, 26])
-  test(`a clock ${hours} hours before the server's is in nobody's way`, async () => {
+  test(`a clock ${hours} hours off the server's causes no problem`, async () => {
     const bucket = bucketBy({}, NAME, () => new Date(Date.now() + hours * HOUR_MS));
     await bucket.put("by another clock", X, signal);
     assert.equal((await bucket.get("by another clock", MAX, signal)).toString(), "x");
@@ -158,7 +158,7 @@ for (const hours of [-26, -1, 1, 26])
     assert.ok(Math.abs(bucket.now() - Date.now()) < 60_000);
   });
 
-test("who may read alone reads alone, and the rights that are asked for are enough", async () => {
+test("a reader can only read, and the documented permissions suffice", async () => {
   const reader = await server.lend(["s3:GetObject", "s3:ListBucket"]);
   const writer = await server.lend(["s3:PutObject"]);
   await bucketBy(writer).put("lent", X, signal);
@@ -175,7 +175,7 @@ test("who may read alone reads alone, and the rights that are asked for are enou
   await fails(bucketBy({ ...writer, AWS_SESSION_TOKEN: "" }).put("x", X, signal), /the token in/, /TOKEN/);
 });
 
-test("a bucket that keeps versions, or locks what is in it, takes and gives the last one", async () => {
+test("a bucket with versions or object lock stores and returns the last version", async () => {
   const versions = "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>";
   await server.ask("PUT", "/with-versions");
   await server.ask("PUT", "/with-versions?versioning=", { body: versions });
@@ -194,7 +194,7 @@ test("a bucket that keeps versions, or locks what is in it, takes and gives the 
   }
 });
 
-test("the largest object goes there and back, and a refusal of it is heard though it was not sent whole", async () => {
+test("the largest object is written and read, and a refusal is received before all of it was sent", async () => {
   const big = Buffer.alloc(MAX, "0123456789abcdef");
   const bucket = bucketBy();
   await bucket.put("big", big, signal);
@@ -207,7 +207,7 @@ test("the largest object goes there and back, and a refusal of it is heard thoug
   assert.deepEqual(await keysBelow(bucket, "not"), []);
 });
 
-test("what was cut, also by the end of the server, is written as a whole once it is back, and else not at all", async () => {
+test("an interrupted write is completed once the server is back, and otherwise leaves nothing", async () => {
   const bytes = 20 * 2 ** 20;
   const big = Buffer.alloc(64 * 2 ** 20, "0123456789abcdef");
   const bucket = bucketBy();
@@ -230,7 +230,7 @@ test("what was cut, also by the end of the server, is written as a whole once it
   assert.deepEqual(await keysBelow(bucket, "gone"), []);
 });
 
-test("a server that stands still for a while is waited for", async () => {
+test("a server that stalls for a while is waited for", async () => {
   await server.kill("SIGSTOP");
   const slow = bucketBy().put("slow", X, signal);
   await sleep(8000);
@@ -240,7 +240,7 @@ test("a server that stands still for a while is waited for", async () => {
 });
 
 test(
-  "a server without room says so",
+  "a server without space reports it",
   { skip: process.getuid?.() !== 0 && "only root can give it a small disk" },
   async () => {
     await using small = await realServer({ disk: 100 });

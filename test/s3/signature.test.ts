@@ -48,7 +48,7 @@ for (const [signature, { payload = "", ...request }] of Object.entries(PUBLISHED
 const signatureOf = (...given: Parameters<typeof signedHeaders>): string =>
   signedHeaders(...given)["authorization"] ?? "";
 
-test("another key, time or payload gives another signature, and a token is signed with the rest", () => {
+test("a different key, time or payload gives a different signature, and a token is signed too", () => {
   const request = { method: "PUT", url: new URL(`${HOST}/a`), payload: Buffer.from("x") };
   const all = [
     signatureOf(request, CREDENTIALS, WHEN),

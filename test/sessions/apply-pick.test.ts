@@ -34,7 +34,7 @@ async function picked(answers: string) {
   return { lines: [a.includes("one"), a.includes("eight")], b, c, shown, whole, rest };
 }
 
-test("of a file those parts are applied that were wanted; the others are asked for again", async () => {
+test("only the chosen parts of a file are applied; the others are offered again", async () => {
   const { lines, b, c, shown, whole, rest } = await picked("no yes no yes");
   assert.deepEqual([lines, b, c], [[false, true], "1\n", "new\n"]);
   assert.deepEqual([whole, rest], [false, ["a", "b"]]);
@@ -43,7 +43,7 @@ test("of a file those parts are applied that were wanted; the others are asked f
   assert.doesNotMatch(shown[0] ?? "", /eight/);
 });
 
-test("all takes this and what follows, quit neither", async () => {
+test("all takes the current part and the rest, quit takes neither", async () => {
   const all = await picked("no all");
   assert.deepEqual([all.lines, all.b, all.c, all.rest], [[false, true], "2\n", "new\n", ["a"]]);
   const quit = await picked("yes quit");

@@ -79,7 +79,7 @@ function ground(files: Readonly<Record<string, string>> = {}): Ground {
 const put = (root: string, name: string, text: string): void => writeFileSync(path.join(root, name), text);
 const read = (root: string): Readonly<Record<string, string>> => pictureOf(root);
 
-test("apply makes any tree what the box saw, and undo takes it back", { timeout: 300_000 }, async () => {
+test("apply turns any tree into what the box saw, and undo takes it back", { timeout: 300_000 }, async () => {
   await assertCostly(
     fc.asyncProperty(edits, edits, async (first, second) => {
       using place = ground();
@@ -101,7 +101,7 @@ test("apply makes any tree what the box saw, and undo takes it back", { timeout:
   );
 });
 
-test("what a user changes meanwhile is never lost", { timeout: 300_000 }, async () => {
+test("a user's own changes in the meantime are never lost", { timeout: 300_000 }, async () => {
   await assertCostly(
     fc.asyncProperty(edits, edits, edits, async (first, second, mine) => {
       using place = ground();
@@ -129,7 +129,7 @@ test("what a user changes meanwhile is never lost", { timeout: 300_000 }, async 
 const hex = (text: string): string => `file 644 ${Buffer.from(text).toString("hex")}`;
 const latin = (text: string): string => bytesOfText(text).toString("latin1");
 
-test("both changes of a text are kept; where they meet the user's stays and the file is named", async () => {
+test("changes of both sides to a text are kept; where they conflict the user's stay and the file is named", async () => {
   using place = ground({ a: "1\n2\n3\n4\n5\n6\n7\n", b: "1\n2\n3\n", c: "x\n" });
   await place.begin();
   put(place.seen, "a", "1\nbox\n3\n4\n5\n6\n7\n");
@@ -149,7 +149,7 @@ test("both changes of a text are kept; where they meet the user's stays and the 
   assert.deepEqual([again.ops, again.refused.map((one) => one.path)], [[], ["b"]]);
 });
 
-test("only what is wanted is applied; what was is no change any more, whatever becomes of it", async () => {
+test("only the chosen paths are applied; an applied path no longer counts as a change, whatever happens to it", async () => {
   using place = ground({ "src/a": "1\n", "src/b": "1\n", c: "1\n" });
   await place.begin();
   for (const name of ["src/a", "src/b", "c"]) put(place.seen, name, "box\n");
@@ -166,7 +166,7 @@ test("only what is wanted is applied; what was is no change any more, whatever b
   assert.equal(read(place.root)["/src/a"], `file 644 ${Buffer.from("user\n").toString("hex")}`);
 });
 
-test("no link that was put on the way leads out", async () => {
+test("a link planted on the way does not lead outside", async () => {
   using place = ground({ "d/file": "1\n" });
   await place.begin();
   put(place.seen, "d/file", "box\n");
@@ -192,7 +192,7 @@ test("no link that was put on the way leads out", async () => {
   }
 });
 
-test("what git keeps is applied, too; there what was changed since is not known, and so refused", async () => {
+test("git's own files are applied too; there a file that may have changed since is refused", async () => {
   using place = ground({ ".git/HEAD": "ref: x\n", ".git/index": "1", ".git/config": "old\n" });
   await place.begin();
   put(place.seen, ".git/index", "2");

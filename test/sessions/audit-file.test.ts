@@ -23,7 +23,7 @@ async function withAudit(
 
 const brokenAt = ({ ok, broken }: AuditVerdict): number | undefined => (ok ? undefined : broken?.line);
 
-test("a file that nobody touched is what was written", async () => {
+test("an untouched file is verified", async () => {
   await withAudit(5, async (session, file) => {
     session.audit.write([{ kind: "run.started" }, { kind: "run.finished" }, { kind: "closed" }]);
     assert.deepEqual(session.audit.verify(), { file, ok: true, lines: 9, broken: null, notes: [] });
@@ -40,7 +40,7 @@ test("a file that nobody touched is what was written", async () => {
   });
 });
 
-test("an empty audit is sound; one that was deleted is not", async () => {
+test("an empty audit is valid; a deleted one is not", async () => {
   await withAudit(0, (session) => assert.equal(session.audit.verify().ok, true));
   await withAudit(2, async (session, file) => {
     await rm(file);
@@ -50,7 +50,7 @@ test("an empty audit is sound; one that was deleted is not", async () => {
   });
 });
 
-test("another file in its place is told, even one with a whole chain of the same length", async () => {
+test("another file in its place is detected, even with a complete chain of the same length", async () => {
   await withAudit(3, async (session, file, place) => {
     using store = openStore(place.at("other"));
     const other = store.create(ABOUT);
@@ -61,7 +61,7 @@ test("another file in its place is told, even one with a whole chain of the same
   });
 });
 
-test("texts are kept without what looks like a secret, and a flood of text is cut", async () => {
+test("likely secrets are removed from texts, and very long texts are cut", async () => {
   await withAudit(0, async (session, file) => {
     const token = `ghp_${"a1B2c3D4e5".repeat(4).slice(0, 36)}`;
     session.audit.write([{ kind: "decision", command: `curl -H ${token}`, deep: [{ text: token }] }]);
@@ -73,7 +73,7 @@ test("texts are kept without what looks like a secret, and a flood of text is cu
   });
 });
 
-test("two processes may write to one audit", async () => {
+test("two processes can write to one audit", async () => {
   await withAudit(1, (session, _, place) => {
     using store = openStore(place.at("state"));
     const same = store.open(session.id);
@@ -86,7 +86,7 @@ test("two processes may write to one audit", async () => {
   });
 });
 
-test("the audit goes with its session", async () => {
+test("the audit is removed with its session", async () => {
   await using place = await scratch();
   using store = openStore(place.at("state"));
   const session = store.create(ABOUT);
@@ -138,7 +138,7 @@ function tampered(
   }
 }
 
-test("whatever is changed, taken away, put in or put elsewhere breaks the chain, for good", async () => {
+test("any change, removal, insertion or reordering breaks the chain permanently", async () => {
   await withAudit(6, async (session, file) => {
     session.audit.write([{ kind: "run.finished" }, { kind: "closed" }]);
     const whole = await readFile(file);
@@ -158,7 +158,7 @@ test("whatever is changed, taken away, put in or put elsewhere breaks the chain,
   });
 });
 
-test("the line that was changed is the one that is named", async () => {
+test("the changed line is the one that is named", async () => {
   await withAudit(6, async (session, file) => {
     const whole = await readFile(file);
     const places = fc.record({ at: fc.nat(whole.length - 1), bits: fc.integer({ min: 1, max: 255 }) });
@@ -175,7 +175,7 @@ test("the line that was changed is the one that is named", async () => {
   });
 });
 
-test("a run that goes on does not hide what was done to the file before it", async () => {
+test("a continued run does not hide earlier tampering with the file", async () => {
   await fc.assert(
     fc.asyncProperty(tampering, async (what) => {
       await withAudit(4, async (session, file) => {

@@ -16,7 +16,7 @@ const WRITER = path.join(import.meta.dirname, "../fixtures/audit-writer.ts");
 const KILLS = many(8);
 
 test(
-  `${KILLS} kills at any moment leave a chain that holds, with every line that was told`,
+  `${KILLS} kills at any moment leave a valid chain, with every line that was acknowledged`,
   { timeout: 200_000 },
   async () => {
     await using place = await scratch();
@@ -45,7 +45,7 @@ test(
   },
 );
 
-test("a torn last line stays as it is, and a line behind it says so", async () => {
+test("a torn last line is kept, and the line after it says so", async () => {
   await using place = await scratch();
   using store = openStore(place.at("state"));
   const { audit } = store.create(ABOUT);
@@ -65,7 +65,7 @@ test("a torn last line stays as it is, and a line behind it says so", async () =
   assert.ok(readFileSync(file, "utf8").startsWith(`${before}\n{"kind":"recovered"`));
 });
 
-test("a torn line is no cover for lines that were whole", async () => {
+test("a torn line does not hide the loss of complete lines", async () => {
   await using place = await scratch();
   using store = openStore(place.at("state"));
   const { audit } = store.create(ABOUT);
@@ -82,7 +82,7 @@ test("a torn line is no cover for lines that were whole", async () => {
 const FIRST_STEPS = [3, 4, 5];
 
 for (const half of [false, true])
-  test(`three writers killed in a row before the same ${half ? "half of a " : ""}change leave a chain that holds`, async () => {
+  test(`three writers killed in a row before the same ${half ? "half of a " : ""}change leave a valid chain`, async () => {
     for (const at of FIRST_STEPS) {
       await using place = await scratch();
       const state = place.at("state");
@@ -102,7 +102,7 @@ for (const half of [false, true])
     }
   });
 
-test("writers whose own words about the one before were torn, one after the other, are told", async () => {
+test("successive writers whose own recovery lines were torn are reported", async () => {
   await using place = await scratch();
   using store = openStore(place.at("state"));
   const { audit } = store.create(ABOUT);
@@ -127,7 +127,7 @@ for (const [what, text] of [
   ["another torn line", '{"kind":"call.sta\n{"kind":"call.end'],
   ["an empty line", "\n"],
 ] as const)
-  test(`${what} behind the last one is nothing that a kill leaves`, async () => {
+  test(`${what} after the last line is not accepted as the trace of a kill`, async () => {
     await using place = await scratch();
     using store = openStore(place.at("state"));
     const { audit } = store.create(ABOUT);
@@ -139,7 +139,7 @@ for (const [what, text] of [
     assert.equal(audit.verify().ok, false);
   });
 
-test("writes that the database does not know, and none of which says that it goes on, were added", async () => {
+test("lines that the database does not know, and that no recovery explains, are reported as added", async () => {
   await using place = await scratch();
   const state = place.at("state");
   let now = 1_000_000;

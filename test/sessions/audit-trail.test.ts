@@ -25,7 +25,7 @@ function linesOf(bodies: readonly EventBody[], agent?: string): readonly AuditEn
 const { "run.started": started, "call.proposed": proposed, "call.decided": decided } = EVERY_EVENT;
 const ended = EVERY_EVENT["call.ended"];
 
-test("of each event there is what somebody may want to check later, in order", () => {
+test("every event leaves what may need checking later, in order", () => {
   assert.deepEqual(
     linesOf(Object.values(EVERY_EVENT)).map(({ kind }) => kind),
     [
@@ -55,12 +55,12 @@ test("of each event there is what somebody may want to check later, in order", (
   );
 });
 
-test("a run begins with its settings and who set each", () => {
+test("a run begins with its settings and their origins", () => {
   const [line] = linesOf([started]);
   assert.deepEqual([line?.["settings"], line?.["versions"]], [ABOUT.settings, ABOUT.versions]);
 });
 
-test("a decision says what was judged where, what came of it and who said so", () => {
+test("a decision names what was judged and where, the verdict and who gave it", () => {
   const [, decision, start] = linesOf([started, { ...proposed, tool: "bash" }, decided], "a1");
   assert.deepEqual(decision, {
     kind: "decision",
@@ -85,7 +85,7 @@ test("a decision says what was judged where, what came of it and who said so", (
   assert.deepEqual(start, { kind: "call.started", call: "c1", tool: "bash", run: "r1", seq: 2, agent: "a1" });
 });
 
-test("what is refused is decided and never begun", () => {
+test("a refused call is decided and never started", () => {
   const lines = linesOf([started, proposed, { ...decided, runs: false, by: "nobody" }]);
   assert.deepEqual(
     lines.map(({ kind, by }) => [kind, by]),
@@ -96,7 +96,7 @@ test("what is refused is decided and never begun", () => {
   );
 });
 
-test("a call that wrote names its files, and one that met the network's wall its hosts", () => {
+test("a call that wrote names its files, and one with refused connections its hosts", () => {
   const judged = { commands: [], reads: [], writes: ["/code/shop/a"], hosts: ["example.com"] };
   const begun = [started, proposed, { ...decided, judged }];
   const wrote = linesOf([...begun, { ...ended, kind: "ok", cause: null }]).at(-1);
@@ -106,7 +106,7 @@ test("a call that wrote names its files, and one that met the network's wall its
   assert.equal(linesOf([...begun, ended]).at(-1)?.kind, "call.ended", "nothing of either");
 });
 
-test("what the model was told stands there as its hash, and the answer not at all", () => {
+test("text for the model is recorded as a hash, and the answer not at all", () => {
   const text = JSON.stringify(linesOf(Object.values(EVERY_EVENT)));
   assert.ok(!text.includes("1 test failed") && text.includes("text_sha256"));
   assert.ok(!text.includes("The loop began too late."));

@@ -15,7 +15,7 @@ const write = async (state: string, id: string, name: string, count: number): Pr
   return stdout.trimEnd().split("\n");
 };
 
-test("two processes write into the same session and lose nothing", async () => {
+test("two processes write to the same session and lose nothing", async () => {
   await using place = await scratch();
   const state = place.at("state");
   using store = openStore(state);
@@ -46,7 +46,7 @@ test("two processes write into the same session and lose nothing", async () => {
   assert.ok(kept.length > 100 && kept.length < 120, `${kept.length} outputs`);
 });
 
-test("four processes that come first at once make one database", async () => {
+test("four processes that start at once create one database", async () => {
   await using place = await scratch();
   const state = place.at("state");
   const names = ["a", "b", "c", "d"];

@@ -6,7 +6,7 @@ import { scratch } from "../fixtures/scratch.ts";
 
 const DAY_MS = 86_400_000;
 
-test("the last session is the one that was worked on last, also where the clock was set back since", async () => {
+test("the last session is the one worked on last, even if the clock was set back since", async () => {
   await using place = await scratch();
   const began = Date.UTC(2026, 5, 1);
   const days = { gone: 0 };

@@ -37,7 +37,7 @@ const DAMAGES: readonly (readonly [string, (file: string) => void])[] = [
 ];
 
 for (const [what, damage] of DAMAGES)
-  test(`a damaged database is set aside and said, with a new one in its place: ${what}`, async () => {
+  test(`a damaged database is set aside with a warning, and replaced by a new one: ${what}`, async () => {
     await using place = await scratch();
     const file = filled(place.at("state"), 100);
     damage(file);
@@ -54,7 +54,7 @@ for (const [what, damage] of DAMAGES)
     assert.equal(again.list({}).length, 1);
   });
 
-test("a damaged database that another still has open is left where it is", async () => {
+test("a damaged database that another process has open is left in place", async () => {
   await using place = await scratch();
   const state = place.at("state");
   filled(state, 100);
@@ -72,7 +72,7 @@ test("a damaged database that another still has open is left where it is", async
   assert.equal(warnings.length, 1);
 });
 
-test("a second damaged database does not take the place of the first", async () => {
+test("a second damaged database does not overwrite the first", async () => {
   await using place = await scratch();
   for (const text of ["first garbage", "second garbage"]) {
     await place.write("state/sessions.db", text);
@@ -86,7 +86,7 @@ test("a second damaged database does not take the place of the first", async () 
   assert.equal(await place.read("state/sessions.db.damaged-20260102T030405Z"), "first garbage");
 });
 
-test("a database of something else is set aside too", async () => {
+test("a database of another program is set aside too", async () => {
   await using place = await scratch({ "state/x": "" });
   const other = new DatabaseSync(place.at("state/sessions.db"));
   other.exec("CREATE TABLE theirs (a); INSERT INTO theirs VALUES (7)");
@@ -100,7 +100,7 @@ test("a database of something else is set aside too", async () => {
   assert.equal(warnings.length, 1);
 });
 
-test("damage that shows only in use is said, and the next start sets the database aside", async () => {
+test("damage found only in use is reported, and the next start sets the database aside", async () => {
   await using place = await scratch();
   const state = place.at("state");
   const file = filled(state, 1200);
@@ -120,7 +120,7 @@ test("damage that shows only in use is said, and the next start sets the databas
   assert.ok(statSync(`${file}.damaged-20260102T030405Z`).size > PAGE * 100);
 });
 
-test("a text that is damaged is said with its session, and the others stay readable", async () => {
+test("a damaged text is reported with its session, and the others stay readable", async () => {
   await using place = await scratch();
   const state = place.at("state");
   const file = filled(state, 1);
@@ -143,7 +143,7 @@ function withLong(state: string): { readonly id: string } {
   return session;
 }
 
-test("a suspicion that was wrong costs nothing", async () => {
+test("a suspicion of damage that proves wrong loses nothing", async () => {
   await using place = await scratch();
   filled(place.at("state"), 3);
   await place.write("state/sessions.db.suspect", "");
@@ -159,7 +159,7 @@ const opening = (file: string, steps: readonly string[]): Parameters<typeof open
   now: () => NOW,
 });
 
-test("a database is brought up to date step by step, and its rows stay", async () => {
+test("a database is upgraded step by step, and its rows stay", async () => {
   await using place = await scratch();
   const file = place.at("state/sessions.db");
   const steps = ["CREATE TABLE a (x) STRICT", "ALTER TABLE a ADD COLUMN y TEXT DEFAULT 'new'"].map((step) =>
@@ -187,7 +187,7 @@ for (const [what, made, known] of [
   ],
   ["was made by another step of the same number", ["CREATE TABLE a (x)"], ["CREATE TABLE a (y)"]],
 ] as const)
-  test(`a database that ${what} is left as it is`, async () => {
+  test(`a database that ${what} is left unchanged`, async () => {
     await using place = await scratch();
     const file = place.at("state/sessions.db");
     openDatabase(opening(file, made))[Symbol.dispose]();
@@ -206,7 +206,7 @@ for (const [what, made, known] of [
     );
   });
 
-test("a step that fails leaves the database where it was", async () => {
+test("a failing step leaves the database as it was", async () => {
   await using place = await scratch();
   const file = place.at("state/sessions.db");
   openDatabase(opening(file, ["CREATE TABLE a (x)"]))[Symbol.dispose]();
@@ -218,7 +218,7 @@ test("a step that fails leaves the database where it was", async () => {
   assert.deepEqual(db.all("SELECT name FROM sqlite_schema WHERE name = 'b'"), []);
 });
 
-test("only the owner reads what was said", async () => {
+test("only the owner can read the recorded data", async () => {
   await using place = await scratch();
   using store = openStore(place.at("state"));
   const session = store.create(ABOUT);

@@ -13,23 +13,27 @@ const skip =
     ? false
     : "no mount namespace may be made here (unshare -rm)";
 
-test("a full disk is said, and the chain holds before and after there is room again", { skip }, async () => {
-  await using place = await scratch({ "state/audit/x": "" });
-  const script =
-    'mount -t tmpfs -o size=64k none "$1/state/audit"; "$2" "$3" "$1/state" "mount -o remount,size=256k $1/state/audit"';
-  const words = ["-rm", "sh", "-ec", script, "sh", place.path, process.execPath, SCRIPT];
-  const { stdout } = await promisify(execFile)("unshare", words);
-  const { taken, failures, full, after } = JSON.parse(stdout) as {
-    taken: number;
-    failures: readonly (readonly [number, string, string])[];
-    full: AuditVerdict;
-    after: AuditVerdict;
-  };
-  assert.ok(taken > 10, stdout);
-  for (const [exit, message, remedy] of failures) {
-    assert.match(message, /no space is left on the disk .*nothing runs without being recorded/);
-    assert.deepEqual([exit, remedy], [1, `df -h ${place.at("state/audit")}`]);
-  }
-  assert.ok(full.ok && after.ok, stdout);
-  assert.ok(after.lines > taken + 1);
-});
+test(
+  "a full disk is reported, and the chain is valid before and after there is room again",
+  { skip },
+  async () => {
+    await using place = await scratch({ "state/audit/x": "" });
+    const script =
+      'mount -t tmpfs -o size=64k none "$1/state/audit"; "$2" "$3" "$1/state" "mount -o remount,size=256k $1/state/audit"';
+    const words = ["-rm", "sh", "-ec", script, "sh", place.path, process.execPath, SCRIPT];
+    const { stdout } = await promisify(execFile)("unshare", words);
+    const { taken, failures, full, after } = JSON.parse(stdout) as {
+      taken: number;
+      failures: readonly (readonly [number, string, string])[];
+      full: AuditVerdict;
+      after: AuditVerdict;
+    };
+    assert.ok(taken > 10, stdout);
+    for (const [exit, message, remedy] of failures) {
+      assert.match(message, /no space is left on the disk .*nothing runs without being recorded/);
+      assert.deepEqual([exit, remedy], [1, `df -h ${place.at("state/audit")}`]);
+    }
+    assert.ok(full.ok && after.ok, stdout);
+    assert.ok(after.lines > taken + 1);
+  },
+);

@@ -55,7 +55,7 @@ function made(state: string): string {
 }
 
 test(
-  `nothing that was kept is lost by ${KILLS} kills while records are written`,
+  `${KILLS} kills while records are written lose nothing that was kept`,
   { timeout: 300_000 },
   async (t) => {
     await using place = await scratch();
@@ -85,7 +85,7 @@ test(
   },
 );
 
-test("a kill while the database is made leaves one that can be used", { timeout: 120_000 }, async (t) => {
+test("a kill while the database is created leaves one that can be used", { timeout: 120_000 }, async (t) => {
   let unfinished = 0;
   for (let kill = 0; kill < KILLS_WHILE_MAKING; kill += 1) {
     await using place = await scratch();
@@ -107,7 +107,7 @@ test("a kill while the database is made leaves one that can be used", { timeout:
   t.diagnostic(`${unfinished} of ${KILLS_WHILE_MAKING} before a session was there`);
 });
 
-test("a removal that is killed can be typed again, and nothing is left that nobody could remove", async (t) => {
+test("a killed removal can be repeated, and leaves nothing that cannot be removed", async (t) => {
   let listed = 0;
   for (let at = 1, ended = false; !ended; at += 1) {
     await using place = await scratch();

@@ -7,7 +7,7 @@ import { openStore } from "../../src/sessions/session-store.ts";
 import { ABOUT } from "../contract/store-words.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
-test("the folder's sessions come first, then the others, last changed first", async () => {
+test("the folder's sessions come first, then the others, the last changed first", async () => {
   await using place = await scratch();
   const ids = { old: "", other: "", fresh: "" };
   {
@@ -29,7 +29,7 @@ test("the folder's sessions come first, then the others, last changed first", as
   );
 });
 
-test("they are known while another process writes", async () => {
+test("sessions can be listed while another process writes", async () => {
   await using place = await scratch();
   using store = openStore(place.at("state"));
   const { id } = store.create(ABOUT);
@@ -41,7 +41,7 @@ test("they are known while another process writes", async () => {
   );
 });
 
-test("nothing is made where nothing is, and what is damaged stays as it is", async () => {
+test("nothing is created where nothing exists, and a damaged database is left unchanged", async () => {
   await using place = await scratch({ "state/sessions.db": "this is no database, but it is long enough" });
   assert.deepEqual(knownSessions(place.at("none"), "/", 5), []);
   assert.deepEqual(knownSessions(place.at("state"), "/", 5), []);
@@ -49,7 +49,7 @@ test("nothing is made where nothing is, and what is damaged stays as it is", asy
   assert.deepEqual(readdirSync(place.at("state")), ["sessions.db"]);
 });
 
-test("the folder's notes are known by their numbers, the newest first", async () => {
+test("the folder's notes are listed with their numbers, the newest first", async () => {
   await using place = await scratch();
   {
     using store = openStore(place.at("state"));

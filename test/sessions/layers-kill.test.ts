@@ -18,7 +18,7 @@ const KILLS = many(10);
 
 const FILES = 60;
 
-test(`an apply that is killed is finished, ${KILLS} times`, { timeout: 300_000 }, async (t) => {
+test(`a killed apply is completed, ${KILLS} times`, { timeout: 300_000 }, async (t) => {
   let [cut, ended] = [0, 0];
   for (let kill = 0; kill < KILLS; kill += 1) {
     await using place = await scratch();

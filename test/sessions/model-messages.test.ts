@@ -62,7 +62,7 @@ function take(history: History, { word, a, b }: { word: string; a: number; b: nu
     history.add({ role: "tool", call: open.id, text: word === "long" ? "é".repeat(300) : "b".repeat(299) });
 }
 
-test("model_messages has what the model sees, message by message, whatever was done to the history", async () => {
+test("model_messages has exactly the messages that the model sees, whatever was done to the history", async () => {
   await using place = await scratch();
   using store = openStore(place.at("state"));
   fc.assert(
@@ -77,7 +77,7 @@ test("model_messages has what the model sees, message by message, whatever was d
   );
 });
 
-test("a session without a prompt or a compaction is its messages, and others are not mixed in", async () => {
+test("a session without a prompt or a compaction consists of its messages, without those of others", async () => {
   await using place = await scratch();
   using store = openStore(place.at("state"));
   const [one, other] = [store.create(ABOUT), store.create(ABOUT)];

@@ -20,7 +20,7 @@ const files = (state: string): readonly string[] =>
 
 const textOf = (session: Session, id: string): string | undefined => session.outputs.page(id, 0, 1e6)?.text;
 
-test("an output is a file named by its content, once for all who kept it", async () => {
+test("an output is a file named by its content, stored once for all sessions", async () => {
   await using place = await scratch();
   using store = openStore(place.at("state"));
   const text = "déjà vu\n".repeat(100);
@@ -31,7 +31,7 @@ test("an output is a file named by its content, once for all who kept it", async
   assert.equal(readFileSync(fileOf(place.at("state"), text), "utf8"), text);
 });
 
-test("a file that is missing, cut or changed gives no page, and keeping its text again mends it", async () => {
+test("a missing, cut or changed file gives no page, and keeping its text again repairs it", async () => {
   await using place = await scratch();
   using store = openStore(place.at("state"));
   const session = store.create(ABOUT);
@@ -48,7 +48,7 @@ test("a file that is missing, cut or changed gives no page, and keeping its text
   assert.equal(textOf(session, "o1"), text);
 });
 
-test("removing a session removes the files that only it kept, and what killed writers left", async () => {
+test("removing a session removes the files that only it kept, and the remains of killed writers", async () => {
   await using place = await scratch();
   const state = place.at("state");
   using store = openStore(state);
@@ -65,7 +65,7 @@ test("removing a session removes the files that only it kept, and what killed wr
   assert.equal(textOf(two, "o1"), "of both");
 });
 
-test("outputs of a database that was set aside are not taken away with a newer session", async () => {
+test("outputs of a database that was set aside are not removed with a newer session", async () => {
   await using place = await scratch();
   const state = place.at("state");
   {
@@ -88,7 +88,7 @@ function three(store: SessionStore): readonly [Session, Session, Session] {
   return sessions;
 }
 
-test("over the quota the outputs of the session that was changed the longest ago go first", async () => {
+test("over the quota the outputs of the session unchanged for longest are removed first", async () => {
   await using place = await scratch();
   using store = openStore(place.at("state"), { quota: 3500 });
   const [first, second, third] = three(store);
@@ -102,7 +102,7 @@ test("over the quota the outputs of the session that was changed the longest ago
   assert.equal(textOf(second, "o1"), undefined);
 });
 
-test("the session in use keeps its outputs, even when they are too much alone", async () => {
+test("the session in use keeps its outputs, even if they alone exceed the quota", async () => {
   await using place = await scratch();
   using store = openStore(place.at("state"), { quota: 3500 });
   const [first, second, third] = three(store);

@@ -68,7 +68,7 @@ function summed(bytes: Buffer, at: number): Buffer {
 }
 
 describe("a bundle", () => {
-  test("gives back what went in, its audit is checked, and tar reads it", async () => {
+  test("returns its contents, has its audit checked, and can be read by tar", async () => {
     const { bytes, parts } = await made();
     const opened = openBundle(bytes, "x.tar");
     assert.deepEqual(opened.parts, parts);
@@ -84,7 +84,7 @@ describe("a bundle", () => {
     assert.equal(readdirSync(place.at("out")).length, 8);
   });
 
-  test("tells which part is another one, whatever byte of it was changed", async () => {
+  test("names the changed part, whichever byte was changed", async () => {
     const { bytes } = await made();
     for (const name of ["manifest.json", "events.jsonl", "records.jsonl", "audit.jsonl", "settings.json"]) {
       const at = headerAt(bytes, name) + 512 + 3;
@@ -105,7 +105,7 @@ describe("a bundle", () => {
     }
   });
 
-  test("whose audit was made anew around a changed line is told by its chain", async () => {
+  test("with an audit rebuilt around a changed line is detected by its chain", async () => {
     const { bytes, parts } = await made();
     const audit = Buffer.from(
       parts["audit.jsonl"].toString("utf8").replace('"command":"ls"', '"command":"rm"'),
@@ -117,7 +117,7 @@ describe("a bundle", () => {
     assert.equal(verdict.broken?.line, 3);
   });
 
-  test("that is none, is cut, or holds anything else, is refused by what it is", async () => {
+  test("that is invalid, cut, or holds anything else is refused with the reason", async () => {
     const { bytes } = await made();
     const first = headerAt(bytes, "events.jsonl");
     const seal = headerAt(bytes, "manifest.sha256");
@@ -158,7 +158,7 @@ describe("a bundle", () => {
     for (const [each, said] of odd) refused(each, 2, said);
   });
 
-  test("of another version says which", async () => {
+  test("of another version is refused with that version", async () => {
     const { bytes } = await made();
     const at = bytes.indexOf('"version": 1');
     refused(changed(bytes, at, '"version": 2'), 2, /bundle of version 2; this harness reads version 1/);

@@ -19,7 +19,7 @@ function rows(file: string, sql: string): readonly unknown[] {
   }
 }
 
-test("messages that were taken back stay in their table, with the record that took them", async () => {
+test("messages that were rolled back stay in their table, with the record that removed them", async () => {
   await using place = await scratch();
   using store = openStore(place.at("state"));
   const session = store.create(ABOUT);
@@ -62,7 +62,7 @@ test("turns and compactions have tables of their own", async () => {
   ]);
 });
 
-test("calls and verdicts are found by table; an end belongs to the last call of its name in its run", async () => {
+test("calls and verdicts can be queried; an end belongs to the last call of its name in its run", async () => {
   await using place = await scratch();
   using store = openStore(place.at("state"));
   const session = store.create(ABOUT);
@@ -98,7 +98,7 @@ test("calls and verdicts are found by table; an end belongs to the last call of 
   ]);
 });
 
-test("nothing of a removed session stays in any table", async () => {
+test("no table keeps anything of a removed session", async () => {
   await using place = await scratch();
   using store = openStore(place.at("state"));
   const [session, other] = [store.create(ABOUT), store.create(ABOUT)];
@@ -120,7 +120,7 @@ test("nothing of a removed session stays in any table", async () => {
   assert.ok(rows(file, "SELECT * FROM messages").length > 0);
 });
 
-test("what is removed leaves the disk with the last one who closes the database", async () => {
+test("removed data leaves the disk when the last process closes the database", async () => {
   await using place = await scratch();
   const state = place.at("state");
   const sizeOf = (): number => statSync(place.at("state/sessions.db")).size;

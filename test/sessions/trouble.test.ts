@@ -42,7 +42,7 @@ async function inNamespace(script: string, place: string): Promise<readonly unkn
     .map((line): unknown => JSON.parse(line));
 }
 
-test("a full disk is said with the next thing to type, and what was kept stays", { skip }, async () => {
+test("a full disk is reported with the next command to type, and kept data stays", { skip }, async () => {
   await using place = await scratch({ "state/x": "" });
   const [failures, left, last] = await inNamespace(
     'mount -t tmpfs -o size=900k none "$1/state"; "$2" "$3" "$1/state"',
@@ -58,7 +58,7 @@ test("a full disk is said with the next thing to type, and what was kept stays",
   assert.deepEqual([messages, records, first, last], [kept, kept, null, "none"]);
 });
 
-test("a folder that cannot be written is said, with where to look", { skip }, async () => {
+test("an unwritable folder is reported, with where to look", { skip }, async () => {
   await using place = await scratch({ "state/x": "" });
   const [failures] = await inNamespace(
     'mount -t tmpfs -o ro none "$1/state"; "$2" "$3" "$1/state"',
@@ -84,7 +84,7 @@ test("a database that became read-only loses nothing", { skip }, async () => {
   assert.equal(after, "the same");
 });
 
-test("sessions in a folder that became read-only: that is the reason that is told", { skip }, async () => {
+test("for sessions in a folder that became read-only, that reason is reported", { skip }, async () => {
   await using place = await scratch({ "state/x": "" });
   {
     using store = openStore(place.at("state"));
@@ -98,7 +98,7 @@ test("sessions in a folder that became read-only: that is the reason that is tol
   assert.match(told.message, /is not writable/, JSON.stringify(before));
 });
 
-test("a state folder that is a file is said", async () => {
+test("a state folder that is a file is reported", async () => {
   await using place = await scratch({ state: "a file" });
   for (const folder of [place.at("state"), place.at("state/inner")])
     assert.throws(

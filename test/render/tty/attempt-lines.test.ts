@@ -25,7 +25,7 @@ const red = {
   turns: 1,
 } as const;
 
-test("a line for each candidate that has ended, and what came of it", () => {
+test("each candidate that has ended gets a line with its result", () => {
   const { terminal, lines, start, pass } = shown(undefined);
   start(1);
   pass(2000);
@@ -50,7 +50,7 @@ test("a line for each candidate that has ended, and what came of it", () => {
   ]);
 });
 
-test("on a terminal they have colours, and what is going on is told below them", () => {
+test("on a terminal the lines have colours, and the current activity is shown below them", () => {
   const { terminal, lines, take, start, pass } = shown(100);
   start(1);
   take(1, { type: "turn.started", turn: 2, record_count: 3 });
@@ -69,7 +69,7 @@ test("on a terminal they have colours, and what is going on is told below them",
   assert.ok(terminal.written().includes("\u001B[32m✓\u001B[39m 2 of 3"));
 });
 
-test("quiet says nothing as they end; a text is shown, never obeyed", () => {
+test("quiet shows nothing as candidates end; a hostile text is shown, never obeyed", () => {
   const quiet = shown(80, true);
   quiet.start(1);
   quiet.lines.ended(1, false, red);
@@ -89,7 +89,7 @@ const told = (session: string, reason: string): CandidateTold => ({
   applied: false,
 });
 
-test("where none was applied the end lists each, and what to type to look at one", () => {
+test("where no candidate was applied, the summary lists each with the command to look at it", () => {
   const { stream } = fakeTerminal(80);
   const lines = Array.from({ length: 20 }, (_, at) => `line ${at}`).join("\n");
   const event = {

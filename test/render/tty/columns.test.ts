@@ -23,7 +23,7 @@ for (const [text, columns] of [
     assert.equal(columnsIn(text), columns);
   });
 
-test("a flag and an accented letter are cut off whole", () => {
+test("a flag or an accented letter is cut off as a whole", () => {
   const [germany, france] = ["\u{1F1E9}\u{1F1EA}", "\u{1F1EB}\u{1F1F7}"];
   assert.equal(fitted(`ab${germany}cd${france}`, 10), `ab${germany}cd${france}`);
   assert.equal(fitted(`${germany}${germany}${france}${france}`, 7), `${germany}…${france}${france}`);
@@ -33,14 +33,14 @@ test("a flag and an accented letter are cut off whole", () => {
   assert.equal(fitted("abcdee\u0301", 2), "a…");
 });
 
-test("prose goes on below itself in a terminal, and stays one line for everybody else", () => {
+test("prose continues indented in a terminal, and stays one line elsewhere", () => {
   const text = "one two three four five six seven eight";
   assert.equal(hanging(text, 4, { columns: 25 }), "one two three four\n    five six seven eight");
   for (const columns of [0, 10, 24]) assert.equal(hanging(text, 4, { columns }), text);
   assert.equal(hanging(text, 4, { columns: undefined }), text);
 });
 
-test("a huge text is wrapped as a small one, and nothing of it is lost", () => {
+test("a huge text is wrapped without losing any of it", () => {
   const words = Array.from({ length: 20_000 }, (_, at) => `w${at % 97}`);
   const lines = wrapped(words.join("  "), 80);
   assert.ok(lines.every((line) => line.length <= 80));
@@ -50,7 +50,7 @@ test("a huge text is wrapped as a small one, and nothing of it is lost", () => {
   );
 });
 
-test("a row that is too long goes on behind its label, and columns of what fits stay", () => {
+test("a row that is too long continues after its label, and columns that fit are kept", () => {
   assert.deepEqual(wrappedRow("mode     one two three four five six", 24), [
     "mode     one two three",
     "         four five six",
@@ -64,7 +64,7 @@ test("a row that is too long goes on behind its label, and columns of what fits 
   assert.ok(hostile.every((line) => line.length <= 40 && !line.includes("\u001B")));
 });
 
-test("columns are as wide as their widest cell, without blanks behind the last; a cell beyond the bound widens none", () => {
+test("columns are as wide as their widest cell, without trailing blanks; a cell beyond the limit does not widen them", () => {
   assert.deepEqual(
     alignedRows([
       ["a", "bb"],

@@ -38,7 +38,7 @@ const FILES = { total: 2000, unit: "files" };
 const BYTES = { total: 4 * 2 ** 30, unit: "bytes", now: "qwen3:8b" };
 const STEPS = { total: 20, unit: "steps", now: "npm ci", steady: false };
 
-describe("on a terminal it is one line that fits", () => {
+describe("on a terminal progress is one line that fits", () => {
   const FILES_AT = [
     [120, `indexing [#####...................] 20 % 400 of 2000 files, 50 a second, 32.0 s left`, "  8 s"],
     [80, `indexing [#####...................] 20 % 400 of 2000 files, 50 a second`, "  8 s"],
@@ -55,7 +55,7 @@ describe("on a terminal it is one line that fits", () => {
       assert.equal(line.length, width);
     });
 
-  test("bytes are told by their size, with the rate and what they are of", () => {
+  test("bytes are shown by size, with the rate and the name", () => {
     const line = after({ columns: 120 }, 64 * 2 ** 20, BYTES);
     assert.match(
       line,
@@ -63,16 +63,16 @@ describe("on a terminal it is one line that fits", () => {
     );
   });
 
-  test("of steps that are not alike nothing is said of the rest", () => {
+  test("no estimate is given for steps of unequal length", () => {
     assert.match(after({ columns: 120 }, 1, STEPS), /\] 40 % 8 of 20 steps {2}npm ci +8 s$/);
   });
 
-  test("without a total it says what is done and how long already", () => {
+  test("without a total the line shows what is done and for how long", () => {
     assert.match(after({ columns: 60 }, 0, { now: "unpacking" }), /^indexing: unpacking +8 s$/);
   });
 });
 
-test("the builder's own words say which step of how many it is at", () => {
+test("the builder's own output gives the current step and the number of steps", () => {
   const { line, pass, seen } = progressIn({ columns: 80 });
   line.line("Step 3/20 : RUN make");
   pass(500);
@@ -82,7 +82,7 @@ test("the builder's own words say which step of how many it is at", () => {
   assert.match(seen().at(-1) ?? "", /10 % 2 of 20 steps {2}gcc -c a\.c +1 s/);
 });
 
-test("what is told often is drawn by time", () => {
+test("frequent updates are drawn only by time", () => {
   const { line, pass, written } = progressIn({ columns: 80 });
   for (let done = 0; done < 5000; done += 1) line.take({ done, total: 5000, unit: "files" });
   assert.equal(written(), "", "what is over in a moment is not flashed");
@@ -90,7 +90,7 @@ test("what is told often is drawn by time", () => {
   assert.equal(written().match(/indexing/g)?.length, 1);
 });
 
-test("a line that stays is above it, and at its end it is gone", () => {
+test("a permanent line is written above, and the progress line disappears at its end", () => {
   const { line, pass, seen, running } = progressIn({ columns: 80 });
   line.take({ done: 1, total: 3, unit: "runs" });
   pass(1000);
@@ -102,7 +102,7 @@ test("a line that stays is above it, and at its end it is gone", () => {
   assert.equal(running(), false);
 });
 
-test("while somebody is asked it is not drawn, and afterwards it is again", () => {
+test("the line is not drawn while a person is asked, and is drawn again afterwards", () => {
   const { line, pass, seen } = progressIn({ columns: 80 });
   pass(1000);
   const resume = line.pause();
@@ -122,7 +122,7 @@ const inLines = (place: Place): string => {
   return written();
 };
 
-describe("where no line is rewritten it has a start and an end", () => {
+describe("where no line can be rewritten, progress has a start and an end", () => {
   afterEach(() => {
     delete process.env["CI"];
     process.env["TERM"] = "xterm";
@@ -139,7 +139,7 @@ describe("where no line is rewritten it has a start and an end", () => {
     assert.equal(inLines({ columns: 80 }), BOTH);
   });
 
-  test("and its end is said once, however often it is ended", () => {
+  test("the end is written once, however often it is ended", () => {
     const { goOn, line, written } = progressIn({});
     goOn(8, 50, FILES);
     line.end();
@@ -147,7 +147,7 @@ describe("where no line is rewritten it has a start and an end", () => {
     assert.equal(written(), BOTH);
   });
 
-  test("what is over in a moment has none of both", () => {
+  test("something that is over in a moment has neither start nor end", () => {
     const { line, written } = progressIn({});
     line.take({ done: 3, total: 3, unit: "files" });
     line.end();
@@ -155,7 +155,7 @@ describe("where no line is rewritten it has a start and an end", () => {
   });
 });
 
-test("with --quiet nothing is said, on a terminal neither", () => {
+test("with --quiet nothing is written, not even on a terminal", () => {
   for (const columns of [80, undefined]) {
     const { goOn, line, written } = progressIn({
       quiet: true,
@@ -167,7 +167,7 @@ test("with --quiet nothing is said, on a terminal neither", () => {
   }
 });
 
-test("colours come where there are some", () => {
+test("colours are used where they are supported", () => {
   for (const colours of [true, false]) {
     const { pass, written } = progressIn({ columns: 80, colours });
     pass(500);

@@ -8,7 +8,7 @@ function after(...marks: readonly (readonly [done: number, at: number])[]): numb
   return pace.perSecond;
 }
 
-test("nothing is said of the rest before two stretches go at the same pace", () => {
+test("no estimate is given before two intervals have the same pace", () => {
   assert.equal(after(), null);
   assert.equal(after([1, 60_000]), null, "one file of many, after a box has started");
   assert.equal(after([1, 0], [2, 40]), null);
@@ -17,11 +17,11 @@ test("nothing is said of the rest before two stretches go at the same pace", () 
   assert.equal(after([0, 0], [0, 2000], [0, 4000]), null);
 });
 
-test("what was done before the first look does not count", () => {
+test("work done before the first measurement is not counted", () => {
   assert.equal(after([90_000, 0], [90_020, 2000], [90_040, 4000]), 10);
 });
 
-test("a pace that has changed is said when it is steady again", () => {
+test("after a change of pace an estimate is given once the pace is steady again", () => {
   const marks = [
     [0, 0],
     [20, 2000],

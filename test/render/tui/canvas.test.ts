@@ -37,7 +37,7 @@ function rest(written: string): string {
 
 const CONTROL = /[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}]/u;
 
-test("whatever a model, a tool or a person brings, nothing of it acts on the terminal", async () => {
+test("no text of a model, a tool or a person acts on the terminal", async () => {
   const { stream, written } = fakeTerminal(80, true);
   const call = { run: "r", seq: 0, call: "c1" };
   const all: readonly AgentEvent[] = [
@@ -91,7 +91,7 @@ test("whatever a model, a tool or a person brings, nothing of it acts on the ter
   assert.equal(written().includes("\u001B[38;2;1;2;3m"), false, "not even a colour is theirs");
 });
 
-test("what goes past all that, straight into Ink, is stopped by the stream it writes to", async () => {
+test("hostile text passed directly to Ink is stopped by the output stream", async () => {
   const { stream, written } = fakeTerminal(200, true);
   const frames = stream.frames();
   const instance = render(
@@ -105,7 +105,7 @@ test("what goes past all that, straight into Ink, is stopped by the stream it wr
   assert.doesNotMatch(rest(written()), CONTROL);
 });
 
-test("what stays is written once, and only the frame is gone at the end", async () => {
+test("permanent rows are written once, and only the frame is removed at the end", async () => {
   const { stream, written } = fakeTerminal(40);
   const canvas = new Canvas(stream);
   canvas.draw(["first"], { rows: ["frame 1"], cursor: { x: 2, y: 0 } });

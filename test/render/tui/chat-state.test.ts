@@ -72,7 +72,7 @@ const ended = (call: string, more: object = {}): EventBody => ({
   ...more,
 });
 
-test("a task is told in blocks: paragraphs, calls with verdict and last lines, changes of files", () => {
+test("a task is shown in blocks: paragraphs, calls with verdict and last lines, changes of files", () => {
   const state = after(
     events(
       { type: "turn.started", turn: 1, record_count: 1, tokens: 500 },
@@ -137,7 +137,7 @@ test("a task is told in blocks: paragraphs, calls with verdict and last lines, c
   assert.deepEqual([state.context, state.spent, state.calls], [1000, { tokens: 2000, cost: 1 }, []]);
 });
 
-test("what goes on is in the frame, with the input, what waits and the facts", () => {
+test("the frame shows what is going on, the input, what waits and the facts", () => {
   const state = after(
     events(
       { type: "model.finished", text: "", calls: 1, usage, ms: 5 },
@@ -167,7 +167,7 @@ test("what goes on is in the frame, with the input, what waits and the facts", (
   assert.deepEqual(cursor, { x: 10, y: 8 });
 });
 
-test("a block of code is one, whatever blank lines are in it; the paragraphs around it are finished before", () => {
+test("a code block stays one block despite blank lines, and the paragraphs before it are finished earlier", () => {
   const text = "First.\n\n```js\na;\n\nb;\n```\n\nLast";
   const whole = after(events({ type: "text", text }));
   const pieces = after(events(...Array.from(text, (each) => ({ type: "text" as const, text: each }))));
@@ -182,7 +182,7 @@ test("a block of code is one, whatever blank lines are in it; the paragraphs aro
 const texts = (state: ChatState): readonly unknown[] =>
   state.finished.flatMap((block) => (block.kind === "answer" ? [block.text] : []));
 
-test("an answer that a hook put in place is shown at the end, its twin without the hook is not", () => {
+test("an answer that a hook replaced is shown at the end; without a hook it is not shown twice", () => {
   const finished = {
     type: "run.finished" as const,
     status: "done" as const,
@@ -203,7 +203,7 @@ test("an answer that a hook put in place is shown at the end, its twin without t
   assert.deepEqual(texts(after(events(said, finished))), ["Words."]);
 });
 
-test("an answer that is wider than the terminal goes on below itself, and is marked as one", () => {
+test("an answer wider than the terminal continues indented, and keeps its mark", () => {
   const { rows: shown } = frame(NEW_CHAT, {
     answerable: true,
     asking: {
@@ -225,7 +225,7 @@ test("an answer that is wider than the terminal goes on below itself, and is mar
   ]);
 });
 
-test("a frame never has more rows than the terminal, and shows the end of what is said", () => {
+test("a frame never has more rows than the terminal, and shows the end of the text", () => {
   const text = Array.from({ length: 100 }, (_, at) => `row ${at}`).join("\n");
   const { rows: shown, cursor } = frame(after(events({ type: "text", text: `\`\`\`\n${text}` })), {
     queue: Array.from({ length: 30 }, (_, at) => `message ${at}`),
@@ -237,7 +237,7 @@ test("a frame never has more rows than the terminal, and shows the end of what i
   assert.ok(cursor !== undefined && cursor.y < shown.length && shown[cursor.y - 1]?.trim() === "line");
 });
 
-test("ten thousand pieces of a reply cost about what they cost one by one, also within one block of code", () => {
+test("ten thousand pieces of a reply are processed, even within one code block", () => {
   const line: EventBody = { type: "text", text: `${"x".repeat(200)}\n` };
   const open = after(events({ type: "text", text: "```\n" }));
   const state = after(events(...Array.from({ length: 10_000 }, () => line)), open);
@@ -245,7 +245,7 @@ test("ten thousand pieces of a reply cost about what they cost one by one, also 
   assert.deepEqual(withoutFinished(state).finished, []);
 });
 
-test("a call is shown whole on demand, its changes with it", () => {
+test("a call can be shown completely on demand, with its changes", () => {
   const state = after(
     events(
       { type: "call.proposed", call: "c2", tool: "write_file", args: { path: "a.js", content: "x\n" } },

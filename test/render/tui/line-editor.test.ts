@@ -54,7 +54,7 @@ const anyText = fc.string({
   maxLength: 3000,
 });
 
-test("the keys of Emacs and their like do what they do elsewhere", () => {
+test("the keys of Emacs and similar editors work as usual", () => {
   const rows: readonly (readonly [written: string, becomes: string])[] = [
     ["one two<ctrl+a>x", "x|one two"],
     ["one two<home><ctrl+e>x", "one twox|"],
@@ -81,7 +81,7 @@ test("the keys of Emacs and their like do what they do elsewhere", () => {
   for (const [written, becomes] of rows) assert.equal(edit(written), becomes, written);
 });
 
-test("enter sends what is written, a backslash that stands for itself included", () => {
+test("enter sends the text, including an escaped backslash at the end", () => {
   assert.deepEqual(did(after("do it"), ENTER), { kind: "submit", text: "do it" });
   assert.deepEqual(did(after("path\\\\"), ENTER), { kind: "submit", text: "path\\\\" });
   assert.deepEqual(did(after("one<ctrl+j>two<up>"), ENTER), { kind: "submit", text: "one\ntwo" });
@@ -89,7 +89,7 @@ test("enter sends what is written, a backslash that stands for itself included",
   assert.deepEqual(did(after(""), ENTER), { kind: "nothing" });
 });
 
-test("keys that are for whoever holds the editor are told", () => {
+test("keys meant for the owner of the editor are reported", () => {
   assert.deepEqual(did(after(""), key("ctrl+d")), { kind: "leave" });
   assert.deepEqual(did(after("x"), key("ctrl+d")), { kind: "nothing" });
   assert.deepEqual(did(after(""), key("ctrl+c")), { kind: "interrupt", empty: true });
@@ -99,11 +99,11 @@ test("keys that are for whoever holds the editor are told", () => {
   assert.deepEqual(did(after("x"), key("ctrl+z")), { kind: "suspend" });
 });
 
-test("what was chosen takes the place of what was begun", () => {
+test("a chosen completion replaces the text that was begun", () => {
   assert.equal(shown(filled(after("see @sr"), 4, "@src/main.ts ")), "see @src/main.ts |");
 });
 
-test("the arrows go over wrapped rows, and keep to their column", () => {
+test("the arrow keys move over wrapped rows, and keep their column", () => {
   const state = after("0123456789<ctrl+j>x<ctrl+j>0123456789", newEditor(8));
   assert.deepEqual(
     rowsOf(state, 8).rows.map((row) => row.map(({ text }) => text).join("")),
@@ -114,7 +114,7 @@ test("the arrows go over wrapped rows, and keep to their column", () => {
   assert.equal(edit("<up><up><down>", resized(state, 40)), "0123456789\nx|\n0123456789");
 });
 
-test("up and down bring back what was sent, and what was being written", () => {
+test("up and down bring back sent messages and the current draft", () => {
   const state = newEditor(WIDTH, ["first", "second"]);
   assert.equal(edit("new<up>", state), "second|");
   assert.equal(edit("new<up><up><up>", state), "|first");
@@ -125,11 +125,11 @@ test("up and down bring back what was sent, and what was being written", () => {
   assert.equal(edit("<up><up>", sent), "second|");
 });
 
-test("nothing is kept twice in a row, and nothing that begins with a blank", () => {
+test("repeated messages are kept once, and messages that begin with a blank not at all", () => {
   assert.deepEqual(after("a<enter>a<enter> b<enter>c<enter>").history, ["a", "c"]);
 });
 
-test("Ctrl-R finds what was sent by a part of it, older with each time, and Escape goes back", () => {
+test("Ctrl-R finds a sent message by a part of it, an older one each time, and Escape goes back", () => {
   const state = newEditor(WIDTH, ["fix the parser", "write tests", "Parse it"]);
   assert.equal(edit("draft<ctrl+r>pars", state), "|Parse it");
   assert.equal(edit("draft<ctrl+r>pars<ctrl+r>", state), "fix the |parser");
@@ -142,7 +142,7 @@ test("Ctrl-R finds what was sent by a part of it, older with each time, and Esca
   assert.equal(edit("<ctrl+r>testx<backspace>", state), "write |tests");
 });
 
-test("a long paste is one character until it is sent", () => {
+test("a long paste counts as one character until it is sent", () => {
   const long = Array.from({ length: 143 }, (_, line) => `line ${line}`).join("\n");
   const state = after(
     [{ kind: "text", text: "see " }, paste(long), { kind: "text", text: " there" }],
@@ -162,7 +162,7 @@ test("a long paste is one character until it is sent", () => {
   assert.equal(after([ENTER, { kind: "key", name: "up" }], state).text.length < 40, true);
 });
 
-test("nothing pasted sends, and nothing in it acts", () => {
+test("a paste never sends, and none of it acts", () => {
   const bytes = "\u001B[200~rm -rf x\r\u001B]52;c;eA==\u0007\u0003\u001B[2J\u0004\u001B[201~";
   const all = new TerminalKeys().push(bytes);
   const state = after(all);
@@ -207,7 +207,7 @@ const anyKey: fc.Arbitrary<Key> = fc.oneof(
   fc.constantFrom(...NAMES.split(" ")).map((name): Key => ({ kind: "key", name })),
 );
 
-test("whatever is pressed, the cursor stands between two characters and no row is wider than there is room", () => {
+test("whatever is pressed, the cursor stands between two characters and no row is too wide", () => {
   fc.assert(
     fc.property(fc.array(anyKey, { maxLength: 30 }), fc.integer({ min: 3, max: 30 }), (pressed, width) => {
       let state = newEditor(width, ["漢字 🇩🇪🇩🇪", "e\u0301 one\ntwo"]);
@@ -224,7 +224,7 @@ test("whatever is pressed, the cursor stands between two characters and no row i
   );
 });
 
-test("nothing that was written is lost: all of it comes back by undo, and what is cut by putting it in again", () => {
+test("nothing written is lost: undo restores it, and cut text can be pasted back", () => {
   fc.assert(
     fc.property(
       fc.array(anyKey, { maxLength: 12 }),
@@ -256,7 +256,7 @@ test("nothing that was written is lost: all of it comes back by undo, and what i
   );
 });
 
-test("what is folded is what comes out, controls spelled out", () => {
+test("a folded paste expands to the same text, with control characters spelled out", () => {
   fc.assert(
     fc.property(fc.oneof(anyText, written, long), (text) => {
       const { text: token, pastes } = folded(text, ["another"]);
@@ -267,13 +267,13 @@ test("what is folded is what comes out, controls spelled out", () => {
   );
 });
 
-test("a text that is put in place of what was written can be taken back", () => {
+test("replacing the text can be undone", () => {
   const state = withText(after("mine"), "from the queue");
   assert.equal(shown(state), "from the queue|");
   assert.equal(edit("<ctrl+_>", state), "mine|");
 });
 
-test("a text is put aside, outlives a message, and comes back where nothing is written", () => {
+test("a text can be put aside, survives a sent message, and returns to an empty line", () => {
   const [one, two] = [after("first<ctrl+s>"), after("first<ctrl+s>second<ctrl+s>")];
   assert.deepEqual([shown(one), one.aside], ["|", ["first"]]);
   assert.deepEqual([shown(two), two.aside], ["|", ["first", "second"]]);
@@ -288,7 +288,7 @@ test("a text is put aside, outlives a message, and comes back where nothing is w
   assert.equal(expanded(folded.text, folded.pastes), long);
 });
 
-test("a search goes back with Ctrl-R and on again with Ctrl-S", () => {
+test("a search goes back with Ctrl-R and forward with Ctrl-S", () => {
   const state = newEditor(WIDTH, ["fix the parser", "other", "Parse it"]);
   assert.equal(edit("<ctrl+r>pars<ctrl+r><ctrl+s>", state), "|Parse it");
   assert.equal(edit("<ctrl+r>pars<ctrl+s><ctrl+s>", state), "|Parse it");

@@ -12,7 +12,7 @@ const told = (rows: readonly SpanRow[]): readonly string[] =>
   );
 const rowsOf = (text: string, width = 60): readonly string[] => told(markdownRows(text, width));
 
-test("blocks are set as a person reads them", () => {
+test("blocks are laid out for people", () => {
   const rows: readonly (readonly [text: string, ...rows: string[]])[] = [
     ["# A `title` #", "{heading}A {}{code heading}title{}"],
     ["#no title", "#no title"],
@@ -28,7 +28,7 @@ test("blocks are set as a person reads them", () => {
   for (const [text, ...expected] of rows) assert.deepEqual(rowsOf(text), expected, text);
 });
 
-test("marks within a line are styles, and what is none stays as it is", () => {
+test("marks within a line become styles, and unmatched marks stay text", () => {
   const rows: readonly (readonly [text: string, row: string])[] = [
     ["a **b *c* d** e", "a {bold}b {}{bold italic}c{}{bold} d{} e"],
     ["***a***", "{italic bold}a{}"],
@@ -46,7 +46,7 @@ test("marks within a line are styles, and what is none stays as it is", () => {
   for (const [text, row] of rows) assert.deepEqual(rowsOf(text, 100), [row], text);
 });
 
-test("code has its colours, also where a comment or a text goes over lines", () => {
+test("code is coloured, including comments and strings over several lines", () => {
   const colours: readonly (readonly [language: string, code: string, row: string])[] = [
     [
       "ts",
@@ -71,7 +71,7 @@ test("code has its colours, also where a comment or a text goes over lines", () 
   ]);
 });
 
-test("a table keeps to the width, and its columns to what they need", () => {
+test("a table fits the width, and its columns take only the width they need", () => {
   const text = "| a | right |\n|---|--:|\n| one | 2 |\n| four words of text | `3|4` |\n\nend";
   assert.deepEqual(markdownRows(text, 20).map(textOfRow), [
     "a            │ right",
@@ -93,7 +93,7 @@ const markdown = fc
   .array(fc.constantFrom(...MARKS.split(/\|(?=[^|])|(?<=\|\|)\|/), "|"), { maxLength: 60 })
   .map((parts) => parts.join(""));
 
-test("however a text is cut, the rows are those of the whole, and none is too wide or holds what a terminal obeys", () => {
+test("however a text is split, its rows are the same, none is too wide, and none contains control characters", () => {
   fc.assert(
     fc.property(
       markdown,
@@ -119,7 +119,7 @@ test("however a text is cut, the rows are those of the whole, and none is too wi
   );
 });
 
-test("no word is lost, in whatever it stands", () => {
+test("no word is lost, whatever surrounds it", () => {
   const words = fc.array(
     fc.constantFrom("*", "**", "`", "# ", "- ", "> ", "|", "\n", " ", "[", "]", "~~", "```\n"),
     {
@@ -146,7 +146,7 @@ const open = (text: string): readonly string[] => {
   return told(rows.open());
 };
 
-test("a paragraph of any length has no blank row in it, and no word in two", () => {
+test("a long paragraph has no blank row, and no word is broken", () => {
   for (const word of ["word ", "harness "])
     for (let width = 20; width <= 100; width += 1) {
       const rows = markdownRows(word.repeat(3000), width).map(textOfRow);
@@ -155,7 +155,7 @@ test("a paragraph of any length has no blank row in it, and no word in two", () 
     }
 });
 
-test("what is being written is shown without the marks that are not closed yet", () => {
+test("unfinished text is shown without its unclosed marks", () => {
   const cases: readonly (readonly [text: string, ...rows: string[]])[] = [
     ["a **bo", "a {bold}bo{}"],
     ["a **bold*", "a {bold}bold{}"],
@@ -187,7 +187,7 @@ function work(text: string, piece = 500): number {
   return rows.looked / text.length;
 }
 
-test("twice the text is twice the work, whatever is in it", () => {
+test("twice the text takes at most twice the work, whatever it contains", () => {
   const shapes = [
     "_a_",
     "**a",
@@ -212,7 +212,7 @@ test("twice the text is twice the work, whatever is in it", () => {
   assert.ok(work(fence) < 1.2, String(work(fence)));
 });
 
-test("a line without an end and a hundred thousand quotes are read to their end", () => {
+test("an endless line and a hundred thousand quotes are read completely", () => {
   const line = markdownRows("x".repeat(1_000_000), 100);
   assert.equal(
     line.reduce((sum, row) => sum + textOfRow(row).length, 0),
@@ -222,7 +222,7 @@ test("a line without an end and a hundred thousand quotes are read to their end"
   assert.match(quotes.map(textOfRow).join(" "), /deep/);
 });
 
-test("marks within marks of their kind add nothing", () => {
+test("marks nested in marks of the same kind add nothing", () => {
   const nested = `${"*a **b ".repeat(250)}${"c** d* ".repeat(250)}`;
   const spans = markdownRows(nested, 80).flat();
   assert.ok(spans.length > 0);
@@ -232,7 +232,7 @@ test("marks within marks of their kind add nothing", () => {
   ]);
 });
 
-test("quotes that are never closed are searched for once in a line", () => {
+test("unclosed quotes are searched only once in a line", () => {
   let looked = 0;
   const line = new Proxy(Object("'\\".repeat(2000)) as object, {
     get: (target, key) => {

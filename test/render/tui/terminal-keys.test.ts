@@ -61,7 +61,7 @@ const anyText = fc.string({
   maxLength: 300,
 });
 
-test("each way in which a terminal tells a key gives that key, wherever its bytes are parted", () => {
+test("every encoding of a key gives that key, wherever its bytes are split", () => {
   for (const [sent, name] of ROWS) {
     assert.deepEqual(names(sent), [name], JSON.stringify(sent));
     if (sent.length < 3) continue;
@@ -72,7 +72,7 @@ test("each way in which a terminal tells a key gives that key, wherever its byte
   }
 });
 
-test("an escape alone waits for what follows, and is a key when nothing does", () => {
+test("a lone escape waits for more bytes, and is a key if none follow", () => {
   const keys = new TerminalKeys();
   assert.deepEqual(keys.push("\u001B"), []);
   assert.equal(keys.waits, true);
@@ -81,7 +81,7 @@ test("an escape alone waits for what follows, and is a key when nothing does", (
   assert.deepEqual(names("\u001B\u001B[A"), ["escape", "up"]);
 });
 
-test("replies, mouse, focus and released keys are no text", () => {
+test("replies, mouse events, focus events and released keys are not text", () => {
   const dropped = [
     "\u001B[?62;22c",
     "\u001B[I",
@@ -97,14 +97,14 @@ test("replies, mouse, focus and released keys are no text", () => {
     assert.deepEqual(names(`a${sent}b`), ["text a", "text b"], JSON.stringify(sent));
 });
 
-test("a paste is one piece, whatever is in it and wherever its bytes are parted", () => {
+test("a paste is one piece, whatever it contains and wherever its bytes are split", () => {
   const sent = "x\u001B[200~a\rb\u001B[31m\u0003\r\nc\u001B[20\u001B[201~\r";
   const expected = ["text x", "paste a\nb\u001B[31m\u0003\nc\u001B[20", "enter"];
   for (let at = 0; at < sent.length; at += 1)
     assert.deepEqual(names(sent.slice(0, at), sent.slice(at)), expected, String(at));
 });
 
-test("nothing that is pasted is a key", () => {
+test("no part of a paste is a key", () => {
   fc.assert(
     fc.property(anyText, fc.integer({ min: 1, max: 7 }), (text, size) => {
       const paste = text.replaceAll("\u001B[201~", "");

@@ -17,7 +17,7 @@ import { pictureOf } from "../../fixtures/tree-picture.ts";
 
 const LINES = "one\ntwo\nthree\nfour\nfive\nsix\n";
 
-test("what the user changed in another file stays", async () => {
+test("the user's change to another file stays", async () => {
   await using kept = await keptRun({ "a.txt": LINES, "b.txt": "mine\n" });
   await kept.run(() => kept.place.write("work/a.txt", "theirs\n").then(() => undefined));
   writeFileSync(kept.place.at("work/b.txt"), "mine again\n");
@@ -27,7 +27,7 @@ test("what the user changed in another file stays", async () => {
   assert.equal(await kept.place.read("work/b.txt"), "mine again\n");
 });
 
-test("the user's lines of the same file stay, the run's go", async () => {
+test("the user's lines in the same file stay, and the run's are undone", async () => {
   await using kept = await keptRun({ "a.txt": LINES });
   const file = kept.place.at("work/a.txt");
   await kept.run(() => writeFileSync(file, LINES.replace("two", "2")));
@@ -37,7 +37,7 @@ test("the user's lines of the same file stay, the run's go", async () => {
   assert.equal(readFileSync(file, "utf8"), `${LINES}seven\n`);
 });
 
-test("the same lines changed by both: nothing at all is done, and the file is named", async () => {
+test("where both changed the same lines nothing is undone, and the file is named", async () => {
   await using kept = await keptRun({ "a.txt": LINES, "b.txt": "b\n" });
   const file = kept.place.at("work/a.txt");
   await kept.run(() => {
@@ -60,7 +60,7 @@ test("the same lines changed by both: nothing at all is done, and the file is na
   assert.equal(readFileSync(file, "utf8"), LINES);
 });
 
-test("a file that the user deleted since is not put back unasked", async () => {
+test("a file that the user has deleted since is not restored without asking", async () => {
   await using kept = await keptRun({ "a.txt": LINES });
   await kept.run(() => writeFileSync(kept.place.at("work/a.txt"), "x\n"));
   rmSync(kept.place.at("work/a.txt"));
@@ -68,7 +68,7 @@ test("a file that the user deleted since is not put back unasked", async () => {
   assert.deepEqual(refused, [{ path: "a.txt", reason: "it was deleted since" }]);
 });
 
-test("a file that the run deleted and the user made anew stays the user's", async () => {
+test("a file that the run deleted and the user created again stays the user's", async () => {
   await using kept = await keptRun({ "a.txt": LINES });
   await kept.run(() => rmSync(kept.place.at("work/a.txt")));
   writeFileSync(kept.place.at("work/a.txt"), "mine\n");
@@ -77,7 +77,7 @@ test("a file that the run deleted and the user made anew stays the user's", asyn
   assert.equal(await kept.place.read("work/a.txt"), "mine\n");
 });
 
-test("what the user changed between two calls is not undone with them", async () => {
+test("the user's changes between two calls are not undone with them", async () => {
   await using kept = await keptRun({ "a.txt": LINES, "b.txt": "b\n" });
   const file = kept.place.at("work/a.txt");
   await kept.run(() => writeFileSync(file, LINES.replace("one", "1")));
@@ -90,7 +90,7 @@ test("what the user changed between two calls is not undone with them", async ()
   assert.equal(await kept.place.read("work/b.txt"), "mine\n");
 });
 
-test("a folder of the run's stays when the user has put something in it", async () => {
+test("a folder that the run made stays if the user has put something in it", async () => {
   await using kept = await keptRun({ "a.txt": LINES });
   await kept.run(() => {
     mkdirSync(kept.place.at("work/made/inner"), { recursive: true });
@@ -104,7 +104,7 @@ test("a folder of the run's stays when the user has put something in it", async 
   assert.equal(await kept.place.read("work/made/mine.txt"), "y");
 });
 
-test("nothing is written through a link that was put in place of a folder", async () => {
+test("nothing is written through a link that replaced a folder", async () => {
   await using kept = await keptRun({ "src/a.txt": LINES, "b.txt": "b" });
   const outside = kept.place.at("outside");
   mkdirSync(outside);
@@ -117,7 +117,7 @@ test("nothing is written through a link that was put in place of a folder", asyn
   assert.deepEqual(pictureOf(outside), { "": "folder 755" });
 });
 
-test("where a folder further up is none any more, what was in it is refused and all else is taken back", async () => {
+test("where a parent is no longer a folder, its files are refused and everything else is undone", async () => {
   await using kept = await keptRun({ "a/b/c/f.txt": LINES, "z.txt": LINES });
   await kept.run(() => {
     rmSync(kept.place.at("work/a/b/c/f.txt"));
@@ -131,7 +131,7 @@ test("where a folder further up is none any more, what was in it is refused and 
   assert.deepEqual([await kept.place.read("work/a"), await kept.place.read("work/z.txt")], ["mine\n", LINES]);
 });
 
-test("nothing is written through a link that stands where the file was", async () => {
+test("nothing is written through a link that replaced a file", async () => {
   await using kept = await keptRun({ "a.txt": LINES });
   const secret = await kept.place.write("secret", "secret\n");
   await kept.run(() => writeFileSync(kept.place.at("work/a.txt"), "x\n"));
@@ -142,7 +142,7 @@ test("nothing is written through a link that stands where the file was", async (
   assert.equal(await kept.place.read("secret"), "secret\n");
 });
 
-test("rights that the user gave since stay, and the run's content goes", async () => {
+test("permissions that the user has changed since stay, and the run's content is undone", async () => {
   await using kept = await keptRun({ "a.txt": LINES });
   const file = kept.place.at("work/a.txt");
   await kept.run(() => writeFileSync(file, "x\n"));

@@ -15,7 +15,7 @@ async function diffOf(kept: KeptRun, from = 0): Promise<SessionDiff> {
 
 const printed = ({ files }: SessionDiff): string => fileDiffs(files, stdout);
 
-test("a diff is a patch that git takes", async () => {
+test("a diff is a patch that git accepts", async () => {
   await using kept = await keptRun({
     "a.txt": Array.from({ length: 40 }, (_, at) => `line ${at}\n`).join(""),
     "no-end": "x\ny",
@@ -50,7 +50,7 @@ test("a diff is a patch that git takes", async () => {
   assert.deepEqual(pictureOf(kept.place.at("copy")), pictureOf(kept.root));
 });
 
-test("controls in names and texts are shown, never sent", async () => {
+test("control characters in names and texts are shown, never sent", async () => {
   await using kept = await keptRun();
   await kept.run(() => writeFileSync(kept.place.at("work/\u001b[31mred\n"), "\u001b]0;title\u0007\u202e\n"));
   const text = printed(await diffOf(kept));
@@ -59,7 +59,7 @@ test("controls in names and texts are shown, never sent", async () => {
   assert.match(text, /"b\/\\033\[31mred\\n"/);
 });
 
-test("binaries, kinds and odd things are named", async () => {
+test("binaries, changed kinds and special files are named", async () => {
   await using kept = await keptRun({ "b.bin": "\0a", "f.txt": "text\n" });
   await kept.run(() => {
     writeFileSync(kept.place.at("work/b.bin"), "\0b");
@@ -73,7 +73,7 @@ test("binaries, kinds and odd things are named", async () => {
   assert.match(text, /^# a fifo$/m);
 });
 
-test("a patch for git has every text as it is, and names what it cannot hold", async () => {
+test("a patch for git contains every text unchanged, and names what it cannot contain", async () => {
   await using kept = await keptRun({ "b.bin": "\0a", "f.txt": "text\n", "bell.txt": "a\r\n\u0007b\n" });
   cpSync(kept.root, kept.place.at("copy"), { recursive: true });
   await kept.run(() => {
@@ -92,7 +92,7 @@ test("a patch for git has every text as it is, and names what it cannot hold", a
   assert.deepEqual(pictureOf(kept.place.at("copy")), pictureOf(kept.root));
 });
 
-test("what a pipe gets is a patch that git takes, in which nothing acts; what it cannot hold is named", async () => {
+test("a pipe gets a patch that git accepts and that is free of control sequences; what it cannot contain is named", async () => {
   await using kept = await keptRun({
     "crlf.txt": "one\r\ntwo\r\nthree",
     "mark.txt": "\uFEFFone\r\ntwo\r\n",
@@ -126,12 +126,12 @@ test("what a pipe gets is a patch that git takes, in which nothing acts; what it
   assert.deepEqual(pictureOf(kept.place.at("copy")), pictureOf(kept.root));
 });
 
-test("a patch of somebody else's keeps its line ends in a pipe, and acts on nothing", () => {
+test("a patch of another origin keeps its line ends in a pipe, and its control characters are made harmless", () => {
   const patch = "@@ -1 +1 @@\n-a\r\n+\u001b[31mb\rc\r\n";
   assert.equal(pipedText(patch), "@@ -1 +1 @@\n-a\r\n+\u241b[31mb\u240dc\r\n");
 });
 
-test("only what came after a step, and nothing of what was undone", async () => {
+test("a diff from a step contains only later changes, without those that were undone", async () => {
   await using kept = await keptRun({ "a.txt": "a\n" });
   await kept.run(
     () => writeFileSync(kept.place.at("work/one"), "1"),

@@ -70,7 +70,7 @@ const asObject = (tree: Iterable<readonly [string, unknown]>): unknown => Object
 
 const isShort = (path: string): boolean => path.length < 6;
 
-test("a list gives back what went into it, and two of them what a map of both has", () => {
+test("a list returns its entries, and comparing two lists gives the same as comparing two maps", () => {
   fc.assert(
     fc.property(trees, trees, (before, after) => {
       const [older, newer] = [listOf(before), listOf(after)];
@@ -93,21 +93,21 @@ test("a list gives back what went into it, and two of them what a map of both ha
   );
 });
 
-test("folders stand in front of what is in them, with nothing else in between", () => {
+test("folders come directly before their contents", () => {
   const folder = { kind: "folder", mode: 0o755 } as const;
   const paths = ["", "a", "a/x", "a/x/y", "a-b", "a.b", "b", "\uFFFD", "\u{1F600}"];
   const list = listOf(paths.toReversed().map((each) => [each, folder] as const));
   assert.deepEqual([...list.keys()], ["", "a", "a/x", "a/x/y", "a-b", "a.b", "b", "\uFFFD", "\u{1F600}"]);
 });
 
-test("what is out of order is not taken", () => {
+test("entries out of order are refused", () => {
   const writer = new EntryWriter();
   const folder = { kind: "folder", mode: 0o755 } as const;
   writer.add(Buffer.from("b"), folder);
   for (const key of ["a", "b"]) assert.throws(() => writer.add(Buffer.from(key), folder), /out of order/);
 });
 
-test("trees of many blocks are saved, loaded and walked as they are", async () => {
+test("trees of many blocks are saved, loaded and walked unchanged", async () => {
   await using place = await scratch();
   const files = new TreeFiles(place.at("trees"));
   const all = new Map<string, Entry>();
@@ -134,7 +134,7 @@ test("trees of many blocks are saved, loaded and walked as they are", async () =
   assert.equal([...changesBetween(first, files.load(saved.id))].length, 90);
 });
 
-test("trees that an earlier version wrote are read, and go on", async () => {
+test("trees written by an earlier version are read and continued", async () => {
   await using place = await scratch();
   const files = new TreeFiles(place.at("trees"));
   const file = {
@@ -178,7 +178,7 @@ test("trees that an earlier version wrote are read, and go on", async () => {
   assert.throws(() => files.load("s.4"), /the checkpoint s.4 is gone or damaged/);
 });
 
-test("a large folder with names of every kind is seen as a small one is", async () => {
+test("a large folder with names of every kind is read like a small one", async () => {
   await using place = await scratch();
   const work = place.at("work");
   mkdirSync(work);
@@ -209,7 +209,7 @@ const COUNT = 30_000;
 const MAX_OVER = 90 * MIB;
 const skip = existsSync("/proc/self/status") ? false : "no /proc here tells a process's memory";
 
-test(`${COUNT} new files at long paths take no more memory than they have to`, { skip }, async (t) => {
+test(`${COUNT} new files at long paths stay within a memory limit`, { skip }, async (t) => {
   await using place = await scratch();
   const peakOf = async (
     ...words: readonly string[]

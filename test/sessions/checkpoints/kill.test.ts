@@ -59,7 +59,7 @@ test(`no kept state is lost or torn by ${KILLS} kills`, { timeout: 300_000 }, as
   t.diagnostic(`${kept.size} states`);
 });
 
-test(`an undo that is killed is finished, ${KILLS_OF_UNDO} times`, { timeout: 300_000 }, async (t) => {
+test(`a killed undo is completed, ${KILLS_OF_UNDO} times`, { timeout: 300_000 }, async (t) => {
   let [cut, whole] = [0, 0];
   for (let kill = 0; kill < KILLS_OF_UNDO; kill += 1) {
     await using place = await scratch();
@@ -97,7 +97,7 @@ test(`an undo that is killed is finished, ${KILLS_OF_UNDO} times`, { timeout: 30
 const notRoot = process.getuid?.() === 0 ? false : "only root gives files away";
 
 test(
-  "a folder that was made and not given away yet when it was killed is given away",
+  "a folder whose owner was not set yet when its writer was killed gets its owner",
   { skip: notRoot },
   async () => {
     await using place = await scratch({ "work/own/x": "", "work/kept/x": "" });
@@ -117,7 +117,7 @@ test(
   },
 );
 
-test("states that make room, killed before any change, leave those whole that are left", async () => {
+test("removing old states, killed before any change, leaves the remaining ones complete", async () => {
   for (let at = 1, ended = false; !ended; at += 1) {
     await using place = await scratch();
     const [stateDir, workspace] = [place.at("state"), place.at("work")];

@@ -4,7 +4,7 @@ import test from "node:test";
 import { keptRun } from "../../fixtures/kept-run.ts";
 
 /** Where letter case does not tell names apart, one file stands at two of them: so do hard links. */
-test("a name that is to come may be there as the one that goes, spelt differently", async () => {
+test("an existing file may be the one to be removed under another spelling", async () => {
   await using kept = await keptRun({ "README.md": "x", "sub/FILE.TXT": "y" });
   using store = kept.open();
   await store.look();

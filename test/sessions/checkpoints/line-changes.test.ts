@@ -8,7 +8,7 @@ import { fc } from "../../fixtures/property.ts";
 const lines = fc.array(fc.constantFrom("a", "b", "c", ""), { maxLength: 14 });
 const MANY = 10_000;
 
-test("changes made to the old lines give the new ones, and are as few as can be", () => {
+test("the changes turn the old lines into the new ones, and are minimal", () => {
   fc.assert(
     fc.property(lines, lines, (before, after) => {
       const changes = lineChanges(before, after, MANY);
@@ -20,7 +20,7 @@ test("changes made to the old lines give the new ones, and are as few as can be"
   );
 });
 
-test("under any bound the changes still give the new lines", () => {
+test("under any limit the changes still give the new lines", () => {
   fc.assert(
     fc.property(lines, lines, fc.nat(6), (before, after, most) => {
       assert.deepEqual(madeOf(before, after, lineChanges(before, after, most)), after);
@@ -69,7 +69,7 @@ for (const around of [0, 2, 3])
 
 const change = (from: number, to: number) => ({ from, to, newFrom: from, newTo: to });
 
-test("changes with few enough lines between them are one group", () => {
+test("changes close enough together form one group", () => {
   const [a, b, c] = [change(0, 1), change(4, 4), change(8, 9)];
   assert.deepEqual(groupChanges([a, b, c], 3), [[a, b], [c]]);
   assert.deepEqual(groupChanges([], 3), []);
@@ -91,13 +91,13 @@ for (const [what, before, after] of [
     Array.from({ length: 100_000 }, (_, at) => `${(at + 1) % 3}\n`),
   ],
 ] as const)
-  test(`100,000 lines and ${what} are one change, and no merge`, () => {
+  test(`100,000 lines and ${what} are one change, and cannot be merged`, () => {
     assert.equal(lineChanges(before, after, 2000).length, 1);
     const other = ["mine\n", ...before.slice(1)].join("");
     assert.equal(mergeLines(before.join(""), after.join(""), other), undefined);
   });
 
-test("lines of a megabyte that differ in their ends only are compared once each", () => {
+test("lines of a megabyte that differ only at their ends are compared once each", () => {
   const long = "x".repeat(2 ** 20);
   const [before, after] = ["o", "n"].map((word) =>
     Array.from({ length: 4 }, (_, at) => `${long}${word}${at}\n`),
@@ -105,7 +105,7 @@ test("lines of a megabyte that differ in their ends only are compared once each"
   assert.deepEqual(lineChanges(before ?? [], after ?? [], 2000), [{ from: 0, to: 4, newFrom: 0, newTo: 4 }]);
 });
 
-test("as many lines as the bound are still told one by one", () => {
+test("as many changes as the limit are still listed one by one", () => {
   const before = numbered("line", 100);
   const after = before.flatMap((line, at) => (at % 10 === 0 ? [] : [line]));
   assert.equal(lineChanges(before, after, 10).length, 10);

@@ -7,7 +7,7 @@ const text = fc
   .array(fc.constantFrom("a\n", "b\n", "c\n", "\n"), { maxLength: 12 })
   .map((lines) => lines.join(""));
 
-test("with only one side changed, the merge is that side", () => {
+test("if only one side changed, the merge is that side", () => {
   fc.assert(
     fc.property(text, text, (base, other) => {
       assert.equal(mergeLines(base, other, base), other);
@@ -17,7 +17,7 @@ test("with only one side changed, the merge is that side", () => {
   );
 });
 
-test("changes of different lines are both made, whoever is first", () => {
+test("changes to different lines are both kept, in either order", () => {
   const lines = fc.array(fc.constantFrom("a", "b", "c"), { minLength: 6, maxLength: 20 });
   fc.assert(
     fc.property(lines, fc.nat(), fc.nat(), (given, one, two) => {
@@ -34,7 +34,7 @@ test("changes of different lines are both made, whoever is first", () => {
   );
 });
 
-test("the same line changed in two ways is no merge, in one way is", () => {
+test("the same line changed in two ways cannot be merged, changed in the same way it can", () => {
   assert.equal(mergeLines("a\nb\nc\n", "a\nx\nc\n", "a\ny\nc\n"), undefined);
   assert.equal(mergeLines("a\nb\nc\n", "a\nx\nc\n", "a\nx\nc\n"), "a\nx\nc\n");
   assert.equal(mergeLines("a\n", "a\nx\n", "a\ny\n"), undefined);

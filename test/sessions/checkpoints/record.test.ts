@@ -9,7 +9,7 @@ import { keptRun } from "../../fixtures/kept-run.ts";
 const WHILE_MS = 80;
 const WRITE = { call: "c", turn: 1, lasting: false };
 
-test("what somebody else changes between two calls is between two steps", async () => {
+test("a change by somebody else between two calls belongs to neither step", async () => {
   await using kept = await keptRun({ "a.txt": "a" });
   const file = kept.place.at("work/a.txt");
   await kept.run(
@@ -32,7 +32,7 @@ test("what somebody else changes between two calls is between two steps", async 
   assert.equal(fourth.before, fourth.after);
 });
 
-test("calls side by side are one chain of states", async () => {
+test("parallel calls form one chain of states", async () => {
   await using kept = await keptRun({ "a.txt": "a" });
   const { steps, open } = kept;
   {
@@ -55,7 +55,7 @@ test("calls side by side are one chain of states", async () => {
   await assert.rejects(kept.place.read("work/three"));
 });
 
-test("calls side by side that end in another order than they began are undone whole", async () => {
+test("parallel calls that end in a different order are undone completely", async () => {
   await using kept = await keptRun({ "a.txt": "a" });
   const { steps, open } = kept;
   {
@@ -75,7 +75,7 @@ test("calls side by side that end in another order than they began are undone wh
   for (const name of ["long", "short"]) await assert.rejects(kept.place.read(`work/${name}`), name);
 });
 
-test("calls side by side that a kill cut off count as the work of that run, all of them", async () => {
+test("parallel calls cut off by a kill all count as work of that run", async () => {
   await using kept = await keptRun({ "a.txt": "a" });
   const { steps, open } = kept;
   const write = (name: string, text: string): void => writeFileSync(kept.place.at(`work/${name}`), text);
@@ -97,7 +97,7 @@ test("calls side by side that a kill cut off count as the work of that run, all 
   for (const name of ["long", "short", "other"]) await assert.rejects(kept.place.read(`work/${name}`), name);
 });
 
-test("what a job writes after its call has ended is the run's", async () => {
+test("what a job writes after its call has ended belongs to the run", async () => {
   await using kept = await keptRun({ "a.txt": "a" });
   const { steps, open } = kept;
   {
@@ -111,7 +111,7 @@ test("what a job writes after its call has ended is the run's", async () => {
   assert.equal(await kept.place.read("work/a.txt"), "a");
 });
 
-test("a call that breaks has its step ended, and its failure goes on", async () => {
+test("a call that throws has its step ended, and its error is passed on", async () => {
   await using kept = await keptRun({ "a.txt": "a" });
   const work = kept.run(() => {
     writeFileSync(kept.place.at("work/a.txt"), "b");
@@ -123,7 +123,7 @@ test("a call that breaks has its step ended, and its failure goes on", async () 
   assert.equal(await kept.place.read("work/a.txt"), "a");
 });
 
-test("a step that was killed ends where the next run of the session begins", async () => {
+test("a killed step ends where the session's next run begins", async () => {
   await using kept = await keptRun({ "a.txt": "a" });
   using store = kept.open();
   const before = await store.take("s");
@@ -136,7 +136,7 @@ test("a step that was killed ends where the next run of the session begins", asy
   await assert.rejects(kept.place.read("work/b.txt"));
 });
 
-test("a run that ends does not wait for a look that nobody needs", async () => {
+test("a run that ends does not wait for a snapshot that nobody needs", async () => {
   await using kept = await keptRun({ "a.txt": "a" });
   for (let at = 0; at < 3000; at += 1) writeFileSync(kept.place.at(`work/f${at}`), `${at}`);
   const { steps, open } = kept;
@@ -149,7 +149,7 @@ test("a run that ends does not wait for a look that nobody needs", async () => {
   assert.ok(![...(await store.look())].some(([, { kind }]) => kind === "unkept"));
 });
 
-test("what is as it was before the run is told by content, kind and mode, not by times", async () => {
+test("a file counts as unchanged since the run by content, kind and mode, not by times", async () => {
   const names = ["same", "back", "anew", "touched", "other", "mode", "gone", "link", "later"];
   await using kept = await keptRun(Object.fromEntries(names.map((name) => [name, name])));
   const { steps, open } = kept;
@@ -188,7 +188,7 @@ test("what is as it was before the run is told by content, kind and mode, not by
   await unknown[Symbol.asyncDispose]();
 });
 
-test("what was kept and is damaged since tells nothing, and ends nothing", async () => {
+test("a damaged checkpoint yields no earlier content, and ends nothing", async () => {
   await using kept = await keptRun({ a: "one" });
   const { steps, open } = kept;
   const since = steps.all().at(-1)?.step ?? 0;

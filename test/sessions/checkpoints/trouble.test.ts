@@ -24,7 +24,7 @@ import { keptRun } from "../../fixtures/kept-run.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { pictureOf } from "../../fixtures/tree-picture.ts";
 
-test("a FIFO is named and never opened, and git's own folder is left out", async () => {
+test("a FIFO is listed and never opened, and git's own folder is left out", async () => {
   await using kept = await keptRun({ ".git/config": "x", "sub/.git": "y", ".harness/config.json": "{}" });
   execFileSync("mkfifo", [kept.place.at("work/pipe")]);
   using store = kept.open();
@@ -33,7 +33,7 @@ test("a FIFO is named and never opened, and git's own folder is left out", async
   assert.deepEqual(tree.get("pipe"), { kind: "odd", what: "fifo", mode: 0o644 });
 });
 
-test("what is too large is not kept, which is said; where the run made it, it goes all the same", async () => {
+test("a file that is too large is not kept, and refused by undo; one that the run made is still removed", async () => {
   await using kept = await keptRun({ "big.bin": "", "a.txt": "a" });
   const big = kept.place.at("work/big.bin");
   truncateSync(big, MAX_BYTES + 1);
@@ -48,7 +48,7 @@ test("what is too large is not kept, which is said; where the run made it, it go
   assert.deepEqual(readdirSync(kept.root).toSorted(), ["a.txt", "big.bin"]);
 });
 
-test("a large file is kept in pieces, and a sparse one takes no more than one of them", async () => {
+test("a large file is kept in pieces, and a sparse one takes at most one of them", async () => {
   await using kept = await keptRun({ "sparse.bin": "" });
   truncateSync(kept.place.at("work/sparse.bin"), 64 * 2 ** 20);
   const before = pictureOf(kept.root);
@@ -61,7 +61,7 @@ test("a large file is kept in pieces, and a sparse one takes no more than one of
   assert.ok(bytes.reduce((sum, each) => sum + each, 0) < 5 * 2 ** 20, String(bytes));
 });
 
-test("a change that leaves size and times of the content as they were is seen", async () => {
+test("a change that restores size and modification time is noticed", async () => {
   await using kept = await keptRun({ "a.txt": "one\n" });
   const file = kept.place.at("work/a.txt");
   utimesSync(file, 1000, 1000);
@@ -73,7 +73,7 @@ test("a change that leaves size and times of the content as they were is seen", 
   assert.equal(readFileSync(file, "utf8"), "one\n");
 });
 
-test("files become folders, folders files, names hold line ends and bytes that are no text", async () => {
+test("files become folders and back, and names may contain line ends and arbitrary bytes", async () => {
   await using kept = await keptRun({ "a/b.txt": "b", c: "c", "li\nne": "x" });
   writeFileSync(Buffer.concat([Buffer.from(`${kept.root}/`), Buffer.from([0x66, 0xff])]), "bytes");
   symlinkSync("nowhere", kept.place.at("work/link"));
@@ -91,7 +91,7 @@ test("files become folders, folders files, names hold line ends and bytes that a
   assert.deepEqual([refused, pictureOf(kept.root)], [[], before]);
 });
 
-test("a run goes on without checkpoints when they become too many bytes, which is said once", async () => {
+test("a run continues without checkpoints when they become too large, with one notice", async () => {
   await using kept = await keptRun({ "a.txt": "x".repeat(5000) }, 4096);
   let calls = 0;
   await kept.run(
@@ -112,7 +112,7 @@ test("a run goes on without checkpoints when they become too many bytes, which i
 
 const skip = process.getuid?.() === 0 && process.platform === "linux" ? false : "only root mounts a disk";
 
-test("a full disk ends the keeping, not the run; what was kept before is whole", { skip }, async () => {
+test("a full disk ends the keeping, not the run; what was kept before stays complete", { skip }, async () => {
   await using place = await scratch();
   const disk = place.at("disk");
   mkdirSync(disk);
@@ -136,35 +136,31 @@ test("a full disk ends the keeping, not the run; what was kept before is whole",
   }
 });
 
-test(
-  "a disk that fills up in the middle of an undo: it is finished when there is room",
-  { skip },
-  async () => {
-    await using kept = await keptRun();
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=4m,mode=0755", "tmpfs", kept.root]);
-    try {
-      for (let at = 0; at < 6; at += 1)
-        writeFileSync(kept.place.at(`work/f${at}`), Buffer.alloc(500_000, String(at)));
-      const before = pictureOf(kept.root);
-      await kept.run(() => {
-        for (let at = 0; at < 6; at += 1) rmSync(kept.place.at(`work/f${at}`));
-      });
-      writeFileSync(kept.place.at("work/mine"), Buffer.alloc(2_500_000));
-      await assert.rejects(kept.undo(), /stopped halfway: .*ENOSPC/);
-      rmSync(kept.place.at("work/mine"));
-      {
-        const { finishUndo } = await import("../../../src/sessions/checkpoints/undo-changes.ts");
-        using store = kept.open();
-        assert.match((await finishUndo(store, () => kept.steps)) ?? "", /was finished\.$/);
-      }
-      assert.deepEqual(pictureOf(kept.root), before);
-    } finally {
-      execFileSync("umount", [kept.root]);
+test("an undo interrupted by a full disk is completed when there is room", { skip }, async () => {
+  await using kept = await keptRun();
+  execFileSync("mount", ["-t", "tmpfs", "-o", "size=4m,mode=0755", "tmpfs", kept.root]);
+  try {
+    for (let at = 0; at < 6; at += 1)
+      writeFileSync(kept.place.at(`work/f${at}`), Buffer.alloc(500_000, String(at)));
+    const before = pictureOf(kept.root);
+    await kept.run(() => {
+      for (let at = 0; at < 6; at += 1) rmSync(kept.place.at(`work/f${at}`));
+    });
+    writeFileSync(kept.place.at("work/mine"), Buffer.alloc(2_500_000));
+    await assert.rejects(kept.undo(), /stopped halfway: .*ENOSPC/);
+    rmSync(kept.place.at("work/mine"));
+    {
+      const { finishUndo } = await import("../../../src/sessions/checkpoints/undo-changes.ts");
+      using store = kept.open();
+      assert.match((await finishUndo(store, () => kept.steps)) ?? "", /was finished\.$/);
     }
-  },
-);
+    assert.deepEqual(pictureOf(kept.root), before);
+  } finally {
+    execFileSync("umount", [kept.root]);
+  }
+});
 
-test("a finished undo leaves what the user changed since it was cut short", async () => {
+test("a completed undo keeps what the user changed since it was interrupted", async () => {
   await using kept = await keptRun({ "a.txt": "a\n", "b.txt": "b\n" });
   const { finishUndo } = await import("../../../src/sessions/checkpoints/undo-changes.ts");
   using store = kept.open();
@@ -177,7 +173,7 @@ test("a finished undo leaves what the user changed since it was cut short", asyn
   assert.deepEqual(readdirSync(kept.root), ["a.txt"]);
 });
 
-test("the oldest checkpoints of other sessions make room, and their contents go", async () => {
+test("the oldest checkpoints of other sessions make room, and their contents are removed", async () => {
   await using kept = await keptRun({ "a.txt": "a".repeat(20_000) });
   const state = kept.place.at("state");
   {
@@ -197,7 +193,7 @@ test("the oldest checkpoints of other sessions make room, and their contents go"
   assert.ok(bytes.reduce((sum, each) => sum + each, 0) < 25_000, String(bytes));
 });
 
-test("a session that is removed takes its contents along; those of others stay", async () => {
+test("a removed session takes its contents along; those of others stay", async () => {
   await using kept = await keptRun({ "a.txt": "only old\n", "b.txt": "both\n" });
   const place = { stateDir: kept.place.at("state"), workspace: kept.root };
   const before = await (async () => {
@@ -213,14 +209,14 @@ test("a session that is removed takes its contents along; those of others stay",
   assert.ok([...store.trees.live()].every((piece) => store.packs.get(piece) !== undefined));
 });
 
-test("a workspace that is gone or was moved is told in words", async () => {
+test("a workspace that was removed or moved is reported as such", async () => {
   await using kept = await keptRun({ "a.txt": "a\n" });
   await kept.run(() => writeFileSync(kept.place.at("work/a.txt"), "b\n"));
   renameSync(kept.root, kept.place.at("moved"));
   await assert.rejects(kept.undo(), /the folder of this session no longer exists/);
 });
 
-test("a checkpoint that was damaged is told, and nothing is touched", async () => {
+test("a damaged checkpoint is reported, and nothing is touched", async () => {
   await using kept = await keptRun({ "a.txt": "a\n" });
   await kept.run(() => writeFileSync(kept.place.at("work/a.txt"), "b\n"));
   using store = kept.open();
@@ -229,7 +225,7 @@ test("a checkpoint that was damaged is told, and nothing is touched", async () =
   assert.equal(await kept.place.read("work/a.txt"), "b\n");
 });
 
-test("a content that was damaged is never written over a file", async () => {
+test("damaged content is never written over a file", async () => {
   await using kept = await keptRun({ "a.txt": "a\n" });
   await kept.run(() => writeFileSync(kept.place.at("work/a.txt"), "b\n"));
   using store = new CheckpointStore({ stateDir: kept.place.at("state"), workspace: kept.root });
@@ -240,7 +236,7 @@ test("a content that was damaged is never written over a file", async () => {
   assert.equal(await kept.place.read("work/a.txt"), "b\n");
 });
 
-test("a folder that is reached through a link now is not taken for one without files", async () => {
+test("a workspace now reached through a link is not taken for an empty one", async () => {
   await using kept = await keptRun({ "a.txt": "a\n" });
   await kept.run(() => writeFileSync(kept.place.at("work/a.txt"), "b\n"));
   renameSync(kept.root, kept.place.at("moved"));
@@ -251,7 +247,7 @@ test("a folder that is reached through a link now is not taken for one without f
   store[Symbol.dispose]();
 });
 
-test("what may not be read is named, and comes back when it may", async () => {
+test("an unreadable file is named, and restored once it is readable", async () => {
   await using kept = await keptRun({ "a.txt": "a\n", "closed/in.txt": "in\n" });
   const asRoot = process.getuid?.() === 0;
   if (asRoot)
@@ -280,7 +276,7 @@ test("what may not be read is named, and comes back when it may", async () => {
 /** So many that they are not looked at within one slice of time. */
 const MANY = 4000;
 
-test("a call that is cancelled waits for no look at a large workspace, and the next one has its checkpoint", async () => {
+test("a cancelled call does not wait for a snapshot of a large workspace, and the next one has its checkpoint", async () => {
   await using kept = await keptRun({ "a.txt": "a\n" });
   for (let nth = 0; nth < MANY; nth += 1) writeFileSync(path.join(kept.root, `f${nth}`), `file ${nth}`);
   const { steps } = kept;

@@ -28,7 +28,7 @@ const doAll = (root: string, all: readonly Edit[]): void => {
   for (const each of all) make(root, each);
 };
 
-test("undo gives back any tree after any edits, and redo the edits", { timeout: 300_000 }, async () => {
+test("undo restores any tree after any edits, and redo the edits", { timeout: 300_000 }, async () => {
   await assertCostly(
     fc.asyncProperty(edits, fc.array(edits, { minLength: 1, maxLength: 4 }), async (first, calls) => {
       await withWorkspace(async (root, stateDir) => {
