@@ -27,7 +27,7 @@ const FILE: CatalogFile = {
   skip: null,
 };
 
-test("what is recorded comes back to the last bit, and stays when it is opened again", async () => {
+test("recorded facts are returned exactly, and remain after reopening", async () => {
   await using place = await scratch();
   const skipped: CatalogFile = { ...FILE, hash: null, language: null, role: null, chunks: 0, skip: "secret" };
   const rules = [{ path: ".gitignore", stamp: FILE.stamp, text: "*.log\n" }];
@@ -59,7 +59,7 @@ test("what is recorded comes back to the last bit, and stays when it is opened a
   assert.throws(() => catalog.note({ whole: false }), /is not writable/);
 });
 
-test("one that is damaged is set aside and told, and a new one begun", async () => {
+test("a damaged catalog is set aside and reported, and a new one is begun", async () => {
   await using place = await scratch({ "catalog.db": "no database ".repeat(1000) });
   assert.equal(Catalog.read(place.path), undefined);
   const aside: string[] = [];
@@ -69,7 +69,7 @@ test("one that is damaged is set aside and told, and a new one begun", async () 
   assert.match(await place.read("catalog.db.damaged"), /^no database/);
 });
 
-test("one writer at a time; a kill frees it", async (t) => {
+test("there is one writer at a time; a kill releases the lock", async (t) => {
   await using place = await scratch();
   const program = `
     const { tryWriter } = await import(${JSON.stringify(import.meta.resolve("../../src/search/index-folders.ts"))});
@@ -91,7 +91,7 @@ test("one writer at a time; a kill frees it", async (t) => {
   assert.ok(lock);
 });
 
-test("an index belongs to its folder wherever that goes, and to no copy of it", async () => {
+test("an index follows its folder when it moves, and does not belong to a copy of the folder", async () => {
   await using place = await scratch({ "work/a.ts": "a" });
   const [root, work] = [place.at("state"), place.at("work")];
   assert.equal(findIndex(root, work), undefined);
@@ -119,7 +119,7 @@ test("an index belongs to its folder wherever that goes, and to no copy of it", 
   );
 });
 
-test("what is no record is no index", async () => {
+test("a folder without a valid record is not an index", async () => {
   await using place = await scratch({ "state/x/workspace.json": "{", "state/y/z": "", "work/a": "" });
   await writeFile(place.at("state/file"), "");
   assert.deepEqual(indexesIn(place.at("state")), []);
@@ -127,7 +127,7 @@ test("what is no record is no index", async () => {
   assert.deepEqual(indexesIn(place.at("nowhere")), []);
 });
 
-test("a lock that is no lock has its own cause", async () => {
+test("a damaged or inaccessible lock is reported with its cause", async () => {
   await using place = await scratch({ "broken/writer.lock": "no database".repeat(100), "gone/x": "" });
   assert.throws(() => tryWriter(place.at("broken")), {
     name: "HarnessError",
@@ -141,7 +141,7 @@ test("a lock that is no lock has its own cause", async () => {
   assert.ok(lock, "the one that failed does not hold it");
 });
 
-test("a folder in the place of a database file is told, and nothing of it is lost", async () => {
+test("a folder in the place of a database file is reported, and nothing in it is lost", async () => {
   await using place = await scratch({ "catalog.db/theirs": "kept", "locked/writer.lock/theirs": "kept" });
   assert.equal(Catalog.read(place.path), undefined);
   const told = {
@@ -154,7 +154,7 @@ test("a folder in the place of a database file is told, and nothing of it is los
   assert.equal(await place.read("locked/writer.lock/theirs"), "kept");
 });
 
-test("a list of indexes that stays locked is a failure with a next step", async () => {
+test("a list of indexes that stays locked is an error with a next step", async () => {
   await using place = await scratch({ "work/a": "" });
   claimIndex(place.at("state"), place.at("work"));
   using lock = tryWriter(place.at("state"));
@@ -165,7 +165,7 @@ test("a list of indexes that stays locked is a failure with a next step", async 
   });
 });
 
-test("a copy of an index beside it is none of its own", async () => {
+test("a copy of an index beside it is not listed", async () => {
   await using place = await scratch({ "work/a": "" });
   const { id } = claimIndex(place.at("state"), place.at("work"));
   await cp(place.at("state", id), place.at("state", "copy"), { recursive: true });
@@ -175,7 +175,7 @@ test("a copy of an index beside it is none of its own", async () => {
   );
 });
 
-test("a folder that has moved is known by device, inode and time of birth, each of them", async () => {
+test("a moved folder is recognised only if device, inode and time of creation all match", async () => {
   await using place = await scratch({ "work/a": "" });
   const { id } = claimIndex(place.at("state"), place.at("work"));
   await rename(place.at("work"), place.at("moved"));
@@ -189,7 +189,7 @@ test("a folder that has moved is known by device, inode and time of birth, each 
   }
 });
 
-test("what cannot be read of who writes an index is left out of what is told", async () => {
+test("unreadable details of an index's writer are left out of the message", async () => {
   await using place = await scratch();
   using lock = tryWriter(place.path);
   assert.ok(lock);
@@ -200,7 +200,7 @@ test("what cannot be read of who writes an index is left out of what is told", a
   }
 });
 
-test("who has given up waits for no writer", async () => {
+test("an aborted request does not wait for the writer", async () => {
   await using place = await scratch();
   using lock = tryWriter(place.path);
   assert.ok(lock);
@@ -209,7 +209,7 @@ test("who has given up waits for no writer", async () => {
   await assert.rejects(waiting, reason);
 });
 
-test("a catalog of another form is not read, and begun anew by who writes", async () => {
+test("a catalog of another version is not read, and replaced by the next writer", async () => {
   await using place = await scratch();
   {
     using sqlite = new DatabaseSync(place.at("catalog.db"));

@@ -9,7 +9,7 @@ const FILES = new Set(["src/a.ts", "src/b.ts", "src/c.ts"]);
 const commit = (subject: string, ...paths: readonly string[]): string =>
   `\u0001${subject}\0\n${paths.map((path) => `${path}\0`).join("")}`;
 
-test("a commit is a question, and the source files that it touched are its answers", () => {
+test("a commit is a question, and the source files that it changed are its answers", () => {
   const output = [
     commit("fix(http): read the header of a chunked reply (#41)", "src/a.ts", "test/a.test.ts", "README.md"),
     commit("walk the tree of folders once", "src/b.ts", "src/gone.ts"),
@@ -21,7 +21,7 @@ test("a commit is a question, and the source files that it touched are its answe
   assert.equal(commitQuestions(output, FILES, 1).length, 1, "the newest, as many as are wanted");
 });
 
-test("what is no question, has no answer here or too many, and what is said again, is left out", () => {
+test("subjects that are no question, have no answer here or too many, or are repeated are left out", () => {
   const many = Array.from({ length: 7 }, (_, at) => `src/f${at}.ts`);
   const output = [
     commit("Revert the walk of the whole tree", "src/a.ts"),
@@ -39,7 +39,7 @@ test("what is no question, has no answer here or too many, and what is said agai
   );
 });
 
-test("a folder without a history tells nothing, and what is no output of git neither", async () => {
+test("a folder without a history and invalid output of git yield no questions", async () => {
   await using place = await scratch({ "work/src/a.ts": "export const a = 1;\n" });
   assert.deepEqual(await historyIn(hostBox(place.at("work")), FILES, 10, NEVER), []);
   for (const output of ["", "\0\0", "fatal: not a repository", "\u0001", "\u0001\0\0"])

@@ -9,7 +9,7 @@ import { vector } from "../fixtures/vectors.ts";
 import { file, NEVER } from "./stores/words.ts";
 import { cacheIn, DIMENSION, fill, openIndex, OPTIONS } from "./index-of.ts";
 
-test("every chunk gets its vector, once, and is found by it", async () => {
+test("every chunk gets its vector once, and is found by it", async () => {
   await using place = await scratch();
   await using store = openIndex(place.at("index"));
   using cache = cacheIn(place.at("cache"));
@@ -47,7 +47,7 @@ test("every chunk gets its vector, once, and is found by it", async () => {
   assert.ok((best?.dense ?? 0) > 0.999);
 });
 
-test("what was embedded once is not sent again: by another index, after it was removed, or of a second file", async () => {
+test("a text embedded before is not sent again: not for another index, after removal, or for a second file", async () => {
   await using place = await scratch();
   using cache = cacheIn(place.at("cache"));
   const embedder = new FakeEmbedder();
@@ -70,7 +70,7 @@ test("what was embedded once is not sent again: by another index, after it was r
   assert.equal((await embedAll(store, model, cache, OPTIONS)).asked, 1);
 });
 
-test("without a cache everything is embedded all the same", async () => {
+test("without a cache everything is still embedded", async () => {
   await using place = await scratch({ cache: "no folder" });
   const said: string[] = [];
   using cache = cacheIn(place.at("cache"), said);
@@ -80,7 +80,7 @@ test("without a cache everything is embedded all the same", async () => {
   assert.deepEqual([outcome.kind, outcome.embedded, said.length], ["whole", 15, 1]);
 });
 
-test("another model's vectors are never mixed with the old ones", async () => {
+test("vectors of two models are never mixed", async () => {
   await using place = await scratch();
   using cache = cacheIn(place.at("cache"));
   {
@@ -114,13 +114,13 @@ const faults: readonly (readonly [
     /a vector has 2 dimensions, but this model's vectors have 64/,
   ],
   [
-    "no numbers",
+    "invalid numbers",
     (texts) => texts.map(() => new Float32Array(DIMENSION).fill(Number.NaN)),
     /not a finite number/,
   ],
   ["zeros", (texts) => texts.map(() => new Float32Array(DIMENSION)), /all zeros/],
   [
-    "nothing any more",
+    "no answer",
     () => {
       throw new HarnessError(EXIT.model, "embeddings: connection refused", "ollama serve");
     },
@@ -129,7 +129,7 @@ const faults: readonly (readonly [
 ];
 
 for (const [name, bad, why] of faults)
-  test(`an embedder that gives ${name} from some point on is said; what is embedded stays, and it goes on later`, async () => {
+  test(`an embedder that gives ${name} at some point is reported; finished vectors stay, and a later run continues`, async () => {
     await using place = await scratch();
     using cache = cacheIn(place.at("cache"));
     await using store = openIndex(place.at("index"));
@@ -154,7 +154,7 @@ for (const [name, bad, why] of faults)
     assert.deepEqual([rest.kind, rest.embedded, embedder.texts.length - before], ["whole", 180, 180 - done]);
   });
 
-test("a model that has got vectors of another length is learned anew", async () => {
+test("a remembered vector length that no longer fits is forgotten", async () => {
   await using place = await scratch();
   using cache = cacheIn(place.at("cache"));
   cache.learn("fake/plain", DIMENSION);
@@ -165,7 +165,7 @@ test("a model that has got vectors of another length is learned anew", async () 
   assert.equal(cache.dimension("fake/plain"), undefined);
 });
 
-test("one text that a model has no vector for costs no other its own", async () => {
+test("one text that the model cannot embed does not cost the others their vectors", async () => {
   await using place = await scratch();
   using cache = cacheIn(place.at("cache"));
   await using store = openIndex(place.at("index"));
@@ -181,7 +181,7 @@ test("one text that a model has no vector for costs no other its own", async () 
   assert.equal(outcome.reason, "plain returned no vector for a text in src/f17.ts");
 });
 
-test("a model that has no vector for text after text is not asked for each of them", async () => {
+test("a model that fails on text after text is not asked about each of them", async () => {
   await using place = await scratch();
   using cache = cacheIn(place.at("cache"));
   await using store = openIndex(place.at("index"));
@@ -197,7 +197,7 @@ test("a model that has no vector for text after text is not asked for each of th
   assert.ok(embedder.requests.length < 150, String(embedder.requests.length));
 });
 
-test("cancelling keeps what is embedded, and no request is begun afterwards", async () => {
+test("cancelling keeps finished vectors, and starts no further request", async () => {
   await using place = await scratch();
   using cache = cacheIn(place.at("cache"));
   await using store = openIndex(place.at("index"));
@@ -218,7 +218,7 @@ test("cancelling keeps what is embedded, and no request is begun afterwards", as
   assert.deepEqual([outcome.kind, outcome.embedded, embedder.requests.length], ["cancelled", done, 3]);
 });
 
-test("no more requests are under way than were allowed", async () => {
+test("no more requests run at once than allowed", async () => {
   await using place = await scratch();
   using cache = cacheIn(place.at("cache"));
   for (const concurrency of [1, 2, 4]) {
@@ -254,7 +254,7 @@ test("a request has as many texts as take about a second, from 1 to 32", () => {
   assert.equal(sizeAfter([3, 0]), 16);
 });
 
-test("whoever gives up leaves a slow server no more than a few texts, and goes on there", async () => {
+test("an aborted run leaves a slow server only a few texts, and the next run continues from there", async () => {
   await using place = await scratch();
   await using store = openIndex(place.at("index"));
   using cache = cacheIn(place.at("cache"));

@@ -18,7 +18,7 @@ import { cacheIn, DIMENSION } from "./index-of.ts";
 
 const named = (name: string) => modelOf(new FakeEmbedder(), { name });
 
-test("a model sees what it was trained to see before a text", () => {
+test("each model gets the prefixes that it was trained with", () => {
   const rows: readonly (readonly [name: string, document: string, query: RegExp])[] = [
     ["nomic-embed-text", "search_document: ", /^search_query: $/],
     ["nomic-embed-text:v1.5", "search_document: ", /^search_query: $/],
@@ -45,7 +45,7 @@ test("a model sees what it was trained to see before a text", () => {
   }
 });
 
-test("of a chunk its place and its name are embedded before its text, as far as there is room", () => {
+test("a chunk is embedded with its path and symbol before its text, up to the maximum length", () => {
   const chunk = { path: "src/a.ts", symbol: "Store.close", text: "close() {}" };
   assert.equal(
     documentText(named("nomic-embed-text"), chunk),
@@ -58,7 +58,7 @@ test("of a chunk its place and its name are embedded before its text, as far as 
   assert.ok(queryText(named("other"), ` ${"why ".repeat(2000)}`).length <= 2000);
 });
 
-test("what goes to another machine goes without its secrets, also where the text is cut", () => {
+test("text for another machine is sent without secrets, even where it is cut", () => {
   const token = `ghp_${"a1B2c3D4e5".repeat(4)}`.slice(0, 40);
   const model = modelOf(new FakeEmbedder(), { mask: maskSecrets });
   const room = "x ".repeat(2985);
@@ -74,7 +74,7 @@ test("what goes to another machine goes without its secrets, also where the text
 
 const ASKING = { dimension: DIMENSION, signal: NEVER };
 
-test("a question is embedded as the model knows questions", async () => {
+test("a question is embedded with the model's prefix for questions", async () => {
   const embedder = new FakeEmbedder();
   const model = modelOf(embedder, { name: "nomic-embed-text" });
   const made = await queryVector(model, " where is the lock taken? ", ASKING);
@@ -83,7 +83,7 @@ test("a question is embedded as the model knows questions", async () => {
   assert.deepEqual(made, { kind: "vector", vector: hashVector(sent, DIMENSION) });
 });
 
-test("without a vector in time there is one reason for it, with what to do, and no failure", async () => {
+test("a vector that cannot be had in time gives a reason with a next step, and no failure", async () => {
   const rows: readonly (readonly [answer: () => readonly Float32Array[] | Promise<never>, why: RegExp])[] = [
     [
       () => {
@@ -105,7 +105,7 @@ test("without a vector in time there is one reason for it, with what to do, and 
   }
 });
 
-test("one who no longer wants the answer gets none", async () => {
+test("an aborted question gets no answer", async () => {
   const abort = new AbortController();
   const embedder = new FakeEmbedder();
   embedder.answers(() => {
@@ -116,7 +116,7 @@ test("one who no longer wants the answer gets none", async () => {
   await assert.rejects(asked, { name: "AbortError" });
 });
 
-test("a model is asked for the length of its vectors once, then it is known", async () => {
+test("a model is asked for the length of its vectors only once", async () => {
   await using place = await scratch();
   const embedder = new FakeEmbedder(7);
   for (let turn = 0; turn < 2; turn += 1) {
@@ -129,13 +129,13 @@ test("a model is asked for the length of its vectors once, then it is known", as
   await assert.rejects(dimensionOf(modelOf(embedder, { id: "other" }), cache, NEVER), HarnessError);
 });
 
-test("for who has given up no model is asked", async () => {
+test("after an abort no model is asked", async () => {
   const reason = new Error("given up");
   const embedder = { embed: () => assert.fail("it was asked") };
   await assert.rejects(vectorsFrom({ embedder }, ["text"], AbortSignal.abort(reason)), reason);
 });
 
-test("a model that heeds no signal is left behind when it is aborted", { timeout: 10_000 }, async () => {
+test("a model that ignores its signal is abandoned on abort", { timeout: 10_000 }, async () => {
   const stop = new AbortController();
   const reason = new Error("given up");
   const embedder = { embed: () => new Promise<never>(() => undefined) };

@@ -21,7 +21,7 @@ function heard(): { readonly said: string[]; readonly warn: (text: string) => vo
 const one = (text: string, ...numbers: readonly number[]): ReadonlyMap<string, Float32Array> =>
   new Map([[text, vector(...numbers)]]);
 
-test("what was kept comes back of length one, to another process too, and to its user alone", async () => {
+test("cached vectors are returned normalised, also to another process, and only to their user", async () => {
   await using place = await scratch();
   const { said, warn } = heard();
   {
@@ -42,7 +42,7 @@ test("what was kept comes back of length one, to another process too, and to its
   assert.deepEqual(said, []);
 });
 
-test("a text is known by its model too; another length of a model's vectors takes the place of the old ones", async () => {
+test("a text is cached per model; a new vector length replaces the model's old vectors", async () => {
   await using place = await scratch();
   using cache = openVectorCache(place.at("cache"), heard());
   cache.put("m", one("text", 1, 0));
@@ -55,7 +55,7 @@ test("a text is known by its model too; another length of a model's vectors take
   assert.deepEqual([cache.dimension("n"), cache.get("n", ["text"]).size], [undefined, 0]);
 });
 
-test("a full cache loses what was used longest ago, and stays within its bound", async () => {
+test("a full cache drops the entries unused for longest, and stays within its limit", async () => {
   await using place = await scratch();
   let now = 1_000_000_000_000;
   const options = { ...heard(), now: () => now, maxBytes: 400_000 };
@@ -94,7 +94,7 @@ test("a full cache loses what was used longest ago, and stays within its bound",
   assert.ok(rows >= 100 && rows * 1536 < options.maxBytes, String(rows));
 });
 
-test("a damaged cache is set aside and said, and a new one serves", async () => {
+test("a damaged cache is set aside and reported, and replaced by a new one", async () => {
   await using place = await scratch();
   await place.write(`cache/${NAME}`, "this was a database once ".repeat(400));
   const { said, warn } = heard();
@@ -108,7 +108,7 @@ test("a damaged cache is set aside and said, and a new one serves", async () => 
   assert.match(await place.read(`cache/${NAME}.damaged`), /^this was a database once/);
 });
 
-test("a cache that is damaged while it is used is set aside too", async () => {
+test("a cache that is damaged while in use is set aside too", async () => {
   await using place = await scratch();
   const { said, warn } = heard();
   {
@@ -128,7 +128,7 @@ test("a cache that is damaged while it is used is set aside too", async () => {
   assert.equal(said.length, 1, said.join("\n"));
 });
 
-test("where there can be no cache it is said once, and everything goes on", async () => {
+test("where no cache is possible it is reported once, and everything continues", async () => {
   await using place = await scratch({ cache: "a file where the folder should be" });
   const { said, warn } = heard();
   using cache = openVectorCache(place.at("cache"), { warn });
@@ -143,7 +143,7 @@ const namespace = spawnSync("unshare", ["-rm", "true"]).status === 0;
 const skip = namespace ? false : "no mount namespace may be made here (unshare -rm)";
 
 test(
-  "on a full disk what is there is still read, and it is said once that no more is kept",
+  "on a full disk existing entries can be read, and it is reported once that no more are kept",
   { skip },
   async () => {
     await using place = await scratch();

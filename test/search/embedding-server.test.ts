@@ -21,7 +21,7 @@ const UNDER_WAY = 2 * 32;
 const modelAt = (url: string): EmbeddingModel =>
   modelOf(ollamaEmbedder(url, EMBED_MODEL, { retries: 1, timeoutMs: 5000 }), { name: EMBED_MODEL });
 
-test("after kill -9 in the middle no chunk that has its vector is sent again", async () => {
+test("after kill -9 in the middle no chunk with a vector is sent again", async () => {
   await using place = await scratch();
   await using ollama = await startEmbeddingOllama({ delayMs: 20 });
   {
@@ -66,7 +66,7 @@ test("after kill -9 in the middle no chunk that has its vector is sent again", a
   assert.ok(texts.every((text) => text.startsWith("search_document: src/f")));
 });
 
-test("a server that goes away in the middle leaves what is embedded, and says how to go on", async () => {
+test("a server that goes away in the middle leaves the finished vectors, and the message says how to continue", async () => {
   await using place = await scratch();
   await using store = openIndex(place.at("index"));
   using cache = cacheIn(place.at("cache"));
@@ -90,7 +90,7 @@ test("a server that goes away in the middle leaves what is embedded, and says ho
   assert.deepEqual([rest.kind, rest.embedded, ollama.requests.flat().length], ["whole", 180, 180 - done]);
 });
 
-test("a server that asks to wait is waited for, and is sent nothing twice that it took", async () => {
+test("a server that asks for a delay is waited for, and is sent nothing twice that it accepted", async () => {
   await using place = await scratch();
   await using store = openIndex(place.at("index"));
   using cache = cacheIn(place.at("cache"));

@@ -91,7 +91,7 @@ const pointsOf = ({ collections }: FakeQdrant, index: string): readonly string[]
   );
 
 test(
-  "a search of what is fresh asks each collection what it is, how many files there are, and the question",
+  "a search of a fresh index asks each collection about itself, its number of files, and the question",
   { skip },
   async () => {
     await using standing = await overQdrant();
@@ -117,21 +117,25 @@ test(
   },
 );
 
-test("what a collection has lost is not fresh, and put into it again", { skip }, async () => {
-  await using standing = await overQdrant();
-  const { place, server, means } = standing;
-  for (const gone of ["harness-code-words", "harness-docs-words"]) {
+test(
+  "an index that lost a collection is not fresh, and the collection is filled again",
+  { skip },
+  async () => {
+    await using standing = await overQdrant();
+    const { place, server, means } = standing;
+    for (const gone of ["harness-code-words", "harness-docs-words"]) {
+      await updated(place, means);
+      assert.equal(await isFresh(place, means), true);
+      server.collections.delete(gone);
+      assert.equal(await isFresh(place, means), false, gone);
+    }
     await updated(place, means);
     assert.equal(await isFresh(place, means), true);
-    server.collections.delete(gone);
-    assert.equal(await isFresh(place, means), false, gone);
-  }
-  await updated(place, means);
-  assert.equal(await isFresh(place, means), true);
-});
+  },
+);
 
 test(
-  "an update from under which the collections go says so, is not whole, and the next one mends it",
+  "an update that loses its collections reports it and is not complete, and the next one repairs the index",
   { skip },
   async () => {
     await using standing = await overQdrant();
@@ -156,7 +160,7 @@ test(
 );
 
 test(
-  "a server that goes in the middle of an update leaves one that is not whole, and goes on where it stopped",
+  "a server that disappears during an update leaves an incomplete index, and the next update continues there",
   { skip },
   async () => {
     await using standing = await overQdrant();
@@ -180,37 +184,33 @@ test(
   },
 );
 
-test(
-  "after a change of the model what the other one had goes, of this index and of no other",
-  { skip },
-  async () => {
-    await using standing = await overQdrant();
-    const { place, server, means } = standing;
-    const [mine, theirs] = [placeOf(place).id, placeOf(place, "other").id];
-    await updated(place, means, { vectors: A });
-    await updated(place, means, { vectors: null });
-    await updated(place, means, { vectors: B });
-    await updated(place, means, { vectors: A, workspace: "other" });
-    assert.equal(pointsOf(server, mine).length, 6, "nothing is taken away before the new one is whole");
-    {
-      await using index = await OpenedIndex.write(means, placeOf(place), { patienceMs: 0, signal });
-      await index.store.tidy(signal);
-    }
-    assert.deepEqual(pointsOf(server, mine), ["harness-code-two-8", "harness-docs-two-8"]);
-    assert.deepEqual(pointsOf(server, theirs), ["harness-code-one-4"]);
-    assert.deepEqual([...server.collections.keys()].toSorted(), [
-      "harness-code-one-4",
-      "harness-code-two-8",
-      "harness-docs-one-4",
-      "harness-docs-two-8",
-    ]);
-    await using index = await read(place, means);
-    assert.equal(await index.isFresh(signal), true);
-  },
-);
+test("after a change of model the other model's data is removed, of this index only", { skip }, async () => {
+  await using standing = await overQdrant();
+  const { place, server, means } = standing;
+  const [mine, theirs] = [placeOf(place).id, placeOf(place, "other").id];
+  await updated(place, means, { vectors: A });
+  await updated(place, means, { vectors: null });
+  await updated(place, means, { vectors: B });
+  await updated(place, means, { vectors: A, workspace: "other" });
+  assert.equal(pointsOf(server, mine).length, 6, "nothing is taken away before the new one is whole");
+  {
+    await using index = await OpenedIndex.write(means, placeOf(place), { patienceMs: 0, signal });
+    await index.store.tidy(signal);
+  }
+  assert.deepEqual(pointsOf(server, mine), ["harness-code-two-8", "harness-docs-two-8"]);
+  assert.deepEqual(pointsOf(server, theirs), ["harness-code-one-4"]);
+  assert.deepEqual([...server.collections.keys()].toSorted(), [
+    "harness-code-one-4",
+    "harness-code-two-8",
+    "harness-docs-one-4",
+    "harness-docs-two-8",
+  ]);
+  await using index = await read(place, means);
+  assert.equal(await index.isFresh(signal), true);
+});
 
 test(
-  "prune does the same, and takes what a server has of an index that is in a file by now",
+  "prune does the same, and removes server data of an index that has moved to a file",
   { skip },
   async () => {
     await using standing = await overQdrant();
@@ -236,20 +236,16 @@ test(
   },
 );
 
-test(
-  "a field's index that somebody took away, on a server that wants it, is made again by the next update",
-  { skip },
-  async () => {
-    await using standing = await overQdrant();
-    const { place, server, means } = standing;
-    await updated(place, means);
-    for (const { indexes } of server.collections.values()) indexes.clear();
-    await assert.rejects(isFresh(place, means), /lost a field index that it needs/);
-    await appendFile(place.at("work/a.ts"), "export const gamma = 3;\n");
-    await settle();
-    await updated(place, means);
-    await using index = await read(place, means);
-    assert.equal(await index.isFresh(signal), true);
-    assert.equal((await answersIn(index.store, { text: "gamma", vector: null, limit: 5 }, signal)).length, 1);
-  },
-);
+test("a field index that was removed is created again by the next update", { skip }, async () => {
+  await using standing = await overQdrant();
+  const { place, server, means } = standing;
+  await updated(place, means);
+  for (const { indexes } of server.collections.values()) indexes.clear();
+  await assert.rejects(isFresh(place, means), /lost a field index that it needs/);
+  await appendFile(place.at("work/a.ts"), "export const gamma = 3;\n");
+  await settle();
+  await updated(place, means);
+  await using index = await read(place, means);
+  assert.equal(await index.isFresh(signal), true);
+  assert.equal((await answersIn(index.store, { text: "gamma", vector: null, limit: 5 }, signal)).length, 1);
+});

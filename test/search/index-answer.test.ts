@@ -13,7 +13,7 @@ async function filled(): Promise<SearchStore> {
   return store;
 }
 
-test("what lies below a folder is found however much elsewhere fits better", async () => {
+test("files below the requested folder are found, however much better others fit", async () => {
   await using store = await filled();
   const asked = { text: "portcullis door", vector: null, limit: 3 };
   for (const below of ["far", "far/down", "far/down/a.ts"])

@@ -78,7 +78,7 @@ async function markOf(
 }
 
 for (const [kind, vectorAt] of Object.entries(QUESTION_VECTORS))
-  test(`vectors that are ${kind}: what is measured decides what they weigh, and words never lose by more than chance`, async () => {
+  test(`vectors that are ${kind} get a measured weight, with which answers are not worse than by words alone, except by chance`, async () => {
     await using place = await scratch();
     await using store = await filled(place.at("index"));
     let asked = 0;
@@ -100,7 +100,7 @@ for (const [kind, vectorAt] of Object.entries(QUESTION_VECTORS))
 
 const vectorOf = (): Promise<Float32Array> => Promise.resolve(axisOf(1));
 
-test("too few questions tell nothing, nor does a model that does not answer", async () => {
+test("too few questions or a model that does not answer give no measurement", async () => {
   await using place = await scratch();
   await using store = await filled(place.at("index"));
   const means = { model: MODEL, signal: NEVER };
@@ -109,7 +109,7 @@ test("too few questions tell nothing, nor does a model that does not answer", as
   assert.equal(await measuredWorth(store, told, { ...means, vectorOf: () => Promise.resolve(null) }), null);
 });
 
-test("what was measured counts for its model, and until the index is of another size", () => {
+test("a measurement holds for its model, and until the size of the index changes", () => {
   const worth = { way: WAY, model: MODEL, weight: 0, questions: 60, chunks: 100, words: 0.5, vectors: 0.4 };
   const [same, other, none] = [
     { model: MODEL, worth },
@@ -123,7 +123,7 @@ test("what was measured counts for its model, and until the index is of another 
   );
 });
 
-test("a weight that an earlier version measured for another way of counting is none, and is measured again", () => {
+test("a weight measured by an earlier version in another way is ignored, and measured again", () => {
   const earlier = { model: MODEL, weight: 0.6, questions: 60, chunks: 100, words: 0.5, vectors: 0.6 };
   const facts = { ...NO_FACTS, model: MODEL, worth: earlier as VectorWorth };
   assert.equal(weightIn(facts), WEIGHTS.dense);
@@ -140,7 +140,7 @@ const weightOf = (mild: number, more: number): number =>
     ]),
   );
 
-test("a weight counts where it gains and each milder one did", () => {
+test("a weight is used where it improves answers, as does each smaller one", () => {
   assert.deepEqual(
     [weightOf(0.6, 0.7), weightOf(0.6, 0.55), weightOf(0.4, 0.7), weightOf(0.5, 0.7)],
     [0.3, 0.15, 0, 0],

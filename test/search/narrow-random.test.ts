@@ -68,7 +68,7 @@ async function done(
   });
 }
 
-test("whatever is done between updates, they say what one made anew says", { skip }, async (t) => {
+test("after any changes between updates the index equals a newly built one", { skip }, async (t) => {
   later(t);
   const ways = { part: 0, whole: 0 };
   await fc.assert(

@@ -8,32 +8,28 @@ import { claimLayer, prune, tryHoldLayer } from "../../src/search/prune-indexes.
 import { gnu as skip, meansOver, never, updated } from "../fixtures/index.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
 
-test(
-  "what no workspace and no run has any use for goes, and what somebody holds stays",
-  { skip },
-  async () => {
-    await using place = await scratch({ "work/a.ts": "export const a = 1;\n", "gone/b.ts": "" });
-    const means = meansOver(new Map());
-    await updated(place, means);
-    const root = place.at("state");
-    const base = claimIndex(root, place.at("work"));
-    const gone = claimIndex(root, place.at("gone"));
-    await rm(place.at("gone"), { recursive: true });
-    await mkdir(`${base.folder}/store.damaged`);
-    await mkdir(`${base.folder}/layers/killed/held`, { recursive: true });
-    using layer = claimLayer(base, "running");
-    const { removed, layers, damaged, left } = await prune(root, means, never);
-    assert.deepEqual(removed, [{ workspace: place.at("gone"), index: gone.id }]);
-    assert.deepEqual([layers, damaged, left], [1, 1, []]);
-    const there = [gone.folder, `${base.folder}/store.damaged`, `${base.folder}/layers/killed`];
-    assert.deepEqual(
-      [...there, layer.place.folder, `${base.folder}/catalog.db`].map((each) => existsSync(each)),
-      [false, false, false, true, true],
-    );
-  },
-);
+test("indexes that no workspace and no run needs are removed, and those in use stay", { skip }, async () => {
+  await using place = await scratch({ "work/a.ts": "export const a = 1;\n", "gone/b.ts": "" });
+  const means = meansOver(new Map());
+  await updated(place, means);
+  const root = place.at("state");
+  const base = claimIndex(root, place.at("work"));
+  const gone = claimIndex(root, place.at("gone"));
+  await rm(place.at("gone"), { recursive: true });
+  await mkdir(`${base.folder}/store.damaged`);
+  await mkdir(`${base.folder}/layers/killed/held`, { recursive: true });
+  using layer = claimLayer(base, "running");
+  const { removed, layers, damaged, left } = await prune(root, means, never);
+  assert.deepEqual(removed, [{ workspace: place.at("gone"), index: gone.id }]);
+  assert.deepEqual([layers, damaged, left], [1, 1, []]);
+  const there = [gone.folder, `${base.folder}/store.damaged`, `${base.folder}/layers/killed`];
+  assert.deepEqual(
+    [...there, layer.place.folder, `${base.folder}/catalog.db`].map((each) => existsSync(each)),
+    [false, false, false, true, true],
+  );
+});
 
-test("an index that is being written is left, and that is told", { skip }, async () => {
+test("an index that is being written is left, and reported", { skip }, async () => {
   await using place = await scratch({ "work/a.ts": "export const a = 1;\n" });
   const means = meansOver(new Map());
   await updated(place, means);
@@ -52,7 +48,7 @@ async function baseOf(place: Scratch): Promise<IndexPlace> {
   return base;
 }
 
-test("a layer begins as a copy, is held while its run goes on, and is gone with it", async () => {
+test("a layer begins as a copy, is held during its run, and is removed with it", async () => {
   await using place = await scratch({ "work/a.ts": "a" });
   const layer = claimLayer(await baseOf(place), "run1");
   const { folder } = layer.place;
@@ -62,7 +58,7 @@ test("a layer begins as a copy, is held while its run goes on, and is gone with 
   assert.equal(existsSync(folder), false);
 });
 
-test("what cannot be copied is a failure with a next step, and leaves neither a lock nor half a copy", async () => {
+test("an index that cannot be copied is an error with a next step, and leaves neither a lock nor half a copy", async () => {
   await using place = await scratch({ "work/a.ts": "a" });
   const base = await baseOf(place);
   // No file that could be copied, whoever tries it.
@@ -77,7 +73,7 @@ test("what cannot be copied is a failure with a next step, and leaves neither a 
   assert.ok(lock, "the index itself is still locked");
 });
 
-test("a layer that somebody else holds is not taken", async () => {
+test("a layer held by another process is not taken", async () => {
   await using place = await scratch({ "work/a.ts": "a" });
   const base = await baseOf(place);
   using layer = claimLayer(base, "run1");
@@ -88,7 +84,7 @@ test("a layer that somebody else holds is not taken", async () => {
   assert.ok(existsSync(path.join(layer.place.folder, "catalog.db")), "it was taken away from who has it");
 });
 
-test("what somebody writes just now is not copied, nor what belongs to who has it open", async () => {
+test("files being written or belonging to an open database are not copied", async () => {
   await using place = await scratch({ "work/a.ts": "a" });
   const base = await baseOf(place);
   const at = path.relative(place.path, base.folder);

@@ -28,7 +28,7 @@ const KINDS = [
   found("a.go", { lexical: 4 }),
 ] as const;
 
-test("source is before tests and texts, unless they are asked for", () => {
+test("source files come before tests and documents, unless those are asked for", () => {
   assert.deepEqual(pathsOf(KINDS, "close the store"), ["a.go", "a_test.go", "README.md"]);
   assert.equal(pathsOf(KINDS, "tests for closing the store")[0], "a_test.go");
   assert.equal(pathsOf(KINDS, "where is closing tested")[0], "a_test.go");
@@ -40,7 +40,7 @@ test("source is before tests and texts, unless they are asked for", () => {
   assert.equal(pathsOf(KINDS, "it is closed. Where are the tests for that?")[0], "a_test.go");
 });
 
-test("vectors move an answer, and one that only they know is in it", () => {
+test("vectors can move an answer up, and add one that words do not find", () => {
   const candidates = [
     found("one.ts", { lexical: 5, dense: 0.2 }),
     found("two.ts", { lexical: 4.9, dense: 0.9 }),
@@ -51,7 +51,7 @@ test("vectors move an answer, and one that only they know is in it", () => {
   assert.equal(rank(candidates, "x y", 10)[3]?.why, "near in meaning");
 });
 
-test("parts of one definition are one result, and other files come before a file's further regions", () => {
+test("parts of one definition are one result, and other files come before further regions of the same file", () => {
   const big = { symbol: "Store.put" };
   const candidates = [
     found("a.ts", { lexical: 9 }, { ...big, start: 1, text: "one\ntwo" }),
@@ -63,7 +63,7 @@ test("parts of one definition are one result, and other files come before a file
   assert.deepEqual(hits, ["a.ts:1", "b.ts:1", "a.ts:50"]);
 });
 
-test("a preview begins shortly before the first line that has a word, and with no empty one", () => {
+test("a preview begins shortly before the first matching line, and not with an empty line", () => {
   const lines = Array.from({ length: 40 }, (_, nth) => `line ${nth}`);
   assert.deepEqual(shown(lines.with(20, "a crocodile"))[2], "a crocodile");
   assert.deepEqual(shown(lines.with(0, "a crocodile"))[0], "a crocodile");
@@ -73,7 +73,7 @@ test("a preview begins shortly before the first line that has a word, and with n
   assert.deepEqual(shown(["", "", ""]), ["", ""]);
 });
 
-test("a preview has the lines with the query's words, and why says where they are", () => {
+test("a preview shows the lines with the query's words, and the reason says where they are", () => {
   const lines = Array.from({ length: 40 }, (_, at) => `line ${at}`);
   lines[30] = "  const cookie = parse(header);";
   const text = lines.join("\n");
@@ -89,7 +89,7 @@ test("a preview has the lines with the query's words, and why says where they ar
   assert.deepEqual([hit.start, hit.end, hit.score], [101, 140, 1]);
 });
 
-test("the order is one, whatever the order of candidates; scores fall from one", () => {
+test("the order does not depend on the order of candidates, and scores fall from one", () => {
   const some = fc.array(
     fc.record({
       path: fc.constantFrom("a.ts", "b.ts", "c.md"),
@@ -122,7 +122,7 @@ test("the order is one, whatever the order of candidates; scores fall from one",
   );
 });
 
-test("of a file the chunk that defines what is spelled out is shown, and imports last; files stay in their order", () => {
+test("within a file the chunk that defines a spelled-out name is shown first, and imports last; the order of files stays", () => {
   const candidates = [
     found("a.ts", { lexical: 9 }, { kind: "imports", start: 1, text: "import parseBody" }),
     found("a.ts", { lexical: 8 }, { symbol: "ParseBody", start: 20, text: "interface" }),

@@ -15,12 +15,12 @@ const weigh = (text: string): Readonly<Record<string, number>> =>
     parseQuery(text, new Tokenizer(), WORTH).words.map(({ word, weight }) => [word, weight]),
   );
 
-test("words of changes weigh less than what is changed, in all their forms", () => {
+test("words for changes weigh less than the changed thing, in all their forms", () => {
   assert.deepEqual(weigh("cache: added, supporting, fixes"), { cach: 1, ad: 0.5, support: 0.5, fix: 0.5 });
   assert.equal(weigh("the cache handles locks")["handl"], 0.5);
 });
 
-test("a verb that opens a query weighs least; further on it may be a name", () => {
+test("a verb at the start of a query weighs least; later it may be a name", () => {
   const opens = weigh("remove cache");
   assert.deepEqual([opens["remov"], opens["cach"]], [0.25, 1]);
   assert.equal(weigh("cache: remove")["remov"], 1);
@@ -31,18 +31,18 @@ test("a verb that opens a query weighs least; further on it may be a name", () =
   assert.equal(weigh("cache\nremove it")["remov"], 1);
 });
 
-test("names that have such words in them keep their weight, and so do two words as one", () => {
+test("names that contain such words keep their weight, and so do two joined words", () => {
   const named = weigh("addHandler fails");
   assert.deepEqual([named["add"], named["handler"], named["addhandler"]], [1, 1, 1]);
   assert.equal(weigh("cache: add handler")["addhandler"], 0.1);
 });
 
-test("a query of such words alone still looks for them", () => {
+test("a query of such words alone still searches for them", () => {
   assert.deepEqual(Object.keys(weigh("fix update")), ["fix", "updat", "fixupdate"]);
   assert.ok(Object.values(weigh("fix update")).every((weight) => weight > 0));
 });
 
-test("a word is of one list: what is never looked for has no weight", () => {
+test("each word is in one list: words that are never searched for have no weight", () => {
   const stopped = [...STOP_WORDS].filter((word) => OPENING_WORDS.has(word));
   assert.deepEqual(stopped, []);
   assert.ok([...CHANGE_WORDS].every((word) => OPENING_WORDS.has(word)));
@@ -98,7 +98,7 @@ const PATHS: Readonly<Record<Role, readonly string[]>> = {
 };
 
 for (const [role, paths] of Object.entries(PATHS))
-  test(`what is ${role} is known by its path`, () => {
+  test(`files of role ${role} are recognised by path`, () => {
     for (const path of paths) assert.equal(roleOf(path), role, path);
   });
 
@@ -124,18 +124,18 @@ const READER = [
 ];
 
 for (const query of ["Reader.peek", "Reader.peek()", "`Reader::peek`", "stream.Reader#peek", "reader.peek"])
-  test(`${query} is the definition, however much others use it`, () => {
+  test(`${query} finds the definition first, however often others use it`, () => {
     const places = placesFor(query, READER);
     assert.deepEqual(places.slice(0, 2), ["stream/Reader.java:40", "bind/TreeReader.java:30"]);
     assert.equal(places.length, READER.length, "nothing is lost");
   });
 
-test("one name is whatever is called so, the better one first", () => {
+test("a single name finds what is named so, the best first", () => {
   const places = placesFor("peek", READER);
   assert.deepEqual(places.slice(0, 2), ["bind/TreeReader.java:30", "stream/Reader.java:40"]);
 });
 
-test("a class is where it begins", () => {
+test("a class is found at its beginning", () => {
   for (const query of ["Reader", "class Reader"])
     assert.deepEqual(placesFor(query, READER).slice(0, 2), [
       "stream/Reader.java:10",
@@ -151,7 +151,7 @@ const FILES = [
   found("dict.c", 1, { start: 1 }),
 ];
 
-test("a path is that file, from its beginning or from the line that is asked for", () => {
+test("a path finds that file, at its beginning or at the requested line", () => {
   assert.deepEqual(placesFor("src/dict.c", FILES).slice(0, 2), ["src/dict.c:1", "src/dict.c:400"]);
   assert.equal(placesFor("./src/dict.c:402", FILES)[0], "src/dict.c:400");
   assert.equal(placesFor("src/dict.c:7:1", FILES)[0], "src/dict.c:1");
@@ -159,7 +159,7 @@ test("a path is that file, from its beginning or from the line that is asked for
   assert.equal(placesFor("DEPS/DICT.C", FILES)[0], "deps/dict.c:1");
 });
 
-test("scores tell the order", () => {
+test("scores follow the order", () => {
   for (const [query, candidates] of [
     ["Reader.peek", READER],
     ["src/dict.c", FILES],
@@ -174,7 +174,7 @@ test("scores tell the order", () => {
   }
 });
 
-test("a heading is no definition", () => {
+test("a heading does not count as a definition", () => {
   const candidates = [
     found("docs/cache.md", 1, { symbol: "cache", kind: "section", role: "docs" }),
     found("src/other.ts", 2, { symbol: "store" }),
@@ -183,19 +183,19 @@ test("a heading is no definition", () => {
   assert.deepEqual(placesFor("cache", candidates), ["src/cache.ts:1", "src/other.ts:1", "docs/cache.md:1"]);
 });
 
-test("what has several words is a question", () => {
+test("several words are a question, not a name", () => {
   for (const query of ["close the store", "Reader peek", "", "  ", "x".repeat(300)])
     assert.equal(lookupIn(query), null, query);
   assert.deepEqual(lookupIn("a/b-c.d"), { path: "a/b-c.d", line: null, names: [] });
 });
 
-test("a name may be a word that a question would not count", () => {
+test("a name may be a word that a question would ignore", () => {
   assert.deepEqual(said("Map.get").slice(0, 2), ["Map", "get"]);
   assert.deepEqual(said("get"), ["get"]);
   assert.deepEqual(said("how is it done"), []);
 });
 
-test("a file that is named by its path is worth all that its role is worth", () => {
+test("a file named by its path gets the full weight of its role", () => {
   assert.equal(asked("CHANGES.rst").prior.docs, 1);
   assert.equal(asked("tests/store_test.py").prior.test, 1);
   assert.equal(asked("Reader.peek").prior.config, WEIGHTS.role.config);

@@ -19,16 +19,16 @@ const paths = (candidates: readonly Candidate[], dense = WEIGHTS.dense): readonl
   rank(candidates, "zebra", 100, { ...WEIGHTS, dense }).map(({ path }) => path);
 const words = paths(found(() => null));
 
-test("of the files that words find best the nearest comes first, and the others keep their order", () => {
+test("among the best files by words the nearest in meaning comes first, and the others keep their order", () => {
   const near = paths(found((at) => (at === 4 ? 0.9 : 0.1)));
   assert.deepEqual(near, [pathOf(4), ...words.filter((path) => path !== pathOf(4))]);
 });
 
-test("what words find further back is not looked at, however near it is", () => {
+test("files further back by words are not moved, however near they are", () => {
   assert.deepEqual(paths(found((at) => (at === 15 ? 1 : 0.1))), words);
 });
 
-test("what is the same for all tells nothing, nor what few have, nor a weight of nought", () => {
+test("vectors change nothing if all are equal, few exist, or their weight is zero", () => {
   assert.deepEqual(paths(found(() => 0.5)), words);
   assert.deepEqual(paths(found((at) => (at < 2 ? at : null))), words);
   assert.deepEqual(
@@ -40,13 +40,13 @@ test("what is the same for all tells nothing, nor what few have, nor a weight of
   );
 });
 
-test("what is nearer by less than stores are alike tells nothing", () => {
+test("a difference below the accuracy of stores changes nothing", () => {
   assert.deepEqual(paths(found((at) => 0.5 + (at % 10) / 10_000)), words);
   // Means of equal numbers are not always that number.
   assert.deepEqual(paths(found((at) => (at === 1 ? null : 0.1))), words);
 });
 
-test("what vectors alone have found is behind all that words have, and first where words find nothing", () => {
+test("results found only by vectors come after all found by words, and first where words find nothing", () => {
   const alone = { chunk: chunk("src/alone.ts", "horse"), lexical: null, dense: 1 };
   assert.deepEqual(
     paths([...found(() => 0.1), alone]),
@@ -56,7 +56,7 @@ test("what vectors alone have found is behind all that words have, and first whe
   assert.deepEqual(paths([other, alone]), ["src/alone.ts", "src/other.ts"]);
 });
 
-test("a file without a vector yet is worth what its words are", () => {
+test("a file without a vector yet is ranked by its words", () => {
   const some = paths(found((at) => (at === 0 ? null : at === 1 ? 0.2 : 0.1)));
   assert.deepEqual(new Set(some.slice(0, 2)), new Set([pathOf(0), pathOf(1)]));
 });

@@ -19,21 +19,21 @@ const found = (lexical: number, more: Partial<Chunk>, text: string): Candidate =
 const places = (...candidates: readonly Candidate[]): readonly number[] =>
   rank(candidates, "put", 10).map(({ start }) => start);
 
-test("a preview reaches the last line, and is the earliest of equal ones", () => {
+test("a preview can reach the last line, and is the earliest of equal ones", () => {
   const lines = Array.from({ length: 40 }, (_, at) => `row ${at}`);
   assert.equal(shown(lines.with(39, "the cookie").join("\n"), "cookie").at(-1), "the cookie");
   const twice = lines.with(12, "first cookie").with(32, "second cookie");
   assert.deepEqual(shown(twice.join("\n"), "cookie"), twice.slice(10, 20));
 });
 
-test("a line of a preview is cut where it is long, and that is shown", () => {
+test("a long line of a preview is cut, with a mark", () => {
   assert.deepEqual(shown(`${"x".repeat(240)}\n${"y".repeat(241)}\n`, "x"), [
     "x".repeat(240),
     `${"y".repeat(240)}…`,
   ]);
 });
 
-test("of many words that a text has, the first are named and the others counted", () => {
+test("the first of many matching words are named and the others counted", () => {
   const words = "alpha bravo charlie delta echo foxtrot golf hotel india juliett".split(" ");
   const told = (count: number): string => {
     const text = words.slice(0, count).join(" ");
@@ -43,7 +43,7 @@ test("of many words that a text has, the first are named and the others counted"
   assert.equal(told(10), `text: ${words.slice(0, 8).join(", ")} and 2 more`);
 });
 
-test("parts of one definition are one result, whichever of them is the better one", () => {
+test("parts of one definition are one result, whichever is better", () => {
   const [one, two] = [
     { symbol: "Store.put", start: 1 },
     { symbol: "Store.put", start: 3 },
@@ -55,11 +55,11 @@ test("parts of one definition are one result, whichever of them is the better on
   );
 });
 
-test("neighbours without a name are results of their own", () => {
+test("neighbouring chunks without a name are separate results", () => {
   assert.deepEqual(places(found(9, { start: 1 }, "one\ntwo"), found(8, { start: 3 }, "three\nfour")), [1, 3]);
 });
 
-test("a word that only begins a sentence calls no definition", () => {
+test("a word at the start of a sentence does not name a definition", () => {
   const [better, named] = [
     chunk("a.ts", "x", { start: 1 }),
     chunk("a.ts", "y", { start: 9, symbol: "Cache" }),
@@ -78,7 +78,7 @@ test("a word that only begins a sentence calls no definition", () => {
   assert.equal(first("FileCache of files is lost", "FileCache"), 9);
 });
 
-test("what a vector is against is no answer", () => {
+test("a chunk with a negative vector score is not an answer", () => {
   const against = { chunk: chunk("b.ts", "y"), lexical: null, dense: -0.9 };
   const near = { chunk: chunk("a.ts", "x"), lexical: null, dense: 0.1 };
   assert.deepEqual(

@@ -20,7 +20,7 @@ const placed = (path: string, score: number, role: Role = "source") => ({
 const pathsOf = (query: string, ...candidates: readonly Candidate[]): readonly string[] =>
   rank(candidates, query, 10).map(({ path }) => path);
 
-test("before a colon is a place, two words that no stop word parts are a pair, code's names are spelled out", () => {
+test("words before a colon name a place, neighbouring words form pairs, and code names are recognised", () => {
   assert.deepEqual(said("trie-router: count every slash").scope, ["trie", "router"]);
   assert.deepEqual(said("count every slash: all").scope.length > 0, true);
   assert.deepEqual(said("std::move is missing").scope, []);
@@ -39,14 +39,14 @@ test("before a colon is a place, two words that no stop word parts are a pair, c
   ]);
 });
 
-test("what a text without words or without an end says is bounded", () => {
+test("the signs of an empty or endless text are bounded", () => {
   assert.deepEqual(said(""), { scope: [], pairs: [], spelled: [] });
   const much = said("oneTwo  threeFour   ".repeat(5000));
   assert.deepEqual([much.pairs.length, much.spelled.length], [64, 2]);
   assert.equal(said(Array.from({ length: 99 }, (_, at) => `name_${at}`).join(" ")).spelled.length, 32);
 });
 
-test("words are side by side apart, joined, in other forms; not across a word or the wrong way round", () => {
+test("a pair matches separate, joined and inflected words, but not across a word or in reverse order", () => {
   const pair = ["cach", "director"] as const;
   for (const text of [
     "cachedirectory",
@@ -69,7 +69,7 @@ test("words are side by side apart, joined, in other forms; not across a word or
   assert.ok(areAdjacent("cache misses; cache directory", pair));
 });
 
-test("what lies in the named place comes before what is called as it, and both by words alone", () => {
+test("files in the named place come before files named like it, and both come before others", () => {
   const [door, room, other] = [found("mlx.go", 5), found("mlx/array.go", 4), found("llm/array.go", 4.5)];
   assert.deepEqual(pathsOf("mlx: read scalar items", door, room, other), [
     "mlx/array.go",
@@ -83,7 +83,7 @@ test("what lies in the named place comes before what is called as it, and both b
   ]);
 });
 
-test("a text with the query's pairs or spelled names comes before a slightly better one without", () => {
+test("a text with the query's pairs or code names comes before a slightly better one without", () => {
   const plain = found("a.go", 5, "draft here, and the cache there");
   const pair = found("b.go", 4.8, "settles the DraftCache");
   assert.deepEqual(pathsOf("draft caches", plain, pair), ["b.go", "a.go"]);
@@ -93,12 +93,12 @@ test("a text with the query's pairs or spelled names comes before a slightly bet
   assert.deepEqual(pathsOf("why parsebody fails", plain, spelled), ["a.go", "c.go"]);
 });
 
-test("a file that the query calls by its whole name comes before an equal one", () => {
+test("a file that the query calls by its full name comes before an equal one", () => {
   const candidates = [found("aa/array_list.go", 5), found("bb/array.go", 5)];
   assert.deepEqual(pathsOf("array overflow", ...candidates), ["bb/array.go", "aa/array_list.go"]);
 });
 
-test("texts of the first files alone are read", () => {
+test("only the texts of the first files are read", () => {
   const { files } = WEIGHTS.signs;
   const before = Array.from({ length: files }, (_, at) => found(`f${String(at).padStart(3, "0")}.go`, 5));
   const last = found("last.go", 4.9, "parseBody");
@@ -107,7 +107,7 @@ test("texts of the first files alone are read", () => {
   assert.equal(rank([...before.slice(1), last], query, 1)[0]?.path, "last.go");
 });
 
-test("the file that defines what is spelled out comes before one that uses it as often", () => {
+test("the file that defines a spelled-out name comes before one that uses it as often", () => {
   const uses = found("a.go", 5, "parseBody(request)");
   const defines: Candidate = {
     chunk: chunk("b.go", "func parseBody() {}", { symbol: "Body.parseBody" }),
@@ -118,14 +118,14 @@ test("the file that defines what is spelled out comes before one that uses it as
   assert.deepEqual(pathsOf("why parsing fails", uses, defines), ["a.go", "b.go"]);
 });
 
-test("where most of what was found is of one language, its files come before slightly better ones", () => {
+test("if most results are in one language, its files come before slightly better ones", () => {
   const few = [found("a.sh", 5), found("b.go", 4.5)];
   assert.deepEqual(pathsOf("drop files", ...few), ["a.sh", "b.go"]);
   const more = ["c.go", "d.go", "e.go"].map((path) => found(path, 3));
   assert.deepEqual(pathsOf("drop files", ...few, ...more).slice(0, 2), ["b.go", "a.sh"]);
 });
 
-test("a share is of files in source, each once, by its best piece; what is not source has none", () => {
+test("shares count each source file once, by its best chunk; other files have none", () => {
   const testing = placed("a_test.go", 9, "test");
   const of = shareByEnding([
     placed("a.go", 2),

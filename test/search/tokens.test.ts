@@ -18,11 +18,11 @@ const CASES: Readonly<Record<string, readonly string[]>> = {
   検索する: ["検索する"],
 };
 
-test("identifiers are found by their parts and whole", () => {
+test("identifiers are found by their parts and as a whole", () => {
   for (const [text, words] of Object.entries(CASES)) assert.deepEqual(of(text), words, text);
 });
 
-test("a query's spelling of an identifier meets the code's", () => {
+test("a query's spelling of an identifier matches the code's", () => {
   for (const [asked, written] of [
     ["http server", "class HTTPServer {"],
     ["max_retry_count", "maxRetryCount"],
@@ -33,7 +33,7 @@ test("a query's spelling of an identifier meets the code's", () => {
   }
 });
 
-test("words are short, in lower case, without what SQLite orders otherwise; whatever the text", () => {
+test("any text gives short lower-case words without characters that SQLite sorts differently", () => {
   const tokenizer = new Tokenizer(10);
   fc.assert(
     fc.property(anyText({ maxLength: 200 }), (text) => {
@@ -46,7 +46,7 @@ test("words are short, in lower case, without what SQLite orders otherwise; what
   );
 });
 
-test("what is too long to be a word is none", () => {
+test("a sequence too long to be a word is ignored", () => {
   assert.deepEqual(of("x".repeat(65)), []);
   assert.deepEqual(of("x".repeat(64)), ["x".repeat(64)]);
 });
@@ -86,14 +86,14 @@ const KNOWN: Readonly<Record<string, string>> = {
   controll: "control",
 };
 
-test("forms of one word have one stem", () => {
+test("all forms of a word have the same stem", () => {
   for (const forms of ALIKE) assert.equal(new Set(forms.map(stem)).size, 1, forms.join(" "));
 });
 
-test("stems are Porter's", () => {
+test("stems are those of Porter's algorithm", () => {
   for (const [word, known] of Object.entries(KNOWN)) assert.equal(stem(word), known, word);
 });
 
-test("what is no plain word stays as it is", () => {
+test("anything but a plain word stays unchanged", () => {
   for (const word of ["is", "a1s", "Ends", "größen", "s3s", ""]) assert.equal(stem(word), word);
 });

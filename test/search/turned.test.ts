@@ -1,4 +1,4 @@
-/** What files turn into, and what an index has of them then. */
+/** What files turn into, and what the index then holds of them. */
 import assert from "node:assert/strict";
 import { rm, truncate } from "node:fs/promises";
 import test from "node:test";
@@ -15,7 +15,7 @@ const pathsIn = (memory: SearchMemory): readonly string[] => [
   ...new Set(chunksIn(memory).map((each) => each.replace(/:.*/s, ""))),
 ];
 
-test("of a file that is empty now nothing is left", { skip }, async (t) => {
+test("nothing remains of a file that is now empty", { skip }, async (t) => {
   await using place = await scratch(FILES);
   const memory: SearchMemory = new Map();
   await updated(place, { memory });
@@ -29,7 +29,7 @@ test("of a file that is empty now nothing is left", { skip }, async (t) => {
 });
 
 test(
-  "a file that goes between listing and reading counts as unreadable until the next look",
+  "a file that disappears between listing and reading counts as unreadable until the next update",
   { skip },
   async (t) => {
     await using place = await scratch(FILES);
@@ -54,7 +54,7 @@ test(
   },
 );
 
-test("what another version has cut is cut again, though its text is the same", { skip }, async (t) => {
+test("a file cut by another version is cut again, even if its text is the same", { skip }, async (t) => {
   await using place = await scratch(FILES);
   const memory: SearchMemory = new Map();
   later(t);

@@ -35,7 +35,7 @@ async function indexed() {
   return { place, memory, means, [Symbol.asyncDispose]: () => place[Symbol.asyncDispose]() };
 }
 
-test("what there is, what is skipped and why, and nothing of what is left out", { skip }, async () => {
+test("files are indexed or skipped with a reason, and excluded ones do not appear", { skip }, async () => {
   await using place = await scratch(FILES);
   const memory: SearchMemory = new Map();
   const first = await updated(place, meansOver(memory));
@@ -46,7 +46,7 @@ test("what there is, what is skipped and why, and nothing of what is left out", 
   ]);
 });
 
-test("only what has changed is cut again, by its stamp and then by its content", { skip }, async () => {
+test("only changed files are cut again, judged by stamp and then by content", { skip }, async () => {
   await using index = await indexed();
   const { place, means } = index;
   assert.equal(await isFresh(place, means), true);
@@ -63,21 +63,17 @@ test("only what has changed is cut again, by its stamp and then by its content",
   assert.equal(await isFresh(place, means), true);
 });
 
-test(
-  "a store that was emptied behind the catalog's back is not fresh, and filled again",
-  { skip },
-  async () => {
-    await using index = await indexed();
-    const { place, memory, means } = index;
-    const before = chunksIn(memory);
-    memory.clear();
-    assert.equal(await isFresh(place, means), false);
-    assert.equal((await updated(place, means)).changed, 2);
-    assert.deepEqual([chunksIn(memory), await isFresh(place, means)], [before, true]);
-  },
-);
+test("a store that was emptied unnoticed is not fresh, and is filled again", { skip }, async () => {
+  await using index = await indexed();
+  const { place, memory, means } = index;
+  const before = chunksIn(memory);
+  memory.clear();
+  assert.equal(await isFresh(place, means), false);
+  assert.equal((await updated(place, means)).changed, 2);
+  assert.deepEqual([chunksIn(memory), await isFresh(place, means)], [before, true]);
+});
 
-test("a file that is as young as the look at it is looked at again", { skip }, async (t) => {
+test("a file as recent as the last look is looked at again", { skip }, async (t) => {
   await using place = await scratch(FILES);
   const means = meansOver(new Map());
   await writeFile(place.at("work/new.ts"), "export const fresh = 1;\n");
@@ -91,7 +87,7 @@ test("a file that is as young as the look at it is looked at again", { skip }, a
 });
 
 test(
-  "what the store has lost or has too much is put right after an update that did not end",
+  "after an incomplete update missing and surplus files in the store are corrected",
   { skip },
   async () => {
     await using index = await indexed();
@@ -150,38 +146,42 @@ async function done(place: Scratch, step: Exclude<Step, { kind: "update" }>): Pr
   else await rename(file, `${file.slice(0, -3)}-moved.ts`).catch(() => undefined);
 }
 
-test("however updates break off, one that ends makes the index that a fresh one is", { skip }, async () => {
-  await fc.assert(
-    fc.asyncProperty(STEPS, async (steps) => {
-      await using place = await scratch({ "work/keep.ts": "export const keep = 1;\n" });
-      const memory: SearchMemory = new Map();
-      const means = meansOver(memory);
-      for (const step of steps) {
-        if (step.kind !== "update") await done(place, step);
-        else {
-          const left = { writes: step.writes };
-          const broken = {
-            ...means,
-            openStore: async (opening: Parameters<typeof means.openStore>[0]) =>
-              breaking(await means.openStore(opening), left, step.keeps),
-          };
-          await updated(place, broken).catch((thrown: unknown) => {
-            if (!(thrown instanceof Error) || thrown.message !== "broken") throw thrown;
-          });
+test(
+  "after any number of interrupted updates, a completed one gives the same index as a fresh one",
+  { skip },
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(STEPS, async (steps) => {
+        await using place = await scratch({ "work/keep.ts": "export const keep = 1;\n" });
+        const memory: SearchMemory = new Map();
+        const means = meansOver(memory);
+        for (const step of steps) {
+          if (step.kind !== "update") await done(place, step);
+          else {
+            const left = { writes: step.writes };
+            const broken = {
+              ...means,
+              openStore: async (opening: Parameters<typeof means.openStore>[0]) =>
+                breaking(await means.openStore(opening), left, step.keeps),
+            };
+            await updated(place, broken).catch((thrown: unknown) => {
+              if (!(thrown instanceof Error) || thrown.message !== "broken") throw thrown;
+            });
+          }
         }
-      }
-      await updated(place, means);
-      const fresh: SearchMemory = new Map();
-      await rm(place.at("state"), { recursive: true });
-      await updated(place, meansOver(fresh));
-      assert.deepEqual(chunksIn(memory), chunksIn(fresh));
-    }),
-    { numRuns: 15 },
-  );
-});
+        await updated(place, means);
+        const fresh: SearchMemory = new Map();
+        await rm(place.at("state"), { recursive: true });
+        await updated(place, meansOver(fresh));
+        assert.deepEqual(chunksIn(memory), chunksIn(fresh));
+      }),
+      { numRuns: 15 },
+    );
+  },
+);
 
 test(
-  "what the store has too much goes only when it is said that the index is not whole",
+  "surplus files in the store are removed only once the index is marked incomplete",
   { skip },
   async () => {
     await using index = await indexed();
@@ -205,7 +205,7 @@ const filesIn = (memory: SearchMemory) =>
   new Map([...memory].map(([key, { files }]) => [key, new Map(files)]));
 
 test(
-  "after a power cut in which the store lost more than the catalog did, all is read again",
+  "after a power cut in which the store lost more than the catalog, everything is read again",
   { skip },
   async () => {
     for (const writes of [1, 2, 3, Number.POSITIVE_INFINITY]) {
@@ -243,7 +243,7 @@ test(
   },
 );
 
-test("enough files for threads give what few give", { skip }, async () => {
+test("many files cut by threads give the same result as few", { skip }, async () => {
   const names = Array.from({ length: 120 }, (_, number) => `work/f${number}.ts`);
   const files = Object.fromEntries(names.map((name, number) => [name, `export const v${number} = 1;\n`]));
   await using place = await scratch(files);
@@ -255,7 +255,7 @@ test("enough files for threads give what few give", { skip }, async () => {
   );
 });
 
-test("cancelled in the middle, it says that it is not whole", { skip }, async () => {
+test("an update cancelled in the middle leaves the index marked incomplete", { skip }, async () => {
   await using place = await scratch(FILES);
   const means = meansOver(new Map());
   const stop = new AbortController();
@@ -274,7 +274,7 @@ test("cancelled in the middle, it says that it is not whole", { skip }, async ()
   assert.equal(await isFresh(place, means), false);
 });
 
-test("an update is given up though what cuts a file never ends", { skip, timeout: 20_000 }, async () => {
+test("an update can be aborted even if cutting a file never ends", { skip, timeout: 20_000 }, async () => {
   await using place = await scratch(FILES);
   const stop = new AbortController();
   const never: Cutting = {

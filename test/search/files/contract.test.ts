@@ -40,10 +40,10 @@ const property = async (arbitrary: fc.Arbitrary<Uint8Array>): Promise<void> => {
   );
 };
 
-test("any bytes: the pieces are the text, lines are right, none is too long, twice the same", () =>
+test("any bytes: the chunks add up to the text, with correct lines and bounded length, and are the same twice", () =>
   property(fc.uint8Array({ maxLength: 4000 })));
 
-test("any text, with line ends of all kinds", () =>
+test("any text with all kinds of line ends", () =>
   property(
     fc
       .array(
@@ -55,7 +55,7 @@ test("any text, with line ends of all kinds", () =>
       .map((parts) => Buffer.from(parts.join(""))),
   ));
 
-test("code of every language, cut up and put together wrongly", () => {
+test("code of every language, cut up and joined incorrectly", () => {
   const all = Object.values(SOURCES);
   const part = fc
     .tuple(fc.constantFrom(...all), fc.nat(), fc.nat())
@@ -63,7 +63,7 @@ test("code of every language, cut up and put together wrongly", () => {
   return property(fc.array(part, { maxLength: 30 }).map((parts) => Buffer.from(parts.join(""))));
 });
 
-test("deep nesting, long lines, and no text at all", async () => {
+test("deep nesting, long lines, and empty text", async () => {
   using cutter = new Cutter();
   const texts = [
     "(".repeat(100_000),
@@ -79,7 +79,7 @@ test("deep nesting, long lines, and no text at all", async () => {
 });
 
 /** As titles these would be hours of work: what reads a title tries again at each of their letters. */
-test("a line that is too long for a title is none, whatever it is made of", async () => {
+test("a line too long for a title is not one, whatever it contains", async () => {
   using cutter = new Cutter();
   const long = HUGE - 100;
   const texts = [
@@ -95,7 +95,7 @@ test("a line that is too long for a title is none, whatever it is made of", asyn
   }
 });
 
-test("what breaks the parser leaves it whole for the next file", async () => {
+test("a text that breaks the parser does not affect the next file", async () => {
   using cutter = new Cutter();
   const path = "store.py";
   const whole = await cutter.cut(path, Buffer.from(SOURCES[path] ?? ""));
@@ -104,7 +104,7 @@ test("what breaks the parser leaves it whole for the next file", async () => {
   assert.deepEqual(cutter.missing(), []);
 });
 
-test("a language by name, by extension, by the first line", () => {
+test("a language is recognised by name, extension or first line", () => {
   const told = ["a/B.TS", "Makefile", "Dockerfile.dev", "Gemfile", "x.h", "x", "x.unknown"].map((path) =>
     languageOf(path),
   );

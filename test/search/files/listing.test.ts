@@ -57,7 +57,7 @@ for (const how of ["find and tar", "one by one"] as const) {
   const skip = how === "find and tar" ? gnu : false;
 
   test(
-    `${how}: rules of every folder count, secrets and folders of tools are left out`,
+    `${how}: rules of every folder apply, and secrets and tool folders are left out`,
     { skip },
     async () => {
       await using place = await work(FILES);
@@ -78,7 +78,7 @@ for (const how of ["find and tar", "one by one"] as const) {
     },
   );
 
-  test(`${how}: what is longer than is read is not read`, { skip }, async () => {
+  test(`${how}: a file above the maximum size is not read`, { skip }, async () => {
     const files = { "long.ts": "x".repeat(101), "most.ts": "y".repeat(100) };
     await using place = await work(files);
     const box = how === "find and tar" ? hostBox(place.at("work")) : fakeBox({ files });
@@ -92,7 +92,7 @@ for (const how of ["find and tar", "one by one"] as const) {
   });
 }
 
-test("links, pipes and names of all kinds", { skip: gnu }, async () => {
+test("links, pipes and names of all kinds are listed correctly", { skip: gnu }, async () => {
   await using place = await work({ "a.ts": "a" });
   const at = (name: string): string => place.at("work", name);
   await symlink("/etc/passwd", at("passwd"));
@@ -117,7 +117,7 @@ test("links, pipes and names of all kinds", { skip: gnu }, async () => {
   assert.deepEqual(texts, { ...expected, "a.ts": "a", sparse: "\0".repeat(90) });
 });
 
-test("rules that were read before and stand as they stood are not read again", { skip: gnu }, async () => {
+test("unchanged rules are not read again", { skip: gnu }, async () => {
   await using place = await work({ ".gitignore": "x\n", x: "1" });
   await new Promise((resolve) => void setTimeout(resolve, 150));
   const box = hostBox(place.at("work"));
@@ -127,7 +127,7 @@ test("rules that were read before and stand as they stood are not read again", {
   assert.deepEqual(box.started, ["find", "tar", "find"]);
 });
 
-test("where nobody knows what is to be hidden, nothing is listed", { skip: gnu }, async () => {
+test("nothing is listed where the rules for hidden files are unknown", { skip: gnu }, async () => {
   await using place = await work({ "a.ts": "a" });
   await symlink("a.ts", place.at("work/.harnessignore"));
   await assert.rejects(listed(hostBox(place.at("work"))), /\.harnessignore cannot be read/);
@@ -144,7 +144,7 @@ async function lies(archive: Buffer): Promise<unknown> {
 const MANY_64K = "xx*yy\n".repeat(11_000);
 const RULES_64K = `xx*${"y".repeat(62)}\n`.repeat(1000);
 
-test("long rules below each other are understood, and too many of them end it", { skip: gnu }, async () => {
+test("long nested rules are applied, and too many of them are refused", { skip: gnu }, async () => {
   await using place = await work({ "a.ts": "a" });
   const files = Array.from({ length: 60 }, (_, at) => "n/".repeat(at + 1));
   await mkdir(place.at("work", files.at(-1) ?? ""), { recursive: true });
@@ -159,7 +159,7 @@ test("long rules below each other are understood, and too many of them end it", 
   await assert.rejects(listed(box), /hold too many rules/);
 });
 
-test("a listing that was tampered with is not believed", async () => {
+test("a manipulated listing is not trusted", async () => {
   const numbers = ["1", "1", "1", "1"];
   const records = [
     ["f", ...numbers, "../outside", ""],
@@ -184,7 +184,7 @@ test("a listing that was tampered with is not believed", async () => {
   assert.deepEqual(await lies(archiveOf("a.ts", "x")), { "a.ts": "x" });
 });
 
-test("records of an archive cost what they are long", async () => {
+test("archive records take time linear in their length", async () => {
   // None of them has an end of its own before the last byte of all.
   const records = Buffer.from("2 ".repeat(2 ** 19 - 8) + "=".repeat(16));
   const archive = Buffer.concat([headerOf("pax", records.length, "x"), records, archiveOf("a.ts", "x")]);
@@ -193,7 +193,7 @@ test("records of an archive cost what they are long", async () => {
 
 const record = (path: string): string => `f\0${"1\0".repeat(4)}${path}\0`;
 
-test("folders that may not be looked into are counted, unless they are left out", async () => {
+test("unreadable folders are counted, unless they are left out anyway", async () => {
   const files = { ".gitignore": "out/\n", "a.ts": "a" };
   const closed = ["data", "src/data", "out", "node_modules"].map(
     (path) => `closed\0${"1\0".repeat(4)}${path}\0`,
@@ -204,7 +204,7 @@ test("folders that may not be looked into are counted, unless they are left out"
   assert.deepEqual([[...listing.files.keys()], listing.closed], [[".gitignore", "a.ts"], 2]);
 });
 
-test("a path that nothing could open is counted, and not held", async () => {
+test("a path too long to open is counted but not kept", async () => {
   const long = `${"n".repeat(200)}/`.repeat(25);
   const find = fakeBox({
     commands: { find: async ({ out }) => (await out(record(`${long}f`) + record("a")), 0) },

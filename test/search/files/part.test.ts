@@ -12,7 +12,7 @@ const found = async (written: string, code = 0, folders = ["a"]): Promise<readon
   return entries?.map(({ path }) => path);
 };
 
-test("a part of a workspace is told whole or not at all", async () => {
+test("part of a workspace is listed completely or not at all", async () => {
   assert.deepEqual(await found(record("./a/b.ts")), ["a/b.ts"]);
   assert.deepEqual(await found("", 0, []), []);
   assert.equal(await found(record("./a/b.ts"), 1), undefined, "one of them is gone");

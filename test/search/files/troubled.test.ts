@@ -29,7 +29,7 @@ const ending = (box: Box, end: Partial<ExecResult>): Box => ({
   exec: async (request, signal) => ({ ...(await box.exec(request, signal)), ...end }),
 });
 
-test("a find that understands nothing, and finds nothing, is done without", async () => {
+test("without a usable find the files are listed another way", async () => {
   for (const code of [1, 127]) {
     const { files: found } = await listed(fakeBox({ files, commands: { find: () => code } }));
     assert.deepEqual([...found.keys()].toSorted(), Object.keys(files), String(code));
@@ -38,13 +38,13 @@ test("a find that understands nothing, and finds nothing, is done without", asyn
 
 const tar = (said: string) => fakeBox({ files, commands: { tar: async ({ err }) => (await err(said), 2) } });
 
-test("a tar that understands nothing is done without; one that says nothing had nothing to read", async () => {
+test("without a usable tar the files are read another way; a silent tar had nothing to read", async () => {
   assert.deepEqual(await contents(tar("tar: unrecognized option")), ["a.ts a", "b/c.ts c"]);
   assert.deepEqual(await contents(tar("")), []);
 });
 
 test(
-  "what the box had no room for is a failure, and never a part that looks like all",
+  "a box out of memory or disk space is an error, never a partial result that looks complete",
   { skip: gnu },
   async () => {
     await using place = await scratch(files);
@@ -56,7 +56,7 @@ test(
   },
 );
 
-test("a name that leads elsewhere is believed of no box", async () => {
+test("a name that leads elsewhere is refused from any box", async () => {
   const box = fakeBox({ files, commands: { find: () => 127 } });
   for (const name of ["..", "../a.ts", "/etc/passwd", "b//c.ts", ""]) {
     const entry = { name, kind: "file", mode: 0o644, size: 1, modified: 1 } as const;
@@ -65,7 +65,7 @@ test("a name that leads elsewhere is believed of no box", async () => {
   }
 });
 
-test("rules that are as young as the look at them are read again", { skip: gnu }, async (t) => {
+test("rules as recent as the last look are read again", { skip: gnu }, async (t) => {
   await using place = await scratch({ ".gitignore": "x\n" });
   const { ctimeMs } = await stat(place.at(".gitignore"));
   t.mock.timers.enable({ apis: ["Date"], now: ctimeMs + 50 });
@@ -81,7 +81,7 @@ test("rules that are as young as the look at them are read again", { skip: gnu }
 const at = (ctimeMs: number, lookedAt: number): boolean =>
   isSettled({ size: 1, mtimeMs: 1, ctimeMs, ino: 1 }, lookedAt);
 
-test("a stamp tells nothing while its clock may stand still, nor where there is none", () => {
+test("a time stamp proves nothing within its clock's resolution, or where there is none", () => {
   assert.deepEqual([at(5000.5, 5100.5), at(5000.5, 5101)], [false, true]);
   assert.deepEqual([at(5000, 7100), at(5000, 7101)], [false, true], "of whole seconds");
   assert.equal(at(0, Number.MAX_SAFE_INTEGER), false);
@@ -89,12 +89,12 @@ test("a stamp tells nothing while its clock may stand still, nor where there is 
 
 const guarded = (name: string, atTop: boolean): boolean => atTop && name === "hooks";
 
-test("a folder that host programs obey only at the top is entered further down", () => {
+test("a folder that the host obeys only at the top is entered further down", () => {
   const sieve = new Sieve({ ...RULES, guarded }, new Map(), 100);
   assert.deepEqual([sieve.enters("hooks"), sieve.enters("src/hooks")], [false, true]);
 });
 
-test("a command whose output nobody reads any more is ended", { timeout: 20_000 }, async () => {
+test("a command whose output is no longer read is ended", { timeout: 20_000 }, async () => {
   const box = fakeBox({
     commands: {
       find: async ({ out, signal }) => {

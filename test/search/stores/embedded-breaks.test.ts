@@ -36,7 +36,7 @@ async function oldestOf(store: SearchStore, upTo: number): Promise<number> {
   return held.size === FILES ? oldest : -1;
 }
 
-test(`${KILLS} kills in the midst of writing leave no file half, and nothing that was kept is lost`, async () => {
+test(`${KILLS} kills during writing leave no half file, and lose nothing that was kept`, async () => {
   await using place = await scratch();
   const folder = place.at("index");
   for (let kill = 0; kill < KILLS; kill += 1) {
@@ -60,7 +60,7 @@ test(`${KILLS} kills in the midst of writing leave no file half, and nothing tha
   }
 });
 
-test("who reads while another process writes always finds whole files", async () => {
+test("a reader beside a writing process always finds complete files", async () => {
   await using place = await scratch();
   const folder = place.at("index");
   const child = spawn(process.execPath, [path.join(FIXTURES, "index-writer.ts"), folder], {
@@ -112,7 +112,7 @@ async function askAll(folder: string): Promise<readonly HarnessError[]> {
   return failures;
 }
 
-test("an index that is none any more is said to be damaged, with what mends it", async () => {
+test("a damaged index is reported as such, with what repairs it", async () => {
   await using place = await scratch();
   {
     await using store = openEmbeddedStore(place.at("index"), IDENTITY);
@@ -129,7 +129,7 @@ test("an index that is none any more is said to be damaged, with what mends it",
   assert.ok(after.some(({ message }) => message.includes("it is damaged")));
 });
 
-test("bytes that are other than written are an answer or a failure in words, never a crash", async () => {
+test("altered bytes give an answer or an error message, never a crash", async () => {
   await using place = await scratch();
   {
     await using store = openEmbeddedStore(place.at("index"), IDENTITY);
@@ -157,7 +157,7 @@ const skip =
     ? false
     : "no mount namespace may be made here (unshare -rm)";
 
-test("a full disk is said with the next thing to type, and what was kept is found", { skip }, async () => {
+test("a full disk is reported with the next command, and kept data is found", { skip }, async () => {
   await using place = await scratch({ "index/x": "" });
   const { stdout } = await promisify(execFile)("unshare", [
     "-rm",
@@ -178,7 +178,7 @@ test("a full disk is said with the next thing to type, and what was kept is foun
   assert.equal(found, held);
 });
 
-test("a folder in the place of the database is told, and nothing of it is lost", async () => {
+test("a folder in the place of the database is reported, and nothing in it is lost", async () => {
   await using place = await scratch({ "index.db/theirs": "kept" });
   assert.throws(
     () => openEmbeddedStore(place.path, IDENTITY),

@@ -61,7 +61,7 @@ function matching(held: ReadonlyMap<string, StoredFile>, query: readonly string[
   });
 }
 
-test("after any puts and removals it is as if only what is left had been put", async () => {
+test("after any puts and removals the store equals one with only the remaining files", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 12 }), text, async (steps, query) => {
       await using place = await scratch();

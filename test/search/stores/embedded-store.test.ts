@@ -18,7 +18,7 @@ import { Tokenizer } from "../../../src/search/tokens.ts";
 const pathsFor = async (store: SearchStore, text: string): Promise<readonly string[]> =>
   (await store.candidates({ text, vector: null }, 50, NEVER)).map((found) => found.chunk.path);
 
-test("what was put is found by its words, whole, and after it is opened again", async () => {
+test("a file that was put is found by its words, complete, also after reopening", async () => {
   await using place = await scratch();
   const whole = chunk("src/http/server.ts", "export class HTTPServer {\n  listen() {}\n}", {
     kind: "class",
@@ -42,7 +42,7 @@ test("what was put is found by its words, whole, and after it is opened again", 
   assert.equal((await store.held(NEVER)).get("src/http/server.ts"), "ab");
 });
 
-test("what was put again or removed is not found by what it was", async () => {
+test("a replaced or removed file is not found by its old content", async () => {
   await using place = await scratch();
   await using store = openEmbeddedStore(place.at("index"), IDENTITY);
   await store.put([file("a.ts", "zebra", "yak"), file("b.ts", "zebra")], NEVER);
@@ -65,7 +65,7 @@ test("a file without chunks is held, and found by nothing", async () => {
   assert.deepEqual(await pathsFor(store, "logo"), []);
 });
 
-test("one who reads beside the writer sees what was written", async () => {
+test("a reader beside the writer sees what was written", async () => {
   await using place = await scratch();
   await using writer = openEmbeddedStore(place.at("index"), IDENTITY);
   await using reader = openEmbeddedStore(place.at("index"), IDENTITY);
@@ -76,7 +76,7 @@ test("one who reads beside the writer sees what was written", async () => {
   assert.deepEqual(await pathsFor(reader, "okapi"), []);
 });
 
-test("an index of another identity is emptied, and its files are nobody else's", async () => {
+test("an index with another identity is emptied, and its files are private", async () => {
   await using place = await scratch();
   {
     await using store = openEmbeddedStore(place.at("index"), IDENTITY);
@@ -88,7 +88,7 @@ test("an index of another identity is emptied, and its files are nobody else's",
   assert.deepEqual(await store.counts(NEVER), { files: 0, chunks: 0, embedded: 0 });
 });
 
-test("a symbol finds what it names, though the text does not say it", async () => {
+test("a symbol finds its chunk, even if the text does not contain it", async () => {
   await using place = await scratch();
   await using store = openEmbeddedStore(place.at("index"), IDENTITY);
   const middle = chunk("a.ts", "zebra = 1", { symbol: "Store.close" });
@@ -106,7 +106,7 @@ const isAnother = (thrown: unknown): boolean => {
   return thrown.remedy === "harness index";
 };
 
-test("who only reads finds what was written, and can write nothing", async () => {
+test("a read-only store finds what was written, and cannot write", async () => {
   await using place = await scratch();
   await using writer = openEmbeddedStore(place.at("index"), IDENTITY);
   await writer.put([file("a.ts", "alpha")], NEVER);
@@ -118,7 +118,7 @@ test("who only reads finds what was written, and can write nothing", async () =>
   assert.deepEqual([...(await reader.held(NEVER)).keys()], ["a.ts", "c.ts"]);
 });
 
-test("who only reads leaves an index of another form, and of another folder, as it is", async () => {
+test("a read-only store leaves an index of another version or folder unchanged", async () => {
   await using place = await scratch();
   const database = place.at("index", "index.db");
   {
@@ -137,7 +137,7 @@ test("who only reads leaves an index of another form, and of another folder, as 
   assert.equal(existsSync(place.at("nowhere")), false);
 });
 
-test("an index whose store is of another form, or gone, counts as none", async () => {
+test("an index whose store has another version or is missing counts as none", async () => {
   await using place = await scratch({ "folder/keep": "" });
   const at = { id: IDENTITY.index, folder: place.at("folder"), workspace: place.at("work"), movedFrom: null };
   {
@@ -162,7 +162,7 @@ test("an index whose store is of another form, or gone, counts as none", async (
   assert.ok(there);
 });
 
-test("vectors of another length of the same model take the place of the old ones", async () => {
+test("vectors of another length replace the old ones of the same model", async () => {
   await using place = await scratch();
   for (const dimension of [3, 4]) {
     const identity = { index: "a1b2", vectors: { model: "m", dimension } };
@@ -177,7 +177,7 @@ test("vectors of another length of the same model take the place of the old ones
   }
 });
 
-test("what was put again and again leaves nothing of the dead", async () => {
+test("repeated puts leave no dead entries", async () => {
   await using place = await scratch();
   await using store = openEmbeddedStore(place.path, IDENTITY);
   for (let at = 0; at < 40; at += 1) await store.put([file("a.ts", `alpha ${at}`)], NEVER);
@@ -188,7 +188,7 @@ test("what was put again and again leaves nothing of the dead", async () => {
   assert.equal(rows("segments"), 1);
 });
 
-test("a word of a path is known for its folder, for its name, and for both", () => {
+test("a word of a path is marked as part of the folder, of the name, or of both", () => {
   const words = wordsOfFile(
     file("store/cache/cache_size.ts", "x"),
     { number: 1, chunks: [1] },

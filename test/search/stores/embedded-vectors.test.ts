@@ -30,7 +30,7 @@ function bed(chunks = 0): Bed {
   };
 }
 
-test("the nearest come first, whatever their length, with their cosine", () => {
+test("the nearest vectors come first with their cosine, whatever their length", () => {
   using place = bed();
   const table = place.table(2);
   table.put(
@@ -51,7 +51,7 @@ test("the nearest come first, whatever their length, with their cosine", () => {
   assert.equal(table.count, 4);
 });
 
-test("what is put again is replaced, what is removed is forgotten, and so is all of it", () => {
+test("vectors are replaced, removed and cleared", () => {
   using place = bed();
   const table = place.table(2);
   table.put(
@@ -72,7 +72,7 @@ test("what is put again is replaced, what is removed is forgotten, and so is all
   assert.deepEqual([table.count, table.nearest(vector(0, 1), 5)], [0, []]);
 });
 
-test("vectors of another model are neither found nor counted, and go when the first of this one comes", () => {
+test("vectors of another model are neither found nor counted, and are removed when the first of this model arrives", () => {
   using place = bed(3);
   const old = place.table(2, "old");
   old.put(
@@ -95,7 +95,7 @@ test("vectors of another model are neither found nor counted, and go when the fi
   assert.deepEqual(place.table(4, "new").missing(10), [1, 2, 3]);
 });
 
-test("a table without a model forgets what is removed, finds nothing and keeps the rest", () => {
+test("a table without a model drops removed chunks, finds nothing and keeps the rest", () => {
   using place = bed(2);
   const table = place.table(2);
   table.put(
@@ -114,7 +114,7 @@ test("a table without a model forgets what is removed, finds nothing and keeps t
   );
 });
 
-test("a vector that is none is refused, with all that came with it", () => {
+test("an invalid vector is refused, with everything in its batch", () => {
   using place = bed();
   const table = place.table(2);
   const good = vector(1, 1);
@@ -140,7 +140,7 @@ test("a vector that is none is refused, with all that came with it", () => {
     assert.deepEqual(table.nearest(query, 5), []);
 });
 
-test("missing goes on where it was, and comes back to none that has got its vector", () => {
+test("missing continues where it stopped, and does not return chunks that have their vector", () => {
   using place = bed(50);
   const table = place.table(1);
   const seen: number[] = [];
@@ -157,7 +157,7 @@ test("missing goes on where it was, and comes back to none that has got its vect
   assert.equal(table.count, 50);
 });
 
-test("codes that do not fit their chunks are damage, not an answer", () => {
+test("codes that do not fit their chunks are reported as damage", () => {
   using place = bed();
   const table = place.table(8);
   table.put(new Map([[1, new Float32Array(8).fill(1)]]));
@@ -165,7 +165,7 @@ test("codes that do not fit their chunks are damage, not an answer", () => {
   assert.throws(() => table.nearest(new Float32Array(8).fill(1), 1), DamagedIndex);
 });
 
-test("whatever is put, replaced and removed in whatever order, the nearest are those of a plain search", () => {
+test("after any puts and removals the nearest vectors are those of an exhaustive search", () => {
   const step = fc.oneof(
     fc.record({
       kind: fc.constant("put" as const),
@@ -215,7 +215,7 @@ test("whatever is put, replaced and removed in whatever order, the nearest are t
   );
 });
 
-test("of many thousand vectors as models give them, 98 of a hundred of the ten nearest are found", () => {
+test("of many thousand realistic vectors, 98 of a hundred of the ten nearest are found", () => {
   using place = bed();
   const dimension = 256;
   const table = place.table(dimension);
@@ -261,7 +261,7 @@ async function embedRest(store: SearchStore): Promise<void> {
   }
 }
 
-test("a chunk is found by words and by its vector, once, with both scores", async () => {
+test("a chunk found by words and by its vector is one result with both scores", async () => {
   await using place = await scratch();
   await using store = openEmbeddedStore(place.at("index"), WITH);
   await store.put([file("a.ts", "okapi"), file("b.ts", "okapi"), file("c.ts", "lion")], NEVER);
@@ -287,7 +287,7 @@ test("a chunk is found by words and by its vector, once, with both scores", asyn
   assert.deepEqual([scores.get("b.ts")?.dense, scores.get("c.ts")?.lexical], [null, null]);
 });
 
-test("vectors go with their chunks, stay while no model is there, and are seen by who reads beside", async () => {
+test("vectors are removed with their chunks, stay while there is no model, and are visible to other readers", async () => {
   await using place = await scratch();
   await using reader = openEmbeddedStore(place.at("index"), WITH);
   {
@@ -313,7 +313,7 @@ test("vectors go with their chunks, stay while no model is there, and are seen b
   assert.deepEqual(await near(reader, 1, 0), []);
 });
 
-test("whatever is put, removed and embedded, only chunks that are there are found, each by its own vector", async () => {
+test("after any puts, removals and embeddings only existing chunks are found, each by its own vector", async () => {
   const path = fc.integer({ min: 0, max: 9 }).map((number) => `f${number}.ts`);
   const text = fc
     .tuple(fc.integer({ min: 1, max: 9 }), fc.integer({ min: -9, max: 9 }))
@@ -355,7 +355,7 @@ test("whatever is put, removed and embedded, only chunks that are there are foun
   );
 });
 
-test("a vector that does not fit leaves the batch unkept, and says what came", async () => {
+test("a vector of the wrong length is reported, and its batch is not stored", async () => {
   await using place = await scratch();
   await using store = openEmbeddedStore(place.at("index"), WITH);
   const one = chunk("a.ts", "okapi");

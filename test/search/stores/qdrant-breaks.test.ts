@@ -70,9 +70,9 @@ async function brokenAt(k: number, { fault, on, long = false }: Kind): Promise<b
 
 const kinds: Readonly<Record<string, Kind>> = {
   "is cut": { fault: "reset", on: false, long: true },
-  "is cut, and there is no server from then on": { fault: "reset", on: true },
-  "is cut when it is done": { fault: "reset after", on: false },
-  "is refused for want of room": {
+  "is cut, and the server stays away": { fault: "reset", on: true },
+  "is cut after it was carried out": { fault: "reset after", on: false },
+  "is refused because the disk is full": {
     fault: {
       status: 500,
       body: JSON.stringify({
@@ -85,7 +85,7 @@ const kinds: Readonly<Record<string, Kind>> = {
 };
 
 for (const [what, kind] of Object.entries(kinds))
-  test(`put, where the k-th request ${what}: it is said, nothing is held that is not whole, put again mends`, async () => {
+  test(`a put whose k-th request ${what} is reported, holds no incomplete file, and is repaired by another put`, async () => {
     // Every third request, of long files every fifth; those between them at another time.
     const step = many(1) > 1 ? 1 : kind.long === true ? 5 : 3;
     let k = randomInt(step);
@@ -96,7 +96,7 @@ for (const [what, kind] of Object.entries(kinds))
     assert.ok(k > 8, `only ${k} requests were tried`);
   });
 
-test("what a killed writer left of a file that is gone meanwhile is removed, once nobody can be writing it", async () => {
+test("the remains of a killed writer for a file that is gone are removed once nobody can be writing it", async () => {
   await using server = await startQdrant();
   const clock = { now: Date.UTC(2026, 0, 1) };
   const open = () => openQdrantStore({ url: server.url }, MODELLED, { now: () => clock.now });
@@ -118,7 +118,7 @@ test("what a killed writer left of a file that is gone meanwhile is removed, onc
   assert.deepEqual(await again.counts(signal), { files: 1, chunks: 1, embedded: 0 });
 });
 
-test("a chunk that somebody removes behind our back makes its file one that is not held", async () => {
+test("a file of which somebody removes a chunk is no longer held", async () => {
   await using server = await startQdrant();
   await using store = await openQdrantStore({ url: server.url }, MODELLED);
   const whole = file("a.ts", ["alpha", "beta"]);
@@ -129,7 +129,7 @@ test("a chunk that somebody removes behind our back makes its file one that is n
   assert.equal((await store.held(signal)).size, 2);
 });
 
-test("a file that was stored in another form is not held", async () => {
+test("a file stored in another form is not held", async () => {
   await using server = await startQdrant();
   await using store = await openQdrantStore({ url: server.url }, MODELLED);
   const files = [file("a.ts", ["alpha"]), file("b.ts", ["beta"])];
@@ -144,7 +144,7 @@ test("a file that was stored in another form is not held", async () => {
   assert.equal((await store.held(signal)).size, 2);
 });
 
-test("a collection that goes while the store is open is no empty answer, and is made again by the next put", async () => {
+test("a collection that disappears while the store is open is an error, and is created again by the next put", async () => {
   await using server = await startQdrant();
   await using store = await openQdrantStore({ url: server.url }, MODELLED);
   const files = [file("a.ts", ["alpha"]), file("b.md", ["alpha too"], { role: "docs" })];
@@ -161,7 +161,7 @@ test("a collection that goes while the store is open is no empty answer, and is 
   }
 });
 
-test("two that make the same collections at once both have them, and each its own", async () => {
+test("two stores that create the same collections at once both get them, and keep their own data", async () => {
   await using server = await startQdrant();
   const both = await Promise.all(
     [MODELLED, OTHER].map(async (identity) => {
@@ -180,7 +180,7 @@ test("two that make the same collections at once both have them, and each its ow
   }
 });
 
-test("a server of 1.13 is asked nothing that came later", async () => {
+test("a server of version 1.13 is not sent any later request", async () => {
   await using server = await startQdrant({ version: "1.13.6" });
   await using store = await openQdrantStore({ url: server.url }, MODELLED);
   const whole = file("a.ts", ["alpha", "beta"]);
@@ -192,7 +192,7 @@ test("a server of 1.13 is asked nothing that came later", async () => {
   assert.equal(found.dense.size, 2);
 });
 
-test("a collection whose maker was killed before its indexes gets them", async () => {
+test("a collection whose creator was killed before its indexes gets them later", async () => {
   await using server = await startQdrant();
   await using store = await openQdrantStore({ url: server.url }, MODELLED);
   for (const operation of ["create_field_index", "create_collection"]) {
@@ -209,7 +209,7 @@ test("a collection whose maker was killed before its indexes gets them", async (
   assert.equal((await store.held(signal)).size, 1, "those that somebody took away are made again");
 });
 
-test("a chunk that goes between looking and writing its vector costs the others nothing", async () => {
+test("a chunk that disappears before its vector is written does not cost the others theirs", async () => {
   await using server = await startQdrant();
   await using store = await openQdrantStore({ url: server.url }, MODELLED);
   const whole = file("a.ts", ["alpha", "beta", "gamma"]);
@@ -225,7 +225,7 @@ test("a chunk that goes between looking and writing its vector costs the others 
   assert.equal((await store.counts(signal)).embedded, 1);
 });
 
-test("clearing takes what the index had of other models, and leaves collections in which others have something", async () => {
+test("clearing removes the index's data of other models, and keeps collections that others use", async () => {
   await using server = await startQdrant();
   server.collections.set("of-somebody-else", new Collection({}));
   const open = (identity: StoreIdentity) => openQdrantStore({ url: server.url }, identity);
@@ -243,7 +243,7 @@ test("clearing takes what the index had of other models, and leaves collections 
   assert.deepEqual([...server.collections.keys()], ["of-somebody-else"]);
 });
 
-test("what stays by its id keeps its vector through a put, so that it need not be made again", async () => {
+test("a chunk that stays keeps its vector through a put", async () => {
   await using server = await startQdrant();
   await using store = await openQdrantStore({ url: server.url }, MODELLED);
   const before = file("a.ts", ["stays", "goes"]);

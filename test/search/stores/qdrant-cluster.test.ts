@@ -1,4 +1,4 @@
-/** Several addresses of one Qdrant: what one node has is what all have, as far as they are there. */
+/** Several addresses of one Qdrant: all nodes that are up hold the same data. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { HarnessError } from "../../../src/core/errors.ts";
@@ -57,15 +57,15 @@ const error = (status: number, text: string): Fault => ({
 
 const FAULTS: Readonly<Record<string, Fault>> = {
   "cuts the connection": "reset",
-  "cuts it when all is done": "reset after",
+  "cuts it after the work is done": "reset after",
   "says nothing": "silent",
   "answers 503": error(503, "Service unavailable: node is recovering"),
   "answers 500": error(500, "Service internal error: 1 of 2 read operations failed"),
-  "sends elsewhere": { status: 307, body: "", headers: { location: "http://127.0.0.1:1/" } },
+  redirects: { status: 307, body: "", headers: { location: "http://127.0.0.1:1/" } },
 };
 
 for (const [what, fault] of Object.entries(FAULTS))
-  test(`a node that ${what} in the middle of a put is passed over, and nothing is lost`, async () => {
+  test(`a node that ${what} in the middle of a put is skipped, and nothing is lost`, async () => {
     await using all = await cluster(3);
     const [first] = all.nodes;
     assert.ok(first !== undefined);
@@ -83,7 +83,7 @@ for (const [what, fault] of Object.entries(FAULTS))
     assert.equal(first.calls.length, passed, "who has failed is not asked first again");
   });
 
-test("a node that is gone before it is opened is none, wherever it stands in the list", async () => {
+test("a node that is gone before opening is ignored, wherever it is in the list", async () => {
   await using all = await cluster(2);
   const gone = await startQdrant();
   await gone.close();
@@ -105,7 +105,7 @@ test("a node that is gone before it is opened is none, wherever it stands in the
   }
 });
 
-test("where no node serves each is named, an unfinished put is none, and the next one goes on", async () => {
+test("where no node serves each is named, an unfinished put is not held, and the next one continues", async () => {
   await using all = await cluster(2);
   await using store = await openQdrantStore(all.server, MODELLED, { patience: PATIENT });
   await store.put(files("first"), signal);
@@ -123,7 +123,7 @@ test("where no node serves each is named, an unfinished put is none, and the nex
   assert.equal(await assertWhole(store, [files("second")]), 3);
 });
 
-test("what is no fault of a node is not asked of the next one", async () => {
+test("an error that is not the node's fault is not retried on the next node", async () => {
   await using all = await cluster(2);
   const [first] = all.nodes;
   assert.ok(first !== undefined);
@@ -133,7 +133,7 @@ test("what is no fault of a node is not asked of the next one", async () => {
   assert.deepEqual(all.calls().slice(1), [0]);
 });
 
-test("collections are made with the shards and replicas that the settings want, and a write is never one that none can do", async () => {
+test("collections get the configured shards and replicas, and a write that no node can do is refused", async () => {
   await using server = await startQdrant();
   const shape: CollectionShape = { shard_number: 3, replication_factor: 2, write_consistency_factor: 2 };
   {
@@ -153,7 +153,7 @@ test("collections are made with the shards and replicas that the settings want, 
   );
 });
 
-test("health names the nodes that do not serve; one that does is enough", async () => {
+test("health names the nodes that do not serve; one serving node is enough", async () => {
   await using all = await cluster(3);
   const [, second] = all.nodes;
   assert.ok(second !== undefined);

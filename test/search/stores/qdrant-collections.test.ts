@@ -36,7 +36,7 @@ for (const [what, [shape, said]] of Object.entries(unlike))
   });
 
 for (const status of ["yellow", "grey", "red"])
-  test(`a collection that is ${status} ${status === "red" ? "is broken, and why is said" : "serves"}`, async () => {
+  test(`a collection that is ${status} ${status === "red" ? "is broken, with the reason" : "serves"}`, async () => {
     await using server = await startQdrant();
     await using store = await openQdrantStore({ url: server.url }, MODELLED);
     await store.put([file("a.ts", ["alpha"])], signal);

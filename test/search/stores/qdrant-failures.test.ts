@@ -16,7 +16,7 @@ const patient = (what: string): QdrantOptions => ({ ...AT_ONCE, ...(what === "si
 
 const wrap = (error: string): string => JSON.stringify({ status: { error }, time: 0.1 });
 
-test("no server", async () => {
+test("a missing server is reported with how to start one", async () => {
   const server = await startQdrant();
   await server.close();
   await assertSaid(
@@ -34,7 +34,7 @@ const addresses = [
   "",
 ];
 for (const url of addresses)
-  test(`the address ${JSON.stringify(url)} is refused, without a word of what is in it`, async () => {
+  test(`the address ${JSON.stringify(url)} is refused without showing it`, async () => {
     await assertSaid(openQdrantStore({ url }, MODELLED), /^the address of Qdrant: [^@]*$/, /search\.url/);
   });
 
@@ -49,7 +49,7 @@ const versions: Readonly<Record<string, RegExp | null>> = {
   unknown: /not known/,
 };
 for (const [version, said] of Object.entries(versions))
-  test(`Qdrant ${version} ${said === null ? "will do" : "is refused by its version"}`, async () => {
+  test(`Qdrant ${version} ${said === null ? "is accepted" : "is refused because of its version"}`, async () => {
     await using server = await startQdrant({ version });
     const opening = openQdrantStore({ url: server.url }, MODELLED);
     if (said !== null) {
@@ -80,7 +80,7 @@ const others: Readonly<Record<string, readonly [Served, RegExp]>> = {
   silence: [{ body: [], ends: "silent" }, /took longer than 500 ms/],
 };
 for (const [what, [served, said]] of Object.entries(others))
-  test(`a server that answers with ${what}`, async () => {
+  test(`a server that answers with ${what} is refused with a reason`, async () => {
     await using server = await startLoopback([served]);
     await assertSaid(openQdrantStore({ url: server.url, apiKey: KEY }, MODELLED, patient(what)), said, /./);
   });
@@ -91,7 +91,7 @@ const answers: Readonly<Record<string, readonly [Fault, RegExp, RegExp]>> = {
     /no space left to .*No space left/,
     /Free space/,
   ],
-  "a failure of its own": [
+  "an internal failure": [
     { status: 500, body: wrap("Service internal error: task panicked\u001b[2J") },
     /failed to .*task panicked(?!\u001b)/,
     /log/,
@@ -106,7 +106,7 @@ const answers: Readonly<Record<string, readonly [Fault, RegExp, RegExp]>> = {
     /no space left to .*WAL buffer/,
     /Free space/,
   ],
-  "a quota that is reached": [
+  "a reached quota": [
     { status: 507, body: wrap("Insufficient storage: Disk usage is at 91%") },
     /no space left to .*91%/,
     /Free space/,
@@ -119,7 +119,7 @@ const answers: Readonly<Record<string, readonly [Fault, RegExp, RegExp]>> = {
     /larger than Qdrant/,
     /max_request_size_mb/,
   ],
-  "too large a request, of 1.13": [
+  "too large a request, for version 1.13": [
     { status: 400, body: wrap("Payload error: JSON payload has exceeded limit (33554432 bytes).") },
     /larger than Qdrant/,
     /max_request_size_mb/,
@@ -139,12 +139,12 @@ const answers: Readonly<Record<string, readonly [Fault, RegExp, RegExp]>> = {
     /a limit set .*100 > 50/,
     /strict_mode_config/,
   ],
-  "as many points as are allowed": [
+  "the maximum number of points": [
     { status: 400, body: wrap("Bad request: Max points count limit of 1000 reached!") },
     /a limit set .*Max points/,
     /strict_mode_config/,
   ],
-  "as many collections as are allowed": [
+  "the maximum number of collections": [
     {
       status: 400,
       body: wrap("Bad request: Can't create collection with name x. Max collections limit reached: 5"),
@@ -152,12 +152,12 @@ const answers: Readonly<Record<string, readonly [Fault, RegExp, RegExp]>> = {
     /a limit set .*Max collections/,
     /settings/,
   ],
-  "a time that is over there": [
+  "a time-out on the server": [
     { status: 408, body: wrap("Timeout: Timeout error: Operation 'Query' timed out after 60s") },
     /did not .* within its time limit .*60s/,
     /log/,
   ],
-  "a proxy that has waited enough": [
+  "a time-out of a proxy": [
     { status: 504, body: "<h1>Gateway Time-out</h1>", type: "text/html" },
     /did not .* within its time limit .*HTTP 504/,
     /log/,
@@ -167,7 +167,7 @@ const answers: Readonly<Record<string, readonly [Fault, RegExp, RegExp]>> = {
     /is locked and cannot .*HTTP 403/,
     /Unlock/,
   ],
-  "a shard that is not there": [
+  "a missing shard": [
     { status: 503, body: wrap("Shard temporarily unavailable: peer is down") },
     /cannot .* now/,
     /Wait/,
@@ -177,7 +177,7 @@ const answers: Readonly<Record<string, readonly [Fault, RegExp, RegExp]>> = {
     /failed to .*Recovery: segment 3/,
     /log/,
   ],
-  "an answer in the middle of which it stops": [
+  "an answer that stops in the middle": [
     { status: 200, body: '{"result": {"points": [{"id": "' },
     /the answer is not JSON/,
     /Check what listens/,
@@ -187,12 +187,12 @@ const answers: Readonly<Record<string, readonly [Fault, RegExp, RegExp]>> = {
     /the answer has an unexpected form/,
     /Check what listens/,
   ],
-  "another place": [
+  "a redirect": [
     { status: 302, body: "", headers: { location: "http://127.0.0.1:1/" } },
     /it redirects/,
     /Check what listens/,
   ],
-  "nothing there by that name": [
+  "an unknown collection": [
     { status: 404, body: "not here", type: "text/plain" },
     /answers HTTP 404/,
     /Check what listens/,
@@ -207,7 +207,11 @@ const answers: Readonly<Record<string, readonly [Fault, RegExp, RegExp]>> = {
     /cannot .* now .*429/,
     /Wait/,
   ],
-  "a start that is not over": [{ status: 503, body: wrap("Service unavailable") }, /cannot .* now/, /Wait/],
+  "a server that is still starting": [
+    { status: 503, body: wrap("Service unavailable") },
+    /cannot .* now/,
+    /Wait/,
+  ],
   "a collection that is being created": [
     { status: 400, body: wrap("Wrong input: Collection is being created") },
     /cannot .* now.*being created/,
@@ -229,7 +233,7 @@ const answers: Readonly<Record<string, readonly [Fault, RegExp, RegExp]>> = {
     /the answer has an unexpected form/,
     /Check what listens/,
   ],
-  "a change that it has not finished": [
+  "an unfinished change": [
     { status: 200, body: '{"result": {"status": "wait_timeout"}, "status": "ok"}' },
     /the answer has an unexpected form/,
     /Check/,
@@ -249,7 +253,7 @@ const asks: Readonly<Record<string, (store: ServerStore) => Promise<unknown>>> =
   clear: (store) => store.clear(signal),
 };
 for (const [what, [fault, said, remedy]] of Object.entries(answers))
-  test(`${what}, whatever was asked, is said in words`, async () => {
+  test(`${what} is reported in words, whatever was requested`, async () => {
     await using server = await startQdrant();
     await using store = await openQdrantStore({ url: server.url, apiKey: KEY }, MODELLED, patient(what));
     await (await openQdrantStore({ url: server.url }, MODELLED)).put([file("a.ts", ["alpha"])], signal);
@@ -263,7 +267,7 @@ for (const [status, headers, waits] of [
   // The client gives only the first sign of it.
   [429, { "retry-after": "30" }, [250, 500]],
 ] as const)
-  test(`a server that has too much to do (${status}, ${JSON.stringify(headers)}) is waited for, and then it is done`, async () => {
+  test(`a busy server (${status}, ${JSON.stringify(headers)}) is waited for, and then answers`, async () => {
     await using server = await startQdrant();
     const waited: number[] = [];
     const time = {
@@ -278,7 +282,7 @@ for (const [status, headers, waits] of [
     assert.deepEqual(waited, waits);
   });
 
-test("a busy server is not waited for without end: who reads is told after ten seconds of waiting", async () => {
+test("a busy server is not waited for forever: a reader gets an error after about ten seconds", async () => {
   await using server = await startQdrant();
   let sum = 0;
   const time = { wait: (ms: number) => ((sum += ms), Promise.resolve()), random: () => 1 };
@@ -288,7 +292,7 @@ test("a busy server is not waited for without end: who reads is told after ten s
   assert.equal(sum, 8800);
 });
 
-test("who gives up is told their own reason, at once, though the server is silent", async () => {
+test("an abort ends at once with its own reason, even if the server is silent", async () => {
   await using server = await startQdrant();
   await using store = await openQdrantStore({ url: server.url }, MODELLED);
   const leave = new AbortController();

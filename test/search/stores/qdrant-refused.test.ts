@@ -1,4 +1,4 @@
-/** What a stand-in refuses by itself: by its keys and by its bounds. */
+/** What a stand-in refuses by itself: wrong keys and exceeded limits. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { openQdrantStore } from "../../../src/search/stores/qdrant-store.ts";
@@ -8,7 +8,7 @@ import { assertSaid, KEY } from "./qdrant-said.ts";
 
 const { signal } = new AbortController();
 
-test("a key that is missing, one that is wrong, and one that may only read", async () => {
+test("a missing key, a wrong key and a read-only key are reported", async () => {
   await using server = await startQdrant({ apiKey: KEY, readOnlyKey: "reader" });
   const open = (apiKey?: string) => openQdrantStore({ url: server.url, apiKey }, MODELLED);
   await assertSaid(open(), /requires a key, and QDRANT_API_KEY is not set/, /export QDRANT_API_KEY/);
@@ -26,7 +26,7 @@ test("a key that is missing, one that is wrong, and one that may only read", asy
   assert.equal(await store.fileCount(signal), 1);
 });
 
-test("what strict mode forbids is refused in words, and what it bounds less tightly is done", async () => {
+test("what strict mode forbids is refused with a reason, and what it limits is done in smaller parts", async () => {
   const limits = { query: 5000, searches: 3, upsert: 256 };
   await using server = await startQdrant({ limits });
   await using store = await openQdrantStore({ url: server.url }, MODELLED);
@@ -50,7 +50,7 @@ test("what strict mode forbids is refused in words, and what it bounds less tigh
   await assertSaid(bound.fileCount(signal), said, /strict_mode_config/);
 });
 
-test("a server, or a proxy, that takes less in one request gets less", async () => {
+test("a server or a proxy that accepts smaller requests gets smaller ones", async () => {
   await using server = await startQdrant({ largest: 100_000 });
   await using store = await openQdrantStore({ url: server.url }, MODELLED);
   const lines = Array.from({ length: 60 }, (_, line) => `${line} ${"word ".repeat(1500)}`);

@@ -1,4 +1,4 @@
-/** The stand-in is only worth something when it refuses what the published schema does not have. */
+/** The stand-in is only useful if it refuses everything outside the published schema. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Collection } from "../../fakes/qdrant/collection.ts";
@@ -16,32 +16,28 @@ const points = (body: unknown): readonly [string, string, unknown] => [
 ];
 
 const breaches: Readonly<Record<string, readonly [method: string, path: string, body?: unknown]>> = {
-  "an address that is not there": ["GET", "/collections/c/nothing"],
-  "a method that is not there": ["PATCH", "/collections/c/points/scroll", {}],
-  "a parameter that is not there": ["PUT", "/collections/c/points?await=true", { points: [] }],
+  "an unknown address": ["GET", "/collections/c/nothing"],
+  "an unknown method": ["PATCH", "/collections/c/points/scroll", {}],
+  "an unknown parameter": ["PUT", "/collections/c/points?await=true", { points: [] }],
   "a parameter of another type": ["PUT", "/collections/c/points?wait=yes", { points: [] }],
-  "a field that is not there": ["POST", "/collections/c/points/scroll", { fliter: {} }],
-  "a condition that is not there": [
+  "an unknown field": ["POST", "/collections/c/points/scroll", { fliter: {} }],
+  "an unknown condition": [
     "POST",
     "/collections/c/points/count",
     { filter: { must: [{ key: "a", matches: 1 }] } },
   ],
-  "a limit of none": ["POST", "/collections/c/points/scroll", { limit: 0 }],
-  "an id that is none": points({ points: [{ id: "one", vector: {} }] }),
-  "a point without vectors' field": points({ points: [{ id: 1 }] }),
+  "a limit of zero": ["POST", "/collections/c/points/scroll", { limit: 0 }],
+  "an invalid id": points({ points: [{ id: "one", vector: {} }] }),
+  "a point without a vector field": points({ points: [{ id: 1 }] }),
   "a term beyond 32 bits": points({
     points: [{ id: 1, vector: { words: { indices: [2 ** 32], values: [1] } } }],
   }),
-  "a fusion that is not there": [
+  "an unknown fusion": [
     "POST",
     "/collections/c/points/query/batch",
     { searches: [{ query: { fusion: "sum" } }] },
   ],
-  "a distance that is not there": [
-    "PUT",
-    "/collections/d",
-    { vectors: { dense: { size: 2, distance: "cosine" } } },
-  ],
+  "an unknown distance": ["PUT", "/collections/d", { vectors: { dense: { size: 2, distance: "cosine" } } }],
 };
 for (const [what, [method, path, body]] of Object.entries(breaches))
   test(`${what} makes closing fail`, async () => {
@@ -53,13 +49,13 @@ for (const [what, [method, path, body]] of Object.entries(breaches))
     await assert.rejects(server.close(), /published schema/);
   });
 
-test("an answer that is not of the schema makes closing fail too", async () => {
+test("an answer outside the schema makes closing fail too", async () => {
   const server = await startQdrant({ version: 1 as unknown as string });
   await (await fetch(server.url)).text();
   await assert.rejects(server.close(), /answer to root/);
 });
 
-test("what is of the schema and cannot be done is refused, and is no breach", async () => {
+test("a valid request that cannot be carried out is refused, and is no breach of the schema", async () => {
   await using server = await startQdrant({ collections: new Map([["c", new Collection(shape)]]) });
   const statuses: number[] = [];
   for (const [method, path, body] of [
@@ -88,7 +84,7 @@ test("what is of the schema and cannot be done is refused, and is no breach", as
   assert.deepEqual(statuses, [409, 404, 400, 400, 422, 404, 400, 400, 400]);
 });
 
-test("a change that nobody waits for is acknowledged, and made later", async () => {
+test("a change that is not waited for is acknowledged, and made later", async () => {
   await using server = await startQdrant({ collections: new Map([["c", new Collection(shape)]]) });
   const ask = async (path: string, method: string, body: unknown): Promise<unknown> => {
     const answer = await fetch(`${server.url}/collections/c/points${path}`, {
@@ -110,7 +106,7 @@ test("a change that nobody waits for is acknowledged, and made later", async () 
   );
 });
 
-test("its version is told to everybody, and nothing else without a key; of a missing point a part is lost", async () => {
+test("only the version is public without a key; vectors for a missing point lose a part", async () => {
   const collections = new Map([["c", new Collection(shape)]]);
   await using server = await startQdrant({ apiKey: "write", readOnlyKey: "read", collections });
   const ids = Array.from({ length: 40 }, (_, at) => at + 1);

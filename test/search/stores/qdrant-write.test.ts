@@ -8,7 +8,7 @@ import { batches, sideBySide } from "../../../src/search/stores/qdrant-write.ts"
 
 const { signal } = new AbortController();
 
-test("what is written: collections, indexes, and payloads as they are documented", async () => {
+test("collections, indexes and payloads are written as documented", async () => {
   await using server = await startQdrant();
   await using store = await openQdrantStore({ url: server.url }, MODELLED);
   const [whole] = [file("docs/a.md", ["alpha"], { role: "docs", kind: "section", symbol: "A > B" })];
@@ -40,7 +40,7 @@ test("what is written: collections, indexes, and payloads as they are documented
   });
 });
 
-test("requests stay within their bounds, and each change waits until it can be found", async () => {
+test("requests stay within their limits, and each change waits until it can be found", async () => {
   await using server = await startQdrant();
   await using store = await openQdrantStore({ url: server.url }, MODELLED);
   const long = "word ".repeat(200_000);
@@ -75,7 +75,7 @@ test("requests stay within their bounds, and each change waits until it can be f
 const name = (model: string, dimension = 768): string =>
   collectionName("code", { index: "i", vectors: { model, dimension } });
 
-test("two models never share a collection, nor does one with other dimensions", () => {
+test("two models never share a collection, nor does one model with different dimensions", () => {
   assert.equal(name("nomic-embed-text"), "harness-code-nomic-embed-text-768");
   assert.equal(collectionName("docs", { index: "i", vectors: null }), "harness-docs-words");
   const models = ["a:b", "a-b", "a/b", "A-b", "a b", "a".repeat(90), "a".repeat(95), "ä", "ö", ""];
@@ -84,7 +84,7 @@ test("two models never share a collection, nor does one with other dimensions", 
   for (const each of names) assert.match(each, /^harness-code-[a-z0-9._-]{0,120}$/);
 });
 
-test("batches keep the order and the bounds, and what is too large for one is alone", () => {
+test("batches keep the order and the limits, and an item too large for one is sent alone", () => {
   const all = Array.from({ length: 1000 }, (_, at) => at);
   const small = batches(all, () => 10);
   assert.deepEqual(small.flat(), all);
@@ -99,7 +99,7 @@ test("batches keep the order and the bounds, and what is too large for one is al
   );
 });
 
-test("after a failure nothing more is begun, and all that was begun is over", async () => {
+test("after a failure nothing more is started, and everything that was started has ended", async () => {
   const begun: number[] = [];
   const ended: number[] = [];
   const act = async (item: number): Promise<void> => {

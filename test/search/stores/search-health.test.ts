@@ -4,7 +4,7 @@ import { storeHealth } from "../../../src/search/stores/search-health.ts";
 import { startLoopback } from "../../fakes/loopback.ts";
 import { startQdrant } from "../../fakes/qdrant-server.ts";
 
-test("a Qdrant that can be used is the store; one of another version only where it was asked for is an ailment", async () => {
+test("a usable Qdrant is the store; one of another version is a problem only if Qdrant was chosen", async () => {
   await using fit = await startQdrant({ version: "1.13.2" });
   await using old = await startQdrant({ version: "1.9.0" });
   for (const store of ["auto", "qdrant"] as const) {
@@ -20,7 +20,7 @@ test("a Qdrant that can be used is the store; one of another version only where 
   assert.match(told.remedy, /start\.sh/);
 });
 
-test("without a Qdrant the embedded index serves, and is an ailment where Qdrant was asked for", async () => {
+test("without a Qdrant the embedded index serves, which is a problem only if Qdrant was chosen", async () => {
   const { url, close } = await startQdrant();
   await close();
   const quiet = await storeHealth({ store: "auto", url });
@@ -35,7 +35,7 @@ test("without a Qdrant the embedded index serves, and is an ailment where Qdrant
   assert.equal((await storeHealth({ store: "embedded", url })).detail, "embedded index");
 });
 
-test("a protected Qdrant is the store for who has its key, and for who has not what it says is that", async () => {
+test("a protected Qdrant is the store with its key, and without one the reason is given", async () => {
   await using server = await startQdrant({ apiKey: "right", readOnlyKey: "reader" });
   const { url } = server;
   for (const apiKey of ["right", "reader"])
@@ -52,7 +52,7 @@ test("a protected Qdrant is the store for who has its key, and for who has not w
   }
 });
 
-test("what is no Qdrant, sends elsewhere or is silent is said to be that", async () => {
+test("a server that is not a Qdrant, redirects or is silent is reported as such", async () => {
   for (const [served, why] of [
     [{ body: "<html>" }, /not a Qdrant server that harness understands/],
     [{ status: 307, headers: { location: "http://127.0.0.1:1/" }, body: "" }, /it redirects/],

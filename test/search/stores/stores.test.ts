@@ -40,7 +40,7 @@ async function nobody(): Promise<string> {
   return server.url;
 }
 
-test("auto takes a Qdrant that is there, and keeps the words of what is in it in the folder", async () => {
+test("auto uses an available Qdrant, and keeps the words of its files in the folder", async () => {
   await using server = await startQdrant();
   for (const earlier of [null, "qdrant"] as const)
     assert.deepEqual(await chosen({ url: server.url, earlier }), {
@@ -50,18 +50,18 @@ test("auto takes a Qdrant that is there, and keeps the words of what is in it in
     });
 });
 
-test("auto without a Qdrant is the embedded store, without a word", async () => {
+test("auto without a Qdrant is the embedded store, without a message", async () => {
   assert.deepEqual(await chosen({ url: await nobody() }), { name: "embedded", warned: [], folder: true });
 });
 
-test("auto stays with the embedded store that the index is in, and asks no server", async () => {
+test("auto keeps the embedded store that holds the index, and contacts no server", async () => {
   await using server = await startQdrant();
   const found = await chosen({ url: server.url, earlier: "embedded" });
   assert.deepEqual(found, { name: "embedded", warned: [], folder: true });
   assert.deepEqual(server.calls, []);
 });
 
-test("auto says so when the Qdrant that the index is in has gone", async () => {
+test("auto reports it when the Qdrant that holds the index is gone", async () => {
   const url = await nobody();
   const { name, warned } = await chosen({ url, earlier: "qdrant" });
   assert.equal(name, "embedded");
@@ -72,14 +72,14 @@ test("auto says so when the Qdrant that the index is in has gone", async () => {
   );
 });
 
-test("auto waits longer for the busy Qdrant that holds the index than for one it only tries", async () => {
+test("auto waits longer for a busy Qdrant that holds the index than for one that it only tries", async () => {
   await using server = await startQdrant();
   server.fault = (_, number) => (number === 0 ? { delayMs: 2500 } : undefined);
   const { name, warned } = await chosen({ url: server.url, earlier: "qdrant" });
   assert.deepEqual([name, warned], ["qdrant", []]);
 });
 
-test("auto says why a Qdrant that is there cannot be used", async () => {
+test("auto reports why an available Qdrant cannot be used", async () => {
   await using old = await startQdrant({ version: "1.7.0" });
   await using locked = await startQdrant({ apiKey: "secret" });
   await using page = await startLoopback([{ body: "<html>" }]);
@@ -98,7 +98,7 @@ test("auto says why a Qdrant that is there cannot be used", async () => {
   }
 });
 
-test("a store that was asked for by name is that one, or a failure", async () => {
+test("a store chosen by name is used, or its absence is an error", async () => {
   await using server = await startQdrant();
   const embedded = await chosen({ url: server.url, store: "embedded", earlier: "qdrant" });
   assert.deepEqual(embedded, { name: "embedded", warned: [], folder: true });
@@ -107,7 +107,7 @@ test("a store that was asked for by name is that one, or a failure", async () =>
   await assert.rejects(chosen({ url: await nobody(), store: "qdrant" }), HarnessError);
 });
 
-test("a key that goes where others may read it is not sent without a word", async () => {
+test("a key that others could read on its way is not sent without a warning", async () => {
   await using server = await startQdrant({ apiKey: "secret" });
   // This machine as well, by an address that does not say so.
   const bare = server.url.replace("127.0.0.1", "0.0.0.0");
@@ -135,7 +135,7 @@ test("a key that goes where others may read it is not sent without a word", asyn
   assert.match(String(unencrypted("http://localhost.example", "secret")), /localhost\.example unencrypted/);
 });
 
-test("who has given up gets no store", async () => {
+test("an aborted choice yields no store", async () => {
   await using server = await startQdrant();
   for (const store of ["auto", "qdrant", "embedded"] as const)
     await assert.rejects(chosen({ url: server.url, store, signal: AbortSignal.abort() }), /aborted/);
