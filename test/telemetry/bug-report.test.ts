@@ -12,7 +12,7 @@ const redact = redactor({
   values: [VALUE],
 });
 
-test("homes, names of people and of the machine are masked wherever they stand", () => {
+test("home folders and names of people and of the machine are masked wherever they occur", () => {
   for (const [text, clean] of [
     ["open /srv/people/alice/x.txt", "open ~/x.txt"],
     ["/mnt/real/alice", "~"],
@@ -30,7 +30,7 @@ test("homes, names of people and of the machine are masked wherever they stand",
     assert.equal(redact(text), clean);
 });
 
-test("values that are known to be secret are masked in each of their spellings", () => {
+test("known secret values are masked in each of their spellings", () => {
   for (const form of [
     VALUE,
     encodeURIComponent(VALUE),
@@ -39,7 +39,7 @@ test("values that are known to be secret are masked in each of their spellings",
     assert.ok(!redact(`a ${form} b`).includes(form), form);
 });
 
-test("what was masked stays as it is", () => {
+test("masking a masked text changes nothing", () => {
   const pieces = fc.constantFrom(
     "/srv/people/alice",
     "alice",
@@ -59,7 +59,7 @@ test("what was masked stays as it is", () => {
   );
 });
 
-test("a report with secrets of all kinds in each of its places holds none of them", () => {
+test("a report with every kind of secret in every field contains none of them", () => {
   const all = SECRET.map(([, before, secret, behind]) => before + secret + behind);
   const text = `${all.join(" \n ")} /srv/people/alice ${VALUE} alice`;
   const report: BugReport = {
@@ -88,7 +88,7 @@ test("a report with secrets of all kinds in each of its places holds none of the
     assert.match(told, new RegExp(`^== ${title}`, "m"));
 });
 
-test("what could act on a terminal is made visible, and a flood is cut", () => {
+test("control characters are made visible, and very long logs are cut", () => {
   const entries = Array.from({ length: 400 }, () => ({
     at: 0,
     level: "info" as const,

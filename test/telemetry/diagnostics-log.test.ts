@@ -18,7 +18,7 @@ const NOW = Date.UTC(2026, 10, 23, 12, 0, 0, 123);
 const wrote = (log: DiagnosticsLog, what: string, fields: Fields = {}, level: Level = "info"): void =>
   log.add({ at: NOW, level, what, fields });
 
-test("a line is there when it is written, for nobody but its owner; a process has one file", async () => {
+test("a line is on disk once written, readable by its owner only; each process has one file", async () => {
   await using place = await scratch({});
   const folder = place.at("state/diagnostics");
   using log = new DiagnosticsLog({ folder, began: NOW, pid: 7 });
@@ -36,7 +36,7 @@ test("a line is there when it is written, for nobody but its owner; a process ha
   ]);
 });
 
-test("of a line that a kill has cut the others are read; what is no line is passed over", async () => {
+test("a line cut by a kill and invalid lines are skipped, and the others are read", async () => {
   await using place = await scratch({});
   using log = new DiagnosticsLog({ folder: place.path, began: NOW, pid: 1 });
   wrote(log, "before");
@@ -50,7 +50,7 @@ test("of a line that a kill has cut the others are read; what is no line is pass
   assert.deepEqual(await keptLogs(place.at("not-there")), []);
 });
 
-test("the last processes are kept, and files of others are left alone", async () => {
+test("the logs of the last processes are kept, and other files are left alone", async () => {
   await using place = await scratch({ "notes.txt": "mine", "20261123T120000123Z-x.jsonl": "mine" });
   for (let pid = 1; pid <= MAX_KEPT + 5; pid += 1) {
     using log = new DiagnosticsLog({ folder: place.path, began: NOW + pid, pid });
@@ -65,7 +65,7 @@ test("the last processes are kept, and files of others are left alone", async ()
   assert.ok(names.includes("notes.txt") && names.includes("20261123T120000123Z-x.jsonl"));
 });
 
-test("a file is bounded; what is wrong is written where the rest is no more", async () => {
+test("a file is bounded, and errors are still written when nothing else is", async () => {
   await using place = await scratch({});
   using log = new DiagnosticsLog({ folder: place.path, began: NOW, pid: 1 });
   for (let at = 0; at < 3000; at += 1) wrote(log, "usual", { text: "x".repeat(200) });
@@ -79,7 +79,7 @@ test("a file is bounded; what is wrong is written where the rest is no more", as
   assert.ok(whats.includes("broken") && whats.includes("more than is kept") && !whats.includes("late"));
 });
 
-test("no secret of any kind is written, however deep it stands", async () => {
+test("no kind of secret is written, however deeply nested", async () => {
   await using place = await scratch({});
   using log = new DiagnosticsLog({ folder: place.path, began: NOW, pid: 1 });
   for (const [kind, before, secret, behind] of SECRET)
@@ -91,7 +91,7 @@ test("no secret of any kind is written, however deep it stands", async () => {
     for (const form of [secret, JSON.stringify(secret).slice(1, -1)]) assert.ok(!text.includes(form), kind);
 });
 
-test("where nothing can be written, nothing is, and nobody is disturbed", async () => {
+test("an unwritable log is skipped without an error", async () => {
   await using place = await scratch({ file: "x" });
   using log = new DiagnosticsLog({ folder: place.at("file/below"), began: NOW, pid: 1 });
   wrote(log, "lost");

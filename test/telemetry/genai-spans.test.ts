@@ -118,7 +118,7 @@ const USUAL_RUN: readonly Told[] = [
   finished(),
 ];
 
-test("a run is a tree: its requests, its calls, and below a task the subagent that worked for it", () => {
+test("a run is a tree of its requests, its calls, and the subagents below their tasks", () => {
   const run = traced(USUAL_RUN);
   assertWhole(run);
   assert.deepEqual(treeOf(run), [
@@ -138,7 +138,7 @@ test("a run is a tree: its requests, its calls, and below a task the subagent th
   ]);
 });
 
-test("a subagent stands below the call with its prompt, in the background too, and ends with what it did last", () => {
+test("a subagent is below the call with its prompt, in the background too, and ends with its last event", () => {
   const run = traced([
     started("x"),
     turn(1),
@@ -172,7 +172,7 @@ test("a subagent stands below the call with its prompt, in the background too, a
   );
 });
 
-test("the run's span says who, how it ended and what it cost; a denial is an error of its call alone", () => {
+test("the run's span has the provider, the status and the cost; a denial is an error of its call only", () => {
   const run = traced(USUAL_RUN);
   const { attributes, failed, kind, events } = one(run, "invoke_agent harness");
   assert.deepEqual(
@@ -192,7 +192,7 @@ test("the run's span says who, how it ended and what it cost; a denial is an err
   );
 });
 
-test("a request that is made again is a span of its own, and a compaction's is named as one", () => {
+test("a repeated request has its own span, and a compaction's request is named as such", () => {
   const chats = traced(USUAL_RUN).spans.filter(
     ({ name, parent }) => name.startsWith("chat") && parent === "1",
   );
@@ -214,7 +214,7 @@ test("a request that is made again is a span of its own, and a compaction's is n
   );
 });
 
-test("what is measured has the convention's names, and what was not counted is not measured", () => {
+test("measurements have the convention's names, and uncounted values are not measured", () => {
   const { measured } = traced(USUAL_RUN);
   const names = new Set(measured.map(([name]) => name));
   assert.deepEqual([...names].toSorted(), [
@@ -259,7 +259,7 @@ const ENDINGS: Readonly<Record<string, readonly Told[]>> = {
 };
 
 for (const [name, events] of Object.entries(ENDINGS))
-  test(`${name}, every span is ended and says that it is unfinished`, () => {
+  test(`${name}, every span is ended and marked as unfinished`, () => {
     const run = traced([started("x"), ...events]);
     assertWhole(run);
     assert.ok(run.spans.some(({ attributes }) => attributes["harness.unfinished"] === true));
@@ -275,7 +275,7 @@ test("a run that failed is an error, with its status", () => {
   }
 });
 
-test("the tokens of a request are told by what they are for, with its first token", () => {
+test("a request's span has its tokens by purpose, and the time to its first token", () => {
   const { attributes } = one(traced([started("x"), turn(1), EVERY_EVENT["model.finished"]]), "chat qwen3:8b");
   assert.deepEqual(
     [attributes["harness.prompt.tools"], attributes["gen_ai.response.time_to_first_chunk"]],
@@ -318,7 +318,7 @@ const TEXTS: readonly Told[] = [
   finished({ answer: SAID, reason: SAID }),
 ];
 
-test("no text of the run is told, unless it is asked for; then what stands for it is", () => {
+test("no text of the run is exported unless requested, and then only masked", () => {
   assert.doesNotMatch(JSON.stringify(traced(TEXTS)), new RegExp(SAID));
   const asked = traced(TEXTS, (text) => text.replaceAll(SAID, "masked"));
   assert.doesNotMatch(JSON.stringify(asked), new RegExp(SAID));
@@ -331,7 +331,7 @@ test("no text of the run is told, unless it is asked for; then what stands for i
   ]);
 });
 
-test("whatever the order of events, every span is begun below another, and ended", () => {
+test("in any order of events every span begins below another, and ends", () => {
   const event = fc.constantFrom(...Object.values(EVERY_EVENT));
   const agent = fc.constantFrom("", "a1", "a2", "c1");
   const call = fc.constantFrom("c1", "c2");

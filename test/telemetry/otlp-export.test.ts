@@ -51,7 +51,7 @@ function exporting(
 
 const yes = (): Promise<Posted> => Promise.resolve(OK);
 
-test("spans and metrics are sent at the end, each to its own address, with who sends them", async () => {
+test("spans and metrics are sent at the end, each to its own address, with the sender's name", async () => {
   const { posts, warned, exporter } = exporting(yes);
   const take = exporter.trace();
   take(span(1));
@@ -79,7 +79,7 @@ test("spans and metrics are sent at the end, each to its own address, with who s
   assert.deepEqual(warned, []);
 });
 
-test("a run within a trace of another is a part of it", async () => {
+test("a run within another trace becomes part of it", async () => {
   const TRACEPARENT = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
   const { posts, exporter } = exporting(yes, { TRACEPARENT });
   exporter.trace()(span(1));
@@ -88,7 +88,7 @@ test("a run within a trace of another is a part of it", async () => {
   assert.deepEqual([told?.traceId, told?.parentSpanId], ["a".repeat(32), "b".repeat(16)]);
 });
 
-test("nothing is sent where nothing was told", async () => {
+test("without spans or metrics nothing is sent", async () => {
   const { posts, exporter } = exporting(yes);
   await exporter[Symbol.asyncDispose]();
   assert.deepEqual(posts, []);
@@ -98,23 +98,23 @@ const HOSTILE: Readonly<Record<string, readonly [(signal: AbortSignal) => Promis
   "is down": [() => Promise.reject(Object.assign(new Error("no"), { code: "ECONNREFUSED" })), /ECONNREFUSED/],
   "answers 500": [() => Promise.resolve({ ...OK, status: 500 }), /with 500/],
   "answers 400": [() => Promise.resolve({ ...OK, status: 400 }), /with 400/],
-  "answers 503, and wants to be asked in an hour": [
+  "answers 503 with a delay of an hour": [
     () => Promise.resolve({ status: 503, retryAfter: "3600", body: "" }),
     /with 503/,
   ],
   redirects: [() => Promise.resolve({ ...OK, status: 307 }), /redirects are not followed/],
-  "takes a part": [
+  "accepts only a part": [
     () => Promise.resolve({ ...OK, body: '{"partialSuccess":{"rejectedSpans":"7","errorMessage":"pw"}}' }),
     /refused 7 of the spans/,
   ],
-  "never answers, and heeds no signal": [
+  "never answers, and ignores its signal": [
     () => new Promise(() => undefined),
     /did not accept the spans: not within 2 s/,
   ],
 };
 
 for (const [name, [answer, said]] of Object.entries(HOSTILE))
-  test(`an endpoint that ${name} ends nothing, and a person is told once`, async () => {
+  test(`an endpoint that ${name} does not affect the run, and one warning is shown`, async () => {
     const { posts, warned, exporter } = exporting((_, signal) => answer(signal));
     const take = exporter.trace();
     for (let at = 0; at < 600; at += 1) take(span(at));
@@ -126,7 +126,7 @@ for (const [name, [answer, said]] of Object.entries(HOSTILE))
     assert.ok(posts.length <= 5, `${posts.length}`);
   });
 
-test("what waits is bounded, and what is too much is dropped and counted", async () => {
+test("the queue is bounded, and what exceeds it is dropped and counted", async () => {
   const held = Promise.withResolvers<Posted>();
   const { posts, warned, exporter } = exporting((nth) => (nth === 1 ? held.promise : yes()));
   const take = exporter.trace();
@@ -138,7 +138,7 @@ test("what waits is bounded, and what is too much is dropped and counted", async
   assert.match(warned[0] ?? "", new RegExp(`${5000 - sent} spans were not delivered`));
 });
 
-test("what an endpoint was too busy for is sent once more, and nothing twice", async () => {
+test("spans refused by a busy endpoint are sent once more, and none twice", async () => {
   const { posts, warned, exporter } = exporting((nth) =>
     Promise.resolve(nth === 1 ? { ...OK, status: 429 } : OK),
   );
@@ -150,7 +150,7 @@ test("what an endpoint was too busy for is sent once more, and nothing twice", a
   assert.equal(warned.length, 1);
 });
 
-test("a delta that an endpoint was too busy for is sent again as it was, before what was measured since", async (context) => {
+test("a delta refused by a busy endpoint is sent again unchanged, before later measurements", async (context) => {
   context.mock.timers.enable({ apis: ["setInterval"] });
   let time = NOW;
   const { posts, exporter } = exporting(
@@ -171,7 +171,7 @@ test("a delta that an endpoint was too busy for is sent again as it was, before 
   );
 });
 
-test("what cannot be used of the variables is said once, at the start", () => {
+test("an unusable variable is reported once, at the start", () => {
   const { warned } = exporting(yes, { OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" });
   assert.deepEqual(warned, [
     "telemetry: the OTLP protocol grpc is not supported: set http/json; the run is not affected",

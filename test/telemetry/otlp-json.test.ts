@@ -21,7 +21,7 @@ const span = (over: Partial<SentSpan> = {}): SentSpan => ({
   ...over,
 });
 
-test("a span is told as the protocol has it: numbers as text, doubles as doubles, a status only of an error", () => {
+test("a span follows the protocol: numbers as text, doubles as doubles, a status only for an error", () => {
   const attributes = {
     n: 3,
     half: 0.5,
@@ -46,7 +46,7 @@ test("a span is told as the protocol has it: numbers as text, doubles as doubles
   assert.deepEqual([two?.status, two?.parentSpanId], [{ code: 2 }, "c".repeat(16)]);
 });
 
-test("whatever the texts and numbers are, a receiver can read them", () => {
+test("a receiver can read any texts and numbers", () => {
   const value = fc.oneof(anyText(), fc.double({ noNaN: true, noDefaultInfinity: true }), fc.boolean());
   fc.assert(
     fc.property(anyText({ minLength: 1 }), value, (name, each) => {
@@ -57,12 +57,12 @@ test("whatever the texts and numbers are, a receiver can read them", () => {
   );
 });
 
-test("a lone half of a character is replaced, not sent", () => {
+test("a lone surrogate is replaced, not sent", () => {
   const [told] = spansIn(spansJson([span({ attributes: { a: "x\uD800" } })], ABOUT));
   assert.equal(told && said(told, "a"), "x\uFFFD");
 });
 
-test("what is measured is counted in the buckets of the convention", () => {
+test("measurements are counted in the convention's buckets", () => {
   const all = new Histograms(NOW);
   for (const tokens of [1, 4, 5, 900, 10 ** 9])
     all.add("gen_ai.client.token.usage", tokens, { "gen_ai.token.type": "input" });
@@ -86,14 +86,14 @@ test("what is measured is counted in the buckets of the convention", () => {
   assert.equal(output?.count, "1");
 });
 
-test("the convention's bounds of durations, to the digit", () => {
+test("the bucket limits of durations are exactly those of the convention", () => {
   assert.deepEqual(
     INSTRUMENTS["gen_ai.client.operation.duration"].bounds,
     [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92],
   );
 });
 
-test("of a delta nothing is told twice; series are bounded, and what is beyond is still counted", () => {
+test("a delta repeats nothing; series are bounded, and the excess is still counted", () => {
   const all = new Histograms(NOW);
   for (let at = 0; at < 700; at += 1)
     all.add("gen_ai.execute_tool.duration", 1, { "gen_ai.tool.name": `t${at}` });

@@ -9,7 +9,7 @@ const urls = (env: Readonly<Record<string, string>>): readonly (string | undefin
   return [traces?.url, metrics?.url];
 };
 
-test("the common address has the signals' paths below it; one of a signal's own is used as it is", () => {
+test("the paths of the signals are appended to the common address; a signal's own address is used unchanged", () => {
   assert.deepEqual(urls({ [BASE]: "http://c:4318" }), [
     "http://c:4318/v1/traces",
     "http://c:4318/v1/metrics",
@@ -30,7 +30,7 @@ test("the common address has the signals' paths below it; one of a signal's own 
   ]);
 });
 
-test("what cannot be used is said without its value, once, and nothing is sent there", () => {
+test("an unusable value is reported once without being shown, and nothing is sent", () => {
   for (const [more, problem] of [
     [{ [BASE]: "localhost:4317" }, /ENDPOINT is not an http or https address/],
     [{ [BASE]: "file:///etc/passwd" }, /ENDPOINT is not an http or https address/],
@@ -51,7 +51,7 @@ test("what cannot be used is said without its value, once, and nothing is sent t
   assert.deepEqual(problems, ["a part of OTEL_EXPORTER_OTLP_HEADERS is not name=value"]);
 });
 
-test("headers and attributes are pairs, percent-encoded; a signal's own headers count before the common ones", () => {
+test("headers and attributes are percent-encoded pairs; a signal's own headers override the common ones", () => {
   const { traces, metrics, resource } = otlpSettings({
     [BASE]: "http://c",
     OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer%20abc, x-team = a=b ",
@@ -63,13 +63,13 @@ test("headers and attributes are pairs, percent-encoded; a signal's own headers 
   assert.deepEqual(resource, { "service.name": "one", "deployment.environment.name": "ci" });
 });
 
-test("a service's name has a variable of its own, and is harness without one", () => {
+test("a service's name has its own variable, and defaults to harness", () => {
   assert.equal(otlpSettings({}).resource["service.name"], "harness");
   const env = { OTEL_SERVICE_NAME: "two", OTEL_RESOURCE_ATTRIBUTES: "service.name=one" };
   assert.equal(otlpSettings(env).resource["service.name"], "two");
 });
 
-test("texts of a run are told only where that is asked for", () => {
+test("texts of a run are exported only where that is requested", () => {
   const name = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT";
   for (const word of ["true", "SPAN_ONLY", "span_and_event", "1"])
     assert.equal(otlpSettings({ [name]: word }).content, true, word);
@@ -77,7 +77,7 @@ test("texts of a run are told only where that is asked for", () => {
     assert.equal(otlpSettings({ [name]: word }).content, false, word);
 });
 
-test("time limits, temporality and the trace above are taken where they can be", () => {
+test("time limits, temporality and the parent trace are read if valid", () => {
   const env = {
     OTEL_EXPORTER_OTLP_TIMEOUT: "500",
     OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE: "DELTA",

@@ -15,7 +15,7 @@ function diagnosed(bodies: readonly EventBody[]): readonly Diagnosed[] {
 
 const TASK = `mend the ${SAID}\nthe tests of the ${SAID} fail`;
 
-test("of a run it is kept what happened, and nothing that was said, given or printed", () => {
+test("the log of a run keeps what happened, but no text that was said, passed or printed", () => {
   const entries = diagnosed([
     { ...started(TASK), workspace: SAID },
     { type: "turn.started", turn: 1, record_count: 1 },
@@ -70,7 +70,7 @@ test("of a run it is kept what happened, and nothing that was said, given or pri
   assert.equal(entries[11]?.fields["reason"], "cannot read: [what was asked]");
 });
 
-test("what a server did not count is null, and a long reason is cut", () => {
+test("a value that a server did not count is null, and a long reason is cut", () => {
   const usage = {
     requests: 1,
     prompt_tokens: null,
@@ -86,7 +86,7 @@ test("what a server did not count is null, and a long reason is cut", () => {
   assert.equal(String(waiting?.fields["reason"]).length, 301);
 });
 
-test("a failure has its name, what it came from, and where; and no more of its words than a line", () => {
+test("a failure has its name, causes and location, and at most a line of its message", () => {
   const inner = new TypeError("not a function");
   const thrown = new HarnessError(
     EXIT.sandbox,

@@ -37,7 +37,7 @@ const text = fc.tuple(fc.array(line, { maxLength: 12 }), fc.boolean()).map(([lin
   return ended && lines.length > 0 ? `${joined}\n` : joined;
 });
 
-test("a diff of any two texts makes the one of the other", () => {
+test("the diff of any two texts turns one into the other", () => {
   fc.assert(
     fc.property(text, text, (before, after) => {
       fc.pre(before !== after);
@@ -47,7 +47,7 @@ test("a diff of any two texts makes the one of the other", () => {
   );
 });
 
-test("a diff fits a text whose lines have moved, and keeps what it does not speak of byte for byte", () => {
+test("a diff fits a text whose lines have moved, and keeps all other bytes", () => {
   const numbers = fc.uniqueArray(fc.integer({ min: 1, max: 40 }), { maxLength: 5 });
   const other = fc.array(fc.constantFrom("x", "y \t", "z\uDCFF"), { maxLength: 8 });
   fc.assert(
@@ -66,7 +66,7 @@ test("a diff fits a text whose lines have moved, and keeps what it does not spea
   );
 });
 
-test("wrong numbers in the heads never make half of a diff", () => {
+test("wrong line numbers never apply half of a diff", () => {
   const lines = fc.array(fc.constantFrom("a", "b", "c", ""), { minLength: 1, maxLength: 9 });
   const numbers = fc.array(fc.nat({ max: 6 }), { minLength: 4, maxLength: 4 });
   fc.assert(
@@ -84,7 +84,7 @@ test("wrong numbers in the heads never make half of a diff", () => {
 
 const sorted = (text: string): string => text.split("\n").toSorted().join("\n");
 
-test("spaces at the ends of lines do not matter for finding, and stay where they are", () => {
+test("trailing spaces are ignored when searching, and stay as they are", () => {
   const before = "a  \nb\t\nc\n";
   assert.equal(patched(before, envelope("@@", " a", "-b", "+B", " c")), "a  \nB\nc\n");
   assert.match(
@@ -93,7 +93,7 @@ test("spaces at the ends of lines do not matter for finding, and stay where they
   );
 });
 
-test("a place must be the only one, unless a number or a line above names it", () => {
+test("a place must be unique, unless a line number or a line above identifies it", () => {
   const before = "class A\n  run\n  end\nclass B\n  run\n  end\n";
   const change = ["-  run", "+  go"];
   assert.match(patched(before, envelope("@@", ...change)), /found 2 times, at lines 2, 5/);
@@ -104,13 +104,13 @@ test("a place must be the only one, unless a number or a line above names it", (
   assert.equal(patched(before, ended), before.replace(/run(?!.*run)/s, "go"));
 });
 
-test("hunks come in any order, but never over each other", () => {
+test("hunks may come in any order, but must not overlap", () => {
   const before = "1\n2\n3\n4\n";
   assert.equal(patched(before, envelope("@@", "-4", "+four", "@@", "-1", "+one")), "one\n2\n3\nfour\n");
   assert.match(patched(before, envelope("@@", " 1", "-2", "@@", "-2", " 3")), /change the same lines/);
 });
 
-test("lines without a neighbour go to the end, or below the line that is named", () => {
+test("added lines without context go to the end, or below the named line", () => {
   assert.equal(patched("a\nb\n", envelope("@@", "+c")), "a\nb\nc\n");
   assert.equal(patched("a\nb", envelope("@@", "+c")), "a\nb\nc");
   assert.equal(patched("a\r\nb\r\n", envelope("@@ a", "+c")), "a\r\nc\r\nb\r\n");
@@ -118,7 +118,7 @@ test("lines without a neighbour go to the end, or below the line that is named",
   assert.equal(patched("", envelope("@@", "+c")), "c\n");
 });
 
-test("wrong counts, blank lines without their space and words around a diff do no harm", () => {
+test("wrong counts, blank lines without a space and text around a diff do no harm", () => {
   const before = "a\n\nb\nc\n";
   const body = [" a", "", "-b", "+B", " c"];
   for (const head of ["@@ -1,9 +1,9 @@", "@@ -1,2 +1,1 @@", "@@ -7,4 +7,4 @@ words", "@@", "@@ ... @@"])
@@ -133,7 +133,7 @@ test("wrong counts, blank lines without their space and words around a diff do n
   );
 });
 
-test("a patch that cannot be read says which line, and what to send", () => {
+test("an unreadable patch is refused with the line and the expected form", () => {
   for (const [patch, why] of [
     ["", /no file is named/],
     ["just words", /\*\*\* Update File: path/],
@@ -149,12 +149,12 @@ test("a patch that cannot be read says which line, and what to send", () => {
     assert.match(patched("", patch), why);
 });
 
-test("a diff that came as a mail ends where the mail says", () => {
+test("a diff in an e-mail ends where the mail's signature begins", () => {
   const mail = `From: x\n---\n f | 2 +-\n\n${unified(["@@ -1 +1 @@", "-a", "+b", "-- ", "2.39.5", ""])}`;
   assert.equal(patched("a\n", mail), "b\n");
 });
 
-test("a miss shows the nearest lines, or says that it was done before", () => {
+test("a hunk that does not fit shows the nearest lines, or says that it seems to be applied", () => {
   const before = "one\ntwo\nthree\n";
   assert.match(
     patched(before, envelope("@@", " one", "-too", "+2")),

@@ -31,7 +31,7 @@ const PATCH = `*** Begin Patch
 +one
 *** End Patch`;
 
-test("one patch changes, adds, deletes and moves files, and says what became of each", async () => {
+test("one patch changes, adds, deletes and moves files, and reports each", async () => {
   const { says, all, facts, box } = await known();
   box.files.chmod("/repo/b.txt", 0o755);
   assert.deepEqual(
@@ -59,7 +59,7 @@ test("one patch changes, adds, deletes and moves files, and says what became of 
   assert.ok(moved.kind === "ok" && moved.value.mode === 0o755);
 });
 
-test("a git diff with renames, modes, quoted names and /dev/null is the same to it", async () => {
+test("a git diff with renames, modes, quoted names and /dev/null is accepted too", async () => {
   const { says, all, box } = await known({ ...FILES, "ä b.txt": "old\n" });
   const patch = String.raw`diff --git a/a.txt b/moved/a.txt
 old mode 100644
@@ -108,7 +108,7 @@ deleted file mode 100644
   assert.ok(moved.kind === "ok" && moved.value.mode === 0o755);
 });
 
-test("sections of one file build on each other, and writes are known afterwards", async () => {
+test("sections for one file build on each other, and written files count as read", async () => {
   const { says, call, all } = await known();
   const patch =
     "*** Begin Patch\n*** Add File: n\n+1\n*** Update File: n\n@@\n-1\n+2\n*** Update File: n\n*** Move to: m\n*** End Patch\n";
@@ -117,7 +117,7 @@ test("sections of one file build on each other, and writes are known afterwards"
   assert.equal((await call("edit_file", { path: "m", old: "2", new: "3" })).kind, "ok");
 });
 
-test("one mistake anywhere, and no file is touched", async () => {
+test("with one mistake anywhere no file is touched", async () => {
   const { call, all } = await known();
   const first = "*** Update File: a.txt\n@@\n-one\n+ONE\n*** Add File: new\n+x\n";
   for (const [rest, why] of [
@@ -136,7 +136,7 @@ test("one mistake anywhere, and no file is touched", async () => {
   }
 });
 
-test("files that were not read, or were changed since, are not patched, moved or deleted", async () => {
+test("files that were not read, or changed since, are not patched, moved or deleted", async () => {
   const box = fakeBox({ files: FILES });
   const { says, call } = calling(box);
   const wants = [
@@ -159,7 +159,7 @@ test("files that were not read, or were changed since, are not patched, moved or
   assert.equal(await held(box, "a.txt"), "one\nsomebody\n");
 });
 
-test("when a later file is refused, the earlier ones are put back as they were", async () => {
+test("when a later file is refused, the earlier ones are restored", async () => {
   const { context, box, all } = await known();
   box.files.chmod("/repo/gone.txt", 0o700);
   const walled = `${PATCH.replace("*** End Patch", "")}*** Update File: .git/config\n@@\n-[core]\n+[alias]\n*** End Patch`;
@@ -194,7 +194,7 @@ const FULL = Promise.resolve({
   reason: "",
 } as const);
 
-test("a cancelled patch writes nothing, and one that cannot be read states nothing", async () => {
+test("a cancelled patch writes nothing, and an unreadable one states no writes", async () => {
   const { call, all, facts } = await known();
   const result = await call("apply_patch", { patch: PATCH }, AbortSignal.abort());
   assert.deepEqual([result.kind, ...(await all("a.txt"))], ["cancelled", FILES["a.txt"]]);

@@ -40,7 +40,7 @@ function issuesOf(name: string, args: Readonly<Record<string, unknown>>): readon
 }
 
 for (const { name, schema } of TOOLS)
-  test(`${name} takes what it knows and words of comment; what else is given is named, with what there is`, () => {
+  test(`${name} accepts its arguments and comments; anything else is named, with the arguments that exist`, () => {
     const args = TAKEN[name] ?? {};
     const known = Object.keys(schema["properties"] as object);
     assert.deepEqual(issuesOf(name, args), []);
@@ -82,7 +82,7 @@ const HINTS: readonly (readonly [name: string, args: Readonly<Record<string, unk
 ];
 
 for (const [name, args, hint] of HINTS)
-  test(`${name} ${JSON.stringify(args)} is told what to do instead`, () => {
+  test(`${name} ${JSON.stringify(args)} is refused with what to do instead`, () => {
     assert.match(issuesOf(name, args)[0] ?? "", hint);
   });
 
@@ -95,15 +95,15 @@ const ALIKE: readonly (readonly [name: string, args: Readonly<Record<string, unk
 ];
 
 for (const [name, args] of ALIKE)
-  test(`${name} ${JSON.stringify(args)} is understood`, () => {
+  test(`${name} ${JSON.stringify(args)} is accepted`, () => {
     assert.deepEqual(issuesOf(name, args), []);
   });
 
-test("a name that a tool lacks under another name, too, is told as it was given", () => {
+test("an alias of an argument that the tool lacks is reported as it was given", () => {
   assert.match(issuesOf("glob", { pattern: "*", case_insensitive: true })[0] ?? "", /"case_insensitive"/);
 });
 
-test("a name of any length is told short, and controls of it are left to the bounds of all results", () => {
+test("a very long argument name is shortened", () => {
   const [issue = ""] = issuesOf("bash", { command: "ls", ["x".repeat(100_000)]: 1 });
   assert.ok(issue.length < 300, issue);
 });

@@ -15,7 +15,7 @@ async function answered(person: AskPerson, args: unknown) {
   return [result.kind, result.text, facts.commands.length + facts.writes.length];
 }
 
-test("the model is told what the person said, and that is all that comes of it", async () => {
+test("the model receives the person's answer, and nothing else happens", async () => {
   const told: unknown[] = [];
   const person: AskPerson = (asked) => {
     told.push(asked);
@@ -29,7 +29,7 @@ test("the model is told what the person said, and that is all that comes of it",
   assert.deepEqual(told, [{ question: "Which?", choices: ["a", "b"] }]);
 });
 
-test("without an answer the model goes on by itself", async () => {
+test("without an answer the model is told to continue by itself", async () => {
   const [kind, text] = await answered(() => Promise.resolve(undefined), { question: "Which?" });
   assert.equal(kind, "failed");
   assert.match(String(text), /gave no answer/);
@@ -37,7 +37,7 @@ test("without an answer the model goes on by itself", async () => {
 
 const none: AskPerson = () => assert.fail("nobody is asked");
 
-test("a question is one, with at most four choices", async () => {
+test("a call asks one question, with at most four choices", async () => {
   for (const args of [
     {},
     { question: "" },
@@ -50,7 +50,7 @@ test("a question is one, with at most four choices", async () => {
 const names = (person?: AskPerson): readonly string[] =>
   toolsFor(fakeToolContext(person === undefined ? {} : { person })).map(({ name }) => name);
 
-test("it is offered only where somebody is there", () => {
+test("the tool is offered only where a person is present", () => {
   assert.ok(!names().includes("ask_user"));
   assert.ok(names(() => Promise.resolve(undefined)).includes("ask_user"));
 });

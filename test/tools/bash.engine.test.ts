@@ -35,7 +35,7 @@ function shell(over: Partial<ToolContext> = {}, box: Box | undefined = shared.re
 
 const cause = (result: ToolResult): string => ("cause" in result ? (result.cause ?? "none") : "none");
 
-test("folder and exported variables go on from call to call", { skip }, async () => {
+test("folder and exported variables are kept from call to call", { skip }, async () => {
   const { context, run } = shell();
   await run("mkdir -p 'a b'/c && cd 'a b' && export ONE=\"it's\n\"'$(x)' TWO=2 && plain=3");
   assert.equal(context.shell.folder, `${context.workspace}/a b`);
@@ -51,11 +51,11 @@ const ENDINGS: Readonly<Record<string, string>> = {
   "after a failure": "cd /tmp; export A=1; false",
   "under set -e, -u and -x": "set -eux; cd /tmp; export A=1; false; cd /",
   "after a syntax error in eval": "cd /tmp; export A=1; eval 'if'",
-  "with a trap of its own": "trap 'true' EXIT; cd /tmp; export A=1",
+  "with its own trap": "trap 'true' EXIT; cd /tmp; export A=1",
   "with other separators and readonly names": "IFS=,/; readonly name=1; cd /tmp; export A=1",
-  "where no file is written over": "set -C; cd /tmp; export A=1",
-  "with separators that are readonly": "IFS=1; readonly IFS; cd /tmp; export A=1",
-  "with functions named as what writes it":
+  "under noclobber": "set -C; cd /tmp; export A=1",
+  "with readonly separators": "IFS=1; readonly IFS; cd /tmp; export A=1",
+  "with functions named like the builtins that write it":
     "printf() { :; }; mapfile() { :; }; umask() { :; }; cd /tmp; export A=1",
   "with its output closed": "exec >&- 2>&-; cd /tmp; export A=1",
   "with all variables exported": "set -a; cd /tmp; A=1",
@@ -63,13 +63,13 @@ const ENDINGS: Readonly<Record<string, string>> = {
 };
 
 for (const [how, command] of Object.entries(ENDINGS))
-  test(`what changed is kept ${how}`, { skip }, async () => {
+  test(`the changed folder and variables are kept ${how}`, { skip }, async () => {
     const { context, run } = shell();
     await run(command);
     assert.deepEqual([context.shell.folder, context.shell.env], ["/tmp", { A: "1" }]);
   });
 
-test("a command that is killed leaves the shell as it was", { skip }, async () => {
+test("a killed command leaves the shell's state unchanged", { skip }, async () => {
   const { context, ask, run } = shell();
   const late = await ask({ command: "cd /tmp; export A=1; sleep 60", timeout: 0.3 });
   assert.deepEqual([late.kind, cause(late)], ["timed_out", "timeout"]);
@@ -80,7 +80,7 @@ test("a command that is killed leaves the shell as it was", { skip }, async () =
 });
 
 test(
-  "a shell that becomes another program, or ends in a trap of its own, leaves all as it was",
+  "a shell that executes another program, or ends in its own trap, leaves the state unchanged",
   { skip },
   async () => {
     const { context, run } = shell();
@@ -91,13 +91,13 @@ test(
   },
 );
 
-test("a trap of the command's own has the umask of the command", { skip }, async () => {
+test("a command's own trap has the command's umask", { skip }, async () => {
   const { run } = shell();
   assert.equal(await run("umask 027; trap umask EXIT; cd /tmp"), "0027");
 });
 
 test(
-  "a variable of the box's own goes on as it was set, and is back when it is unset",
+  "a changed variable of the box is kept, and has its original value again once unset",
   { skip },
   async () => {
     const { context, run } = shell();
@@ -109,19 +109,15 @@ test(
   },
 );
 
-test(
-  "what the context does not keep is not there in the next call, and that is said once",
-  { skip },
-  async () => {
-    const { context, run } = shell({ refused: () => Promise.resolve(new Set(["PATH"])) });
-    const note = "[PATH is not kept for later calls: set it in the command that needs it]";
-    const moved = "export PATH=/x:$PATH FOO=1; echo ${PATH%%:*}";
-    assert.equal(await run(moved), `/x\n${note}`);
-    assert.deepEqual(context.shell.env, { FOO: "1" });
-    assert.match(await run("echo $FOO; echo $PATH"), /^1\n\/usr\/local\//);
-    assert.equal(await run(moved), "/x");
-  },
-);
+test("a refused variable is not kept for the next call, which is reported once", { skip }, async () => {
+  const { context, run } = shell({ refused: () => Promise.resolve(new Set(["PATH"])) });
+  const note = "[PATH is not kept for later calls: set it in the command that needs it]";
+  const moved = "export PATH=/x:$PATH FOO=1; echo ${PATH%%:*}";
+  assert.equal(await run(moved), `/x\n${note}`);
+  assert.deepEqual(context.shell.env, { FOO: "1" });
+  assert.match(await run("echo $FOO; echo $PATH"), /^1\n\/usr\/local\//);
+  assert.equal(await run(moved), "/x");
+});
 
 test("functions, unexported variables and options do not persist", { skip }, async () => {
   const { context, run } = shell();
@@ -130,20 +126,20 @@ test("functions, unexported variables and options do not persist", { skip }, asy
   assert.match(await run('echo "[$v]"; f'), /^\[\]\n\[stderr\]\nbash: line 1: f: command not found\n/);
 });
 
-test("lines of the command are counted from one, its arguments are none", { skip }, async () => {
+test("lines of the command are counted from one, and it has no arguments", { skip }, async () => {
   const { run } = shell();
   assert.match(await run("true\nnot-there\necho $# $0"), /^0 bash\n\[stderr\]\nbash: line 2: not-there:/);
   assert.match(await run("-x"), /^bash: line 1: -x: command not found\n\[exit 127,/);
   assert.match(await run("if"), /syntax error: unexpected end of file\n\[exit 2,/);
 });
 
-test("standard input is empty, and no pipe that a program would read from", { skip }, async () => {
+test("standard input is empty, and not a pipe that a program would wait for", { skip }, async () => {
   assert.equal(await shell().run("readlink /proc/self/fd/0; cat"), "/dev/null");
 });
 
 const words = "tr '\\0' '\\n' </proc/$$/environ; tr '\\0' '\\n' </proc/$$/cmdline";
 
-test("nothing that a command starts can learn what its shell proves itself with", { skip }, async () => {
+test("a command cannot learn the token that its shell uses", { skip }, async () => {
   const { box, run } = shell();
   assert.doesNotMatch(await run(words), /[0-9a-f]{8}-[0-9a-f]{4}-/);
   const fresh = shell({}, box);
@@ -153,18 +149,14 @@ test("nothing that a command starts can learn what its shell proves itself with"
   assert.deepEqual((await fresh.run("ls -A /run")).split("\n").toSorted(), names);
 });
 
-test(
-  "what another process writes into the file of a shell is taken for an earlier call's",
-  { skip },
-  async () => {
-    const { context, run } = shell();
-    await run("cd /tmp");
-    await run("for f in /run/.harness-*; do sed -i 's:/tmp:/usr:g' $f; done; exec true");
-    assert.equal(context.shell.folder, "/tmp");
-  },
-);
+test("a state file altered by another process counts as an earlier call's", { skip }, async () => {
+  const { context, run } = shell();
+  await run("cd /tmp");
+  await run("for f in /run/.harness-*; do sed -i 's:/tmp:/usr:g' $f; done; exec true");
+  assert.equal(context.shell.folder, "/tmp");
+});
 
-test("more than 64 KiB of variables are not kept, and that is said", { skip }, async () => {
+test("more than 64 KiB of variables are not kept, with a note", { skip }, async () => {
   const { context, run } = shell();
   const said = await run("cd /tmp; export BIG=$(head -c 70000 /dev/zero | tr '\\0' x)");
   assert.match(
@@ -174,21 +166,17 @@ test("more than 64 KiB of variables are not kept, and that is said", { skip }, a
   assert.deepEqual([context.shell.folder, context.shell.env], [context.workspace, {}]);
 });
 
-test(
-  "in a folder that was removed nothing is run, and the next call is in the workspace",
-  { skip },
-  async () => {
-    const { context, run } = shell();
-    await run("mkdir /tmp/short && cd /tmp/short && rmdir /tmp/short");
-    assert.equal(context.shell.folder, "/tmp/short");
-    assert.match(await run("pwd"), /^The working directory \/tmp\/short is gone/);
-    assert.equal(await run("pwd"), context.workspace);
-  },
-);
+test("nothing runs in a removed folder, and the next call runs in the workspace", { skip }, async () => {
+  const { context, run } = shell();
+  await run("mkdir /tmp/short && cd /tmp/short && rmdir /tmp/short");
+  assert.equal(context.shell.folder, "/tmp/short");
+  assert.match(await run("pwd"), /^The working directory \/tmp\/short is gone/);
+  assert.equal(await run("pwd"), context.workspace);
+});
 
 const LATE = "(sleep 1; touch late1) & setsid sh -c 'sleep 1; touch late2' & sleep 1; touch late3; sleep 30";
 
-test("a time limit and a cancelled turn end the whole tree", { skip }, async () => {
+test("a time limit or a cancelled turn ends the whole process tree", { skip }, async () => {
   const { ask, run } = shell();
   await ask({ command: LATE, timeout: 0.1 });
   await ask({ command: LATE }, AbortSignal.timeout(100));
@@ -197,7 +185,7 @@ test("a time limit and a cancelled turn end the whole tree", { skip }, async () 
   assert.equal(await run("ls late*; rm late*"), "late1\nlate2\nlate3");
 });
 
-test("what was left running is told, with advice at the first time", { skip }, async () => {
+test("processes that were left running are reported, with advice the first time", { skip }, async () => {
   const { run } = shell();
   const line = "[2 processes that it left running ended with it]";
   const advice = '[advice: to keep a process running, start it with "background": true and without &]';
@@ -205,7 +193,7 @@ test("what was left running is told, with advice at the first time", { skip }, a
   assert.equal(await run("sleep 60 & sleep 60 & echo x"), `x\n${line}`);
 });
 
-test("a server goes on beside other calls until it is ended", { skip }, async () => {
+test("a background server runs beside other calls until it is ended", { skip }, async () => {
   const { ask, run } = shell();
   await run("mkdir -p /tmp/site && cd /tmp/site && export PORT=8123 && echo hello >page");
   const serve = "exec python3 -u -m http.server $PORT";

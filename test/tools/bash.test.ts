@@ -38,7 +38,7 @@ const run = (
   context: ToolContext = fakeToolContext(),
 ): ReturnType<typeof called> => called(bashTool(context), { command: "x", ...args }, boxWith(bash));
 
-test("stdout and stderr are parted only when both are there, and nothing is said as nothing", async () => {
+test("stdout and stderr are separated only if both are present, and no output is stated as such", async () => {
   const ok = { kind: "ok", exitCode: 0, peak: PEAK } as const;
   assert.deepEqual(await run(saying("out\n", "")), { ...ok, text: "out" });
   assert.deepEqual(await run(saying("", "err\n")), { ...ok, text: "err" });
@@ -52,7 +52,7 @@ test("a failure ends with its exit code", async () => {
   assert.match(text, /^out\n\[exit 3, \d+ ms\]$/);
 });
 
-test("the command is a word of its own, starts where the shell is and has its variables", async () => {
+test("the command is one argument, and runs in the shell's folder with its variables", async () => {
   const context = fakeToolContext();
   context.shell.move("/repo", { A: "1" });
   const box = boxWith(() => 0);
@@ -74,7 +74,7 @@ test("a time limit is in seconds, and at most 600", async () => {
   assert.match(text, /\[the timeout was cut to 600 s\]/);
 });
 
-test("where a command has longer by itself, a call may ask for as much", async () => {
+test("where the default time limit is longer, a call may request as much", async () => {
   const box = boxWith(() => 0);
   const tool = bashTool(fakeToolContext({ timeoutMs: 7_200_000 }));
   assert.match(tool.description, /default 7200, max 7200/);
@@ -87,7 +87,7 @@ test("where a command has longer by itself, a call may ask for as much", async (
   assert.match(text, /\[the timeout was cut to 7200 s\]/);
 });
 
-test("it is judged with the variables of earlier calls, where the shell is", () => {
+test("a call is judged with the variables of earlier calls, in the shell's folder", () => {
   const context = fakeToolContext();
   context.shell.move("/repo/a", { A: "1" });
   const call = prepared(bashTool(context), { command: "echo $A" });
@@ -96,7 +96,7 @@ test("it is judged with the variables of earlier calls, where the shell is", () 
   assert.deepEqual(prepared(bashTool(context), { job: "j1" }).state().facts.commands, []);
 });
 
-test("a call runs in the folder and with the variables that it was judged for, whatever has moved since", async () => {
+test("a call runs in the folder and with the variables for which it was judged, whatever has changed since", async () => {
   const context = fakeToolContext();
   context.shell.move("/repo/a", { A: "1" });
   const box = fakeBox({ files: { "a/x": "", "src/x": "" }, commands: { bash: () => 0, env } });
@@ -110,7 +110,7 @@ test("a call runs in the folder and with the variables that it was judged for, w
   assert.equal(call.state().facts.folder, "/repo/src");
 });
 
-test("in a folder that is gone nothing is run, and the shell is back in the workspace", async () => {
+test("nothing runs in a folder that is gone, and the shell returns to the workspace", async () => {
   const context = fakeToolContext();
   context.shell.move("/repo/gone", { A: "1" });
   const ran: string[] = [];
@@ -123,7 +123,7 @@ test("in a folder that is gone nothing is run, and the shell is back in the work
 
 const leaving = (left: string): FakeCommand => bashDoing(() => 0, left);
 
-test("what the shell exported over the box's own is taken over, and what cannot be kept is said", async () => {
+test("exported variables that differ from the box's own are kept, and incomplete ones are reported", async () => {
   const context = fakeToolContext();
   const left = "/repo/a\0HOME=/home/box\0CI=2\0A=1\0END\0";
   const said = await called(bashTool(context), { command: "x" }, boxWith(leaving(left)));
@@ -137,7 +137,7 @@ test("what the shell exported over the box's own is taken over, and what cannot 
 
 const asks = (box: FakeBox): number => box.asked.filter(({ words }) => words[0] === "env").length;
 
-test("the box's own variables are asked for once a box, and nothing is kept without them", async () => {
+test("the box's own variables are read once per box, and nothing is kept without them", async () => {
   const context = fakeToolContext();
   const tool = bashTool(context);
   const first = boxWith(leaving("/repo\0CI=1\0END\0"));
@@ -149,7 +149,7 @@ test("the box's own variables are asked for once a box, and nothing is kept with
   assert.deepEqual([asks(other), context.shell.env], [1, {}]);
 });
 
-test("a box has one file, and what is left in it by an earlier call changes nothing", async () => {
+test("a box has one state file, and the remains of an earlier call have no effect", async () => {
   const context = fakeToolContext();
   const tool = bashTool(context);
   const files = new Set<string>();
@@ -172,7 +172,7 @@ test("a box has one file, and what is left in it by an earlier call changes noth
   assert.deepEqual([context.shell.folder, context.shell.env, files.size], ["/repo", { A: "1" }, 1]);
 });
 
-test("a changed variable that the context does not keep is left out, which is said once", async () => {
+test("a changed variable that may not be kept is left out, which is reported once", async () => {
   const asked: string[] = [];
   const refused = (variables: ReadonlyMap<string, string>): Promise<ReadonlySet<string>> => {
     asked.push([...variables].map((pair) => pair.join("=")).join(" "));
@@ -208,11 +208,11 @@ test("a command is one request to the box, whatever it leaves and wherever it st
   assert.deepEqual(context.shell.env, { A: "1" });
 });
 
-test("what overwrote itself on the line is shown in its last state", async () => {
+test("output that overwrote itself on a line is shown in its final state", async () => {
   assert.equal((await run(saying("10%\r99%\r100%\r\ndone\n", ""))).text, "100%\ndone");
 });
 
-test("advice is given at the first failure of a kind only", async () => {
+test("advice is given only at the first failure of a kind", async () => {
   const tool = bashTool(fakeToolContext());
   const box = boxWith(saying("", "curl: (6) Could not resolve host: x", 6));
   const first = await called(tool, { command: "x" }, box);
@@ -222,7 +222,7 @@ test("advice is given at the first failure of a kind only", async () => {
   assert.doesNotMatch(second.text, /advice/);
 });
 
-test("a restart forgets folder and variables, and touches nothing that is judged", async () => {
+test("a restart resets folder and variables, and runs no command", async () => {
   const context = fakeToolContext();
   context.shell.move("/tmp", { PATH: "/tmp/bin" });
   assert.deepEqual(prepared(bashTool(context), { restart: true }).state().facts.commands, []);
@@ -231,7 +231,7 @@ test("a restart forgets folder and variables, and touches nothing that is judged
   assert.deepEqual([context.shell.folder, context.shell.env], ["/repo", {}]);
 });
 
-test("an input as small models send it is understood", async () => {
+test("an input in the form that small models send is accepted", async () => {
   const box = boxWith(() => 0);
   const sent = { command: "x", timeout: "5", background: "false", job: "", kill: null, restart: false };
   assert.equal((await called(bashTool(fakeToolContext()), sent, box)).kind, "ok");
@@ -240,7 +240,7 @@ test("an input as small models send it is understood", async () => {
   assert.equal(box.asked.length, 1);
 });
 
-test("a call names a command, a job or a restart", () => {
+test("a call has a command, a job or a restart", () => {
   for (const args of [
     {},
     { restart: false },

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { boundedDiff, compactDiff } from "../../src/tools/text-edit.ts";
 
-test("a compact diff has two lines around each change, and counts what was added and removed", () => {
+test("a compact diff has two lines of context around each change, and counts added and removed lines", () => {
   const before = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n";
   const { added, removed, lines } = compactDiff(
     before,
@@ -19,7 +19,7 @@ test("a compact diff has two lines around each change, and counts what was added
   assert.deepEqual(compactDiff(before, before).lines, []);
 });
 
-test("a long diff is cut with a count, a long line with its own", () => {
+test("a long diff and a long line are each cut with a count", () => {
   const { lines } = compactDiff("", "x\n".repeat(100));
   assert.equal(boundedDiff(lines).split("\n").length, 61);
   assert.match(boundedDiff(lines), /\n\[and 41 more lines of this diff\]$/);
@@ -28,7 +28,7 @@ test("a long diff is cut with a count, a long line with its own", () => {
 
 const many = (word: string): string => Array.from({ length: 3000 }, (_, at) => `${word} ${at}\n`).join("");
 
-test("texts that differ in too many lines are told as one change between what they share", () => {
+test("texts that differ in too many lines become one change between their common lines", () => {
   const diff = compactDiff(`same\n${many("old")}end\n`, `same\n${many("new")}end\n`);
   assert.deepEqual([diff.added, diff.removed, diff.lines[0]], [3000, 3000, "@@ -1,3002 +1,3002 @@"]);
   assert.deepEqual([diff.lines[1], diff.lines[2], diff.lines.at(-1)], [" same", "-old 0", " end"]);

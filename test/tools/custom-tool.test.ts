@@ -39,7 +39,7 @@ async function ran(tool: ReturnType<typeof toolOf>, lookup: FakeCommand, args: u
   return { result, asked: box.asked };
 }
 
-test("its arguments are JSON on stdin and nothing else, and its result is what it prints", async () => {
+test("a custom tool gets its arguments only as JSON on stdin, and its result is its output", async () => {
   const { result, asked } = await ran(
     toolOf(),
     async ({ input, out, err }) => {
@@ -57,7 +57,7 @@ test("its arguments are JSON on stdin and nothing else, and its result is what i
   );
 });
 
-test("what fails says what it said on stderr, what is late is ended, what says nothing says so", async () => {
+test("a failure includes stderr, a late tool is ended, and an empty output is stated", async () => {
   const failed = await ran(toolOf(), async ({ out, err }) => {
     await out("half");
     await err("no such word");
@@ -74,7 +74,7 @@ test("what fails says what it said on stderr, what is late is ended, what says n
   assert.equal((await ran(toolOf(), () => 0)).result.text, "(no output)");
 });
 
-test("arguments that do not fit, or are too many, run nothing", () => {
+test("arguments that do not match, or are too large, run nothing", () => {
   const strict = toolOf({ issuesOf: () => ["word: must be string"] });
   assert.deepEqual(strict.prepare({ word: 1 }), { kind: "invalid", issues: ["word: must be string"] });
   assert.equal(toolOf().prepare("a").kind, "invalid");
@@ -82,7 +82,7 @@ test("arguments that do not fit, or are too many, run nothing", () => {
   assert.equal(toolOf().prepare({ word: "x".repeat(300_000) }).kind, "invalid");
 });
 
-test("the model is told the schema as it was written", () => {
+test("the model gets the schema as it was written", () => {
   const schema = { type: "object", properties: { word: { type: "string", pattern: "^a" } } };
   assert.deepEqual(toolOf({ given: { schema } }).schema, schema);
   assert.deepEqual(toolOf().schema, { type: "object" });
@@ -112,7 +112,7 @@ const judged = (
 };
 const runs = (...given: Parameters<typeof judged>): boolean => runsUnattended(judged(...given), given[1]);
 
-test("with nobody there it runs contained where nothing is granted, and as its command where it only reads", () => {
+test("with nobody there a tool runs if contained and nothing is granted, and a reading one is judged by its command", () => {
   const [own, reads] = [toolOf(), toolOf({ given: { reads: true }, commandText: "cat a.txt" })];
   assert.deepEqual(
     [
@@ -129,7 +129,7 @@ test("with nobody there it runs contained where nothing is granted, and as its c
 
 const rule = (over: object) => ({ decision: "deny", reason: "not here", ...over });
 
-test("a deny of its name holds, and a deny of its command, whatever else is allowed", () => {
+test("a rule that denies its name or its command applies, whatever else is allowed", () => {
   const allow = { tool: "lookup", decision: "allow", reason: "ours" };
   assert.equal(judged(toolOf(), "workspace-write", [rule({ tool: "look*" }), allow]).decision, "deny");
   assert.equal(judged(toolOf(), "workspace-write", [rule({ prefix: ["lookup"] }), allow]).decision, "deny");
@@ -145,7 +145,7 @@ const leaving =
     return 0;
   };
 
-test("values are handed to it where it asks for them, and what it leaves in its file is kept", async () => {
+test("a tool gets the values that it requests, and what it leaves in its file is kept", async () => {
   const kept: Record<string, unknown> = { seen: 1 };
   const values = {
     read: () => ({ ...kept }),

@@ -14,7 +14,7 @@ async function reading(text: string | Uint8Array) {
   return { ...caller, box, now: () => held(box, "f") };
 }
 
-test("one place is replaced, and shown as a diff", async () => {
+test("one occurrence is replaced, and shown as a diff", async () => {
   const { says, now } = await reading("a\nb\nc\nd\n");
   assert.equal(
     await says("edit_file", { path: "f", old: "b\n", new: "B\n" }),
@@ -27,7 +27,7 @@ test("one place is replaced, and shown as a diff", async () => {
   );
 });
 
-test("several edits are made one after the other, or none at all", async () => {
+test("several edits are made in order, or none at all", async () => {
   const { call, now } = await reading("a b c\n");
   const edits = [
     { old: "a", new: "1" },
@@ -46,7 +46,7 @@ test("several edits are made one after the other, or none at all", async () => {
   assert.deepEqual([result.kind, await now()], ["failed", "1 b 3\n"]);
 });
 
-test("an edit without a read, or after a change by somebody else, is refused until the file is read", async () => {
+test("an edit of a file that was not read, or has changed since, is refused until it is read", async () => {
   const box = fakeBox({ files: { f: "a\n" } });
   const { call, says } = calling(box);
   const edit = { path: "f", old: "a", new: "b" };
@@ -64,7 +64,7 @@ test("an edit without a read, or after a change by somebody else, is refused unt
   assert.equal(await held(box, "f"), "c \n");
 });
 
-test("a text that is there more than once needs all, or more around it", async () => {
+test("a text that occurs more than once needs all, or more context", async () => {
   const { call, now } = await reading("x\ny\nx\n");
   const result = await call("edit_file", { path: "f", old: "x", new: "z" });
   assert.match(result.text, /found 2 times, at lines 1, 3\./);
@@ -76,7 +76,7 @@ test("a text that is there more than once needs all, or more around it", async (
   assert.equal(await now(), "z\ny\nz\n");
 });
 
-test("a miss shows the nearest place and names what differs", async () => {
+test("a miss shows the nearest place and what differs", async () => {
   const { says } = await reading("function one() {\n\treturn 1;\n}\n\nfunction two() {\n\treturn 2;\n}\n");
   const edit = (old: string, young = "") => says("edit_file", { path: "f", old, new: young });
   assert.match(
@@ -95,7 +95,7 @@ test("a miss shows the nearest place and names what differs", async () => {
   assert.match(await edit("", "x"), /old is empty/);
 });
 
-test("what is asked for must be one of the two forms, and nothing more", async () => {
+test("an edit must have one of the two forms, and nothing more", async () => {
   const { call } = await reading("a");
   for (const args of [
     { path: "f" },
@@ -106,7 +106,7 @@ test("what is asked for must be one of the two forms, and nothing more", async (
   assert.equal((await call("write_file", { path: "f", content: "x", append: true })).kind, "invalid");
 });
 
-test("a file that is written anew keeps the line ends and the BOM that nobody was shown, and loses no stray bytes", async () => {
+test("a rewritten file keeps its line ends and BOM, and loses no stray bytes", async () => {
   const file = await reading("\uFEFFa\r\nb\r\n");
   assert.equal(
     await file.says("write_file", { path: "f", content: "a\nb\n" }),
@@ -133,7 +133,7 @@ test("a file that is written anew keeps the line ends and the BOM that nobody wa
   assert.match(await latin.says("write_file", { path: "f", content: "café\ny\n" }), /^f: replaced/);
 });
 
-test("line ends, BOM, a missing last newline, the mode and stray bytes stay", async () => {
+test("line ends, BOM, a missing final newline, the mode and stray bytes are kept", async () => {
   const crlf = await reading("\uFEFFa\r\nb\r\nc");
   await crlf.call("edit_file", { path: "f", old: "a\nb\n", new: "1\n2\n3\n" });
   assert.equal(await crlf.now(), "\uFEFF1\r\n2\r\n3\r\nc");
@@ -161,7 +161,7 @@ test("line ends, BOM, a missing last newline, the mode and stray bytes stay", as
   assert.ok(found.kind === "ok" && found.value.mode === 0o755);
 });
 
-test("whatever is not replaced stays byte for byte", async () => {
+test("everything that is not replaced is kept byte for byte", async () => {
   const bytes = fc.uint8Array({ maxLength: 60 }).map((all) => Buffer.from(all.map((one) => one || 1)));
   await fc.assert(
     fc.asyncProperty(bytes, bytes, fc.string({ maxLength: 9 }), async (before, after, young) => {
@@ -184,7 +184,7 @@ function crlfAlike(text: string, before: Buffer, after: Buffer): string {
   return (uniform ? text.replace(/\r?\n/g, "\r\n") : text).toWellFormed();
 }
 
-test("walls and a full disk are told apart from mistakes", async () => {
+test("sandbox refusals and a full disk are distinguished from mistakes", async () => {
   const { call, box, context } = await reading("a");
   await call("read_file", { path: ".git/config" });
   const wall = await call("write_file", { path: ".git/config", content: "[core]\n" });
@@ -201,7 +201,7 @@ test("walls and a full disk are told apart from mistakes", async () => {
   assert.deepEqual([result.kind, "cause" in result && result.cause], ["failed", "disk"]);
 });
 
-test("a whole file is made, replaced, or found to be the same", async () => {
+test("a whole file is created, replaced, or found unchanged", async () => {
   const { says, box } = await reading("a\nb\n");
   assert.equal(
     await says("write_file", { path: "deep/er/new", content: "1\n2" }),
@@ -219,7 +219,7 @@ test("a whole file is made, replaced, or found to be the same", async () => {
   assert.equal(await held(box, "deep/er/new"), "1\n");
 });
 
-test("a small model is asked once whether most of a file is to go; another one, and a rewriting, are not", async () => {
+test("a small model is asked once before most of a file is removed; another model, or a rewrite, is not", async () => {
   const lines = Array.from({ length: 20 }, (_, at) => `line ${at}\n`);
   const text = lines.join("");
   const part = { path: "f", content: "line 3\nnew\n" };
@@ -246,7 +246,7 @@ test("a small model is asked once whether most of a file is to go; another one, 
   assert.match(await (await weak(false)).says("write_file", part), /^f: replaced/);
 });
 
-test("a file that was answered to an edit counts as read, and reading it was stated to be judged", async () => {
+test("a file shown in reply to an edit counts as read, and that read was stated for the verdict", async () => {
   const box = fakeBox({ files: { f: "a\n", ".env": "KEY=1\n" } });
   const { call, facts } = calling(box);
   const edit = { path: "f", old: "a", new: "b" };
@@ -257,7 +257,7 @@ test("a file that was answered to an edit counts as read, and reading it was sta
   assert.equal(await held(box, "f"), "b\n");
 });
 
-test("a file that is large, empty or no text is not answered to an edit", async () => {
+test("a file that is large, empty or binary is not shown in reply to an edit", async () => {
   const files = { long: "a\n".repeat(401), wide: "x".repeat(16_001), empty: "" };
   const box = fakeBox({ files: { ...files, bin: "a\0b" } });
   const { call } = calling(box);
@@ -271,12 +271,12 @@ test("a file that is large, empty or no text is not answered to an edit", async 
     }
 });
 
-test("an empty file that is written over must have been read too", async () => {
+test("an empty file must be read too before it is overwritten", async () => {
   const { says } = calling(fakeBox({ files: { empty: "" } }));
   assert.match(await says("write_file", { path: "empty", content: "x" }), /read it with read_file first/);
 });
 
-test("a person is shown every line that goes and comes, of just the input that is run", () => {
+test("a person is shown every removed and added line of exactly the input that runs", () => {
   const { shown } = calling(fakeBox({ files: { f: "a\n" } }));
   assert.equal(shown("write_file", { path: "f", content: "x\n\ny\n" }), "@@ all of the file @@\n+x\n+\n+y");
   assert.equal(

@@ -20,7 +20,7 @@ const FILES = {
 const did = (box: Box, ...words: string[]) =>
   box.exec({ words, timeoutMs: 60_000, keep: { head: 10_000, tail: 0 } }, new AbortController().signal);
 
-test("glob and grep see the files that are not ignored, and never .git", async () => {
+test("glob and grep find files that are not ignored, and never .git", async () => {
   await using opened = await realBox(FILES);
   const { says, call } = calling(opened.box);
   assert.equal(
@@ -50,7 +50,7 @@ test("glob and grep see the files that are not ignored, and never .git", async (
   assert.deepEqual([bad.kind, /unclosed group/.test(bad.text)], ["failed", true]);
 });
 
-test("files too large to be brought whole are read by their lines, and known by size and time", async () => {
+test("a file too large to transfer is read by lines, and identified by size and time", async () => {
   await using opened = await realBox();
   const { box } = opened;
   const { says, call } = calling(box);
@@ -87,7 +87,7 @@ const patch = (body: string): [string, object] => [
   { patch: `*** Begin Patch\n*** Update File: src/a.ts\n@@\n-three\n+3\n${body}*** End Patch` },
 ];
 
-test("protected paths are blocked, whatever the tool, and stay as they were", async () => {
+test("protected paths are blocked for every tool, and stay unchanged", async () => {
   await using opened = await realBox(FILES);
   const { box } = opened;
   const { call } = calling(box);
@@ -117,7 +117,7 @@ test("protected paths are blocked, whatever the tool, and stay as they were", as
   assert.equal(await held(box, "src/a.ts"), "one\nneedle two\n3\n");
 });
 
-test("a link leads no further than the box's walls", async () => {
+test("a link does not lead out of the box", async () => {
   await using opened = await realBox({ "a.txt": "inside\n" });
   const { box, place } = opened;
   await place.write("secret.txt", "outside\n");
@@ -136,7 +136,7 @@ test("a link leads no further than the box's walls", async () => {
   );
 });
 
-test("what git says of a change is made by apply_patch, in all its kinds", async () => {
+test("apply_patch applies every kind of change that git reports", async () => {
   const before = {
     "a.txt": "1\n2\n3\n4\n",
     "b c.txt": "x\n",

@@ -23,7 +23,7 @@ const server: FakeCommand = async ({ out, signal }) => {
   return 0;
 };
 
-test("a job has a handle; each look shows only what is new", async () => {
+test("a job has a handle, and each look shows only new output", async () => {
   const ask = shell(server);
   const started = await ask({ command: "serve", background: true });
   assert.equal(started.kind, "ok");
@@ -35,13 +35,13 @@ test("a job has a handle; each look shows only what is new", async () => {
 
 const failing: FakeCommand = async ({ err }) => err("npm error code EAI_AGAIN").then(() => 1);
 
-test("a job that fails at once says so at once, with its cause", async () => {
+test("a job that fails at once is reported at once, with its cause", async () => {
   const { kind, text } = await shell(failing)({ command: "x", background: true });
   assert.equal(kind, "failed");
   assert.match(text, /^npm error code EAI_AGAIN\n\[advice: .*\]\n\[j1 ended\]\n\[exit 1, .*, network: .*\]$/);
 });
 
-test("a look with a time waits for the job's end", async () => {
+test("a look with a timeout waits for the job's end", async () => {
   const ask = shell(async ({ out }) => {
     await sleep(400);
     await out("built");
@@ -52,7 +52,7 @@ test("a look with a time waits for the job's end", async () => {
   assert.equal((await ask({ job: "j1" })).text, "[j1 ended: exit 0]");
 });
 
-test("an unknown handle lists those that are known", async () => {
+test("an unknown handle lists the known ones", async () => {
   const ask = shell(server);
   assert.deepEqual(await ask({ job: "j1" }), {
     kind: "invalid",
@@ -64,7 +64,7 @@ test("an unknown handle lists those that are known", async () => {
   await ask({ job: "j1", kill: true });
 });
 
-test("more than eight jobs do not run at a time", async () => {
+test("at most eight jobs run at a time", async () => {
   const ask = shell(server);
   await Promise.all(Array.from({ length: 8 }, () => ask({ command: "x", background: true })));
   const { kind, text } = await ask({ command: "x", background: true });
@@ -101,7 +101,7 @@ function twoProcesses(bash: FakeCommand, agent = "main") {
   };
 }
 
-test("a job of a box that was parked goes on from what was shown of it, to the byte", async () => {
+test("a job of a parked box continues exactly after the output shown before", async () => {
   const gate = Promise.withResolvers<void>();
   const { ask, askAgain } = twoProcesses(async ({ out, signal }) => {
     await out(Buffer.from("caf😀").subarray(0, -2));
@@ -119,7 +119,7 @@ test("a job of a box that was parked goes on from what was shown of it, to the b
   await askAgain({ job: "j2", kill: true });
 });
 
-test("one that ended, or was ended, before is told as it was; another agent's is not known", async () => {
+test("a job that had ended before is reported as it was; another agent's job is unknown", async () => {
   const { ask, askAgain } = twoProcesses(async ({ out }) => out("over").then(() => 0));
   assert.match((await ask({ command: "x", background: true })).text, /^over\n\[j1 ended: exit 0\]$/);
   assert.equal((await askAgain({ job: "j1" })).text, "[j1 ended: exit 0]");

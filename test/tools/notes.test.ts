@@ -4,7 +4,7 @@ import { notesTool, noteTool } from "../../src/tools/notes.ts";
 import { memoryNotes } from "../fakes/tool-context.ts";
 import { called } from "../fixtures/call.ts";
 
-test("what is noted is found again, newest first, whatever the case", async () => {
+test("notes are found again, newest first, in any letter case", async () => {
   const context = { notes: memoryNotes() };
   assert.equal((await called(notesTool(context), {})).text, "no notes yet");
   await called(noteTool(context), { title: "Build", body: "make all", tags: ["how"] });
@@ -20,7 +20,7 @@ test("what is noted is found again, newest first, whatever the case", async () =
   assert.equal((await called(notesTool(context), { query: "none" })).text, 'no note has "none"');
 });
 
-test("a title is one line, and says something", async () => {
+test("a title is one line, and not empty", async () => {
   const context = { notes: memoryNotes() };
   const noted = await called(noteTool(context), { title: " two\n lines ", body: "b" });
   assert.deepEqual([noted.kind, noted.text], ["ok", "noted: two lines"]);
@@ -28,7 +28,7 @@ test("a title is one line, and says something", async () => {
   assert.equal((await called(notesTool(context), {})).text, "# two lines (2026-11-21)\nb");
 });
 
-test("a list of notes is bounded, and says that there are more", async () => {
+test("a list of notes is bounded, and says if there are more", async () => {
   const context = { notes: memoryNotes() };
   for (let note = 0; note < 12; note += 1)
     await called(noteTool(context), { title: `n${note}`, body: "short" });

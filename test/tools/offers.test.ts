@@ -9,7 +9,7 @@ import { showFullTool } from "../../src/tools/show-full.ts";
 import { taskTool } from "../../src/tools/task.ts";
 import { fakeToolContext, fakeSubagents } from "../fakes/tool-context.ts";
 
-test("what a model reads of these tools with every request stays small", () => {
+test("the descriptions of these tools in every request stay small", () => {
   const context = fakeToolContext();
   const tools = [
     bashTool(context),
@@ -24,7 +24,7 @@ test("what a model reads of these tools with every request stays small", () => {
   assert.ok(bytes <= 1900, `${bytes} bytes`);
 });
 
-test("the first request of a plain run, the prompt and all built-in tools, is 1,600 tokens at most", () => {
+test("the first request of a plain run, with the prompt and all built-in tools, is at most 1,600 tokens", () => {
   const context = fakeToolContext({
     plan: () => undefined,
     subagents: fakeSubagents(() => Promise.resolve({ kind: "ok", text: "" })),

@@ -18,7 +18,7 @@ const lines = async (steps: unknown): Promise<readonly string[]> =>
 
 const WHOLE = ["done: read it", "doing: mend it", "pending: test it", "dropped: rewrite it"];
 
-test("a plan is taken with its marks, as models write them in other tools too", async () => {
+test("a plan is accepted with its marks, also in the forms of other tools", async () => {
   const written: readonly unknown[] = [
     ["[x] read it", "[>] mend it", "[ ] test it", "[-] rewrite it"],
     ["- [X] read it", "2. [~] mend it", "test it", "* [-] rewrite it"],
@@ -35,14 +35,14 @@ test("a plan is taken with its marks, as models write them in other tools too", 
   for (const steps of written) assert.deepEqual(await lines(steps), WHOLE, JSON.stringify(steps));
 });
 
-test("what is in brackets and is no mark belongs to the step", async () => {
+test("text in brackets that is no mark belongs to the step", async () => {
   assert.deepEqual(await lines(["[core] mend it", "- and test it"]), [
     "pending: [core] mend it",
     "pending: - and test it",
   ]);
 });
 
-test("a plan has 20 steps of 200 characters at most, each on one line, and says what was cut", async () => {
+test("a plan has at most 20 steps of 200 characters on one line each, and reports what was cut", async () => {
   const most = Array.from({ length: 20 }, (_, at) => `[ ] ${at} ${"é".repeat(300)}`);
   const { plan = [], text } = await planned(most);
   assert.deepEqual([plan.length, Math.max(...plan.map((step) => step.text.length))], [20, 200]);
@@ -55,7 +55,7 @@ test("a plan has 20 steps of 200 characters at most, each on one line, and says 
   assert.deepEqual(await lines(["[x] one\n\u001b[31m two"]), ["done: one ␛[31m two"]);
 });
 
-test("no steps are no plan", async () => {
+test("a list without steps is an empty plan", async () => {
   assert.deepEqual(await planned([]), { plan: [], text: "The plan is noted: no steps." });
   assert.deepEqual(await lines(["[x]", " "]), []);
 });

@@ -5,7 +5,7 @@ import { calling } from "../fixtures/tool-calls.ts";
 
 const reader = (files: Readonly<Record<string, string>>) => calling(fakeBox({ files }));
 
-test("lines come with their numbers, and with how many there are", async () => {
+test("lines are shown with their numbers and their total", async () => {
   const { says, facts } = reader({ "src/a.ts": "one\n\n  three\n" });
   const shown = "1\tone\n2\t\n3\t  three\n[all 3 lines]";
   assert.equal(await says("read_file", { path: "src/a.ts" }), shown);
@@ -24,7 +24,7 @@ test("lines come with their numbers, and with how many there are", async () => {
   ]);
 });
 
-test("a page says which lines it shows and where to go on", async () => {
+test("a page says which lines it shows and where to continue", async () => {
   const text = Array.from({ length: 5000 }, (_, at) => `line ${at + 1}\n`).join("");
   const { says, call } = reader({ long: text });
   assert.match(
@@ -45,7 +45,7 @@ test("a page says which lines it shows and where to go on", async () => {
   });
 });
 
-test("a line of any length is given whole", async () => {
+test("a line of any length is shown completely", async () => {
   const line = "x".repeat(3_000_000);
   assert.equal(
     await reader({ min: line }).says("read_file", { path: "min" }),
@@ -53,7 +53,7 @@ test("a line of any length is given whole", async () => {
   );
 });
 
-test("line ends, a BOM and bytes that are no UTF-8 are said, not shown", async () => {
+test("line ends, a BOM and invalid UTF-8 are stated, not shown", async () => {
   const box = fakeBox({ files: { crlf: "\uFEFFa\r\nb\r\n", mixed: "a\r\nb\n", last: "a\r\nb", empty: "" } });
   await box.write("latin", Buffer.from([0x61, 0xe4, 0x0a]));
   const { says } = calling(box);
@@ -84,7 +84,7 @@ test("images and other binaries are named with their size", async () => {
   assert.match(await says("read_file", { path: "utf16.txt" }), /UTF-16 text/);
 });
 
-test("what cannot be read says why, and what may have been meant", async () => {
+test("an unreadable file is reported with the reason, and with what may have been meant", async () => {
   const box = fakeBox({ files: { "src/main.ts": "", "src/other.ts": "", "README.md": "" } });
   box.files.make("/repo/pipe", "odd");
   const { call, says, context } = calling(box);
@@ -102,7 +102,7 @@ test("what cannot be read says why, and what may have been meant", async () => {
   assert.equal(context.known.size, 0);
 });
 
-test("an input that does not fit names what is wrong", async () => {
+test("an input that does not match names what is wrong", async () => {
   const { call } = reader({});
   const result = await call("read_file", { offset: "soon" });
   assert.equal(result.kind, "invalid");

@@ -5,7 +5,7 @@ import { fakeToolContext } from "../fakes/tool-context.ts";
 
 const FILE_TOOLS = ["read_file", "list_dir", "glob", "grep", "edit_file", "write_file", "apply_patch"];
 
-test("what every request says of the file tools is small", () => {
+test("the descriptions of the file tools in every request are small", () => {
   const told = toolsFor(fakeToolContext())
     .filter(({ name }) => FILE_TOOLS.includes(name))
     .map(({ name, description, schema }) => ({ name, description, schema }));
@@ -16,7 +16,7 @@ test("what every request says of the file tools is small", () => {
   assert.ok(Buffer.byteLength(JSON.stringify(told)) <= 3600);
 });
 
-test("the list is the same, byte for byte, for every context", () => {
+test("the list of tools is identical for every context", () => {
   const [one, other] = [fakeToolContext({ workspace: "/a" }), fakeToolContext({ workspace: "/b" })].map(
     (context) => JSON.stringify(toolsFor(context)),
   );

@@ -14,7 +14,7 @@ const FILES = {
   "-odd": "two\n",
 };
 
-test("a folder's names are in order, with what they are", async () => {
+test("a folder's entries are listed in order, with their kinds", async () => {
   const box = fakeBox({ files: FILES });
   box.files.make("/repo/link", "link");
   box.files.make("/repo/pipe", "odd");
@@ -28,7 +28,7 @@ test("a folder's names are in order, with what they are", async () => {
   assert.match(await says("list_dir", { path: "scr" }), /Did you mean src\/\?/);
 });
 
-test("of a large folder the first names are shown and all are counted", async () => {
+test("the first entries of a large folder are shown and all are counted", async () => {
   const files = Object.fromEntries(Array.from({ length: 700 }, (_, at) => [`f${at}`, ""]));
   const lines = (await calling(fakeBox({ files })).says("list_dir", {})).split("\n");
   assert.deepEqual(
@@ -37,13 +37,13 @@ test("of a large folder the first names are shown and all are counted", async ()
   );
 });
 
-test("a name with a line feed cannot pass for two", async () => {
+test("a name with a line feed cannot look like two names", async () => {
   const { says } = calling(fakeBox({ files: { "a\nb": "" } }));
   assert.equal(await says("list_dir", {}), '"a\\nb" 0 B\n[.: 1 entry]');
   assert.equal(await says("glob", { pattern: "*" }), '"a\\nb"');
 });
 
-test("glob gives the files that fit, from the folder that is asked about", async () => {
+test("glob lists the matching files below the given folder", async () => {
   const { says } = calling(fakeBox({ files: FILES }));
   assert.equal(await says("glob", { pattern: "*.ts" }), "src/a.ts\nsrc/b/c.ts");
   assert.equal(await says("glob", { pattern: "b/*", path: "src" }), "src/b/c.ts");
@@ -51,7 +51,7 @@ test("glob gives the files that fit, from the folder that is asked about", async
   assert.match(await says("glob", { pattern: "*.py" }), /no file fits/);
 });
 
-test("glob and grep are bounded, and count what is left out", async () => {
+test("glob and grep results are bounded, and the rest is counted", async () => {
   const files = Object.fromEntries(Array.from({ length: 350 }, (_, at) => [`f${at}.txt`, "needle\n"]));
   const { says } = calling(fakeBox({ files }));
   assert.match(await says("glob", { pattern: "*.txt" }), /\n\[and 50 more: narrow the pattern\]$/);
@@ -60,7 +60,7 @@ test("glob and grep are bounded, and count what is left out", async () => {
   assert.equal(found.split("\n").length, 401);
 });
 
-test("grep gives lines with numbers below their file", async () => {
+test("grep shows lines with numbers below their file", async () => {
   const { says, call } = calling(fakeBox({ files: FILES }));
   assert.equal(
     await says("grep", { pattern: "TWO", ignore_case: "true" }),
@@ -71,7 +71,7 @@ test("grep gives lines with numbers below their file", async () => {
   assert.deepEqual([none.kind, none.text], ["ok", "[no matches; ignored and binary files are left out]"]);
 });
 
-test("a pattern that is no regular expression fails with ripgrep's words", async () => {
+test("an invalid regular expression fails with ripgrep's message", async () => {
   const result = await calling(fakeBox({ files: FILES })).call("grep", { pattern: "(" });
   assert.equal(result.kind, "failed");
   assert.match(result.text, /regex parse error/);
@@ -81,7 +81,7 @@ const slow: FakeCommand = ({ signal }) =>
   new Promise((end) => signal.addEventListener("abort", () => end(0)));
 const absent: FakeCommand = () => 127;
 
-test("a search ends as what ended it: cancelled, or without ripgrep", async () => {
+test("a search that is cancelled or lacks ripgrep is reported as such", async () => {
   const { call } = calling(fakeBox({ commands: { rg: slow } }));
   const stop = new AbortController();
   const searching = call("grep", { pattern: "x" }, stop.signal);
@@ -111,12 +111,12 @@ const CASES: readonly (readonly [string, readonly string[], readonly string[]])[
 ];
 
 for (const [pattern, fitting, others] of CASES)
-  test(`${pattern} fits what it should and nothing else`, () => {
+  test(`${pattern} matches what it should and nothing else`, () => {
     const fits = globPattern(pattern);
     assert.deepEqual([fitting.filter(fits), others.filter(fits)], [fitting, []]);
   });
 
-test("a pattern of many stars is answered at once", () => {
+test("a pattern with many stars is matched at once", () => {
   assert.equal(globPattern(`${"*a".repeat(60)}b`)("a".repeat(4000)), false);
   assert.equal(globPattern(`${"**/a/".repeat(60)}b`)("a/".repeat(2000)), false);
   assert.equal(globPattern("{a,b}".repeat(40))("a".repeat(40)), false);
@@ -134,19 +134,19 @@ function indexOf(
   return { asked, search: (query, limit) => (asked.push([query, limit]), Promise.resolve({ hits, caveat })) };
 }
 
-test("five places are asked for, and shown with their lines, symbol and a bounded preview", async () => {
+test("five places are requested, and shown with their lines, symbol and a bounded preview", async () => {
   const index = indexOf([HIT, { ...HIT, symbol: null, preview: "é".repeat(900) }]);
   const { text } = await called(semanticSearchTool(index), { query: "where is it parsed" });
   assert.equal(text, `${MARK}\n\nsrc/a.ts:3-9 parse\n| parse(\n\nsrc/a.ts:3-9\n| ${"é".repeat(499)}…`);
   assert.deepEqual(index.asked, [["where is it parsed", 5]]);
 });
 
-test("nothing found is said in always the same words", async () => {
+test("an empty result always has the same text", async () => {
   const { kind, text } = await called(semanticSearchTool(indexOf([])), { query: "x", limit: 3 });
   assert.deepEqual([kind, text], ["ok", "nothing in the index fits; try grep"]);
 });
 
-test("what is said of the index comes first, with an answer and without one", async () => {
+test("a note about the index comes first, with and without results", async () => {
   const caveat = "the index is not whole yet";
   const some = await called(semanticSearchTool(indexOf([HIT], caveat)), { query: "x" });
   assert.equal(some.text, `note: ${caveat}\n\n${MARK}\n\nsrc/a.ts:3-9 parse\n| parse(`);
@@ -154,7 +154,7 @@ test("what is said of the index comes first, with an answer and without one", as
   assert.equal(none.text, `note: ${caveat}\n\nnothing in the index fits; try grep`);
 });
 
-test("a name or a text of the repository cannot look like another place", async () => {
+test("a name or a text from the repository cannot look like another place", async () => {
   const forged = {
     ...HIT,
     path: "a\nsrc/login.ts",

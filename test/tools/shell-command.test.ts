@@ -108,7 +108,7 @@ const CASES: readonly (readonly [string, Partial<ExecResult>, string, readonly s
 ];
 
 for (const [how, over, output, lines] of CASES)
-  test(`${how}: ${lines.join(" ") || "nothing to say"}`, () => {
+  test(`${how}: ${lines.join(" ") || "no note"}`, () => {
     const ending = endingOf({ ...DONE, ...over }, output);
     assert.deepEqual([`${ending.kind} ${ending.cause}`, ending.lines], [how, lines]);
   });
@@ -139,11 +139,11 @@ const SIGNS: Readonly<Record<string, string>> = {
 };
 
 for (const [output, cause] of Object.entries(SIGNS))
-  test(`"${output}" points to ${cause}`, () => {
+  test(`"${output}" indicates ${cause}`, () => {
     assert.equal(signOf(`first\n${output}\nlast`)?.cause ?? "none", cause);
   });
 
-test("a command is judged with the variables that earlier calls exported", () => {
+test("a command is judged with the variables exported by earlier calls", () => {
   assert.equal(judgedText("make $T", {}), "make $T");
   assert.equal(
     judgedText("make $T", { T: "it's", A: "$(x)\n" }),
@@ -151,7 +151,7 @@ test("a command is judged with the variables that earlier calls exported", () =>
   );
 });
 
-test("whatever a value is, bash reads it back from the judged text", () => {
+test("bash reads any value back from the judged text", () => {
   const value = fc.string({ unit: fc.constantFrom("'", '"', "\\", "$", "`", "\n", "!", "a", "é", " ", "*") });
   const values = fc.sample(value, 400);
   const texts = values.map((text) => judgedText('printf "%s\\0" "$V"', { V: text }));
@@ -164,7 +164,7 @@ const written = (...fields: readonly string[]): Buffer =>
 const read = (...fields: readonly string[]): ReturnType<typeof stateIn> =>
   stateIn(written("token", ...fields), "token");
 
-test("what a shell left is its folder and what it exported", () => {
+test("a shell's state is its folder and its exported variables", () => {
   assert.deepEqual(read("/repo/a", "NEW=a=b\nc", "EMPTY=", "END"), {
     folder: "/repo/a",
     exported: new Map([
@@ -174,12 +174,12 @@ test("what a shell left is its folder and what it exported", () => {
   });
 });
 
-test("what another call left is nothing", () => {
+test("a state left by another call is ignored", () => {
   assert.equal(stateIn(written("other", "/repo/a", "END"), "token"), undefined);
   assert.equal(stateIn(written("", "/repo/a", "END"), "token"), undefined);
 });
 
-test("names that are no identifiers, functions, and what bash sets itself are dropped", () => {
+test("invalid names, functions and variables that bash sets itself are dropped", () => {
   const dropped = ["BASH_FUNC_f%%=() { x; }", "a-b=1", "=x", "1A=x", "PWD=/", "OLDPWD=/", "SHLVL=9", "_=x"];
   const own = ["BASH_ENV=/tmp/x", "SHELLOPTS=xtrace", "__h_code=0", "NAME", "", "KEPT=3"];
   assert.deepEqual(exportedIn([...dropped, ...own]), new Map([["KEPT", "3"]]));
@@ -200,16 +200,16 @@ for (const [fields, why] of REFUSED)
     assert.equal(read(...fields), why);
   });
 
-test("nothing is kept of a list of names that nothing was written after", () => {
+test("nothing is kept from an incomplete list of names", () => {
   assert.equal(stateIn(Buffer.from("HOME\nPATH\n"), "token"), "they were not completely written");
   assert.equal(stateIn(Buffer.from(""), "token"), "they were not completely written");
 });
 
-test("nothing is kept of what is no UTF-8", () => {
+test("nothing is kept from a state that is not UTF-8", () => {
   assert.equal(stateIn(Buffer.from("token\0/repo/\xFF\0END\0", "latin1"), "token"), "they are not UTF-8");
 });
 
-test("kept is what differs from the box's own, and of that what is unchanged or may be kept", async () => {
+test("only variables that differ from the box's are kept, if they are unchanged or allowed", async () => {
   const context = fakeToolContext({ refused: () => Promise.resolve(new Set(["LANG", "CHANGED"])) });
   context.shell.move("/repo", { OLD: "1", CHANGED: "1", GONE: "1" });
   const own = new Map(Object.entries({ HOME: "/home/box", LANG: "C" }));
@@ -220,7 +220,7 @@ test("kept is what differs from the box's own, and of that what is unchanged or 
   });
 });
 
-test("whatever the bytes are, the answer is a state within its bounds, or a reason, or nothing", () => {
+test("any bytes give a valid state, a reason, or nothing", () => {
   const field = fc.oneof(anyText(), fc.constantFrom("/a", "A=1", "END", "token", "\0"));
   fc.assert(
     fc.property(fc.array(field, { maxLength: 6 }), (fields) => {

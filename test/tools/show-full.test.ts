@@ -8,7 +8,7 @@ const outputs = memoryOutputs();
 outputs.keep("x".repeat(45_000));
 const tool = showFullTool({ outputs });
 
-test("a page says where it stands and where the next one begins", async () => {
+test("a page states its range and where the next one begins", async () => {
   const { text } = await called(tool, { id: "o1" });
   assert.equal(
     text,
@@ -18,7 +18,7 @@ test("a page says where it stands and where the next one begins", async () => {
   assert.equal(last.text, `${"x".repeat(5000)}\n[characters 40000 to 45000 of 45000; this is the end]`);
 });
 
-test("an unknown id and an offset past the end are told, for the model to repair", async () => {
+test("an unknown id and an offset past the end are reported, so that the model can correct them", async () => {
   for (const [args, issue] of [
     [{ id: "o9" }, 'there is no output "o9" in this session'],
     [{ id: "o1", offset: 45_000 }, "offset 45000 is past the end: o1 has 45000 characters"],
@@ -26,7 +26,7 @@ test("an unknown id and an offset past the end are told, for the model to repair
     assert.deepEqual(await called(tool, args), { kind: "invalid", issues: [issue], text: issue });
 });
 
-test("it bounds itself, needs no box and may run beside others", () => {
+test("the tool bounds its own output, and may run in parallel", () => {
   const { bounded, concurrent } = prepared(tool, { id: "o1" });
   assert.deepEqual([bounded, concurrent], [true, true]);
 });

@@ -5,7 +5,7 @@ import { taskTool } from "../../src/tools/task.ts";
 import { fakeSubagents } from "../fakes/tool-context.ts";
 import { called, prepared } from "../fixtures/call.ts";
 
-test("a part of the task is handed over with ten turns, or as many as were asked for", async () => {
+test("a part of the task is delegated with ten turns, or as many as requested", async () => {
   const asked: unknown[] = [];
   const tool = taskTool(
     fakeSubagents((part) => (asked.push(part), Promise.resolve({ kind: "ok", text: "done" }))),
@@ -21,7 +21,7 @@ test("a part of the task is handed over with ten turns, or as many as were asked
   assert.equal(prepared(tool, { prompt: "look" }).concurrent, true);
 });
 
-test("one in the background is begun, looked at, waited for and cancelled by its id", async () => {
+test("a background task is started, checked, waited for and cancelled by its id", async () => {
   const tool = taskTool(fakeSubagents(() => assert.fail("it was waited for")));
   const table = [
     [{ prompt: "look", background: true }, "begun: look"],
@@ -38,7 +38,7 @@ test("one in the background is begun, looked at, waited for and cancelled by its
   }
 });
 
-test("what comes back is at most 8,192 bytes, and keeps how it ended", async () => {
+test("a result is at most 8,192 bytes, and keeps how it ended", async () => {
   const failed = { kind: "failed", cause: "program" } as const;
   const saying = (text: string) =>
     taskTool(fakeSubagents((): Promise<ToolResult> => Promise.resolve({ ...failed, text })));

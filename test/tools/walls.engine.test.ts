@@ -49,20 +49,24 @@ const WALLS: readonly (readonly [cause: string, command: string, allowed: string
   ],
 ];
 
-test("each wall that a command meets is told as what it is, its allowed twin is not", { skip }, async (t) => {
-  await using one = await shell();
-  for (const [cause, command, allowed] of WALLS)
-    await t.test(`${cause}: ${command}`, async () => {
-      const result = await one.run(command);
-      const [how, last] = told(result);
-      assert.equal(how, `failed ${cause}`, result.text);
-      assert.match(last, new RegExp(`^\\[exit \\d+, [^,]*, ${cause}: `));
-      const twin = await one.run(allowed);
-      assert.equal(twin.kind, "ok", twin.text);
-    });
-});
+test(
+  "each restriction that a command meets is reported as such, and its allowed twin is not",
+  { skip },
+  async (t) => {
+    await using one = await shell();
+    for (const [cause, command, allowed] of WALLS)
+      await t.test(`${cause}: ${command}`, async () => {
+        const result = await one.run(command);
+        const [how, last] = told(result);
+        assert.equal(how, `failed ${cause}`, result.text);
+        assert.match(last, new RegExp(`^\\[exit \\d+, [^,]*, ${cause}: `));
+        const twin = await one.run(allowed);
+        assert.equal(twin.kind, "ok", twin.text);
+      });
+  },
+);
 
-test("a fork bomb ends with the processes' limit, and the box goes on", { skip }, async () => {
+test("a fork bomb ends at the process limit, and the box continues", { skip }, async () => {
   await using one = await shell();
   const result = await one.run("bomb() { bomb | bomb & }; bomb; sleep 1; exit 1");
   assert.equal(told(result)[0], "failed pids", result.text);
@@ -70,7 +74,7 @@ test("a fork bomb ends with the processes' limit, and the box goes on", { skip }
   assert.deepEqual([kind, text, exitCode, (peak?.pids ?? 0) > 0], ["ok", "on", 0, true]);
 });
 
-test("of 100 MB of output head and tail are kept, and what was lost is counted", { skip }, async () => {
+test("head and tail of 100 MB of output are kept, and the lost bytes are counted", { skip }, async () => {
   await using one = await shell();
   const { kind, text } = await one.run("yes 'a line of it' | head -c 100000000; echo; echo last");
   assert.equal(kind, "ok");
@@ -80,7 +84,7 @@ test("of 100 MB of output head and tail are kept, and what was lost is counted",
   assert.ok(Buffer.byteLength(bound(text, memoryOutputs()).text) <= 30_000);
 });
 
-test("control bytes and broken UTF-8 arrive as text that does nothing", { skip }, async () => {
+test("control bytes and invalid UTF-8 arrive as harmless text", { skip }, async () => {
   await using one = await shell();
   const { text } = await one.run(String.raw`printf 'a\033[2Jb\000\377\303c\r\nd'; printf '\033]0;t\007' >&2`);
   assert.equal(bound(text, memoryOutputs()).text, "a␛[2Jb␀\uFFFD\uFFFDc\nd\n[stderr]\n␛]0;t␇");

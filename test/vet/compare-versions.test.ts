@@ -44,7 +44,7 @@ const report = (findings: readonly Finding[], steps: readonly VetStep[]): VetRep
 const NOISE: Finding = { rule: "run.connect", weight: "noisy", text: "tries 203.0.113.7:443" };
 const HOOK: Finding = { rule: "run.hooks", weight: "hostile", text: "makes x", path: ".git/hooks/x" };
 
-test("what is new decides, what was there before does not, and what is gone is said", () => {
+test("only new findings decide the verdict, and those that are gone are listed", () => {
   const same = compareReports(report([NOISE], []), report([{ ...NOISE, text: "tries 203.0.113.8:443" }], []));
   assert.deepEqual([same.verdict, same.exit_code, same.findings], ["quiet", 0, []]);
   const worse = compareReports(report([NOISE], []), report([HOOK], []));
@@ -57,7 +57,7 @@ test("what is new decides, what was there before does not, and what is gone is s
   assert.equal(compareReports(report([], []), report([], []), [NOISE]).verdict, "noisy");
 });
 
-test("changes of behaviour are told in plain words, made visible", () => {
+test("changes of behaviour are described in plain words, with control characters made visible", () => {
   const connect = {
     kind: "connect",
     family: "ip",
@@ -234,7 +234,7 @@ const locksIn = async ([name, text]: readonly [string, string]) =>
   (await lookedAt({ [name]: text })).facts.locks;
 
 for (const [at, [before, after, wanted]] of CASES.entries())
-  test(`change ${at} of a lock says ${wanted.join(", ") || "nothing"}`, async () => {
+  test(`change ${at} of a lock reports ${wanted.join(", ") || "nothing"}`, async () => {
     const found = new Found();
     changedLocks(await locksIn(before), await locksIn(after), found);
     assert.deepEqual(

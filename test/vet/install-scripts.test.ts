@@ -415,6 +415,6 @@ const CASES: RuleCases = {
 };
 
 for (const rule of Object.keys(CASES))
-  test(`${rule} is found where it is, and nowhere else`, async () => {
+  test(`${rule} is found where it applies, and nowhere else`, async () => {
     assert.deepEqual(await wrongCases({ [rule]: CASES[rule] ?? { is: [], not: [] } }), []);
   });

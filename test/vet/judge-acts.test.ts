@@ -138,7 +138,7 @@ for (const [rule, kind, path] of FILES)
     assert.deepEqual(rulesOf(judged({ acts: [file(kind, path)] })), [rule]);
   });
 
-test("what tools do for themselves is nothing", () => {
+test("what tools do for themselves is not reported", () => {
   const quiet: readonly Act[] = [
     file("make", `${HOME}/.npm/_cacache/tmp/a`),
     file("make", `${HOME}/.cache/pip/a`),
@@ -174,7 +174,7 @@ test("what tools do for themselves is nothing", () => {
   assert.deepEqual(judged({ acts: quiet }), []);
 });
 
-test("Python's libraries may ask for a password of the net where they are tried, not where somebody installs", () => {
+test("a read of .netrc by a Python script is reported, but not one by pip or a test run", () => {
   const acts = [file("read", `${HOME}/.netrc`)];
   const rules = (words: readonly string[], what: ObservedStep["what"]): readonly string[] =>
     rulesOf(judged({ acts, words, what }));
@@ -205,7 +205,7 @@ for (const [rule, act] of SOCKETS)
 
 const asked = (name: string): Act => ({ kind: "name", name, pid: 11, at: 5, times: 1 });
 
-test("a name that was asked for is told; what carries data in it is hostile; localhost is nobody else", () => {
+test("a name lookup is reported, one that carries data is hostile, and localhost is ignored", () => {
   const cases: readonly (readonly [name: string, rules: readonly string[]])[] = [
     ["registry.example", ["run.name"]],
     ["d111111abcdef8.cdn.example", ["run.name"]],
@@ -222,7 +222,7 @@ test("a name that was asked for is told; what carries data in it is hostile; loc
   assert.equal(elsewhere.length, 2, "whom it asks is told where that is not this machine");
 });
 
-test("a test that listens on all addresses is no more than a note, and many addresses are a scan", () => {
+test("a test that listens on all addresses is only a note, and connections to many addresses are a scan", () => {
   const [one] = judged({ what: "test", acts: [socket("listen", "::", 0)] });
   assert.deepEqual([one?.rule, one?.weight], ["run.listen-test", "note"]);
   const many = Array.from({ length: 20 }, (_, at) => socket("connect", `192.168.0.${at}`, 22));
@@ -271,11 +271,11 @@ for (const words of [
   ["npm", "run", "build"],
   ["python3", "-c", "print(1)"],
 ])
-  test(`${words.join(" ")} is nothing`, () => {
+  test(`${words.join(" ")} is not reported`, () => {
     assert.deepEqual(judged({ words }), []);
   });
 
-test("a canary comes with the chain of commands that led to it, and nothing else is said of the same read", () => {
+test("a touched canary is reported with the commands that led to it, and the same read is not reported again", () => {
   const path = `${HOME}/.ssh/id_rsa`;
   const findings = judged({
     acts: [file("read", path)],
@@ -293,7 +293,7 @@ test("a canary comes with the chain of commands that led to it, and nothing else
   ]);
 });
 
-test("a script that calls itself npm is no npm", () => {
+test("a script named npm is not treated as npm", () => {
   const acts = [file("read", `${HOME}/.npmrc`)];
   assert.deepEqual(rulesOf(judged({ acts, words: ["node", "./npm"] })), ["run.token"]);
   assert.deepEqual(rulesOf(judged({ acts, words: ["node", `${WORKSPACE}/npm`] })), ["run.token"]);
@@ -302,7 +302,7 @@ test("a script that calls itself npm is no npm", () => {
 
 const set = (key: string): readonly string[] => ["git", "config", "--global", key, "x"];
 
-test("hooks by a manager of hooks, and git's own settings by git, are no more than noisy", () => {
+test("hooks by a hook manager, and git's settings by git, are at most noisy", () => {
   const hook = file("make", `${WORKSPACE}/.git/hooks/pre-commit`);
   assert.deepEqual(rulesOf(judged({ acts: [hook], words: ["lefthook", "install"] })), ["run.hooks-tool"]);
   const own = file("write", `${HOME}/.gitconfig.lock`);
@@ -310,7 +310,7 @@ test("hooks by a manager of hooks, and git's own settings by git, are no more th
   assert.deepEqual(rulesOf(judged({ acts: [own], words: set("core.hooksPath") })), ["run.persistence"]);
 });
 
-test("how it ended counts: limits, floods, what it left behind", () => {
+test("limits, floods of output and what a step leaves behind are reported", () => {
   assert.deepEqual(rulesOf(judged({ cause: "pids", reason: "no more processes" })), ["run.fork-bomb"]);
   assert.deepEqual(rulesOf(judged({ cause: "memory", reason: "out of memory" })), ["run.memory"]);
   assert.deepEqual(rulesOf(judged({ timed_out: true })), ["run.time"]);
@@ -326,7 +326,7 @@ test("how it ended counts: limits, floods, what it left behind", () => {
   assert.deepEqual(judged({ cause: "program", reason: "exit 1" }), []);
 });
 
-test("without observation what lies otherwise in the tree is judged all the same", () => {
+test("without observation the changed files are still judged", () => {
   const observed = { by: "none", processes: [] } as const;
   const changes = {
     added: [".git/hooks/post-checkout", "dist/a.js"],
@@ -341,21 +341,21 @@ test("without observation what lies otherwise in the tree is judged all the same
   ]);
 });
 
-test("what is quoted cannot act on a terminal, and repetitions are counted", () => {
+test("quoted text cannot act on a terminal, and repetitions are counted", () => {
   const path = `${HOME}/\u001B]0;x\u0007a`;
   const [one] = judged({ acts: [file("make", path), { ...file("make", path), times: 4 }] });
   assert.equal(one?.times, 5);
   assert.doesNotMatch(JSON.stringify(one), /\\u001b/i);
 });
 
-test("of one rule a bounded number is told", () => {
+test("the number of findings per rule is bounded", () => {
   const acts = Array.from({ length: 500 }, (_, at) => file("make", `/opt/${at}`));
   const findings = judged({ acts });
   assert.ok(findings.length < 20);
   assert.match(findings.at(-1)?.text ?? "", /^and \d+ more/);
 });
 
-test("a program that was made in a temporary folder and then run is told, a compiler's is not", () => {
+test("a program made in a temporary folder and then run is reported, unless a compiler made it", () => {
   const acts = [file("make", "/tmp/.x"), file("run", "/tmp/.x")];
   assert.deepEqual(rulesOf(judged({ acts })), ["run.dropped"]);
   assert.deepEqual(judged({ acts, words: ["go", "test"] }), []);
@@ -368,7 +368,7 @@ const asking = (...lines: readonly (readonly string[])[]): readonly string[] =>
     }),
   );
 
-test("asking who one is, by whatever words, is one question; a program that env starts is none", () => {
+test("repeated questions about the user count once; a program started by env is no question", () => {
   assert.deepEqual(asking(["whoami"], ["id"], ["groups"], ["env", "-u", "CI", "make"], ["id", "-u"]), []);
   assert.deepEqual(asking(["whoami"], ["ifconfig"], ["ps", "aux"]), ["run.recon"]);
 });
@@ -382,7 +382,7 @@ const making = (...words: readonly string[]): readonly string[] =>
     }),
   );
 
-test("what makes Makefiles may make one; a script may not", () => {
+test("a tool that generates Makefiles may make one, and a script may not", () => {
   assert.deepEqual(making("sh", "./configure"), []);
   assert.deepEqual(making("node", "build.js"), ["run.manifest"]);
 });

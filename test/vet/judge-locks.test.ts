@@ -157,11 +157,11 @@ const CASES: RuleCases = {
 };
 
 for (const rule of Object.keys(CASES))
-  test(`${rule} is found where it is, and nowhere else`, async () => {
+  test(`${rule} is found where it applies, and nowhere else`, async () => {
     assert.deepEqual(await wrongCases({ [rule]: CASES[rule] ?? { is: [], not: [] } }), []);
   });
 
-test("locks of all forms are read", async () => {
+test("lock files of all forms are read", async () => {
   const files: Record<string, Planted> = {
     ...yarn("a", "https://gitlab.com/a/-/a-1.0.0.tgz"),
     ...pnpm("'@s/b@1.0.0'", "{integrity: sha512-b}"),
@@ -200,7 +200,7 @@ test("locks of all forms are read", async () => {
   );
 });
 
-test("names are near by a letter, a separator, a scope or a figure, and not by a number or a plural", () => {
+test("names differing by a letter, a separator, a scope or a digit are similar, but not by a number or a plural", () => {
   const near: Readonly<Record<string, string>> = {
     expres: "express",
     "types-node": "@types/node",

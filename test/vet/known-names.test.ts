@@ -4,7 +4,7 @@ import { anyOfHosts, isKnownAddress, isKnownHost } from "../../src/vet/known-nam
 
 const [usual = ""] = anyOfHosts("npm").replaceAll("\\", "").split("|");
 
-test("an address is known by its whole host and with encryption alone", () => {
+test("an address is known only by its whole host and with encryption", () => {
   assert.ok(isKnownAddress(`https://${usual}/a`, "npm"));
   assert.ok(isKnownAddress(`sparse+https://${usual}`, "pip", "npm"));
   for (const other of [
@@ -19,7 +19,7 @@ test("an address is known by its whole host and with encryption alone", () => {
   assert.ok(!isKnownAddress(`https://${usual}/a`, "gem"));
 });
 
-test("a host is one of its kind, in letters of either case", () => {
+test("a host is known for its kind, in any letter case", () => {
   assert.ok(isKnownHost(usual.toUpperCase(), "npm"));
   assert.ok(!isKnownHost(usual.replace(".", "-"), "npm"));
   assert.ok(new RegExp(`^(?:${anyOfHosts("npm")})$`).test(usual));

@@ -7,7 +7,7 @@ const read = (text: string): readonly string[] =>
     .filter(({ name, value }) => isVariableThatLoads(name, value))
     .map(({ name, line }) => `${name} ${line}`);
 
-test("a variable through which a program loads code of the tree is told by its line", () => {
+test("a variable that makes a program load code from the tree is reported with its line", () => {
   const text = [
     "# settings",
     'export NODE_OPTIONS="--max-old-space-size=64 --require ./x.js"',
@@ -27,7 +27,7 @@ test("a variable through which a program loads code of the tree is told by its l
   );
 });
 
-test("what tunes a program, or loads what the system has, is nothing", () => {
+test("a variable that only tunes a program, or loads system files, is not reported", () => {
   const text = [
     "NODE_OPTIONS=--max-old-space-size=4096 --enable-source-maps -r dotenv/config",
     "LD_PRELOAD=/usr/lib/libjemalloc.so.2",

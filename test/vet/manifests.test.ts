@@ -24,7 +24,7 @@ const WHOLE: Readonly<Record<LockForm, string>> = {
 
 const FORMS = Object.entries(WHOLE) as readonly (readonly [LockForm, string])[];
 
-test("a lock is known by its name, and under any other by what it holds", () => {
+test("a lock file is recognised by its name, or else by its contents", () => {
   for (const [form, text] of FORMS) {
     assert.equal(lockFormNamed(usualName(form).toLowerCase()), form);
     assert.equal(lockFormOf("old", text), form, `${form} by what it holds`);
@@ -43,7 +43,7 @@ test("a lock is known by its name, and under any other by what it holds", () => 
   for (const text of none) assert.equal(lockFormOf("old.json", text), undefined, text);
 });
 
-test("what ends too soon, stands in a merge or is something else says so", () => {
+test("a lock that is cut, in an unfinished merge or something else is reported as such", () => {
   for (const [form, text] of FORMS) {
     const merged = `<<<<<<< HEAD\n${text}=======\n${text}>>>>>>> other\n`;
     assert.match(brokenLock(form, merged) ?? "", /line 1 belongs to an unfinished merge/, form);

@@ -27,7 +27,7 @@ const manifest = (more: object): Readonly<Record<string, string>> => ({
   "package.json": JSON.stringify(more),
 });
 
-test("npm: the whole installation where it needs no network, else its own scripts in npm's order", () => {
+test("npm: a complete installation where it needs no network, or else its scripts in npm's order", () => {
   const scripts = { postinstall: "b", preinstall: "a", prepare: "c", build: "d", start: "e" };
   assert.deepEqual(shown(plan(manifest({ scripts }), { test: "npm test --silent" })), [
     "install: npm install --offline | npm run preinstall | npm run postinstall | npm run prepare",
@@ -52,12 +52,12 @@ test("npm: the whole installation where it needs no network, else its own script
   ]);
 });
 
-test("a manifest that is no JSON, or not of the usual form, plans nothing wrong", () => {
+test("an invalid or unusual manifest leads to no wrong step", () => {
   for (const text of ["", "[]", "{", '{"scripts":[]}', '{"scripts":{"install":1},"dependencies":null}'])
     assert.deepEqual(shown(plan({ "package.json": text })), ["install: npm install --offline"]);
 });
 
-test("Python: pip where it is there, else its own code with stand-ins", () => {
+test("Python: pip where it is available, or else the project's own code with stand-ins", () => {
   assert.deepEqual(shown(plan({ "setup.py": "" })), ["install: pip install . | python3 setup.py install"]);
   const project = '[build-system]\nbuild-backend = "own"\nbackend-path = ["."]\n';
   assert.deepEqual(shown(plan({ "pyproject.toml": project })), [
@@ -69,7 +69,7 @@ test("Python: pip where it is there, else its own code with stand-ins", () => {
   ]);
 });
 
-test("others: composer's scripts, make, cargo, go, wrappers and scripts at the top", () => {
+test("others: composer's scripts, make, cargo, go, wrappers and top-level scripts", () => {
   const composer = JSON.stringify({ scripts: { "post-install-cmd": ["@php a.php", "sh b.sh"], test: "x" } });
   assert.deepEqual(shown(plan({ "composer.json": composer })), [
     "install: composer install --no-interaction | composer run post-install-cmd: @php a.php | composer run post-install-cmd: sh b.sh",

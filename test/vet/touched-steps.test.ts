@@ -11,7 +11,7 @@ const step = (what: PlannedStep["what"], folder = "", from: string | null = "pac
   needs: [],
 });
 
-test("words touch nothing, tests the tests, code everything of its folder", () => {
+test("documents affect no step, test files only tests, code every step of its folder", () => {
   const touched = (...changed: readonly string[]): readonly boolean[] =>
     [
       step("install"),

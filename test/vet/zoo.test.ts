@@ -24,7 +24,7 @@ async function look(repository: Repository): Promise<readonly Finding[]> {
   }
 }
 
-test("the zoo is of all forms and large enough, and everything in it is to be named", () => {
+test("the zoo covers all forms, is large enough, and everything hostile in it is to be named", () => {
   assert.ok(HOSTILE.length >= 60);
   assert.deepEqual(
     new Set(HOSTILE.map(({ form }) => form)),
@@ -37,7 +37,7 @@ test("the zoo is of all forms and large enough, and everything in it is to be na
   assert.deepEqual(silent, []);
 });
 
-test("what the files of a hostile repository give away is named before anything runs", async () => {
+test("what a hostile repository's files reveal is named before anything runs", async () => {
   const missed = await Promise.all(
     HOSTILE.filter(({ named, archive }) => named !== undefined && archive === undefined).map(
       async (repository) => {
@@ -52,7 +52,7 @@ test("what the files of a hostile repository give away is named before anything 
   assert.deepEqual(missed.flat(), []);
 });
 
-test("an honest repository has nothing that weighs", async () => {
+test("an honest repository has only notes", async () => {
   const alarms = await Promise.all(
     BENIGN.map(async (repository) =>
       (await look(repository))

@@ -17,7 +17,7 @@ const told = (more: Partial<Unpacked>): Unpacked => ({
 const rules = (more: Partial<Unpacked>): readonly string[] =>
   archiveFindings(told(more)).map(({ rule, weight }) => `${rule} ${weight}`);
 
-test("what an archive is follows from how its unpacking ended", () => {
+test("the rating of an archive follows from how its unpacking ended", () => {
   assert.deepEqual(rules({}), []);
   assert.deepEqual(rules({ stopped: "bytes", bytes: 2 ** 30 }), ["unpack.bomb hostile"]);
   assert.deepEqual(rules({ stopped: "bytes", bytes: 2 ** 30, packed: 2 ** 29 }), ["unpack.large noisy"]);
@@ -41,7 +41,7 @@ test("what an archive is follows from how its unpacking ended", () => {
   );
 });
 
-test("a name of an entry cannot act on a terminal", () => {
+test("an entry's name cannot act on a terminal", () => {
   const [one] = archiveFindings(told({ left_out: [["\u001B[2J../a", "outside"]] }));
   assert.equal(one?.path, "␛[2J../a");
 });

@@ -421,12 +421,12 @@ const CASES: RuleCases = {
 };
 
 for (const rule of Object.keys(CASES))
-  test(`${rule} is found where it is, and nowhere else`, async () => {
+  test(`${rule} is found where it applies, and nowhere else`, async () => {
     assert.ok(rule in LOOK_RULES, rule);
     assert.deepEqual(await wrongCases({ [rule]: CASES[rule] ?? { is: [], not: [] } }), []);
   });
 
-test("a finding names its line, the way that led there, and shows what it quotes", async () => {
+test("a finding names its line and the path that led there, and makes quoted control characters visible", async () => {
   const { findings } = await lookedAt({
     "package.json": JSON.stringify({ scripts: { postinstall: "node a.js" } }, null, 1),
     "a.js": "\n\nrequire('./b')",

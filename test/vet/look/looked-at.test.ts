@@ -13,7 +13,7 @@ test("docs/untrusted.md lists each rule of the look with its weight and words", 
   assert.deepEqual(rows, rules);
 });
 
-test("of one rule twenty are told and the others counted, and what is quoted is visible", () => {
+test("twenty findings of a rule are listed and the others counted, with quoted control characters made visible", () => {
   const found = new Found();
   for (let at = 0; at < 25; at += 1) found.add("files.odd", "a\u001b[2Jb", { path: `p${at}\n` });
   found.add("files.odd", "a\u001b[2Jb", { path: "p0\n" });

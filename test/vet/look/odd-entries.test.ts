@@ -57,13 +57,13 @@ const CASES: Readonly<
 };
 
 for (const [rule, { is, not }] of Object.entries(CASES))
-  test(`${rule} is found where it is, and nowhere else`, async () => {
+  test(`${rule} is found where it applies, and nowhere else`, async () => {
     for (const tree of is)
       assert.ok((await rulesOf(tree)).includes(rule), JSON.stringify(tree).slice(0, 200));
     for (const tree of not) assert.deepEqual(await rulesOf(tree), [], JSON.stringify(tree).slice(0, 200));
   });
 
-test("a hundred thousand entries, and links that all lead to each other, are bounded", async () => {
+test("a hundred thousand entries, and links that all lead to each other, give a bounded number of findings", async () => {
   const farm = Object.fromEntries(
     Array.from({ length: 100_000 }, (_, at) => [`farm/${at}`, link(`${(at * 7919) % 100_000}`)]),
   );
@@ -104,12 +104,12 @@ const NAMES: Readonly<Record<string, { readonly is: readonly string[]; readonly 
 };
 
 for (const [rule, { is, not }] of Object.entries(NAMES))
-  test(`${rule} is found in names that are so, and in no others`, async () => {
+  test(`${rule} is found in names to which it applies, and in no others`, async () => {
     for (const name of is) assert.ok((await rulesOf({ [name]: "" })).includes(rule), JSON.stringify(name));
     for (const name of not) assert.deepEqual(await rulesOf({ [name]: "" }), [], JSON.stringify(name));
   });
 
-test("names that are one for some file systems are told, and more of them where one is a link", async () => {
+test("names that some file systems treat as the same are reported, more seriously if one is a link", async () => {
   const link: Planted = { kind: "link", target: "c" };
   assert.deepEqual(await rulesOf({ "a/B": "", "a/b": "" }), ["names.same"]);
   assert.deepEqual(await rulesOf({ "caf\u00e9": "", "cafe\u0301": "" }), ["names.same"]);
