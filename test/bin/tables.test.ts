@@ -87,7 +87,7 @@ const MISTAKES: Readonly<
     /environment\.yaml: values: no breakpoint of Python: names: no pattern/,
   ],
   "a family without a context": [FAMILIES, "qwq: 40K", "qwq: many", /model-families\.yaml: families: qwq/],
-  "an example of no family": [
+  "an example without a family": [
     FAMILIES,
     "my-own-model: none",
     "my-own-model: own",

@@ -13,7 +13,7 @@ const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?
 const { api } = cluster;
 const older = cluster.release === "1.20";
 /** The pod is read back before its network is checked: an unchanged box needs a network that is shut. */
-const open = cluster.network !== "enforced" && `boxes want a network that is shut: it is ${cluster.network}`;
+const open = cluster.network !== "enforced" && `boxes need a network that is shut: it is ${cluster.network}`;
 
 const add = (path: string, value: unknown): Patch => ({ op: "add", path, value });
 const replace = (path: string, value: unknown): Patch => ({ op: "replace", path, value });
@@ -110,28 +110,28 @@ const CHANGED: readonly Changed[] = [
   ],
   ["arguments", [add(`${BOX}/args`, ["x"])], /spec\.containers\[0\]\.args: was added/],
   [
-    "a program at its start",
+    "a start hook",
     [add(`${BOX}/lifecycle`, { postStart: { exec: { command: ["true"] } } })],
     /spec\.containers\[0\]\.lifecycle: was added/,
   ],
   [
-    "a program to look at it",
+    "a liveness probe",
     [add(`${BOX}/livenessProbe`, { exec: { command: ["true"] } })],
     /spec\.containers\[0\]\.livenessProbe: was added/,
   ],
   [
-    "no deadline",
+    "a later deadline",
     [replace("/spec/activeDeadlineSeconds", 900_000)],
     /spec\.activeDeadlineSeconds: is 900000/,
   ],
-  ["that it starts again", [replace("/spec/restartPolicy", "Always")], /spec\.restartPolicy: is "Always"/],
+  ["a restart policy", [replace("/spec/restartPolicy", "Always")], /spec\.restartPolicy: is "Always"/],
   [
-    "a label, by which policies choose pods",
+    "a label that policies may select",
     [add("/metadata/labels/app", "web")],
     /metadata\.labels\.app: was added/,
   ],
   [
-    "a device, by a note",
+    "a device through an annotation",
     [add("/metadata/annotations/cdi.k8s.io~1tests", "vendor.example/device=all")],
     /metadata\.annotations\.cdi\.k8s\.io\/tests: was added/,
   ],

@@ -240,7 +240,7 @@ const EVICTED = { status: { phase: "Failed", reason: "Evicted", message: "the no
 describe("a command in a box whose connection is cut ends, and reports", () => {
   for (const [what, ms, pod, words] of [
     [
-      "that nobody answers",
+      "that the API server does not answer",
       Infinity,
       RUNNING,
       /connection lost: .* and the API server at http:\S+ does not answer/,

@@ -23,7 +23,7 @@ const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?
 const { api } = cluster;
 const skip =
   (cluster.release === "1.20" && "its Jobs have no back-off for each index") ||
-  (cluster.network !== "enforced" && `boxes want a network that is shut: it is ${cluster.network}`);
+  (cluster.network !== "enforced" && `boxes need a network that is shut: it is ${cluster.network}`);
 
 const shared: { team?: Promise<Team> } = {};
 const team = (): Promise<Team> => (shared.team ??= teamOn(cluster));

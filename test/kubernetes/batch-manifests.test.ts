@@ -261,7 +261,7 @@ const UNGRANTABLE: readonly Ungrantable[] = [
   ]),
   ["a secret for no host", { secrets: { TOKEN: [] } }, /TOKEN has no host/, /--secret TOKEN@/],
   [
-    "a secret for a host that is not granted",
+    "a secret for a host without a grant",
     { allow_domains: ["example.org"], secrets: { TOKEN: [API] } },
     /not granted by name/,
     /--allow-domain api\.example\.org/,

@@ -15,7 +15,7 @@ import { look } from "./cluster-api.ts";
 
 const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
 const { api } = cluster;
-const skip = cluster.network !== "enforced" && `boxes want a network that is shut: it is ${cluster.network}`;
+const skip = cluster.network !== "enforced" && `boxes need a network that is shut: it is ${cluster.network}`;
 
 const MiB = 2 ** 20;
 const keep = "session1";

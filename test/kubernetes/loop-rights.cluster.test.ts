@@ -10,7 +10,7 @@ import { attached, type Cluster } from "./cluster.ts";
 /** The role of a batch's loop, in a namespace that is restricted, as the API server itself holds it. */
 
 const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
-const skip = cluster.network !== "enforced" && `boxes want a network that is shut: it is ${cluster.network}`;
+const skip = cluster.network !== "enforced" && `boxes need a network that is shut: it is ${cluster.network}`;
 
 interface Tried {
   readonly thrown: unknown;

@@ -207,21 +207,25 @@ const OUT = { egress: [{}] };
 const POLICY_CASES: readonly (readonly [string, object, boolean])[] = [
   ["all pods out", { podSelector: {}, ...OUT }, true],
   ["all pods in", { podSelector: {}, ingress: [{ from: [] }] }, true],
-  ["pods of our label out", { podSelector: { matchLabels: { "dev.harness.box": "1" } }, ...OUT }, true],
-  ["pods of this name out", { podSelector: { matchLabels: { "dev.harness.pod": PLAN.name } }, ...OUT }, true],
+  ["pods with our label out", { podSelector: { matchLabels: { "dev.harness.box": "1" } }, ...OUT }, true],
   [
-    "pods of an expression out",
+    "pods with this name out",
+    { podSelector: { matchLabels: { "dev.harness.pod": PLAN.name } }, ...OUT },
+    true,
+  ],
+  [
+    "pods that match an expression out",
     { podSelector: { matchExpressions: [{ key: "a", operator: "DoesNotExist" }] }, ...OUT },
     true,
   ],
   [
-    "pods of a zone out, as the cluster gives a pod that label",
+    "pods of a zone out, a label that the cluster may add,",
     { podSelector: { matchLabels: { "topology.kubernetes.io/zone": "z" } }, ...OUT },
     true,
   ],
   ["other pods out", { podSelector: { matchLabels: { app: "web" } }, ...OUT }, false],
   [
-    "pods of a zone that are others out",
+    "other pods of a zone out",
     { podSelector: { matchLabels: { "topology.kubernetes.io/zone": "z", app: "web" } }, ...OUT },
     false,
   ],

@@ -98,13 +98,13 @@ const ATTACKS: readonly Attack[] = [
     twin: `python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); socket.create_connection(s.getsockname())'`,
   },
   {
-    name: "processes without end",
+    name: "starting processes without end",
     run: "f() { f | f & }; (f) 2>/dev/null; for i in $(seq 3000); do sleep 5 & done 2>/dev/null; jobs | wc -l | awk '$1 >= 3000 { print \"ALL\" }'; true",
     never: /ALL/,
     twin: "sleep 0 & wait $!",
   },
   {
-    name: "memory without end",
+    name: "using memory without end",
     run: "python3 -c 'x = bytearray(2 ** 30); print(\"HELD\")' 2>/dev/null; true",
     never: /^HELD/m,
     twin: "python3 -c 'bytearray(2 ** 20)'",

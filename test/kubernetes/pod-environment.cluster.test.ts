@@ -9,7 +9,7 @@ import { built, type EnvironmentUser, FILES, LOOK, SEEN, withEnvironment } from 
 
 const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
 const { api, image, kubeconfig } = cluster;
-const skip = cluster.network !== "enforced" && `boxes want a network that is shut: it is ${cluster.network}`;
+const skip = cluster.network !== "enforced" && `boxes need a network that is shut: it is ${cluster.network}`;
 
 /** The images that pods of the namespace are made of, as they come. */
 function imagesIn({ pods }: BoxPlace["space"]): Disposable & { readonly all: readonly string[] } {

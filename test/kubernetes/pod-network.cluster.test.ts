@@ -16,7 +16,7 @@ import { grantedNetworkCases, hello, openedAt, sh } from "./granted-network.ts";
 
 const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
 const { api, image } = cluster;
-const skip = cluster.network !== "enforced" && `boxes want a network that is shut: it is ${cluster.network}`;
+const skip = cluster.network !== "enforced" && `boxes need a network that is shut: it is ${cluster.network}`;
 
 const kind = { skip, newPlace: () => boxPlace(cluster), devices: ["eth0", "lo"] };
 grantedNetworkCases(kind);

@@ -10,7 +10,7 @@ import { sh } from "./granted-network.ts";
 /** A seccomp profile of our own, as a file of the node's. */
 
 const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
-const skip = cluster.network !== "enforced" && `boxes want a network that is shut: it is ${cluster.network}`;
+const skip = cluster.network !== "enforced" && `boxes need a network that is shut: it is ${cluster.network}`;
 
 const wanting = (seccomp: string) => ({ wants: { ...podWants(cluster.image), seccomp } });
 

@@ -83,7 +83,7 @@ sleep 0.6; echo go >&"\${L[1]}"; sleep 1.2; kill $probe`);
 for (const [what, words] of [
   ["a name", `20 'host.example 443'`],
   ["no port", `20 '192.0.2.1'`],
-  ["a variable that is not there", `20 '$NOBODY'`],
+  ["an unset variable", `20 '$NOBODY'`],
 ] as const)
   test(`${what} is refused as a target`, { skip }, async () => {
     const { code, errors } = await said(`${PROBE} ${words}`);

@@ -39,7 +39,7 @@ async function suiteOn(onOldCluster: string, { begin, end }: Around): Promise<Sa
   const cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
   const skip =
     (cluster.release === "1.20" && onOldCluster) ||
-    (cluster.network !== "enforced" && `boxes want a network that is shut: it is ${cluster.network}`) ||
+    (cluster.network !== "enforced" && `boxes need a network that is shut: it is ${cluster.network}`) ||
     noController;
   before(async () => {
     if (skip !== false) return;

@@ -106,7 +106,7 @@ const FORMS: readonly (readonly [string, Partial<Sources>, string])[] = [
     { user: [{ prefix: "qwen3", tools: true, calls: "held" }] },
     "held user, true user",
   ],
-  ["the server's word", { server: { ...NOT_REPORTED, tools: false } }, "text server, false server"],
+  ["the server's report", { server: { ...NOT_REPORTED, tools: false } }, "text server, false server"],
 ];
 
 for (const [what, sources, believed] of FORMS)

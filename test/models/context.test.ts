@@ -12,7 +12,7 @@ const CASES: readonly (readonly [string, Partial<ContextRequest>, number, string
   ["the user asks for more than the model has", { trained: 40_960, maxContext: 131_072 }, 40_960, "trained"],
   ["the user asks for more than the default", { trained: 262_144, maxContext: 131_072 }, 131_072, "setting"],
   ["the user asks for less", { trained: 40_960, maxContext: 4096 }, 4096, "setting"],
-  ["the user asks and the model tells nothing", { maxContext: 65_536 }, 65_536, "setting"],
+  ["the user asks and the model reports nothing", { maxContext: 65_536 }, 65_536, "setting"],
   ["memory is ample", { trained: 40_960, memory: 64 * GiB, modelSize: 5 * GiB }, 32_768, "default"],
   ["memory is short", { trained: 40_960, memory: 16 * GiB, modelSize: 5 * GiB }, 28_672, "memory"],
   ["memory does not even hold the model", { memory: 4 * GiB, modelSize: 5 * GiB }, 4096, "memory"],

@@ -125,8 +125,8 @@ const WRONG: readonly (readonly [string, Served, RegExp])[] = [
   ["vectors of two lengths", json({ embeddings: [[1], [1, 2]] }), /2 numbers, the first one has 1/],
   ["an empty vector", json({ embeddings: [[], []] }), /0 numbers/],
   ["a value that is not a number", json({ embeddings: [[1], [null]] }), /not a number/],
-  ["no list", json({ embedding: 7 }), /not a list of vectors/],
-  ["no JSON", { body: '{"embed' }, /not JSON/],
+  ["something other than a list", json({ embedding: 7 }), /not a list of vectors/],
+  ["invalid JSON", { body: '{"embed' }, /not JSON/],
   ["a web page", { headers: { "content-type": "text/html" }, body: "<html></html>" }, /not a model server/],
   ["an error with status 200", { body: '{"error":"boom"}' }, /boom/],
 ];

@@ -22,17 +22,17 @@ const TALKS: readonly (readonly [string, readonly Message[], Conversation])[] = 
   ["nothing", [], { system: "", turns: [] }],
   ["a system message alone", [system("a")], { system: "a", turns: [] }],
   [
-    "system messages at the start are one",
+    "system messages at the start are joined",
     [system("a"), system("b"), user("x")],
     { system: "a\n\nb", turns: [user("x")] },
   ],
   [
-    "a later system message is the user's",
+    "a later system message becomes a user message",
     [system("a"), user("x"), system("b")],
     { system: "a", turns: [user("x\n\nb")] },
   ],
   [
-    "turns of one side are one",
+    "successive turns of one side are joined",
     [user("x"), user("y"), said("a"), said("b"), user("z")],
     { system: "", turns: [user("x\n\ny"), told("a\n\nb"), user("z")] },
   ],
@@ -42,7 +42,7 @@ const TALKS: readonly (readonly [string, readonly Message[], Conversation])[] = 
     { system: "", turns: [user("x\n\ny")] },
   ],
   [
-    "results come in the order of their calls, whichever was there first",
+    "results come in the order of their calls, whichever finished first",
     [user("x"), said("", "1", "2"), result("2", "b"), result("1", "a"), user("y")],
     { system: "", turns: [user("x"), told("", "1", "2"), results(["1", "a"], ["2", "b"]), user("y")] },
   ],

@@ -22,7 +22,7 @@ const ready = (changes: object = {}): object => ({
 });
 
 const CASES: readonly (readonly [string, FakeOllamaOptions, object])[] = [
-  ["a model that is there is ready", { models: [QWEN] }, ready()],
+  ["a listed model is ready", { models: [QWEN] }, ready()],
   [
     "a loaded model reports both windows",
     { models: [{ ...QWEN, loaded: 4096 }] },
@@ -56,36 +56,40 @@ const CASES: readonly (readonly [string, FakeOllamaOptions, object])[] = [
     ready(),
   ],
   [
-    "nor does a template count where the server has a renderer",
+    "a template is ignored where the server has a renderer",
     { models: [{ ...QWEN, template: "{{ .Function }}", renderer: "qwen3" }] },
     ready(),
   ],
   ["/api/ps is not needed", { models: [QWEN], faults: { "/api/ps": "error" } }, ready()],
   [
-    "another model loaded says nothing of this one",
+    "another loaded model does not affect this one",
     { models: [QWEN, { name: "llama3.2:latest", loaded: 2048 }] },
     ready(),
   ],
   [
-    "a model that is not there is missing, and the others are named",
+    "a model that is not listed is missing, and the others are named",
     { models: [{ name: "qwen3:latest" }, { name: "qwen3:8b-q8_0" }] },
     { kind: "model-missing", version: "0.12.6", models: ["qwen3:latest", "qwen3:8b-q8_0"] },
   ],
-  ["no model at all is missing too", {}, { kind: "model-missing", version: "0.12.6", models: [] }],
   [
-    "a model that goes away between two requests is missing",
+    "a model is missing too where none is listed",
+    {},
+    { kind: "model-missing", version: "0.12.6", models: [] },
+  ],
+  [
+    "a model that disappears between two requests is missing",
     { models: [QWEN], faults: { "/api/show": "missing" } },
     { kind: "model-missing", version: "0.12.6", models: ["qwen3:8b"] },
   ],
   [
-    "a null list of models is an empty one",
+    "a null list of models counts as empty",
     { routes: { "/api/tags": (_body, response) => void response.end('{"models":null}') } },
     { kind: "model-missing", version: "0.12.6", models: [] },
   ],
   ["0.12.5 is too old", { version: "0.12.5" }, { kind: "too-old", version: "0.12.5" }],
   ["0.9.10 is too old", { version: "0.9.10" }, { kind: "too-old", version: "0.9.10" }],
   [
-    "a candidate of the oldest release will do",
+    "a release candidate of the oldest version is new enough",
     { version: "0.12.6-rc0", models: [QWEN] },
     ready({ version: "0.12.6-rc0" }),
   ],

@@ -15,7 +15,7 @@ for (const [what, text, part, lines] of [
   ["an emoji and a combining mark", "echo 😀 e\u0301 x", "x", ["echo 😀 e\u0301 x", "          ^"]],
   ["half-width kana", "echo ｶﾅ x", "x", ["echo ｶﾅ x", "        ^"]],
   ["tabs", "cat\t.env", ".env", ["cat     .env", "        ^^^^"]],
-  ["characters that are shown as others", "ls \u001B[1m x", "x", ["ls ␛[1m x", "        ^"]],
+  ["characters that are displayed as others", "ls \u001B[1m x", "x", ["ls ␛[1m x", "        ^"]],
   ["several lines", "a\nb 'c\nd' e", "'c\nd'", ["b 'c", "  ^^", "d' e", "^^"]],
 ] as const)
   test(`marks are placed below ${what}`, () => {

@@ -30,7 +30,7 @@ const DAMAGES: readonly (readonly [string, (file: string) => void])[] = [
   ["garbage", (file) => writeFileSync(file, "no database at all\n".repeat(500))],
   ["a few bytes", (file) => writeFileSync(file, "x")],
   ["a first page of zeros", (file) => zero(file, 0, PAGE)],
-  ["a page of zeros further on", (file) => zero(file, 3 * PAGE, PAGE)],
+  ["a later page of zeros", (file) => zero(file, 3 * PAGE, PAGE)],
   ["half of it", (file) => truncateSync(file, 40 * PAGE)],
   ["an end within a page", (file) => truncateSync(file, statSync(file).size - 1000)],
   ["its head only", (file) => truncateSync(file, 100)],
@@ -180,11 +180,7 @@ test("a database is upgraded step by step, and its rows stay", async () => {
 });
 
 for (const [what, made, known] of [
-  [
-    "has steps that this one does not know",
-    ["CREATE TABLE a (x)", "CREATE TABLE b (x)"],
-    ["CREATE TABLE a (x)"],
-  ],
+  ["has steps unknown to this version", ["CREATE TABLE a (x)", "CREATE TABLE b (x)"], ["CREATE TABLE a (x)"]],
   ["was made by another step of the same number", ["CREATE TABLE a (x)"], ["CREATE TABLE a (y)"]],
 ] as const)
   test(`a database that ${what} is left unchanged`, async () => {

@@ -254,8 +254,8 @@ const ENDINGS: Readonly<Record<string, readonly Told[]>> = {
     proposed("t"),
     ...of("a1", [turn(1), proposed("c", "bash")]),
   ],
-  "broken off within a wait": [turn(1), { ...EVERY_EVENT["model.waiting"], ms: 60_000 }],
-  "left in a check": [EVERY_EVENT["check.started"]],
+  "cut off during a wait": [turn(1), { ...EVERY_EVENT["model.waiting"], ms: 60_000 }],
+  "ended during a check": [EVERY_EVENT["check.started"]],
 };
 
 for (const [name, events] of Object.entries(ENDINGS))

@@ -109,7 +109,7 @@ const FAILURES: readonly (readonly [string, Served, string, boolean, RegExp])[] 
     /HTTP 529: Overloaded/,
   ],
   [
-    "a server that gets busy",
+    "a server that becomes busy during the reply",
     messages(
       start(USED),
       ...textBlock(0, "Hel"),

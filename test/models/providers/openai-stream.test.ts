@@ -148,7 +148,7 @@ const STREAMS: readonly (readonly [string, readonly unknown[], readonly WireEven
     ],
   ],
   [
-    "counts, with what was kept",
+    "counts, with cached tokens",
     [
       {
         choices: [],
@@ -158,7 +158,7 @@ const STREAMS: readonly (readonly [string, readonly unknown[], readonly WireEven
     [{ type: "usage", prompt: 9, completion: 2, cached: 4 }],
   ],
   [
-    "DeepSeek's count of what was kept",
+    "DeepSeek's count of cached tokens",
     [{ choices: [], usage: { prompt_tokens: 9, completion_tokens: 2, prompt_cache_hit_tokens: 0 } }],
     [{ type: "usage", prompt: 9, completion: 2, cached: 0 }],
   ],

@@ -18,8 +18,8 @@ for (const [form, text] of [
   ["parameters", '{"name": "fix_slugify", "parameters": {"path": "a"}}'],
   ["a list of Python calls", '[fix_slugify(path="a")]'],
   ["tool code", '```tool_code\nprint(fix_slugify(path="a"))\n```'],
-  ["a fence behind what is done next", `I'll mend it now:\n\n${fence(json("fix_slugify"))}`],
-  ["a fence behind a thought", `<think>Hm.</think>\n${fence(json("fix_slugify"))}`],
+  ["a fence after an announcement", `I'll mend it now:\n\n${fence(json("fix_slugify"))}`],
+  ["a fence after a thought", `<think>Hm.</think>\n${fence(json("fix_slugify"))}`],
 ] as const)
   test(`a call of an unknown tool is reported, and stays text: ${form}`, () => {
     const { calls, malformed, missed: told, prose } = readCalls(text, TOOLS);

@@ -29,9 +29,10 @@ const READS: Readonly<Record<Verdict, Readonly<Record<string, string>>>> = {
     "system secrets": "/etc/shadow /etc/gshadow- /etc/ssl/private/x /etc/ssh/ssh_host_rsa_key",
     processes:
       "/proc/self/environ /proc/1/environ /proc/self/task/1/environ /proc/self/mem /proc/1/cmdline /proc",
-    "what only the system knows": "/dev/fd/5 /proc/self/fd/3 /proc/12/cwd/a /proc/self/exe /dev/stdin/x",
+    "targets known only to the system":
+      "/dev/fd/5 /proc/self/fd/3 /proc/12/cwd/a /proc/self/exe /dev/stdin/x",
     devices: "/dev/sda /dev/tcp/1.2.3.4/80 /dev",
-    "by other ways": "/proc/self/root/etc/shadow /proc/self/cwd/.env /tmp/../etc/passwd",
+    detours: "/proc/self/root/etc/shadow /proc/self/cwd/.env /tmp/../etc/passwd",
   },
   deny: { unreadable: "a\u0000b a\nb a\u001bb a\u007f a\u009b \ud800" },
 };
@@ -47,14 +48,14 @@ const WRITES: typeof READS = {
   ask: {
     outside: "/opt/x ../x /home/dev/projectx/a /usr/bin/x /etc/hosts /TMP/a /srv /",
     home: "~/x ~/notes/.bashrc ~/Downloads/a ~root/x",
-    "what only the system knows": "/dev/fd/5 /proc/12/cwd/a /proc/self/oom_score_adj",
+    "targets known only to the system": "/dev/fd/5 /proc/12/cwd/a /proc/self/oom_score_adj",
   },
   deny: {
     git: ".git .git/hooks/pre-commit x/.git/config .git/../.git/x node_modules/x/.git/config x/.gitmodules .husky/x",
     "git in other spellings":
       ".GIT/hooks/x .Git/x git~1/x .g\u200cit/x .git./x .ｇit/x .git::$INDEX_ALLOCATION/x",
     "settings of editors and agents": ".vscode/tasks.json .idea/x .envrc x/.envrc .claude/x .mcp.json",
-    "our own": ".harness/config.json .harnessignore .HARNESSIGNORE ~/.config/harness/config.json",
+    "harness's own files": ".harness/config.json .harnessignore .HARNESSIGNORE ~/.config/harness/config.json",
     "top of the workspace": ".bashrc .profile",
     "other repositories": "../other/.git/config /srv/x/.vscode/tasks.json /proc/12/cwd/.git/config",
     "home folders":

@@ -65,7 +65,7 @@ describe("zip and unzip", () => {
   });
 });
 
-describe("programs that know archives by letters", () => {
+describe("archivers with one-letter modes", () => {
   tells({
     "7z l a.7z": "allow; read a.7z",
     "7z l -slt a.7z": "allow; read a.7z",
@@ -108,7 +108,7 @@ describe("programs that compress", () => {
   });
 });
 
-describe("a file that comes out of a compressed one", () => {
+describe("the file that decompression writes", () => {
   tells({
     "gunzip .envrc.gz": "deny; write .envrc.gz; write .envrc",
     "gzip -dS .x .envrc.x": "deny; write .envrc.x; write .envrc",

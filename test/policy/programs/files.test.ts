@@ -59,7 +59,7 @@ describe("programs that copy, move and link", () => {
   });
 });
 
-describe("programs that remove files and make them", () => {
+describe("programs that remove or create files", () => {
   tells({
     "rm a": "ask; delete a",
     "rm -rf coverage": "ask; delete -f -r coverage",
@@ -87,7 +87,7 @@ describe("programs that remove files and make them", () => {
   });
 });
 
-describe("programs that change rights", () => {
+describe("programs that change permissions", () => {
   tells({
     "chmod 644 a": "ask; permissions a",
     "chmod -x a": "ask; permissions a",

@@ -1,7 +1,7 @@
 import { describe } from "node:test";
 import { tells } from "./told.ts";
 
-describe("docker and its likes", () => {
+describe("docker and similar programs", () => {
   tells({
     "docker --version": "allow",
     docker: "allow",

@@ -1,7 +1,7 @@
 import { describe } from "node:test";
 import { tells } from "./told.ts";
 
-describe("ssh and what uses it", () => {
+describe("ssh and programs that use it", () => {
   tells({
     "ssh -V": "allow",
     "ssh -p 2222 dev@host.example uptime": "ask; network host.example",

@@ -46,7 +46,7 @@ describe("compilers", () => {
   });
 });
 
-describe("packages of systems", () => {
+describe("system package managers", () => {
   tells({
     "apt list --installed": "allow",
     "apt-get install x": "ask; install",

@@ -74,7 +74,7 @@ describe("other languages", () => {
   });
 });
 
-describe("linters of texts", () => {
+describe("text linters", () => {
   tells({
     "shellcheck -x install.sh": "allow; read install.sh",
     "shellcheck --rcfile=/tmp/x x.sh": "ask; option.loads-code /tmp/x; read x.sh",

@@ -68,7 +68,7 @@ describe("viewers", () => {
   });
 });
 
-describe("tools for sources", () => {
+describe("source code tools", () => {
   tells({
     "ctags -R src": "ask; read src; write tags",
     "ctags -R -f - src": "allow; read src",

@@ -1,7 +1,7 @@
 import { describe } from "node:test";
 import { tells } from "./told.ts";
 
-describe("of several modes of a packer the last one counts", () => {
+describe("the last of several modes of a compressor applies", () => {
   tells({
     "xz -t a.xz": "allow; read a.xz",
     "xz -d -t a.xz": "allow; read a.xz",
@@ -14,7 +14,7 @@ describe("of several modes of a packer the last one counts", () => {
   });
 });
 
-describe("what a file or stdin says to a program", () => {
+describe("commands that a program reads from a file or stdin", () => {
   tells({
     "ar -M < a.mri": "ask; read a.mri; language.unknown -M",
     "strings @list": "ask; read @list; option.loads-code @list",
@@ -23,7 +23,7 @@ describe("what a file or stdin says to a program", () => {
   });
 });
 
-describe("options that git looks for in the values of others", () => {
+describe("options that git also recognises as values of other options", () => {
   tells({
     "git archive --prefix x/ HEAD": "allow; code settings; read HEAD",
     "git archive --prefix --output=x.tar HEAD":
@@ -42,7 +42,7 @@ describe("other machines", () => {
   });
 });
 
-describe("what is not named as a file, but shown", () => {
+describe("content that is shown without being named as a file", () => {
   tells({
     "git fast-export HEAD -- .env": "ask; code settings; read HEAD; read .env",
     "git stash list -p -- .env": "ask; code settings; read .env",
@@ -75,7 +75,7 @@ describe("words that are commands, settings or more values", () => {
   });
 });
 
-describe("a dash is stdout where the program says so, otherwise a file of that name", () => {
+describe("a dash means stdout only where the program defines it so, and a file of that name elsewhere", () => {
   tells({
     "iconv -o - a.txt": "allow; read a.txt",
     "ctags -f - a.c": "allow; read a.c",
@@ -94,7 +94,7 @@ describe("a dash is stdout where the program says so, otherwise a file of that n
   });
 });
 
-describe("what is written or deleted beside what is read", () => {
+describe("files written or deleted by programs that otherwise read", () => {
   tells({
     "brotli -c a": "allow; read a",
     "brotli -c -j a": "ask; option.unknown -j; read a",
@@ -110,7 +110,7 @@ describe("what is written or deleted beside what is read", () => {
   });
 });
 
-describe("what takes a listing back, and a revision behind an option", () => {
+describe("options that cancel a listing, and revisions given as option values", () => {
   tells({
     "git branch --points-at HEAD x": "allow; code settings",
     "git branch --points-at HEAD --no-points-at x": "ask; option.unknown --no-points-at; code settings",
@@ -120,7 +120,7 @@ describe("what takes a listing back, and a revision behind an option", () => {
   });
 });
 
-describe("what counts before everything else", () => {
+describe("options and words that take precedence over everything else", () => {
   tells({
     "node --test test": "allow; code check; read test",
     "node --run test": "allow; code check",
@@ -132,7 +132,7 @@ describe("what counts before everything else", () => {
   });
 });
 
-describe("readers and checks like their neighbours", () => {
+describe("readers and checks similar to the ones above", () => {
   tells({
     "just --list": "allow; code settings",
     "just --evaluate": "ask; code project",

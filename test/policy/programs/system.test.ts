@@ -1,7 +1,7 @@
 import { describe } from "node:test";
 import { tells } from "./told.ts";
 
-describe("programs that tell of the machine", () => {
+describe("programs that report on the machine", () => {
   tells({
     "uname -a": "allow",
     "id -u": "allow",

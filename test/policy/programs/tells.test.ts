@@ -1,7 +1,7 @@
 import { describe } from "node:test";
 import { tells } from "./told.ts";
 
-describe("what tells of itself by code of the folder does so in the workspace only", () => {
+describe("a program that loads code of the folder to print its version or help does so in the workspace only", () => {
   tells({
     "cargo --version": "allow; code settings",
     "cd /tmp/x && cargo --version": "ask; code settings",
@@ -15,7 +15,7 @@ describe("what tells of itself by code of the folder does so in the workspace on
   });
 });
 
-describe("a script of a package gets every word, whatever it asks for", () => {
+describe("a package script receives every option, including --help and --version", () => {
   tells({
     "yarn test --help": "allow; code check",
     "yarn start --help": "ask; code project",
@@ -23,7 +23,7 @@ describe("a script of a package gets every word, whatever it asks for", () => {
   });
 });
 
-describe("an option before a file is one of its program", () => {
+describe("an option before a file belongs to the program", () => {
   tells({
     "vitest -tc /tmp/x.ts": "ask; code check; option.unknown c",
     "erl ''": "ask; code project",

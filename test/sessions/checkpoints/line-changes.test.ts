@@ -84,9 +84,9 @@ const numbered = (word: string, count: number): readonly string[] =>
 
 for (const [what, before, after] of [
   ["different lines", numbered("old", 100_000), numbered("new", 100_000)],
-  ["the same lines the other way round", numbered("a", 100_000), numbered("a", 100_000).toReversed()],
+  ["the same lines in reverse order", numbered("a", 100_000), numbered("a", 100_000).toReversed()],
   [
-    "lines that come again and again",
+    "repeated lines",
     Array.from({ length: 100_000 }, (_, at) => `${at % 2}\n`),
     Array.from({ length: 100_000 }, (_, at) => `${(at + 1) % 3}\n`),
   ],
