@@ -9,7 +9,7 @@ const FILES = globSync(["src/**/*.ts", "package.json"], { cwd: ROOT }).map(
   (file) => `/${file.replaceAll(path.sep, "/")}`,
 );
 
-/** The forms of a pattern's alternatives: one for each place that it names. */
+/** A pattern's alternatives: one pattern for each path that it names. */
 function placesIn({ source }: RegExp): readonly RegExp[] {
   const from = source.search(/\(\?:/);
   if (from === -1) return [new RegExp(source)];

@@ -9,7 +9,7 @@ import { scratch } from "../fixtures/scratch.ts";
 
 const CLIENT = path.join(import.meta.dirname, "../../node_modules/ollama/dist/browser.mjs");
 
-/** Asks with a fetch of its own, and says whether Node's has been loaded. */
+/** Sends a request with its own fetch, and prints whether Node's has been loaded. */
 const ASK = `
   const { Ollama } = await import(process.argv[1]);
   const answer = { ok: true, json: async () => ({ version: "1" }) };

@@ -10,7 +10,7 @@ import { makeCertificates } from "../fixtures/https-stub.ts";
 import { image } from "../fixtures/engine.ts";
 import { farDocker, type Machines, startMachines } from "./machines.ts";
 
-/** To an engine all of loopback is trusted: whom it trusts else shows only where the registry is another machine. */
+/** An engine trusts any registry on loopback; which others it trusts shows only with a registry on another machine. */
 const REGISTRY = "10.213.77.1:5000";
 
 async function registryOnNear({ place, stays }: Machines): Promise<AsyncDisposable> {

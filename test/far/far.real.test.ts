@@ -18,7 +18,7 @@ after(() => machines[Symbol.asyncDispose]());
 const exec = (words: readonly string[], line = "cat a.txt"): Promise<Ran> =>
   machines.harness(["sandbox", "exec", ...words, "--", "sh", "-c", line]);
 
-/** Replies of a model, one a request; each process begins at the first. */
+/** A model's replies, one per request; each process begins with the first. */
 async function scripted(...commands: readonly string[]): Promise<readonly string[]> {
   const calls = commands.map((command) => ({ reply: [{ call: "bash", args: { command } }] }));
   const lines = [...calls, { reply: ["Everything is done."] }].map((each) => JSON.stringify(each));
@@ -41,7 +41,7 @@ function finishedOf({ stdout, stderr }: Ran): Finished {
 
 const begunIn = (id: string): string => `echo ${id} > begun; touch ${id}; sleep 15; echo ended >> begun`;
 
-/** Boxes there, as its own command line tells them. */
+/** The number of boxes there, according to its own command line. */
 const boxesThere = async (): Promise<number> =>
   (await machines.engine.api.listContainers({ all: true })).length;
 
@@ -158,7 +158,7 @@ for (const [what, [setting, address, says]] of Object.entries(REFUSALS))
     assert.match(ran.stderr, /^ +next: .*ssh (?:-p 2222 )?(?:\w+@)?x (?:true|docker version)$/m);
   });
 
-/** On near's loopback; asked as a proxy it is whoever was wanted. */
+/** On near's loopback; used as a proxy it answers for any host. */
 async function serverOfNear(): Promise<AsyncDisposable> {
   const code = `require("node:http").createServer((q,s)=>s.end("NEAR "+q.url+"\\n")).listen(8099,"127.0.0.1",()=>console.log("up"))`;
   const child = machines.stays([process.execPath, "-e", code]);
@@ -202,7 +202,7 @@ test("a box waits frozen there, receives what is granted with the answer, and co
   await until("the box stays", async () => (await boxesThere()) === 0);
 });
 
-/** Once the call has begun there. Nothing of the box is touched: it would be noticed. */
+/** Waits until the call has begun there, without touching the box, which would be noticed. */
 async function whenBegun(): Promise<void> {
   await until("the call does not begin", async () => {
     for (const { Id } of await machines.engine.api.listContainers()) {
@@ -290,7 +290,7 @@ test("another machine's user with the same number removes neither boxes nor chan
   assert.equal(status, "done", ran.stderr);
   const volumes = async (): Promise<number> => ((await engine.api.listVolumes()).Volumes ?? []).length;
   const before = await volumes();
-  // It has nothing of the sessions here, and its user keeps them in a folder of the same name.
+  // It has none of the sessions here, and its user keeps sessions in a folder of the same name.
   await place.write("others/.keep", "");
   const hidden = `mount --bind ${place.at("others")} ${place.at(".local/state")} && exec "$@"`;
   const without = [...under, "sh", "-c", hidden, "sh"];

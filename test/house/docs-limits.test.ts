@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { textOf } from "./docs-lines.ts";
 
-/** The tables of limits on the pages say what the source says. */
+/** The tables of limits on the pages match the source. */
 
 const COMMANDS = "src/extensions/command-files.ts";
 const FOLDERS = "src/extensions/skill-folders.ts";

@@ -184,7 +184,7 @@ test("each page of docs is listed once in their index, which the README links", 
   assert.ok(linksOf(textOf("README.md")).includes("docs/README.md"));
 });
 
-/** Numbers, lists and objects as JSON, all else as it stands. */
+/** Reads numbers, lists and objects as JSON, and everything else as text. */
 function valueOf(written: string): unknown {
   try {
     return JSON.parse(written);
@@ -193,7 +193,7 @@ function valueOf(written: string): unknown {
   }
 }
 
-/** Rows of the page of settings: what each is from the start, read as a file's value is. */
+/** The defaults in the rows of the page of settings, read like values of a file. */
 const shownDefaults = (text: string): Readonly<Record<string, unknown>> =>
   Object.fromEntries(
     [...text.matchAll(/^\| `(\w+)` +\|.*\| (?:`([^`]+)`|–) +\|$/gm)].map(([, key = "", written]) => [

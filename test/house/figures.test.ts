@@ -4,7 +4,7 @@ import { COUNTS, counted, type Figure, inTurn, measureFigure, paired } from "../
 import { FIGURES } from "../../bench/figures.ts";
 import { textOf } from "./docs-lines.ts";
 
-/** What `npm run bench` holds to means something on any machine: a ratio to something measured in the same run. */
+/** The bounds of `npm run bench` are valid on any machine: ratios to something measured in the same run. */
 
 test("every figure has a unique name, a bound and a description of its baseline", () => {
   assert.ok(FIGURES.length > 40);
@@ -54,7 +54,7 @@ test("a figure is the ratio of the medians, with the quartiles of the pairs' rat
   assert.equal((await measureFigure({ ...figure("ms", five), hold: 2 })).ok, true);
 });
 
-/** Rows of the README whose last cell names figures: `name` and what it holds. */
+/** Rows of the README whose last cell names figures: `name` and its bound. */
 const shownHolds = (text: string): readonly (readonly [name: string, hold: number])[] =>
   [...text.matchAll(/^\|.*\|([^|]*`[a-z]+\.[^|]*)\|$/gm)].flatMap(([, cell = ""]) =>
     [...cell.matchAll(/`([\w.-]+)` <= ([\d.]+)/g)].map(

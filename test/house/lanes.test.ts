@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { type Lane, runLanes } from "./lanes.ts";
 
-/** Files that end when they are told to, and what stands of it. */
+/** Files that end on command, and the state of their runs. */
 class Bench {
   readonly running = new Map<string, () => void>();
 
@@ -17,7 +17,7 @@ class Bench {
     return { files: files.split(" ").filter(Boolean), run, ...bounds };
   }
 
-  /** These have ended: what runs now? */
+  /** Ends these files, and returns those that run now. */
   async without(...files: readonly string[]): Promise<string> {
     for (const file of files) this.running.get(file)?.();
     await new Promise(setImmediate);

@@ -17,7 +17,7 @@ const use = (source: string): string =>
 const useAll = (source: string): string =>
   `import * as all from "${source}";\nexport const used = Object.keys(all);\n`;
 
-/** A form of import: what it looks like, and what it says of a sibling and of a lower folder. */
+/** Each form of import; forbidden from a sibling folder, allowed from a lower one. */
 const FORMS: Readonly<Record<string, (source: string) => string>> = {
   "a static import": use,
   "a type-only import": (source) =>
@@ -52,7 +52,7 @@ const forms = Object.entries(FORMS).flatMap(([name, text], index): readonly Plan
 const onlyTypes = (folder: string, other: string): string =>
   `${folder} may import only types of ${other}; app constructs what it needs of it`;
 
-/** What of a constructed thing the terminal may know: its type. */
+/** The forms that import only types, which the terminal may use of adapters. */
 const TYPES: ReadonlySet<string> = new Set([
   "a type-only import",
   "a type re-export",

@@ -5,7 +5,7 @@ import test from "node:test";
 import { scratch } from "../fixtures/scratch.ts";
 import { repository } from "./plant.ts";
 
-/** Folders of tests that are about no folder of `src`; `bin` mirrors the one beside it. */
+/** Folders of tests that mirror no folder of `src`; `bin` mirrors the one at the root. */
 const OUTSIDE = new Set([
   "contract",
   "escape",
@@ -47,7 +47,7 @@ test("a test folder that mirrors nothing is named, its twin is not", async () =>
   assert.deepEqual(strays(place.path), [path.join("core", "gone"), "old"]);
 });
 
-/** Files of src by folder. Modules that are made from tables count as little as the tables, and commands lie as they are typed. */
+/** Files of src, without tables, modules generated from them, and commands, whose folders follow the command line. */
 const sources = (): readonly string[] =>
   readdirSync(path.join(repository, "src"), { recursive: true, encoding: "utf8" })
     .map((file) => file.replaceAll(path.sep, "/"))

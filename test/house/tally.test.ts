@@ -7,7 +7,7 @@ import { repository, run } from "./plant.ts";
 
 const TALLY = JSON.stringify(pathToFileURL(path.join(repository, "test/house/tally.ts")).href);
 
-/** What a run says of a test file of this text, `mostMs` its bound; this process may not run tests itself. */
+/** The report of a run of a test file with this text and the time limit `mostMs`; this process may not run tests itself. */
 async function told(text: string, mostMs: number): Promise<string> {
   await using place = await scratch({
     "one.test.mjs": `import test from "node:test";\n${text}\n`,

@@ -249,7 +249,7 @@ const PROBE = {
   spec: { containers: [{ name: "c", image: "none.invalid/none" }] },
 };
 
-/** Until a policy that was made is known to the API server, which asks for it every few moments. */
+/** Waits until the API server knows a new policy, which it looks up every few moments. */
 async function inForce(
   { space }: BoxPlace,
   status: number,
@@ -284,7 +284,7 @@ test(
       `${GROUP}/v1alpha1/mutatingadmissionpolicies`,
       `${GROUP}/v1alpha1/mutatingadmissionpolicybindings`,
     ];
-    // Values that are no lists: over one of objects the API server of 1.33 breaks off.
+    // Values that are not lists: the API server of 1.33 crashes on a list of objects.
     const steps = [
       ["/metadata/labels/of-a-policy", '"yes"'],
       ["/spec/automountServiceAccountToken", "true"],

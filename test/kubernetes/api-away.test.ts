@@ -31,7 +31,7 @@ const made = (api: ObjectsApi): Promise<unknown> => createdPod(api.cluster, PLAN
 const attached = (api: ObjectsApi, signal = NEVER): Promise<Duplex> =>
   attachTo(api.cluster, { pod: PLAN.name, container: "box", signal });
 
-/** One that has answered, and holds a pod with its policies. */
+/** An API server that has answered, and holds a pod with its policies. */
 async function answered(times: Parameters<typeof objectsApi>[0] = {}): Promise<ObjectsApi> {
   const api = await objectsApi(times);
   for (const at of [POD, POLICY, `${POLICY}-open`]) api.objects.set(at, RUNNING);
@@ -55,14 +55,14 @@ const REAL: ClusterTime = {
   answerMs: 30_000,
 };
 
-/** Takes no connection any more: what is sent to make one is lost. */
+/** Accepts no more connections: attempts to establish one get no answer. */
 async function deafServer(): Promise<AsyncDisposable & { readonly cluster: Cluster }> {
   const says = `const server = require("node:net").createServer().listen({ port: 0, host: "127.0.0.1", backlog: 1 }, () =>
     process.stdout.write(server.address().port + "\\n", () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)));`;
   const child = spawn(process.execPath, ["-e", says], { stdio: ["ignore", "pipe", "inherit"] });
   const [said] = (await once(child.stdout, "data")) as [Buffer];
   const port = Number(said.toString());
-  // So many it takes without its program.
+  // The kernel accepts this many without the program.
   const taken = Array.from({ length: 2 }, () => connect(port, "127.0.0.1"));
   await Promise.all(taken.map((socket) => once(socket, "connect")));
   return {
@@ -171,7 +171,7 @@ for (const [status, reason, most] of [
     assert.ok(api.waited() > most / 2 && api.waited() <= most, String(api.waited()));
   });
 
-/** A server that answers every question so. */
+/** A server that gives this answer to every request. */
 async function serving(
   answers: RequestListener,
   onUpgrade?: (socket: Duplex) => void,

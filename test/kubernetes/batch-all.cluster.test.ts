@@ -51,7 +51,7 @@ after(async () => {
 });
 
 const SLOW = "sleep 25; echo two >> notes.txt";
-/** Rows, as their lines are counted. */
+/** Rows, by line number. */
 const HIT = [2, 3, 4, 5] as const;
 const [NO_IMAGE, NO_CHECK, NO_REPO, LAST] = [6, 7, 8, 9] as const;
 const BIG_BYTES = 48 * 2 ** 20;
@@ -59,13 +59,13 @@ const BIG_BYTES = 48 * 2 ** 20;
 const rowIn = ({ messages }: AskedChat): number =>
   Number(/Row (\d+)\. /.exec(messages.map(({ content }) => content).join("\n"))?.[1]);
 
-/** Who watches, and of which rows the results were told by then. */
+/** The watching processes, and the rows whose results were reported so far. */
 class Watchers {
   readonly all: Started[] = [];
-  /** Rows that were asked for, each with whether it had been told before. */
+  /** Rows for which the model was asked, each with whether its result had been reported before. */
   readonly asked: { readonly row: number; readonly told: boolean }[] = [];
 
-  /** Notes who asks, and answers as ever. */
+  /** Notes which row asks, and answers as usual. */
   readonly reply = (chat: AskedChat): ReturnType<typeof replies> => {
     const row = rowIn(chat);
     this.asked.push({ row, told: this.told().has(row) });
@@ -116,7 +116,7 @@ const FAULTS: readonly Fault[] = [
   (place, { loop, box }, watchers) => drained(place, [loop, box], () => watchers.heard(/no node has room: /)),
 ];
 
-/** The namespace has no room for another pod, until somebody was refused for it. */
+/** The namespace has no room for another pod until a pod was refused. */
 async function fullQuota({ space }: BatchPlace): Promise<void> {
   const quotas = `/api/v1/namespaces/${space.name}/resourcequotas`;
   await api.must("POST", quotas, { metadata: { name: "q" }, spec: { hard: { pods: "0" } } });
@@ -129,7 +129,7 @@ async function fullQuota({ space }: BatchPlace): Promise<void> {
   await again(() => api.must("DELETE", `${quotas}/q`));
 }
 
-/** Once the tree of a row is half on its way into its box, by what lies on the node. */
+/** Waits until half of a row's tree has arrived in its box, judging by the node's disk. */
 async function halfThere(row: number, place: BatchPlace): Promise<void> {
   const folder = path.join(cluster.folder, "var-lib/kubelet/pods");
   const boxes = async (): Promise<readonly string[]> => {
@@ -167,7 +167,7 @@ function bytesIn(folder: string): number {
   }
 }
 
-/** The API server is killed, gone for a minute, and knows no watch of before. */
+/** The API server is killed, gone for a minute, and then knows no earlier watch. */
 async function awayForAMinute(place: BatchPlace, watching: readonly Started[]): Promise<void> {
   const { metadata } = await api.must("GET", place.space.pods);
   await halfThere(LAST, place);
@@ -182,7 +182,7 @@ async function awayForAMinute(place: BatchPlace, watching: readonly Started[]): 
   await tooOld(place, metadata.resourceVersion);
 }
 
-/** An environment that was pushed, to a registry that is gone by now. */
+/** An environment that was pushed to a registry that is gone. */
 async function lostEnvironment(
   place: BatchPlace,
   url: string,
@@ -235,7 +235,7 @@ async function endOf(started: Started): Promise<readonly (readonly [number, numb
 
 test("a batch that meets every fault at once has one result for each row", { skip }, async () => {
   const watchers = new Watchers();
-  // Loops go by clocks that are 14 hours apart.
+  // The loops' clocks are 14 hours apart.
   const secret = skewedClock("Number(process.env.JOB_COMPLETION_INDEX) % 2 === 0 ? 7 : -7");
   await using place = await batchPlace(await team(), watchers.reply, {}, { secret });
   const file = await tasks(place);
@@ -252,7 +252,7 @@ test("a batch that meets every fault at once has one result for each row", { ski
     await watchers.underWay(place, 1);
     first.child.kill("SIGKILL");
     await first.ended;
-    // Two go on watching, whose clocks are 12 hours apart.
+    // Two processes with clocks 12 hours apart continue to watch.
     const two = [6, -6].map((hours) =>
       watchers.start(
         place.startWith(skewedClock(String(hours)), ...words(hours > 0 ? "one" : "two"), "--resume"),
@@ -261,7 +261,7 @@ test("a batch that meets every fault at once has one result for each row", { ski
     await Promise.all([fullQuota(place), ...faults, awayForAMinute(place, two)]);
     const [mine, other] = await Promise.all(two.map(endOf));
     const done = [1, ...HIT, LAST].map((row) => [row, 0, null] as const);
-    // Where its host of repositories was away in the last try, that is what is told.
+    // If the git host was away in the last attempt, that is the reported reason.
     const noImage = mine?.find(([row]) => row === NO_IMAGE)?.[2] === "repo" ? "repo" : "sandbox";
     assert.ok(watchers.all.some(({ said }) => said.stderr.includes("image cannot be pulled")));
     const failed = [
@@ -283,7 +283,7 @@ test("a batch that meets every fault at once has one result for each row", { ski
   }
 });
 
-/** In the volume as it was told, and by whoever asks again; nothing was run whose result was told. */
+/** Results in the volume and on a second request are those reported, and no row with a reported result was run again. */
 async function oneResultEach(place: BatchPlace, watchers: Watchers, words: readonly string[]): Promise<void> {
   const late = watchers.asked.filter(({ told }) => told);
   assert.deepEqual(late, [], "asked for a row that had ended");
@@ -311,12 +311,12 @@ async function oneResultEach(place: BatchPlace, watchers: Watchers, words: reado
 }
 
 async function nothingOfIt(place: BatchPlace): Promise<void> {
-  // A box whose loop was killed as a whole has ended, and goes with that pod.
+  // A box whose loop was killed has ended, and is removed with the loop's pod.
   await pods(place, (now) => now.every((pod) => !isBox(pod) || phase(pod) !== "Running"));
   const { name } = place.space;
   const [job, ...others] = await place.jobs();
   assert.deepEqual(others, []);
-  // What is left is the Job's or a pod's, and goes with them by the cluster's own collector, which may take its time behind such a minute.
+  // The rest belongs to the Job or a pod, and is removed by the cluster's garbage collector, which may be slow after such a minute.
   const objects = [
     ...(await api.list(`/apis/networking.k8s.io/v1/namespaces/${name}/networkpolicies`)),
     ...(await api.list(`/api/v1/namespaces/${name}/configmaps`)),

@@ -36,7 +36,7 @@ for (const hours of [-5, 5])
       const { rows } = batchOf(ran);
       const told = rows.toSorted((a, b) => a.row - b.row);
       assert.equal(told.length, 6, ran.stderr);
-      // By each clock of their own the second would have begun after the end, or the last before it.
+      // By the loops' own clocks the second row would have begun after the end, or the last one before it.
       for (const early of told.slice(0, 2)) assert.deepEqual([early.exit_code, early.cause], [0, null]);
       for (const late of told.slice(4)) assert.deepEqual([late.exit_code, late.cause], [3, "budget"]);
       for (const { duration_ms } of told) assert.ok(duration_ms < 600_000, String(duration_ms));

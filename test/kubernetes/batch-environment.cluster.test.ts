@@ -10,7 +10,7 @@ import { attached, type Cluster } from "./cluster.ts";
 import { batchPlace, keptOf, tasksOf, type Team, teamOn } from "./batch-place.ts";
 import { FILES, LOOK_BY_MODEL, recipeOn, SEEN_BY_MODEL } from "./pod-environment.ts";
 
-/** Rows of a Job on a real cluster whose boxes start from what was built for their repository, and pushed. */
+/** Rows of a Job on a real cluster whose boxes start from an environment built for their repository, and pushed. */
 
 const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
 const { api, image } = cluster;

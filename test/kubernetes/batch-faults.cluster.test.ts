@@ -33,7 +33,7 @@ after(async () => {
 
 const SLOW = "sleep 12; echo two >> notes.txt";
 
-/** Of each row what it came to; a batch whose rows all did. */
+/** The results of a batch whose rows were all done. */
 async function allDone(started: Started, rows = 1): Promise<ReturnType<typeof batchOf>> {
   const ran = await started.ended;
   assert.equal(ran.code, 0, `${ran.stderr}\n${ran.stdout}`);
@@ -66,7 +66,7 @@ test(
   },
 );
 
-/** Until the namespace has what a coordinator makes one after the other. */
+/** The objects that a coordinator creates one after the other. */
 const MADE: readonly (readonly [what: string, path: string, is: (object: KubeObject) => boolean])[] = [
   ["its Job", "/apis/batch/v1/namespaces/NAME/jobs", () => true],
   [
@@ -103,7 +103,7 @@ test(
     const { rows } = await allDone(place.start(...words));
     assert.deepEqual([rows[0]?.attempts, place.model.asked().length], [0, 2]);
     assert.equal((await place.jobs()).length, 1);
-    // What has ended is told again, and run no more.
+    // Finished rows are reported again, and not run.
     await allDone(place.start(tasks, "--out", place.place.at("another"), "--resume"));
     assert.equal(place.model.asked().length, 2);
   },
@@ -187,7 +187,7 @@ test("an exhausted quota is reported, and the batch continues when there is room
   const tasks = await tasksOf(await team(), place, ["echo two >> notes.txt"]);
   const started = place.start(tasks, "--out", place.place.at("out"));
   await untilPrinted(started, /a quota of the namespace is used up: .*exceeded quota: q/);
-  // Room for the loop, and not for its box: which waits for it.
+  // There is room for the loop, but not for its box, which waits.
   await api.must("PATCH", `${quotas}/q`, { spec: { hard: { pods: "1" } } });
   await pods(place, (now) => now.some((pod) => indexOf(pod) === "0" && phase(pod) === "Running"));
   await sleep(3000);

@@ -117,7 +117,7 @@ test("the loop's pod is restricted, and only the loop has a token and the variab
       runAsNonRoot: true,
       capabilities: { drop: ["ALL"] },
     });
-    // What a loop asks for is held while it waits for its box: little.
+    // A loop requests few resources, because they stay reserved while it waits for its box.
     assert.equal(resources?.requests?.["cpu"], "100m");
     assert.deepEqual(Object.keys(resources.limits ?? {}), ["cpu", "memory"]);
   }

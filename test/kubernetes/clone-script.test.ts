@@ -9,7 +9,7 @@ import { CLONE_SCRIPT, cloneLine, type CloneSource } from "../../src/kubernetes/
 import { gitBackend } from "../fixtures/git-backend.ts";
 import { type Scratch, scratch } from "../fixtures/scratch.ts";
 
-/** What runs before a loop, by the shell of this machine. */
+/** The script that runs before a loop, run by this machine's shell. */
 
 async function served(
   place: Scratch,

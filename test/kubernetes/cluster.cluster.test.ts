@@ -7,7 +7,7 @@ import { attached, type Cluster } from "./cluster.ts";
 import { NODE_ADDRESS } from "./cluster-places.ts";
 import { type OwnSpace, ownSpace, podNamed, runningPod, saidInPod } from "./cluster-pods.ts";
 
-/** The cluster is what the other suites take it for: each claim beside its twin. */
+/** The cluster has the properties that the other suites rely on, each tested beside its opposite. */
 
 const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
 const { api, image } = cluster;

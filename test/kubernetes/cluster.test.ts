@@ -142,7 +142,7 @@ interface Waited {
   readonly time: ClusterTime;
 }
 
-/** A clock that only waiting moves. */
+/** A clock that advances only by waiting. */
 function waited(random: () => number): Waited {
   const pauses: number[] = [];
   let now = 0;
@@ -220,7 +220,7 @@ for (const hours of [-9, 9])
     });
     for (const _ of [1, 2]) assert.ok(Math.abs((await cluster.now()) - (Date.now() + away)) < 60_000);
     assert.equal(asked, 1);
-    // Our clock is set: what has passed since is not known by it.
+    // Our clock is set while running: it does not show the time that has passed.
     const { now } = Date;
     t.after(() => void (Date.now = now));
     const there = now() + away;
@@ -237,7 +237,7 @@ test("a credential that the cluster rejects as expired is renewed once; one that
     if (headers.authorization === "Bearer 1") failing(401, "Unauthorized", "who?")(response);
     else response.end("{}");
   });
-  // Each time it is asked it gives another one, which by our clock is good for years.
+  // Each call returns another credential, which is valid for years by our clock.
   const program = `n=$(cat n 2>/dev/null || echo 0); n=$((n + 1)); echo $n > n; echo '{"status": {"token": "'$n'", "expirationTimestamp": "2999-01-01T00:00:00Z"}}'`;
   const exec = {
     apiVersion: "client.authentication.k8s.io/v1",

@@ -52,7 +52,7 @@ test(
     const bringing = Promise.allSettled([box.home?.bring()]);
     const pieces = path.join((await layerOf(place.place.at("state"), keep))?.folder ?? "", "pieces");
     try {
-      // Some of it is here, and not yet all of it.
+      // Some of it has arrived, but not all.
       const patience = AbortSignal.timeout(30_000);
       while (!existsSync(path.join(pieces, ".new/tree/large.bin"))) {
         assert.ok(!patience.aborted, "nothing came");

@@ -7,7 +7,7 @@ import type { Rules } from "./cluster-accounts.ts";
 import { boxPlace } from "./cluster-boxes.ts";
 import { attached, type Cluster } from "./cluster.ts";
 
-/** The role of a batch's loop, in a namespace that is restricted, as the API server itself holds it. */
+/** The role of a batch's loop in a restricted namespace, enforced by a real API server. */
 
 const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
 const skip = cluster.network !== "enforced" && `boxes need a network that is shut: it is ${cluster.network}`;
@@ -18,7 +18,7 @@ interface Tried {
   readonly left: readonly string[];
 }
 
-/** A box that is opened, used and ended with these rights: what went wrong, what was said, what is left behind. */
+/** Opens, uses and ends a box with these rights: the error, the messages, and what is left behind. */
 async function triedWith(rules: Rules): Promise<Tried> {
   await using place = await boxPlace(cluster, { rules });
   const thrown = await (async (): Promise<unknown> => {

@@ -13,7 +13,7 @@ const PLACE =
   /^\/(?:api|apis\/([^/]+))\/v1(?:beta1)?\/namespaces\/team\/([a-z]+)(?:\/[^/?]+(?:\/(attach))?)?/;
 const VERBS: Readonly<Record<string, string>> = { POST: "create", DELETE: "delete", PATCH: "patch" };
 
-/** As an API server names a request where it asks whether it may be made. */
+/** The right that a request needs, as an API server names it. */
 function rightOf(heard: string): string {
   const [method = "", url = ""] = heard.split(" ");
   const { pathname, searchParams } = new URL(url, "http://x");
@@ -39,7 +39,7 @@ for (const boxes of ["Pod", "Sandbox"] as const)
       await using box = await place.open();
       assert.equal((await box.exec(asking(["true"]), NEVER)).exit_code, 0);
     }
-    // What is served, and what one may, everybody may ask.
+    // Everybody may ask what is served and what one's own rights are.
     const asked = place.api.heard.filter((each) => each.includes("/namespaces/"));
     // A WebSocket is opened with GET; later versions of Kubernetes ask for "create" beside it.
     assert.deepEqual(sorted(new Set([...asked.map(rightOf), "/pods/attach create"])), sorted(granted(boxes)));

@@ -30,7 +30,7 @@ async function podIn({ space }: BoxPlace): Promise<string> {
 const remove = async (place: BoxPlace): Promise<unknown> =>
   api.must("DELETE", await podIn(place), { gracePeriodSeconds: 0 });
 
-/** As a node that is drained does it. */
+/** As when a node is drained. */
 async function evict(place: BoxPlace): Promise<unknown> {
   const pod = await podIn(place);
   return api.must("POST", `${pod}/eviction`, {
@@ -41,7 +41,7 @@ async function evict(place: BoxPlace): Promise<unknown> {
   });
 }
 
-/** A box as a run has it, and what it does in it. */
+/** A box as a run uses it, and commands in it. */
 function working(place: Pick<BoxPlace, "open">, wanted: Partial<PodRequest> = {}) {
   const told: string[] = [];
   const lazy = lazyBox(

@@ -7,7 +7,7 @@ import { startProbe, targetsOn } from "../../src/kubernetes/network-proof.ts";
 
 type OnOutput = (stream: "stdout" | "stderr", part: "head", bytes: Buffer) => void;
 
-/** A runner of one command, which says and ends as it is told. */
+/** A runner of one command, whose output and end the test controls. */
 function scripted() {
   const ended = Promise.withResolvers<object>();
   const heard = { words: [] as readonly string[], said: (() => undefined) as OnOutput, killed: false };

@@ -16,9 +16,9 @@ const POLICIES = "/apis/networking.k8s.io/v1/namespaces/team/networkpolicies";
 const OPENING = `${POLICIES}/${PLAN.name}-open`;
 
 interface Proof {
-  /** Whether the box is answered, given whether the policy that lets it out is there. */
+  /** Whether the box gets answers, depending on whether the opening policy exists. */
   readonly answers?: (isLetOut: boolean, api: ObjectsApi) => boolean;
-  /** Of an answer. */
+  /** The time of the slowest answer. */
   readonly slowest?: number;
   /** How many of its connections have waited, of those that could have. */
   readonly waited?: (could: number) => number;
@@ -49,7 +49,7 @@ async function proving(api: ObjectsApi, proof: Proof = {}): Promise<Sight> {
   return proveShut(api.cluster, PLAN, { look: probing(api, proof).look, open: proof.open });
 }
 
-/** How long nobody has answered when it was taken for shut, behind the policy that let it out. */
+/** The length of the silence after which the network counts as shut, once the opening policy is gone. */
 async function silence(proof: Proof): Promise<number> {
   await using api = await objectsApi();
   let gone = 0;
@@ -106,7 +106,7 @@ describe("a network counts as shut", () => {
 
   test("by a silence that began after the opening policy was removed, not before", async () => {
     await using api = await objectsApi();
-    // It takes a while to be removed, and nobody answers meanwhile.
+    // Its removal takes a while, and nothing answers meanwhile.
     const removal = /^DELETE .*-open$/;
     api.lost.push(removal, removal, removal, removal);
     let first = 0;
@@ -131,7 +131,7 @@ describe("a network counts as shut", () => {
   test("during the handover to the box, which then owns both the closing and the opening policy", async () => {
     await using api = await objectsApi();
     await shut(api.cluster, PLAN);
-    // Nothing lets out what nothing is there for.
+    // There is no opening policy before there is a pod.
     assert.deepEqual([...api.objects.keys()], [`${POLICIES}/${PLAN.name}-first`]);
     await handOver(api.cluster, PLAN, OWNER);
     const own = `${POLICIES}/${PLAN.name}`;
@@ -197,7 +197,7 @@ function flapping(): (isLetOut: boolean) => boolean {
   return (isLetOut) => isLetOut || (looks += 1) % 12 === 0;
 }
 
-/** However long it is let out. */
+/** Answers twice only, however long the network is open. */
 function twice(): () => boolean {
   let times = 0;
   return () => (times += 1) <= 2;

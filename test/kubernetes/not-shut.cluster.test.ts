@@ -10,7 +10,7 @@ import { type BoxPlace, boxPlace } from "./cluster-boxes.ts";
 import { attached, type Cluster } from "./cluster.ts";
 import { built, FILES, withEnvironment } from "./pod-environment.ts";
 
-/** Real clusters that enforce no policy, or whose pods reach nothing: whatever is asked for, there is no box (6), never one with a network. */
+/** Real clusters that enforce no policy, or whose pods reach nothing: whatever is requested, there is no box (exit 6). */
 
 const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
 const { api, image, kubeconfig, network } = cluster;

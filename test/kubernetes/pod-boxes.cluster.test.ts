@@ -8,14 +8,14 @@ import { attached, type Cluster } from "./cluster.ts";
 import { podNamed, runningPod, saidInPod } from "./cluster-pods.ts";
 import { look } from "./cluster-api.ts";
 
-/** Boxes on a real cluster, on each network that there is: what they are, what does not get out, how they end. */
+/** Boxes on a real cluster with each kind of network: their state, attempts to get out, and how they end. */
 
 const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
 const { api, image, network } = cluster;
 /** With `none` nothing is ever reached, and with `open` all of it is: neither shows that a box is shut. */
 const shut = network === "enforced";
 
-/** With room for pods of others, which are not as restricted as boxes. */
+/** A namespace that also allows other pods, which are less restricted than boxes. */
 const ownPlace = (): Promise<BoxPlace> => boxPlace(cluster, { labels: {} });
 
 const exec = async (box: OwnedBox, line: string) => {
@@ -49,9 +49,9 @@ after(async () => {
 interface Attack {
   readonly name: string;
   readonly run: string;
-  /** What it would say had it its effect. */
+  /** What it would print if it succeeded. */
   readonly never: RegExp;
-  /** Ends with 0, in the same box. */
+  /** An allowed command, which exits with 0 in the same box. */
   readonly twin: string;
 }
 

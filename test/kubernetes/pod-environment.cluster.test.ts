@@ -11,7 +11,7 @@ const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?
 const { api, image, kubeconfig } = cluster;
 const skip = cluster.network !== "enforced" && `boxes need a network that is shut: it is ${cluster.network}`;
 
-/** The images that pods of the namespace are made of, as they come. */
+/** The images of the pods of the namespace, as the pods appear. */
 function imagesIn({ pods }: BoxPlace["space"]): Disposable & { readonly all: readonly string[] } {
   const all: string[] = [];
   const leaving = new AbortController();

@@ -14,7 +14,7 @@ import { type StubPlace, stubPlace } from "./stub-pods.ts";
 
 const keep = "session1";
 
-/** A command that may write, as a call of a run is one. */
+/** A command that may write, like a call of a run. */
 async function call(box: OwnedBox, line: string): Promise<string> {
   const { exit_code, stdout } = await box.exec(asking(["bash", "-ec", line]), NEVER);
   assert.equal(exit_code, 0);
@@ -87,7 +87,7 @@ test("a lost pod loses only the call under way", { skip }, async () => {
   assert.equal(await readlink(`${folder}/tree/link`), "new");
   assert.deepEqual(await readdir(folder), ["layer", "tree"]);
   assert.equal(await place.place.read("project/a.txt"), "one\n");
-  // Another box of the session goes on with them, and can be lost as well.
+  // Another box of the session continues with them, and can be lost too.
   const next = await place.open({ keep });
   assert.equal(await call(next, "cat a.txt turns; echo four >> a.txt"), "one\ntwo\nthree\nnow a file\n");
   await lose(place, next, "rm a.txt");

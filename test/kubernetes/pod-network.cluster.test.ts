@@ -45,7 +45,7 @@ test(
   },
 );
 
-/** What a user types in the folder, with these settings of their own. */
+/** Runs what a user types in the folder, with these user settings. */
 async function typing(
   { place, space }: BoxPlace,
   settings: object,

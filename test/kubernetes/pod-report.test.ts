@@ -3,7 +3,7 @@ import test from "node:test";
 import { podReportDifferences } from "../../src/kubernetes/connect-box.ts";
 import { PLAN } from "../fixtures/pod-plan.ts";
 
-/** What gVisor's kernel writes of a first process with these rights: neither NoNewPrivs nor CapAmb. */
+/** The status of a first process with these rights under gVisor's kernel: without NoNewPrivs and CapAmb. */
 const GVISOR = [
   "Uid:\t1000\t1000\t1000\t1000",
   "Gid:\t1000\t1000\t1000\t1000",

@@ -7,14 +7,14 @@ import { boxPlace } from "./cluster-boxes.ts";
 import { attached, type Cluster } from "./cluster.ts";
 import { sh } from "./granted-network.ts";
 
-/** A seccomp profile of our own, as a file of the node's. */
+/** Our own seccomp profile, as a file on the node. */
 
 const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
 const skip = cluster.network !== "enforced" && `boxes need a network that is shut: it is ${cluster.network}`;
 
 const wanting = (seccomp: string) => ({ wants: { ...podWants(cluster.image), seccomp } });
 
-/** Each says ALLOWED where it is: another family of netlink, the bit that makes a program somebody else's. */
+/** Each attempt prints ALLOWED if it succeeds: another netlink family, and the setuid bit. */
 const TRIES = `python3 -c 'import socket; socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 15)' 2>/dev/null && echo ALLOWED netlink
 touch x; chmod 4755 x 2>/dev/null && echo ALLOWED setuid
 python3 -c 'import socket; socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)' && chmod 755 x && echo worked`;

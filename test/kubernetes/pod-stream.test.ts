@@ -8,7 +8,7 @@ import { attachTo } from "../../src/kubernetes/connect-box.ts";
 import { NEVER } from "../contract/box-words.ts";
 import { type ServedSocket, serveSocket } from "../fakes/web-socket.ts";
 
-/** An attached container that says what it was given, and what the test has it say. */
+/** An attached container that records its input, and sends what the test wants. */
 async function attached(protocol: string) {
   const given: Buffer[] = [];
   // The pod itself is gone.

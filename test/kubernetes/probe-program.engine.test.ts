@@ -51,7 +51,7 @@ test("without a route nothing has answered, and every attempt counts", { skip },
   assert.ok(quiet <= now);
 });
 
-/** Its queue is full, so that the kernel answers nobody any more until it is emptied. */
+/** A listener with a full queue, so that the kernel answers nothing until it is emptied. */
 const LISTENER = `
 import socket, sys, time
 full = socket.socket()

@@ -16,7 +16,7 @@ interface Said {
   readonly message: string;
 }
 
-/** What a real API server answered to this adapter's own pod, and made of it. */
+/** A real API server's answers to a pod of this adapter, and its version of the pod. */
 const recorded = JSON.parse(
   readFileSync(path.join(import.meta.dirname, "../fixtures/kubernetes/recorded-1.20.json"), "utf8"),
 ) as {

@@ -168,10 +168,10 @@ test(
   },
 );
 
-/** Nothing of a box is there, and nothing comes back. */
+/** Checks that nothing of a box is left, and that nothing comes back. */
 async function staysEmpty(place: BoxPlace): Promise<void> {
   assert.deepEqual(await leftIn(place), [[], [], []]);
-  // The controller hears of one thing after the other: what it makes of it would be there by its next answer.
+  // The controller handles events in order: anything that it recreates would exist by its next answer.
   await using box = await place.open(wanting("always"));
   assert.deepEqual(await place.named("pods"), await namesOf(place));
   await box[Symbol.asyncDispose]();
@@ -210,7 +210,7 @@ test("a quota that stops its controller is reported, and waited for or refused",
   const opening = place.open(wanting("always"));
   const { items } = await api.until(pathOf(place), ({ body }) => look(body, "items", 0) !== undefined);
   const first = look(items, 0, "metadata", "uid");
-  // Its controller tries later and later: it is made anew for as long as there is no room.
+  // Its controller retries at growing intervals, so the Sandbox is made again as long as there is no room.
   await api.until(
     pathOf(place),
     ({ body }) => ![undefined, first].includes(look(body, "items", 0, "metadata", "uid")),
@@ -238,7 +238,7 @@ test("a missing controller is reported, and nothing is left", { skip }, async ()
   assert.equal(await said(box, "cat a.txt"), "one\n");
 });
 
-/** What a user types whose boxes are in this namespace. */
+/** Runs what a user types whose boxes are in this namespace. */
 async function typing({ place, space, kubeconfig }: BoxPlace) {
   const kubernetes = { image, start_timeout: "120s" };
   const config = { engine: `kubernetes:/${space.name}`, kubernetes };
@@ -263,7 +263,7 @@ async function typing({ place, space, kubeconfig }: BoxPlace) {
 
 const phaseOf = (body: unknown): unknown => look(body, "status", "phase");
 
-/** What `doctor` says of the kind of boxes, of rights and of a box. */
+/** The report of `doctor` about the kind of boxes, the rights and a box. */
 async function told(place: BoxPlace): Promise<readonly string[]> {
   const { type } = await typing(place);
   const { stdout, stderr } = await type("doctor", "--json");

@@ -50,7 +50,7 @@ test(
       const { exit_code, stdout } = await box.exec(asking(["bash", "-c", line]), NEVER);
       const [device, host] = Buffer.from(stdout.head).toString().split("\n");
       assert.deepEqual([exit_code, device?.trim(), host], [0, "lo", "sandbox"]);
-      // A deadline of its own, and later one of the whole.
+      // The pod has its own deadline, and the Sandbox a later one.
       const [made] = sandboxes.all();
       assert.equal(made?.spec.podTemplate.spec["activeDeadlineSeconds"], 600);
       assert.ok(Date.parse(made.spec.shutdownTime ?? "") > Date.now() + 600_000);
@@ -85,7 +85,7 @@ for (const hours of [-8, 8])
       const [made] = sandboxes.all();
       const { startMs, scheduleMs, deadlineMs } = podWants(image);
       const later = Date.parse(made?.spec.shutdownTime ?? "") - (Date.now() + place.api.clockAhead);
-      // An hour after its pod has to be over, whenever that began.
+      // An hour after the latest possible end of its pod.
       assert.ok(later > scheduleMs + startMs + deadlineMs, String(later));
       assert.ok(later < scheduleMs + startMs + deadlineMs + 3_660_000, String(later));
     },

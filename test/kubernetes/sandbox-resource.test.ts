@@ -41,7 +41,7 @@ interface Meta {
   readonly annotations: Record<string, string>;
 }
 
-/** The pod of a Sandbox with this beside. */
+/** The pod of a Sandbox with these additions. */
 function madeBy(more: (metadata: Meta, spec: Record<string, unknown>) => void): unknown {
   const pod = structuredClone(podSpec(PLAN)) as unknown as { metadata: Meta; spec: Record<string, unknown> };
   pod.metadata.labels["agents.x-k8s.io/sandbox-name-hash"] = "1c5d8f0e";
@@ -90,7 +90,7 @@ interface Waiting {
   readonly said: readonly string[];
 }
 
-/** What the server makes of the first Sandbox has the uid u-1; later it has what its controller says. */
+/** The first Sandbox gets the uid u-1 from the server, and later its controller's status. */
 function waitFor(api: ObjectsApi, scheduleMs: number): Waiting {
   const said: string[] = [];
   const body = sandboxSpec(podSpec(PLAN), UNTIL);
@@ -143,7 +143,7 @@ test("a Sandbox is made again so that a late controller notices a quota that has
     'pods "harness-1" is forbidden: exceeded quota: q, requested: cpu=1, used: cpu=2, limited: cpu=2';
   const posts = (): number => api.heard.filter((each) => /^POST .*sandboxes$/.test(each)).length;
   api.onWait = () => {
-    // What was made for the first one is not of the second.
+    // A pod made for the first Sandbox does not belong to the second.
     if (posts() < 3) api.objects.set(SANDBOX, saying(full));
     if (posts() === 2) api.objects.set(POD, owned("u-1"));
     if (posts() === 3) api.objects.set(POD, owned("u-3"));

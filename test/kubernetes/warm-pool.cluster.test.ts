@@ -62,7 +62,7 @@ async function said(box: OwnedBox, line: string): Promise<string> {
   return text;
 }
 
-/** Its claim is gone, the pod behind it, and what was the pod's. */
+/** Waits until the claim, its pod and the pod's objects are gone. */
 async function goes(place: BoxPlace, pod: string): Promise<void> {
   assert.deepEqual(await api.list(below(place, "sandboxclaims")), []);
   await api.until(`${place.space.pods}/${pod}`, ({ status }) => status === 404);
@@ -102,7 +102,7 @@ test(
     }
     assert.deepEqual(place.said, []);
     await goes(place, name);
-    // Another one waits in its place, and is no other box's.
+    // Another pod waits in its place, and belongs to no box.
     await ready(place, 1);
     assert.ok(!(await waiting(place)).has(uid));
   },
@@ -134,7 +134,7 @@ test(
   },
 );
 
-/** Whoever may attach to pods is in one that waits, before it is a box's. */
+/** Attaches to a waiting pod before it becomes a box, as anyone with that right can. */
 async function intruded(place: BoxPlace, name: string): Promise<RunnerClient> {
   const user = { env: { KUBECONFIG: cluster.kubeconfig }, home: "/nowhere" };
   const there = await clusterOf({ context: null, namespace: place.space.name }, user);

@@ -63,7 +63,7 @@ test(
   },
 );
 
-/** Who says what, and whether the claim was ever made. */
+/** Why the box has its own pod, with the message, and whether a claim was made. */
 const OWN: readonly (readonly [
   string,
   Pooled,

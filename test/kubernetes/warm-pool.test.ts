@@ -47,7 +47,7 @@ test("a pool's template is a box's pod without a name and with time to wait, and
   });
 });
 
-/** As it was seen to be once a claim had it. */
+/** The pod as observed on a real cluster once claimed. */
 function given(more: Readonly<Record<string, string>> = {}): Record<string, unknown> {
   const pod = structuredClone(podSpec(CLAIMED)) as unknown as { metadata: { labels: object; name: string } };
   pod.metadata.name = "boxes-1";
@@ -133,7 +133,7 @@ const running = (pod: Record<string, unknown>, sandbox = "boxes-1"): Record<stri
   return { ...pod, status };
 };
 
-/** What its controller makes of the claim, once it was looked at. */
+/** The controller's answer to the claim, once the claim was read. */
 function controller(api: ObjectsApi, status: object, pod?: Record<string, unknown>): void {
   api.onWait = () => {
     Object.assign(api.objects.get(CLAIM) as object, { status });

@@ -22,7 +22,7 @@ const refused = (status: number, headers: Record<string, string>): Served => ({
 
 const unknown = { user: [], maxContext: null, probe: null, server: NOT_REPORTED };
 
-/** A clock that only waiting moves, which several runs look at. */
+/** A clock that advances only by waiting, shared by several runs. */
 class WaitedClock {
   now = 1_000_000;
 }
@@ -61,7 +61,7 @@ for (const status of [429, 503])
     await using server = await startLoopback([refused(status, { "retry-after": "20" }), answered]);
     const clock = new WaitedClock();
     const first = runOver(server.url, folder.path, clock, () => 0.5);
-    // The first one is told, and stands still there: what the second one meets is the word in the folder.
+    // The first run is asked to wait, and its clock stops there: the second finds the note in the folder.
     const told = runOver(server.url, folder.path, { now: clock.now }, () => 0.5);
     assert.equal((await told.ask())?.type, "finished");
     assert.deepEqual(told.waits, [21_000]);

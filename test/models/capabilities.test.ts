@@ -160,7 +160,7 @@ const BELIEVED: Capabilities = {
   origin: { context: "server", tools: "server", calls: "server", thinking: "server", cache: "server" },
 };
 
-/** What a wire is sent when the model is believed to call natively, or not, one request after the other. */
+/** The requests sent in turn when the model is believed to support native calls, or not. */
 async function sentFor(beliefs: readonly (boolean | null)[], tools = [OFFER]): Promise<readonly string[]> {
   const sent: WireRequest[] = [];
   const wire: Wire = {

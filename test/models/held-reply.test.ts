@@ -97,7 +97,7 @@ const texts = (role: "user" | "assistant"): readonly string[] => {
   return withForm(request).messages.map(({ text }) => text.slice(0, 26));
 };
 
-/** Each choice: the tool with what is to be chosen among in its arguments. */
+/** Each choice: the tool with the allowed values of its arguments. */
 const namesIn = (hold: Hold): readonly string[] => {
   const { anyOf } = heldSchema({ tools: [READ, EDIT_LINE], hold }) as unknown as {
     readonly anyOf: readonly { readonly properties: Readonly<Record<string, Choice>> }[];
@@ -138,7 +138,7 @@ test("where a call is required an answer is no choice, and files already shown a
     "edit_file path=a old new all",
     "answer",
   ]);
-  // Of what is not listed nobody knows what is left to be read.
+  // Without a list of paths it is unknown which files are left to read.
   assert.deepEqual(namesIn({ shown }), ["read_file path", "edit_file path old new all", "answer"]);
   assert.deepEqual(namesIn({ arguments: { edit_file: ["path", "old", "gone"] } }), [
     "read_file path",

@@ -5,7 +5,7 @@ import { type Wire, type WireEvent, WireFailure, type WireRequest } from "../../
 import { providerOver, text } from "./ask.ts";
 import { answerFrom, calls, failed, finished, REQUEST } from "../contract/provider-ask.ts";
 
-/** A server that holds replies, one provider over it, and what it was sent. */
+/** A server that applies schemas to replies, a provider over it, and the requests that it got. */
 function holding(
   reply: (request: WireRequest, nth: number) => readonly WireEvent[],
   known: NonNullable<Parameters<typeof providerOver>[1]>["known"] = () => ({}),

@@ -15,7 +15,7 @@ import {
   Watched,
 } from "../../src/models/model-api.ts";
 
-/** A clock that stands until it is moved. */
+/** A clock that the test advances. */
 class HandClock implements Clock {
   #now = 0;
   readonly #timers = new Set<{ at: number; call: () => void }>();

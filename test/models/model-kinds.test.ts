@@ -162,7 +162,7 @@ test("every offered model calls tools, needs more memory than its download, and 
   assert.equal(downloadOf("own/coder:7b"), null);
 });
 
-/** The last cell of a model's row: what it takes on so many processors alone. */
+/** The last cell of a model's row: its speed on this many processors without a graphics card. */
 function paceOn(cores: number, choice: (typeof MODEL_CHOICES)[number]): string {
   const machine = { memory: 64 * GiB, cores, gpu: false };
   const seconds = secondsToFirstWord(choice, machine);

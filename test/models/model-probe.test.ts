@@ -84,7 +84,7 @@ async function probed(
   return { result, lines };
 }
 
-/** A model through which calls get natively, each time. */
+/** A model whose native calls always succeed. */
 const ALL_NATIVE = { calls: "native", shares: { native: { valid: 4, asked: 4 } } } as const;
 
 const made = (checks: Record<string, boolean>): ProbeResult => ({
@@ -152,7 +152,7 @@ test("calls that are only read from text are not native, but usable", async () =
   });
 });
 
-/** Answers a call in so many of the requests that are measured. */
+/** Replies with a valid call to some of the measured requests. */
 const sometimes = (natively: boolean, right: (asked: number) => boolean): Provider =>
   provider((request, asked) => (right(asked) ? good(request, natively) : replied([], "Hm.", natively)));
 

@@ -14,7 +14,7 @@ const REQUEST = {
   connectMs: 1000,
 } as const;
 
-/** Chats that are answered by `answer`, and the connection that each of them came by. */
+/** Chats answered by `answer`, and the connection that each of them used. */
 async function connected(answer: (nth: number, response: ServerResponse) => void) {
   const ports: (number | undefined)[] = [];
   const fake = await startFakeOllama({

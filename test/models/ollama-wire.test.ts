@@ -22,7 +22,7 @@ const REQUEST: WireRequest = {
   connectMs: 1000,
 };
 
-/** A server whose every chat is these lines, and the adapter to it. */
+/** A server that answers every chat with these lines, and the adapter to it. */
 async function serving(
   lines: readonly string[],
   options: FakeOllamaOptions = {},

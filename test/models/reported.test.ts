@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import test from "node:test";
 import { askServer, propsContext, reportedIn } from "../../src/models/model-server.ts";
-/** An entry of a list of models, and the window, tools and thinking that it tells. */
+/** An entry of a list of models, and the window, tools and thinking that it reports. */
 const ENTRIES: readonly (readonly [string, object, number | null, boolean | null, boolean | null])[] = [
   ["OpenAI", { id: "gpt-4o", object: "model", owned_by: "openai" }, null, null, null],
   ["vLLM", { id: "m", max_model_len: 40_960 }, 40_960, null, null],

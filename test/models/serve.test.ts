@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { findOllama, startInstalledOllama } from "../../src/models/providers/ollama-setup.ts";
 import { startFakeOllama } from "../fakes/ollama-server.ts";
 
-/** Serves /api/version where OLLAMA_HOST says, and tells how it was started. */
+/** Serves /api/version at OLLAMA_HOST, and prints how it was started. */
 const SERVER = `
 const { createServer } = require("node:http");
 const { hostname, port } = new URL(process.env.OLLAMA_HOST);

@@ -46,7 +46,7 @@ const WHOLE = {
   },
 };
 
-/** What is asked for, without what differs from process to process, and what becomes of the reply. */
+/** The request without the parts that differ between processes, and the resulting reply. */
 async function asked(
   name: keyof typeof WHOLE,
   stream: boolean,

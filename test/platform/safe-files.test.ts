@@ -19,7 +19,7 @@ import { type Scratch, scratch } from "../fixtures/scratch.ts";
 
 const MAX = 16;
 
-/** Each way to a file; what it gives of a file with the text `text`. */
+/** Each way to open a file; it returns the file's text. */
 const OPENERS: Readonly<Record<string, (file: string, links: Links) => Promise<string>>> = {
   openRegular: async (file, links) => {
     await using opened = await openRegular(file, links);
@@ -35,7 +35,7 @@ const OPENERS: Readonly<Record<string, (file: string, links: Links) => Promise<s
   readRegularHead: async (file, links) => (await readRegularHead(file, { links, max: MAX })).toString(),
 };
 
-/** What is in the place of the file, and how it is refused; undefined: it is read. */
+/** What is at the file's path, and how it is refused; undefined: it is read. */
 const PLACES: readonly (readonly [
   name: string,
   make: (place: Scratch) => Promise<string> | string,

@@ -38,7 +38,7 @@ test("a database without a journal has nothing to flush", () => {
 
 const LEVELS = ["shared", "reserved", "exclusive"] as const;
 
-/** Whether a second one gets its level while the first is held. */
+/** Whether a second lock gets its level while the first is held. */
 const BESIDE: readonly (readonly [first: LockLevel, second: LockLevel, both: boolean])[] = [
   ["shared", "shared", true],
   ["shared", "reserved", true],

@@ -4,7 +4,7 @@ import { policy, AROUND, rulesFrom, verdict, type Written } from "./judged.ts";
 
 type Row = readonly [text: string, verdict: "allow" | "ask" | "deny"];
 
-/** A rule, and what becomes of commands with it. */
+/** A rule, and the verdicts of commands under it. */
 const CASES: Readonly<Record<string, readonly [rule: Written, rows: readonly Row[]]>> = {
   "a prefix allows its command with any arguments, wherever it occurs": [
     { prefix: ["frob", ["build", "lint"]] },

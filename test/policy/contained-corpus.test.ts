@@ -8,7 +8,7 @@ import { HOME, judgedIn, WORKSPACE } from "../fixtures/policy/corpus.ts";
 interface Everyday {
   readonly cmd: string;
   readonly contained: boolean;
-  /** Nobody knows what it does: contained while no host is granted. */
+  /** Its effects are unknown: contained as long as no host is granted. */
   readonly offline?: true;
   readonly class: string;
   readonly why: string;
@@ -88,7 +88,7 @@ const OUTSIDE = new Set(
   `net-exfil dev-tcp curl-sh addresses network container-ns git-destructive package-verbs runner-verbs arith
   stdin-script response-file shell-dialect parse-error`.split(/\s+/),
 );
-/** They read, or ask the box itself; what a name that is not known stands for, its walls decide. */
+/** They only read, or contact the box itself; the box's walls decide what an unknown name means. */
 const READS = new Set([
   "curl http://localhost:8080/",
   "ls \\\\\\\\evil.example\\\\share",
@@ -107,7 +107,7 @@ test("no attack on something outside the box is contained where a host is grante
   );
 });
 
-/** What they are after lies outside of every box; the others only hide what they do. */
+/** Their targets lie outside every box; the other attacks only hide what they do. */
 const REACHING_OUT = new Set("net-exfil curl-sh addresses network git-destructive package-verbs".split(" "));
 
 test("no attack that names its host or repository is contained", () => {
@@ -120,7 +120,7 @@ test("no attack that names its host or repository is contained", () => {
 });
 
 test("no read of a likely secret is contained", () => {
-  // The variables of the box are no secret: nothing of the user's comes into it.
+  // The box's variables are not secret: it gets none of the user's.
   const reads = attacks.filter(({ cmd }) =>
     judged(cmd).rules.some(
       ({ id, reason }) => id === "read.secret" && !reason.startsWith("/proc/self/environ"),
@@ -147,7 +147,7 @@ test("no attack that contacts another host, installs something, or changes somet
   );
 });
 
-/** What is certain enough to say that a command stays, may not hide what leaves. */
+/** Commands that look contained, but hide an effect outside the box. */
 const HIDDEN = [
   'cd "$(git rev-parse --show-toplevel)"; rm -rf ../x',
   'rm -rf "$(git rev-parse --show-toplevel)"',

@@ -7,7 +7,7 @@ const policy = new CommandPolicy();
 const decided = ({ cmd, mode }: Judged): string =>
   policy.decide(cmd, { mode, workspace: WORKSPACE, home: HOME }).decision;
 
-/** Wrong ones, for people to read. */
+/** Wrongly judged commands as lines for people. */
 const wrong = (cases: readonly Judged[]): readonly string[] =>
   cases
     .filter((each) => each.debatable !== true && !isRight(each, decided(each)))

@@ -32,7 +32,7 @@ test("the documentation names every key", () => {
   );
 });
 
-/** Ids that the source puts together from parts: the text between the backticks, and the ids that it stands for. */
+/** Ids that the source composes: the template text, and the ids that it can produce. */
 const MADE_OF_PARTS: Readonly<Record<string, readonly string[]>> = {
   "read.${kind}": ["read.workspace", "read.temp", "read.system", "read.sink"],
   "${kind}.unknown": ["write.unknown", "delete.unknown", "permissions.unknown"],

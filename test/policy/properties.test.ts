@@ -12,7 +12,7 @@ const judged = (cmd: string, mode: Mode = "workspace-write"): string =>
 
 const known = new Map<string, string>();
 
-/** Nearly every command is asked about for every mutation. */
+/** Cached, because nearly every command is judged for every mutation. */
 function decide(cmd: string): string {
   const decision = known.get(cmd) ?? judged(cmd);
   known.set(cmd, decision);
@@ -63,7 +63,7 @@ test("two joined commands never get a milder verdict than either of them", () =>
   const some = fc.constantFrom(...all.map(({ cmd }) => cmd).filter((cmd) => /^\w[\w ./-]+$/.test(cmd)));
   fc.assert(
     fc.property(some, some, fc.constantFrom(" && ", " || ", "; ", " | ", "\n", " & "), (a, b, joint) => {
-      // What `cd` leaves behind can turn what follows.
+      // A `cd` can change the verdict of the following command.
       fc.pre(!/\b(?:cd|pushd|popd)\b/.test(a));
       assert.ok(rank(decide(a + joint + b)) >= Math.max(rank(decide(a)), rank(decide(b))));
     }),

@@ -4,7 +4,7 @@ import { CommandPolicy } from "../../src/policy/decide.ts";
 
 const policy = new CommandPolicy();
 
-/** What is decided about each of them, in a workspace that may be written. */
+/** The verdict of each text in workspace-write mode. */
 function decided(texts: readonly string[]): readonly string[] {
   const context = { mode: "workspace-write", workspace: "/home/dev/project", home: "/home/dev" } as const;
   return texts.map((text) => `${policy.decide(text, context).decision} ${text}`);

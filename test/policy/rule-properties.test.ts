@@ -8,7 +8,7 @@ import { AROUND, policy, rulesFrom, type Written } from "./judged.ts";
 
 const rank = (verdict: Verdict): number => VERDICTS.indexOf(verdict);
 
-/** Commands of every kind that there are verdicts of, and odd pieces put together. */
+/** Commands of every kind in the corpus, and random combinations of words. */
 const TEXTS = judgedIn("**/*.jsonl").map(({ cmd }) => cmd);
 const WORDS =
   "frob npm run build cat rm -rf src .env ~/x /etc/passwd $X $(frob) `id` 'a b' > < | && ; ( ) & { } * ../x curl sudo bash -c python3 git push FOO=1 2>&1".split(
@@ -32,7 +32,7 @@ const condition = {
   host: optional(fc.constantFrom("example.com", "*.example.com", "*")),
 };
 
-/** Those of the written rules that may be. */
+/** The valid ones among random rules. */
 const rules = (verdicts: readonly Verdict[]): fc.Arbitrary<UserRules> =>
   fc
     .array(fc.record({ ...condition, decision: fc.constantFrom(...verdicts) }), {
@@ -72,7 +72,7 @@ test("rules that allow never make a verdict stricter, and never change a deny", 
 const NEVER =
   /^(?:text\.|word\.|shell\.|env\.|code\.(?:input|fetched)|read\.unknown|write\.unknown|delete\.unknown)/;
 
-/** As much as one may allow. */
+/** The broadest rules that may allow something. */
 const PROGRAMS = [
   "frob",
   "npm",

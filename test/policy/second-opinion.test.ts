@@ -13,7 +13,7 @@ const judged = (cmd: string): readonly [string, readonly string[]] => {
   return [decision, rules.filter(({ id }) => id.startsWith("text.")).map(({ id }) => id)];
 };
 
-/** Harmless to one reader, and nothing else speaks against them: only the other reader does. */
+/** Commands that are harmless to one reader, and doubted only because of the other one. */
 const DOUBTED = {
   "the readers see different words": ["echo a=~/x", "echo b={c,d}=~/x"],
   "the other reader cannot read it": ["[[ a =~ b ]]", "echo a \\"],

@@ -16,7 +16,7 @@ interface Probed {
   readonly model: string;
   readonly native: boolean;
   readonly usable: boolean;
-  /** The form that runs go by, and what was measured of each. */
+  /** The form that runs use, and the measurements of each form. */
   readonly calls: "native" | "text" | "held";
   readonly shares: Readonly<Record<string, { readonly valid: number; readonly asked: number } | undefined>>;
   readonly checks: Readonly<Record<string, boolean>>;
@@ -51,7 +51,7 @@ for (const dialect of DIALECTS)
       assert.ok(probed.usable || !probed.native);
       const { native, [probed.calls]: best } = probed.shares;
       assert.ok(native !== undefined && native.asked > 0);
-      // A form is chosen because it got through, and no other was measured where native calls all did.
+      // A form is chosen because its calls were valid; if all native calls were, no other form was measured.
       assert.ok(!probed.usable || (best !== undefined && best.valid > 0));
       if (native.valid < native.asked)
         assert.deepEqual(Object.keys(probed.shares).toSorted(), ["held", "native", "text"]);

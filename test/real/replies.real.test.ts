@@ -8,9 +8,9 @@ const { url, model, computed } = realServer();
 const LONG = user(
   "Count from one to one thousand in words. Do not stop before the end, and leave no number out.",
 );
-/** The reply that is left may go on for so long. */
+/** The maximum length of the abandoned reply in tokens. */
 const ABANDONED = 1000;
-/** Tokens that a server may still compute for a client that has gone: those under way, and a slow glance at the line. */
+/** Tokens that a server may still compute for a client that is gone, before it notices. */
 const GRACE = 40;
 
 interface Times {
@@ -21,7 +21,7 @@ interface Times {
   readonly eval_count: number;
 }
 
-/** One short reply, with the server's own account of its time. */
+/** One short reply, with the server's own timing. */
 async function short(): Promise<Times> {
   const body = {
     model,
@@ -37,7 +37,7 @@ async function short(): Promise<Times> {
   return (await answer.json()) as Times;
 }
 
-/** What of the time was neither loading, reading nor writing, in tokens that could have been written in it. */
+/** The time spent neither loading, reading nor writing, expressed as tokens that could have been written in it. */
 const waited = (times: Times): number => {
   const own = times.load_duration + times.prompt_eval_duration + times.eval_duration;
   return (times.total_duration - own) / (times.eval_duration / times.eval_count);
@@ -94,7 +94,7 @@ for (const dialect of DIALECTS)
       const before = await computed();
       const next = await short();
       const after = await computed();
-      // What the next one needs: its prompt may be read again, and its eight tokens.
+      // The next request needs its eight tokens, and possibly its prompt to be read again.
       if (before !== undefined && after !== undefined)
         assert.ok(after - before < GRACE + 60, `${after - before}`);
       t.diagnostic(`the next one waited for ${waited(next).toFixed(1)} tokens`);
@@ -119,7 +119,7 @@ describe("the window", () => {
   });
 
   test("a prompt that is too long is an error with OpenAI's API, or noted", async (t) => {
-    // A server that is not of these tests has a window that nobody here knows, and may read for minutes.
+    // A server not started by these tests has an unknown window, and may read for minutes.
     if ((await computed()) === undefined) return t.skip("Ollama's /v1 takes no window from its client");
     const { last } = await answered(providerOf("openai"), request({ messages: user(words(4000)) }));
     assert.equal(last.type === "failed" && last.failure.kind, "too_long");

@@ -5,7 +5,7 @@ import { type Answered, answered, DIALECTS, type Dialect, providerOf, request } 
 import { numberFrom } from "./cli.ts";
 import { realServer } from "./real-ollama.ts";
 
-/** How many replies of a model are valid calls: by the server's own calls, as text, and held to a schema. */
+/** How many replies of a model are valid calls: as native calls, as text, and with a schema. */
 
 const offer = (name: string, description: string, ...keys: readonly string[]): ToolOffer => ({
   name,
@@ -25,7 +25,7 @@ const TOOLS = [
   offer("write_file", "Replaces the text of a file of the repository.", "path", "text"),
 ] as const;
 
-/** Each wants one call, of this tool. */
+/** Each prompt requires one call of this tool. */
 const ASKED: readonly (readonly [prompt: string, tool: string])[] = [
   ["What does the file src/main.py say?", "read_file"],
   ["Which files lie in the folder docs?", "list_dir"],
@@ -80,13 +80,13 @@ function isValid(calls: readonly ToolCall[]): boolean {
   );
 }
 
-/** What was said, in short. */
+/** The reply, shortened. */
 const inShort = ({ last }: Answered): string =>
   last.type === "failed"
     ? `${last.failure.kind}: ${last.failure.reason}`
     : `${last.stop} ${JSON.stringify(last.message.text.slice(0, 120))} ${last.message.calls.map(({ name }) => name).join(" ")}`;
 
-/** Held as it was, though it is no call: an answer in words, or one that had no room. */
+/** Whether a reply with a schema that is no call is still complete: an answer in words, or one that ran out of room. */
 const isWhole = ({ last }: Answered): boolean =>
   last.type === "finished" &&
   (last.stop === "length" || (last.malformed.length === 0 && last.message.text.trim() !== ""));

@@ -5,7 +5,7 @@ import { TaggedCalls } from "./tagged-calls.ts";
 const CALL = '<tool_call>\n{"name": "ls", "arguments": {"path": "</tool"}}\n</tool_call>';
 const call = { name: "ls", args: { path: "</tool" } };
 
-/** Read in pieces of so many characters; texts that follow each other are one. */
+/** Reads a text in pieces of this many characters; successive texts are joined. */
 function read(text: string, step: number): readonly unknown[] {
   const reader = new TaggedCalls();
   const found = [];

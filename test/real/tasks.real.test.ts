@@ -8,10 +8,10 @@ import { realServer } from "./real-ollama.ts";
 
 const SUITE = path.join(import.meta.dirname, "../../examples/evals/small");
 const TASKS = numberFrom("HARNESS_REAL_TASKS", 10);
-/** A small model on few cores says some hundred words in this. */
+/** Enough for a small model on few cores to write some hundred words. */
 const MAX_TIME = process.env["HARNESS_REAL_TASK_TIME"] ?? "5m";
 
-/** Bytes of what the model has to read. */
+/** Bytes that the model has to read. */
 function size(task: string): number {
   const repo = path.join(SUITE, task, "repo");
   const files = readdirSync(repo, { recursive: true, encoding: "utf8" }).map((file) =>
@@ -62,7 +62,7 @@ test("no unsolved task of the suite is reported as done; the number of solved ta
     results.filter((result) => result.false_done).map(({ task }) => task),
     [],
   );
-  // Then nothing was shown of the model: not even a first reply came to its end.
+  // Then the test showed nothing about the model: not even a first reply was completed.
   if (results.every((result) => (result.tool_calls ?? 0) === 0 && result.exit_code === 3))
     t.skip(`every run spent its ${MAX_TIME} before a first call: HARNESS_REAL_TASK_TIME gives more`);
 });

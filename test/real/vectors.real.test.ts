@@ -16,7 +16,7 @@ const EMBEDDERS: readonly (readonly [string, Embedder])[] = [
 
 const signal = new AbortController().signal;
 
-/** A model that only chats makes none, and its server says so. */
+/** A chat model makes no vectors, and its server reports that. */
 async function vectorsOf(
   t: TestContext,
   embedder: Embedder,

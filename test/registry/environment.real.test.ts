@@ -16,7 +16,7 @@ import { PASSWORD, realRegistry, type RealRegistry, USER } from "./real-registry
 interface User {
   readonly place: Scratch;
   readonly type: (...words: readonly string[]) => Promise<Ended>;
-  /** In the middle of it, once it says this, it is killed. */
+  /** Kills the command in the middle, once this happens. */
   readonly killed: (words: readonly string[], when: Promise<void>) => Promise<void>;
 }
 
@@ -31,7 +31,7 @@ async function withUser(
   const { place } = pods;
   const recipe = recipeOn(base.name);
   const own = "home/.config/harness";
-  // Enough that a push of it can be killed.
+  // Large enough for its push to be killed in the middle.
   const system = [...recipe.system, { run: "head -c 60000000 /dev/urandom > /opt/much" }];
   await place.write(`${own}/environments/own.json`, JSON.stringify({ ...recipe, system }));
   const kubernetes = { image, start_timeout: "120s", registry: `${registry.host}/team/env` };
@@ -125,7 +125,7 @@ test(
             /not authorised.*docker login 127\.0\.0\.1:\d+ \(docker-credential-pass has no login for it\)/,
           );
           const login = ["login", "--username", USER, "--password-stdin", registry.host];
-          // The wire to the registry is of this process: it must not stand still meanwhile.
+          // The connection to the registry runs through this process, which must not block meanwhile.
           const docker = spawn("docker", login, { env: keys, stdio: ["pipe", "ignore", "ignore"] });
           docker.stdin.end(PASSWORD);
           assert.deepEqual(await once(docker, "exit"), [0, null]);

@@ -18,7 +18,7 @@ interface Small extends AsyncDisposable {
   readonly name: string;
 }
 
-/** An image of one layer with so many bytes that cannot be made fewer. */
+/** An image of one layer with this many incompressible bytes. */
 async function small(bytes = 100_000): Promise<Small> {
   await using things = new AsyncDisposableStack();
   const place = things.use(await scratch());

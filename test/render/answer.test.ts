@@ -27,7 +27,7 @@ const SHOWN: Readonly<Record<string, string>> = {
 
 const NAMES: Readonly<Record<string, string>> = { 1: "<b>", 22: "</>", 2: "<d>", 36: "<c>", 39: "</c>" };
 
-/** Colours as marks; a style that ends where it begins again is one. */
+/** Shows colours as marks, and joins a style that ends where it begins again. */
 function named(text: string): string {
   let open = "";
   return text.replaceAll(/\u001B\[22m\u001B\[1m/g, "").replaceAll(/\u001B\[(\d+)m/g, (_, code: string) => {
@@ -88,7 +88,7 @@ test("a reply that ends inside a code block does not affect the next one", () =>
   assert.equal(named(sent(stream.push("# head") + stream.end())), "<b>head</b>");
 });
 
-/** For each character of the text: how often it was looked at, how many were held at most, and how many came out. */
+/** How often each character was examined on average, how many were held at most, and how many were written. */
 function cost(text: string, piece: number): Readonly<Record<"looked" | "held" | "out", number>> {
   const answer = new MarkdownStream(fakeTerminal(80, true).stream);
   let held = 0;

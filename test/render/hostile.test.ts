@@ -84,7 +84,7 @@ test("JSON lines escape hostile text, and a reader gets back the exact text", ()
 
 /** The files that write lists for a person. */
 const LIST_FILES = /^(?:batch-results|report-text|.*-lines)\.ts$/;
-/** Parts of lists, what holds no text of others, results as data, patches for programs, and the summary of a run. */
+/** Exports that are exempt: parts of lists, values without untrusted text, data, patches for programs, and parts of a run's summary. */
 const PARTS: ReadonlySet<string> = new Set(
   [
     "ageOf markedLines NOT_PROVEN undonePaths appliedPaths",
@@ -109,7 +109,7 @@ test("every list for people is tested with hostile text", () => {
   );
 });
 
-/** Those in which a text may go over lines: what was said, what was answered, what a check printed. */
+/** A text of several lines may span rows here: messages, answers, output of a check. */
 for (const [name, list] of Object.entries(LISTS))
   test(`a text of two lines does not fake a row of a ${name}`, () => {
     for (const columns of [40, 200]) {

@@ -22,14 +22,14 @@ interface Screen {
   readonly writes: () => number;
   readonly waiting: () => number;
   readonly pass: (ms: number) => void;
-  /** The reader reads again. */
+  /** Lets the reader continue. */
   readonly read: () => void;
 }
 
 interface Kind {
   readonly columns?: number;
   readonly colours?: boolean;
-  /** The reader takes nothing. */
+  /** Whether the reader reads nothing. */
   readonly stuck?: boolean;
 }
 
@@ -93,7 +93,7 @@ const call = (id: string, tool: string, args: Readonly<Record<string, unknown>>)
   { type: "call.ended", call: id, kind: "ok", cause: null, text: "a\n", full: null, ms: 5 },
 ];
 
-/** A run that meets one event of each kind, and some calls more. */
+/** A run with one event of each kind, and some more calls. */
 const LIST: readonly EventBody[] = [
   { ...EVERY_EVENT["run.started"], max_turns: 40 },
   ...call("k1", "bash", { command: "ls -la src" }),
@@ -102,7 +102,7 @@ const LIST: readonly EventBody[] = [
   EVERY_EVENT["run.finished"],
 ];
 
-/** Half a second goes by after each event. */
+/** Plays events, with half a second after each. */
 function played(name: RendererName, kind: Kind, bodies: readonly EventBody[]): string {
   const { renderer, written, pass } = screenOf(name, kind);
   for (const event of stamped(bodies)) {
@@ -113,7 +113,7 @@ function played(name: RendererName, kind: Kind, bodies: readonly EventBody[]): s
   return written();
 }
 
-/** As text: what moves the cursor or colours stands for itself. */
+/** The bytes as text, with escape sequences made visible. */
 const shownBytes = (bytes: string): string =>
   bytes.replaceAll("\u001B", "\u241B").replaceAll("\r", "\u240D\n").replaceAll("`", "'");
 
@@ -123,13 +123,13 @@ for (const name of RENDERERS)
     t.assert.snapshot(screens.join("\n\n"), { serializers: [String] });
   });
 
-/** Colours, and the way back to the start of an empty line: nothing else is ours. */
+/** Our own sequences: colours, and the return to the start of an empty line. */
 const OURS = /\r\u001B\[2K|\u001B\[\d{1,2}m/g;
 
-/** The same with this text in every place that holds text from outside. */
+/** The same events with this text in every field for untrusted text. */
 const with_ = (text: string): readonly EventBody[] => filled(LIST, text, FIXED);
 
-/** Words of our own: other values there are none. */
+/** Fields with a fixed set of values. */
 const FIXED: ReadonlySet<string> = new Set(
   "type kind status decision by mode trigger when said for tier verdict call intent cause from purpose outcome did event source ecosystem at".split(
     " ",
@@ -183,7 +183,7 @@ function* busy(): Generator<EventBody> {
   }
 }
 
-/** Writes in that second: those of four frames of at most 20 and one, and of two ticks of the live line. */
+/** The most writes in that second: four frames of at most 21 writes, and two ticks of the live line. */
 const MOST_WRITES = 4 * 21 + 2;
 
 test("10,000 events a second cause a bounded number of writes, and all of them arrive", () => {
@@ -210,7 +210,7 @@ test("a stalled reader blocks nothing, and the backlog is bounded", () => {
         renderer.take(event);
         if (event.seq % 2500 === 0) pass(250);
       }
-    // The stream has the frame that was written last, and what came before it said that it is full.
+    // The stream holds the last written frame, and the one that reported it as full.
     assert.ok(waiting() <= 2 ** 20, `${name}: ${waiting()} wait in the stream`);
     assert.ok(writes() <= 2 * MOST_WRITES, `${name}: ${writes()} writes`);
     renderer.take({ ...EVERY_EVENT["run.finished"], run: "r", seq: 1_000_000 });

@@ -6,7 +6,7 @@ import { noBrowser, startBrowser } from "../fixtures/browser.ts";
 import { callOf, finished, reportFrom, said, started, USUAL } from "../fixtures/report.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
-/** Words of any length, where there is little room. */
+/** Very long words, for narrow places. */
 const LONG = "x".repeat(3000);
 const CROWDED = [
   started(LONG),

@@ -8,7 +8,7 @@ import { activeBesideEmoji, HOSTILE_TEXTS, HUGE } from "../fixtures/hostile.ts";
 import { anyText, fc } from "../fixtures/property.ts";
 import { callOf, finished, INFO, reportFrom, said, SOUND, started, USUAL } from "../fixtures/report.ts";
 
-/** A report that has this text wherever a text of others can stand. */
+/** A report with this text in every place for untrusted text. */
 function saying(bad: string): Report {
   const rules = [{ id: bad, reason: bad, span: [0, bad.length] as const }];
   const judged = { commands: [bad, bad], reads: [bad], writes: [bad], hosts: [bad] };
@@ -40,10 +40,10 @@ function saying(bad: string): Report {
   return reportFrom(bodies, { session, audit, diff: `--- ${bad}\n+${bad}\n-${bad}\n@@ ${bad}` });
 }
 
-/** What a page is made of beside its texts. */
+/** The tags of a page. */
 const tagsOf = (page: string): readonly string[] => page.match(/<[^>]*>/g) ?? [];
 
-/** A text as long, in as many lines, of the same kinds in a diff. */
+/** A harmless text with the same length and lines, which are of the same kinds in a diff. */
 const harmless = (bad: string): string => bad.replaceAll(/[^\n+@-]/g, "p");
 
 test("untrusted texts add no tag, no attribute and nothing invisible", () => {
@@ -62,7 +62,7 @@ test("whatever a text consists of, the page's tags stay the same", () => {
   );
   fc.assert(
     fc.property(fc.array(piece, { minLength: 1, maxLength: 12 }), (pieces) => {
-      // Blanks alone are nothing to say, and at an end they are left out.
+      // Blank texts are not shown, and trailing blanks are removed.
       const bad = `x${pieces.join("")}x`;
       assert.deepEqual(tagsOf(reportPage(saying(bad))), tagsOf(reportPage(saying(harmless(bad)))));
     }),

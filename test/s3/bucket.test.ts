@@ -16,7 +16,7 @@ import {
 const { signal } = new AbortController();
 const MAX = 1000;
 
-/** Waits are noted, and over at once. */
+/** Waits are recorded, and end at once. */
 function timed(): { readonly time: BucketTime; readonly waits: number[] } {
   const waits: number[] = [];
   const wait = (ms: number): Promise<void> => {

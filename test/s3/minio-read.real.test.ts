@@ -83,7 +83,7 @@ test(
     await place.write(".config/harness/config.json", config);
     const prompt = "Change the notes. do: echo two >> notes.txt; env | grep -c AWS_ > counted";
     const row = { repo: "https://git.example/owner/r0", prompt, limits: { max_turns: 4 } };
-    // No more than docs/scale.md asks for.
+    // Only the permissions that docs/scale.md requires.
     const keys = await server.lend(["s3:PutObject", "s3:GetObject", "s3:ListBucket"]);
     const batch = await printed(place, row, keys);
     await place.write(".config/harness/config.json", "{}");

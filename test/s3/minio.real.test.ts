@@ -19,7 +19,7 @@ after(() => server[Symbol.asyncDispose]());
 
 type Env = Readonly<Record<string, string>>;
 
-/** Waits are as they are, but none lasts longer than half a second. */
+/** Real waits, limited to half a second. */
 const time = (now = (): Date => new Date()): BucketTime => ({
   now,
   wait: (ms) => sleep(Math.min(ms, 500)),

@@ -75,7 +75,7 @@ test("there is one writer at a time; a kill releases the lock", async (t) => {
     const { tryWriter } = await import(${JSON.stringify(import.meta.resolve("../../src/search/index-folders.ts"))});
     const lock = tryWriter(process.argv[1]);
     console.log(lock === undefined ? "none" : "taken");
-    // What nobody refers to is collected, and with it the lock.
+    // An unreferenced lock would be garbage-collected, and released.
     setInterval(() => lock, 1000);`;
   const other = spawn(process.execPath, ["--input-type=module", "-e", program, place.path], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -106,7 +106,7 @@ test("an index follows its folder when it moves, and does not belong to a copy o
   const moved = claimIndex(root, place.at("moved"));
   assert.deepEqual([moved.id, moved.movedFrom], [first.id, work]);
   assert.equal(claimIndex(root, place.at("moved")).movedFrom, null);
-  // Another folder in an indexed one's place goes on with its index: what it holds is compared.
+  // Another folder at an indexed path continues with its index: the contents are compared.
   await rm(place.at("copy"), { recursive: true });
   await mkdir(place.at("copy"));
   assert.equal(claimIndex(root, place.at("copy")).id, copy.id);

@@ -143,7 +143,7 @@ for (const [name, bad, why] of faults)
     const done = embedder.requests.slice(0, 3).flat().length;
     assert.deepEqual([outcome.embedded, outcome.chunks], [done, 180]);
     assert.equal(vectorsLine(done, 180), `${done} of 180 chunks have vectors`);
-    // Two batches under way, a question whether it is the text's fault for each, and one at the end.
+    // Two batches in progress, one test for each whether the text is at fault, and one at the end.
     assert.ok(embedder.requests.length <= 3 + 2 + 3, String(embedder.requests.length));
     const [found] = await store.candidates({ text: "zebra", vector: null }, 5, NEVER);
     assert.match(found?.chunk.text ?? "", /zebra/);

@@ -94,7 +94,7 @@ test("a vector that cannot be had in time gives a reason with a next step, and n
     [() => [], /the model returned 0 vectors for 1 texts/],
     [() => [new Float32Array(3)], /a vector has 3 dimensions, but this model's vectors have 64/],
     [() => [new Float32Array(DIMENSION)], /all zeros/],
-    // It does not heed its signal.
+    // It ignores its signal.
     [() => sleep(60_000, undefined as never, { ref: false }), /^plain gave no vector within 0\.05 s$/],
   ];
   for (const [answer, why] of rows) {

@@ -12,7 +12,7 @@ import { scratch } from "../fixtures/scratch.ts";
 const NAME = "vectors-1.db";
 const HOUR = 60 * 60 * 1000;
 
-/** What it warns of. */
+/** Collects the warnings. */
 function heard(): { readonly said: string[]; readonly warn: (text: string) => void } {
   const said: string[] = [];
   return { said, warn: (text) => void said.push(text) };

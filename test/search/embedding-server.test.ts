@@ -41,7 +41,7 @@ test("after kill -9 in the middle no chunk with a vector is sent again", async (
       if (durable >= enough) child.kill("SIGKILL");
     }
     assert.deepEqual((await closed)[1], "SIGKILL", said);
-    // What the dead one had asked for is answered to nobody.
+    // Answers to the dead process's requests are lost.
     await sleep(100);
     await using store = openIndex(place.at("index"));
     const { embedded } = await store.counts(NEVER);
@@ -61,7 +61,7 @@ test("after kill -9 in the middle no chunk with a vector is sent again", async (
   }
   const texts = ollama.requests.flat();
   assert.equal(new Set(texts).size, 900);
-  // Only what was under way at one of the three kills was sent twice.
+  // Only texts in progress at one of the three kills were sent twice.
   assert.ok(texts.length <= 900 + 3 * UNDER_WAY, String(texts.length));
   assert.ok(texts.every((text) => text.startsWith("search_document: src/f")));
 });
@@ -96,7 +96,7 @@ test("a server that asks for a delay is waited for, and is sent nothing twice th
   using cache = cacheIn(place.at("cache"));
   await fill(store, 30);
   const taken: string[] = [];
-  // It is shorter than the wait that is asked for, so it is over before whoever waits asks again.
+  // Shorter than the requested wait, so it is over before the next attempt.
   const wait = { over: false };
   await using ollama = await startEmbeddingOllama({
     instead: (texts, response, request) => {

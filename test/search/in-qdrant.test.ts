@@ -61,7 +61,7 @@ async function updated(
   await index.update(hostBox(place.at(workspace)), { kept }, signal);
 }
 
-/** Nothing is known by its stamp that is younger than the clock of the files is fine. */
+/** Waits until stamps can be trusted: files younger than their clock's resolution are read again. */
 const settle = (): Promise<void> => sleep(150);
 
 async function isFresh(place: Scratch, means: IndexOptions): Promise<boolean> {
@@ -69,7 +69,7 @@ async function isFresh(place: Scratch, means: IndexOptions): Promise<boolean> {
   return await index.isFresh(signal);
 }
 
-/** Files old enough to be known by their stamps, and a server for what is made of them. */
+/** Files old enough for their stamps to be trusted, and a server for their index. */
 async function overQdrant() {
   await using stack = new AsyncDisposableStack();
   const place = stack.use(await scratch(FILES));

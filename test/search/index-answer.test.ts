@@ -5,7 +5,7 @@ import type { SearchStore } from "../../src/search/search-store.ts";
 import { memorySearchStore } from "../fakes/search-store.ts";
 import { file, IDENTITY, NEVER } from "./stores/words.ts";
 
-/** Much that fits better, and one file in a folder further down. */
+/** Many files that fit better, and one in a folder further down. */
 async function filled(): Promise<SearchStore> {
   const store = memorySearchStore(new Map(), IDENTITY);
   const better = Array.from({ length: 700 }, (_, at) => file(`src/portcullis-${at}.ts`, "portcullis door"));

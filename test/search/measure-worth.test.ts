@@ -16,7 +16,7 @@ const DIMENSION = 64;
 const FILES = 60;
 const TWINS = 5;
 
-/** The same in every run. */
+/** A reproducible random generator. */
 function dice(seed: number): () => number {
   let state = seed;
   return () => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32 - 0.5;
@@ -24,7 +24,7 @@ function dice(seed: number): () => number {
 
 const pathOf = (at: number): string => `src/${wordFor(at)}.ts`;
 
-/** Files share their words with four others each, so that words alone find a right one among five. */
+/** Each file shares its words with four others, so that words alone find the right one among five. */
 const project = Array.from({ length: FILES }, (_, at) =>
   file(pathOf(at), `common ${wordFor(100 + Math.floor(at / TWINS))} shared line\n${wordFor(300 + at)}`),
 );
@@ -42,7 +42,7 @@ const random = (seed: number): Float32Array => {
   const next = dice(seed * 7919 + 1);
   return Float32Array.from({ length: DIMENSION }, next);
 };
-/** Towards those that share the words of the file that is meant, and not towards that one. */
+/** A vector near the files that share the right file's words, but not near the right file. */
 const away = (at: number): Float32Array =>
   Float32Array.from({ length: DIMENSION }, (_, file) =>
     file !== at && Math.floor(file / TWINS) === Math.floor(at / TWINS) ? 1 : 0,

@@ -39,7 +39,7 @@ test("an index that is being written is left, and reported", { skip }, async () 
   assert.deepEqual([removed.length, left.map(({ workspace }) => workspace)], [0, [place.at("work")]]);
 });
 
-/** The place of an index that has something in both of its databases. */
+/** The place of an index with content in both of its databases. */
 async function baseOf(place: Scratch): Promise<IndexPlace> {
   const base = claimIndex(place.at("state"), place.at("work"));
   const at = path.relative(place.path, base.folder);
@@ -61,7 +61,7 @@ test("a layer begins as a copy, is held during its run, and is removed with it",
 test("an index that cannot be copied is an error with a next step, and leaves neither a lock nor half a copy", async () => {
   await using place = await scratch({ "work/a.ts": "a" });
   const base = await baseOf(place);
-  // No file that could be copied, whoever tries it.
+  // A folder, which cannot be copied as a file by any user.
   await mkdir(path.join(base.folder, "store", "folder"));
   assert.throws(() => claimLayer(base, "run1"), {
     name: "HarnessError",

@@ -33,9 +33,9 @@ test("source files come before tests and documents, unless those are asked for",
   assert.equal(pathsOf(KINDS, "tests for closing the store")[0], "a_test.go");
   assert.equal(pathsOf(KINDS, "where is closing tested")[0], "a_test.go");
   assert.equal(pathsOf(KINDS, "documentation of the store")[0], "README.md");
-  // A word among others is not what is asked for.
+  // A mere mention among other words is not a request.
   assert.equal(pathsOf(KINDS, "close the store when a test times out")[0], "a.go");
-  // Nor what a later sentence tells; what it asks is.
+  // Nor is a statement in a later sentence; a question in it is.
   assert.equal(pathsOf(KINDS, "close the store. This renews its tests for other stores")[0], "a.go");
   assert.equal(pathsOf(KINDS, "it is closed. Where are the tests for that?")[0], "a_test.go");
 });

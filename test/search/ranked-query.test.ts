@@ -7,7 +7,7 @@ import type { Candidate, Chunk, Role } from "../../src/search/search-store.ts";
 import { rank } from "../../src/search/rank-hits.ts";
 import { chunk } from "./stores/words.ts";
 
-/** With round numbers, so that each can be told from the others. */
+/** Round numbers that can be told apart. */
 const WORTH = { ...WEIGHTS, firstSentence: 1, again: 0, joined: 0.1, change: 0.5, opening: 0.25 };
 
 const weigh = (text: string): Readonly<Record<string, number>> =>
@@ -24,9 +24,9 @@ test("a verb at the start of a query weighs least; later it may be a name", () =
   const opens = weigh("remove cache");
   assert.deepEqual([opens["remov"], opens["cach"]], [0.25, 1]);
   assert.equal(weigh("cache: remove")["remov"], 1);
-  // Such a word weighs more where it does not open, and less than others.
+  // Elsewhere such a word weighs more than at the start, and less than others.
   assert.deepEqual([weigh("add cache")["add"], weigh("cache: add")["add"]], [0.25, 0.5]);
-  // A later sentence does not open a query.
+  // The start of a later sentence is not the start of the query.
   assert.equal(weigh("cache. Remove it")["remov"], 1);
   assert.equal(weigh("cache\nremove it")["remov"], 1);
 });

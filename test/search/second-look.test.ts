@@ -7,7 +7,7 @@ import { chunk } from "./stores/words.ts";
 
 const pathOf = (at: number): string => `src/f${String(at).padStart(3, "0")}.ts`;
 
-/** A hundred that words have found, the best first, each as near as it is said. */
+/** A hundred files found by words, the best first, with the given nearness. */
 const found = (dense: (at: number) => number | null): readonly Candidate[] =>
   Array.from({ length: 100 }, (_, at) => ({
     chunk: chunk(pathOf(at), `zebra ${at}`),

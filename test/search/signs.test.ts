@@ -65,7 +65,7 @@ test("a pair matches separate, joined and inflected words, but not across a word
     "cache;\n\n  directory",
   ])
     assert.ok(!areAdjacent(text, pair), text);
-  // An earlier place that is none does not hide a later one.
+  // An earlier match that is no pair does not hide a later one.
   assert.ok(areAdjacent("cache misses; cache directory", pair));
 });
 

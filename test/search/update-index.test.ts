@@ -22,10 +22,10 @@ const FILES = {
   "work/node_modules/x/i.js": "exports.x = 1;\n",
 };
 
-/** Nothing is known by its stamp that is younger than the clock of the files is fine. */
+/** Waits until stamps can be trusted: files younger than their clock's resolution are read again. */
 const settle = (): Promise<void> => sleep(150);
 
-/** An index of these files, every one of which was known by its stamp when it was made. */
+/** An index of these files, made when all their stamps could be trusted. */
 async function indexed() {
   const place = await scratch(FILES);
   const memory: SearchMemory = new Map();
@@ -104,7 +104,7 @@ test(
   },
 );
 
-/** Breaks after so many writes, as a kill does: of the last one nothing, or all of it. */
+/** Fails after this many writes, like a kill: the last write is lost, or complete. */
 function breaking(store: SearchStore, left: { writes: number }, keeps: boolean): SearchStore {
   const around = async (work: () => Promise<void>): Promise<void> => {
     left.writes -= 1;
@@ -200,7 +200,7 @@ test(
   },
 );
 
-/** What of a store is on the disk for certain: what there was when it was flushed last. */
+/** The files of a store that are certainly on disk: those present at the last flush. */
 const filesIn = (memory: SearchMemory) =>
   new Map([...memory].map(([key, { files }]) => [key, new Map(files)]));
 
@@ -284,7 +284,7 @@ test("an update can be aborted even if cutting a file never ends", { skip, timeo
   const means = meansOver(new Map());
   const at = claimIndex(place.at("state"), place.at("work"));
   await using index = await OpenedIndex.write(means, at, { patienceMs: 0, signal: stop.signal });
-  // When all is read, and only the cutting is waited for.
+  // When everything is read, and only the cutting is awaited.
   const onProgress = ({ done, total }: Progress): void =>
     void (done === total && setTimeout(() => stop.abort(new Error("stop")), 100));
   const given = index.update(hostBox(place.at("work")), { kept: never, onProgress }, stop.signal);

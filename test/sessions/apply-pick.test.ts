@@ -11,7 +11,7 @@ import { scratch } from "../fixtures/scratch.ts";
 
 const TEN = Array.from({ length: 10 }, (_, at) => `${at}\n`).join("");
 
-/** What the workspace holds after these answers, what was shown, and whether anything is left. */
+/** The workspace after these answers, what was shown, and the remaining changes. */
 async function picked(answers: string) {
   await using place = await scratch({ "work/a": TEN, "work/b": "1\n" });
   const [workspace, seen, stateDir] = [place.at("work"), place.at("seen"), place.at("state")];

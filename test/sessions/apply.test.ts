@@ -24,7 +24,7 @@ import { pictureOf } from "../fixtures/tree-picture.ts";
 
 interface Ground extends Disposable {
   readonly root: string;
-  /** What the box sees: a copy of the workspace, until `edit` is through with it. */
+  /** The box's view: a copy of the workspace that the test edits. */
   readonly seen: string;
   readonly store: CheckpointStore;
   readonly steps: ReturnType<typeof memorySteps>;

@@ -8,7 +8,7 @@ import { ABOUT } from "../contract/store-words.ts";
 import { fc } from "../fixtures/property.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
 
-/** A session whose audit has these many lines behind its header, and the file. */
+/** A session whose audit has this many lines after its header, and the file. */
 async function withAudit(
   lines: number,
   work: (session: Session, file: string, place: Scratch) => Promise<void> | void,
@@ -98,7 +98,7 @@ test("the audit is removed with its session", async () => {
   assert.equal(statSync(file, { throwIfNoEntry: false }), undefined);
 });
 
-/** Every way to have a file with other bytes: by bytes, and by whole lines. */
+/** Every kind of tampering with a file: by bytes, and by whole lines. */
 const tampering = fc.oneof(
   fc.record({ how: fc.constant("byte" as const), at: fc.nat(), with: fc.integer({ min: 1, max: 255 }) }),
   fc.record({ how: fc.constant("cut" as const), at: fc.nat(), with: fc.nat() }),
@@ -147,7 +147,7 @@ test("any change, removal, insertion or reordering breaks the chain permanently"
       fc.asyncProperty(tampering, async (what) => {
         const bytes = tampered(whole, what);
         await writeFile(file, bytes);
-        // The line feed behind the last line says nothing: without it all lines are still there.
+        // The final line feed does not matter: without it all lines are still there.
         const same = bytes.equals(whole) || bytes.equals(whole.subarray(0, -1));
         changed += Number(!same);
         assert.equal(session.audit.verify().ok, same, JSON.stringify(what));

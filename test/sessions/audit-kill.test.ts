@@ -78,7 +78,7 @@ test("a torn line does not hide the loss of complete lines", async () => {
   assert.equal(audit.verify().broken?.line, 3);
 });
 
-/** A writer's first changes: its file is opened, lines are written, the database knows them. */
+/** A writer's first changes: opening its file, writing lines, recording them in the database. */
 const FIRST_STEPS = [3, 4, 5];
 
 for (const half of [false, true])
@@ -112,7 +112,7 @@ test("successive writers whose own recovery lines were torn are reported", async
   appendFileSync(file, '\n{"kind":"recov');
   appendFileSync(file, '\n{"kind":"recovered","ts":"2026');
   assert.deepEqual(audit.verify().notes, ["its last line is incomplete: the run was killed"]);
-  // Only the line feed of the next one came to the disk.
+  // Only the line feed of the next line reached the disk.
   appendFileSync(file, "\n");
   assert.ok(audit.verify().ok);
   audit.write([{ kind: "run.finished" }]);
@@ -155,7 +155,7 @@ test("lines that the database does not know, and that no recovery explains, are 
   audit.write([{ kind: "notice", text: "one" }]);
   asBefore();
   assert.ok(audit.verify().ok);
-  // It goes on from what the database knows, as a writer after a kill does.
+  // It continues from the state in the database, like a writer after a kill.
   audit.write([{ kind: "notice", text: "two" }]);
   asBefore();
   assert.ok(audit.verify().ok);

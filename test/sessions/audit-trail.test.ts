@@ -10,7 +10,7 @@ const ABOUT = {
   versions: { harness: "1.0.0" },
 };
 
-/** The lines of these events; a write that has none is left out. */
+/** The lines of these events; empty writes are left out. */
 function linesOf(bodies: readonly EventBody[], agent?: string): readonly AuditEntry[] {
   const lines: AuditEntry[] = [];
   const audit = {

@@ -10,7 +10,7 @@ test("the last session is the one worked on last, even if the clock was set back
   await using place = await scratch();
   const began = Date.UTC(2026, 5, 1);
   const days = { gone: 0 };
-  /** Another process of a later moment, whose clock says that it is an earlier one. */
+  /** A later process whose clock shows an earlier time. */
   const later = <T>(work: (store: ReturnType<typeof openStore>) => T): T => {
     days.gone += 1;
     using store = openStore(place.at("state"), { now: () => began - days.gone * DAY_MS });
@@ -30,7 +30,7 @@ test("the last session is the one worked on last, even if the clock was set back
   assert.equal(last(), first);
   later((store) => store.open(second).log({ type: "notice", text: "undone", run: "r", seq: 1 }));
   assert.equal(last(), second);
-  // What is told of when it was begun is what the clock said.
+  // The reported start is the clock's time.
   assert.equal(
     later((store) => store.open(second).info().started),
     began - 2 * DAY_MS,

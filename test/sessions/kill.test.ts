@@ -18,7 +18,7 @@ const KILLS = many(16);
 const KILLS_WHILE_MAKING = many(6);
 
 interface Killed {
-  /** The last record that it said was kept; -1 for none. */
+  /** The last record that it reported as kept; -1 for none. */
   readonly acknowledged: number;
   readonly lines: readonly string[];
 }
@@ -43,7 +43,7 @@ async function killedAfter(
   child.kill("SIGKILL");
   const [, signal] = (await closed) as [number | null, string | null];
   assert.equal(signal, "SIGKILL", said());
-  // What was written to the pipe is there; a line that was cut short does not count.
+  // Output written to the pipe arrives; an incomplete line is ignored.
   const lines = said().split("\n").slice(0, -1);
   const last = lines.findLast((line) => /^\d+$/.test(line));
   return { acknowledged: Number(last ?? -1), lines };

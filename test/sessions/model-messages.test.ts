@@ -24,7 +24,7 @@ function viewIn(file: string, session: string): readonly Row[] {
   }
 }
 
-/** What is seen, and what the table says of it, must be one for one. */
+/** The messages that the model sees must equal the rows of the table. */
 function assertSame(seen: readonly Message[], rows: readonly Row[]): void {
   assert.deepEqual(
     rows.map(({ role }) => role),

@@ -58,7 +58,7 @@ const headerAt = (bytes: Buffer, name: string): number => {
 const changed = (bytes: Buffer, at: number, to: string | Buffer): Buffer =>
   Buffer.concat([bytes.subarray(0, at), Buffer.from(to), bytes.subarray(at + Buffer.byteLength(to))]);
 
-/** With the sum that its bytes have. */
+/** Sets a header's checksum to match its bytes. */
 function summed(bytes: Buffer, at: number): Buffer {
   const header = Buffer.from(bytes.subarray(at, at + 512));
   header.write(" ".repeat(8), 148, "latin1");

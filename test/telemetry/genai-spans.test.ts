@@ -15,7 +15,7 @@ interface Traced {
   readonly begun: number;
 }
 
-/** A second between events; whatever goes on behind the last one is closed. */
+/** Traces events a second apart; open spans are closed after the last one. */
 function traced(events: readonly Told[], content?: (text: string) => string): Traced {
   const spans: Span[] = [];
   const measured: (readonly [string, number, Attributes])[] = [];

@@ -35,7 +35,7 @@ test("the log of a run keeps what happened, but no text that was said, passed or
     { ...EVERY_EVENT["check.started"], command: SAID },
     { ...EVERY_EVENT["check.ended"], command: SAID, text: SAID },
     { ...EVERY_EVENT.canary, path: SAID, command: SAID, by: [SAID] },
-    // A server that says again what it was asked.
+    // A server that repeats the request in its message.
     { type: "model.failed", kind: "server", reason: `cannot read: ${TASK}`, remedy: "" },
     { type: "notice", text: `The model is told: the tests of the ${SAID} fail` },
     finished({ answer: SAID }),

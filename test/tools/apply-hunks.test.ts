@@ -5,7 +5,7 @@ import { readPatch } from "../../src/tools/patch-reader.ts";
 import { compactDiff } from "../../src/tools/text-edit.ts";
 import { fc } from "../fixtures/property.ts";
 
-/** What a patch of one file makes of its text, or why not. */
+/** The text after a patch of one file, or the reason for its refusal. */
 function patched(text: string, patch: string): string {
   const read = readPatch(patch);
   if (read.kind === "mistake") return `mistake: ${read.why}`;

@@ -5,7 +5,7 @@ import { taskTool } from "../../src/tools/task.ts";
 import { toolsFor } from "../../src/tools/index.ts";
 import { fakeToolContext, fakeSubagents } from "../fakes/tool-context.ts";
 
-/** A call of each tool that it takes, and the names of all that it may be given. */
+/** A valid call of each tool. */
 const TAKEN: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   read_file: { path: "a" },
   list_dir: {},
@@ -52,7 +52,7 @@ for (const { name, schema } of TOOLS)
         assert.deepEqual(others, []);
         assert.ok(issue.startsWith(`there is no "${key}", only ${known.join(", ")}`), issue);
       }
-    // What stands there in place of words is no comment.
+    // A value that is not text is no comment.
     assert.equal(issuesOf(name, { ...args, reason: { path: "b" } }).length, 1);
   });
 

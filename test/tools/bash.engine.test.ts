@@ -18,7 +18,7 @@ interface Shell {
 
 type Real = Awaited<ReturnType<typeof realBox>>;
 
-/** One box for all that leaves nothing behind; each test has a shell of its own. */
+/** One box for all tests that leave nothing behind; each test has its own shell. */
 const shared = { real: undefined as Real | undefined };
 before(async () => {
   if (skip === false) shared.real = await realBox();

@@ -7,10 +7,10 @@ import type { FakeCommand } from "../fakes/commands.ts";
 import { fakeToolContext } from "../fakes/tool-context.ts";
 import { called, prepared } from "../fixtures/call.ts";
 
-/** What a command of these boxes has had of the machine. */
+/** The resources that a command of these boxes has used. */
 const PEAK = { memory_bytes: 1, pids: 1 };
 
-/** Bash as far as it is needed here; what it leaves goes to the file that it is told of, after the call's token. */
+/** As much of bash as is needed here; it writes its state to the given file, after the call's token. */
 const bashDoing =
   (act: FakeCommand, left?: string): FakeCommand =>
   async (process) => {

@@ -81,7 +81,7 @@ test("a job whose start is cancelled is ended", async () => {
   assert.match((await ask({ job: "j1", timeout: 60 })).text, /\[j1 was ended\]$/);
 });
 
-/** The job is started over one box, and looked at over another that has kept it. */
+/** A job is started through one box, and looked at through another that has kept it. */
 function twoProcesses(bash: FakeCommand, agent = "main") {
   const first = fakeBox({ commands: { bash } });
   const kept = new Map<string, OldJob>();

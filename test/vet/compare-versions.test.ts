@@ -104,7 +104,7 @@ const git = (commit: string, owner = "jo", host = "github.com"): readonly [strin
     integrity: undefined,
   });
 
-/** Lines of both locks, what is said of the change. */
+/** Both versions of a lock, and the findings about the change. */
 const CASES: readonly (readonly [readonly [string, string], readonly [string, string], readonly string[]])[] =
   [
     [npm(MS), npm(MS), []],
@@ -125,7 +125,7 @@ const CASES: readonly (readonly [readonly [string, string], readonly [string, st
       npm(entry("ms", "2.1.3", { integrity: "sha512-b" })),
       ["change.integrity ms 2.1.3 has a different integrity hash than before"],
     ],
-    // A second copy of the same version is held to the first one's.
+    // A second copy of a version must have the hash of the first.
     [
       npm(MS),
       npm(MS, entry("a/node_modules/ms", "2.1.3", { integrity: "sha512-b" })),

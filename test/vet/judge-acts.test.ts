@@ -17,7 +17,7 @@ const around = {
   placeOf: (path: string, op: "read" | "write") => placeOf(path, op, { workspace: WORKSPACE, home: HOME }),
 };
 
-/** The step is npm (2), a shell of it (3), and a script (4) that did it. */
+/** The step consists of npm (2), its shell (3), and a script (4) that acted. */
 const line = (words: readonly string[]): readonly SeenProcess[] => [
   { pid: 2, parent: 1, words: NPM, at: 0 },
   { pid: 3, parent: 2, words: ["sh", "-c", "node postinstall.js"], at: 1 },

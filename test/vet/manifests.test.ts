@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { brokenLock, type LockForm, lockFormNamed, lockFormOf, usualName } from "../../src/vet/manifests.ts";
 
-/** One whole lock of each form, as its tool writes them. */
+/** One complete lock of each form, as its tool writes it. */
 const WHOLE: Readonly<Record<LockForm, string>> = {
   npm: '{\n  "name": "a",\n  "lockfileVersion": 3,\n  "packages": {"": {}}\n}\n',
   bun: '{\n  "lockfileVersion": 1,\n  "workspaces": {"": {"name": "a",},},\n  "packages": {}\n}\n',

@@ -42,7 +42,7 @@ test("what a hostile repository's files reveal is named before anything runs", a
     HOSTILE.filter(({ named, archive }) => named !== undefined && archive === undefined).map(
       async (repository) => {
         const findings = await look(repository);
-        // What its commands do may weigh more.
+        // Its commands may weigh more.
         const verdict = repository.still === true ? verdictOf(findings) : repository.verdict;
         const still = { ...repository, still: true } as const;
         return missedOf(still, findings, verdict).map((each) => `${repository.name}: ${each}`);

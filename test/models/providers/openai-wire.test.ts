@@ -211,7 +211,7 @@ test("one connection serves successive requests", async () => {
   await using server = await startLoopback([GOOD]);
   const wire = new OpenAiWire({ baseUrl: `${server.url}/v1` });
   const ports = (): readonly unknown[] => server.heard.map(({ port }) => port);
-  // It is free a moment after its answer was read.
+  // The connection is free a moment after its answer was read.
   while (ports().length < 40 && new Set(ports()).size === ports().length) {
     await eventsOf(wire);
     await new Promise((resolve) => void setTimeout(resolve, 5));

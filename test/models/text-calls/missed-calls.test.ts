@@ -127,7 +127,7 @@ test("a closing fence after a bare call, without an opening one, is ignored", ()
     assert.deepEqual([calls.map(({ name }) => name), prose], [["read_file"], ""], end);
   }
   assert.equal(readCalls(`I look.\n${call}\n\`\`\``, TOOLS).prose, "I look.");
-  // Not what closes a fence that was opened, nor what stands before words.
+  // But not a fence that closes an opened one, nor one followed by words.
   for (const text of [`\`\`\`\nlike this:\n${call}\n\`\`\``, `${call}\n\`\`\`\nThat was an example.`])
     assert.deepEqual(readCalls(text, TOOLS).calls, [], text);
 });

@@ -35,7 +35,7 @@ test("half of the recorded replies are not calls", () => {
   assert.ok(all.filter(({ want }) => want === "malformed" || want.length === 0).length * 2 > all.length);
 });
 
-/** A reply in pieces: what was displayed, and what was read in the end. */
+/** A reply in pieces: what was displayed, and the final reading. */
 function streamed(reply: Reply, sizes: (index: number) => number): { shown: string; reading: Reading } {
   const stream = new CallStream(reply.tools);
   let shown = "";
@@ -48,7 +48,7 @@ function streamed(reply: Reply, sizes: (index: number) => number): { shown: stri
   return { shown, reading };
 }
 
-/** What a lone closer of thinking makes a thought was already shown. */
+/** Text that a late end of thinking turns into a thought was already displayed. */
 const LATE_THOUGHT = /<\/think>/;
 
 for (const [name, sizes] of [

@@ -3,7 +3,7 @@ import test from "node:test";
 import { fc } from "../../fixtures/property.ts";
 import { isIgnored, MAX_RULES_LENGTH, readIgnore } from "../../../src/policy/paths/ignore-rules.ts";
 
-/** Rules, what they hide, what they do not. A slash at a path's end: it is a folder; without, a file. */
+/** Rules, the paths that they hide, and paths that they do not. A path that ends in a slash is a folder, any other a file. */
 const CASES: readonly (readonly [rules: string, hidden: string, shown: string])[] = [
   ["a.txt", "a.txt x/a.txt a.txt/b", "b.txt a.txt.bak xa.txt"],
   ["/a.txt", "a.txt a.txt/b", "x/a.txt"],

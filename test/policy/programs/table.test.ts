@@ -29,7 +29,7 @@ test("an example with another verdict names its row", () => {
   assert.match(wrong, /^lints\.yaml: eslint: eslint \.: allow \(.*\), not deny$/);
 });
 
-/** The rows of a file of its own beside all others. */
+/** The programs with the rows of an additional file. */
 const rows = (text: string): CompiledPrograms =>
   compilePrograms(new Map([...families, ...readFamilies(new Map([["zz-mine.yaml", text]]))]));
 

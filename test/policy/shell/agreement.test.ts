@@ -66,7 +66,7 @@ test("both readers build the same tree for here-documents", () => {
   );
 });
 
-/** Where the first reader is wrong or says less; the comparison makes an ask of each. */
+/** Texts that the first reader misreads or reads incompletely; the comparison turns each into an ask. */
 const MISREAD: readonly (readonly [text: string, own: string, unbash: string])[] = [
   ["a=~/x:~/y", "[<set a=<home>/x:<home>/y>];", "[<set a=<home>/x:~/y>];"],
   ["echo a=~/x", "[echo a=<home>/x];", "[echo a=~/x];"],

@@ -1,4 +1,4 @@
-/** The second reader beside what bash prints of a function: its own tree, as text. Nothing of it is run. */
+/** Compares the second reader with bash's printout of a function, which is bash's own tree as text. Nothing of it is run. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import test from "node:test";
@@ -21,7 +21,7 @@ const SEED = 5;
 const DECLARE =
   'while IFS= read -r -d "" text; do unset -f f; eval "$text"; declare -f f; printf "\\0"; done';
 
-/** The functions as bash prints them. A text that were more than one function would run in a shell that may do nothing. */
+/** The functions as bash prints them. A text with more than one function would run in a shell without any rights. */
 function declared(texts: readonly string[]): readonly string[] | null {
   const { stdout, error } = spawnSync("/bin/bash", ["--noprofile", "--norc", "--restricted", "-c", DECLARE], {
     input: texts.map((text) => `${text}\0`).join(""),
@@ -34,7 +34,7 @@ function declared(texts: readonly string[]): readonly string[] | null {
   return error === undefined ? stdout.split("\0").slice(0, -1) : null;
 }
 
-/** What bash writes in another way: `elif`, the list of `for x;`, descriptors that are the default, `$"…"`. */
+/** Normalises what bash prints differently: `elif`, the list of `for x;`, default descriptors, `$"…"`. */
 function normal(node: Node): Node {
   switch (node.kind) {
     case "list":

@@ -1,4 +1,4 @@
-/** The second reader beside bash itself. Nothing is run but `printf` with words that hold no expansion. */
+/** Compares the second reader with bash itself. Only `printf` is run, with words without expansions. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import test from "node:test";

@@ -4,7 +4,7 @@ import { type Advance, ProgressLine } from "../../../src/render/tty/live-lines.t
 import { fakeClock, fakeTerminal } from "../../fakes/terminal.ts";
 
 interface Place {
-  /** None is a pipe. */
+  /** Undefined for a pipe. */
   readonly columns?: number;
   readonly colours?: boolean;
   readonly plain?: boolean;
@@ -16,7 +16,7 @@ function progressIn({ columns, colours = false, plain = false, quiet = false }: 
   if (plain) terminal.stream.becomePlain();
   const time = fakeClock();
   const line = new ProgressLine(terminal.stream, { what: "indexing", quiet, clock: time.clock });
-  /** So many seconds, with this many more done in each. */
+  /** Advances by this many seconds, with this much done in each. */
   const goOn = (seconds: number, perSecond: number, rest: Advance): void => {
     for (let at = 1; at <= seconds; at += 1) {
       line.take({ ...rest, done: at * perSecond });
@@ -27,7 +27,7 @@ function progressIn({ columns, colours = false, plain = false, quiet = false }: 
   return { ...terminal, ...time, line, goOn };
 }
 
-/** What stands there after eight seconds. */
+/** The line after eight seconds. */
 function after(place: Place, perSecond: number, rest: Advance): string {
   const { goOn, seen } = progressIn(place);
   goOn(8, perSecond, rest);

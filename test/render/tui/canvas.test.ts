@@ -12,7 +12,7 @@ import { fakeTerminal } from "../../fakes/terminal.ts";
 
 // own process: it starts many programs, and each start costs by the memory of the process
 
-/** What terminals obey, and what turns a line around. */
+/** Sequences that terminals obey, and characters that reverse a line. */
 const HOSTILE = [
   "\u001B]52;c;ZXZpbA==\u0007",
   "\u001B]0;title\u001B\\",
@@ -27,7 +27,7 @@ const HOSTILE = [
   "\u001B[38;2;1;2;3mcolour\u001B[0m",
 ].join(" ");
 
-/** Everything that a terminal got but plain text: the sequences that Ink itself needs, and nothing else. */
+/** Everything in the output except plain text and the sequences that Ink itself needs. */
 function rest(written: string): string {
   return written.replaceAll(
     /\r|\n|\u001B\[(?:(?:\d{1,3}(?:;\d{1,3})*)?m|\d*(?:;\d*)?[ABCDEFGH]|[0-2]?[JK]|\?(?:25|2026)[hl])/g,

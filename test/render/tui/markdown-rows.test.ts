@@ -176,7 +176,7 @@ test("unfinished text is shown without its unclosed marks", () => {
     );
 });
 
-/** Characters that were looked at for each one of the text, read as a reply comes and shown after each piece. */
+/** Characters examined per character of the text, read in pieces and displayed after each. */
 function work(text: string, piece = 500): number {
   const rows = new MarkdownRows(80);
   for (let at = 0; at < text.length; at += piece) {

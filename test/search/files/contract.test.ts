@@ -28,7 +28,7 @@ async function holds(cutter: Cutter, path: string, bytes: Uint8Array): Promise<C
 
 async function holdsTwice(cutter: Cutter, path: string, bytes: Uint8Array): Promise<void> {
   const file = await holds(cutter, path, bytes);
-  // A difference of a million lines is not told line by line: that takes all memory there is.
+  // A difference of a million lines is not printed line by line, which would exhaust the memory.
   assert.ok(isDeepStrictEqual(await cutter.cut(path, bytes), file), `${path} is cut in two ways`);
 }
 
@@ -78,7 +78,7 @@ test("deep nesting, long lines, and empty text", async () => {
   assert.deepEqual(cutter.missing(), []);
 });
 
-/** As titles these would be hours of work: what reads a title tries again at each of their letters. */
+/** As titles these would take hours: the title pattern would start again at each letter. */
 test("a line too long for a title is not one, whatever it contains", async () => {
   using cutter = new Cutter();
   const long = HUGE - 100;

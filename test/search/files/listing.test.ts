@@ -140,7 +140,7 @@ async function lies(archive: Buffer): Promise<unknown> {
   return contents(box, ["a.ts"]);
 }
 
-/** As many rules as 64 KiB hold, and as long ones: every path is held against all that lie above it. */
+/** As many rules, and as long ones, as fit in 64 KiB: every path is matched against all rules above it. */
 const MANY_64K = "xx*yy\n".repeat(11_000);
 const RULES_64K = `xx*${"y".repeat(62)}\n`.repeat(1000);
 
@@ -185,7 +185,7 @@ test("a manipulated listing is not trusted", async () => {
 });
 
 test("archive records take time linear in their length", async () => {
-  // None of them has an end of its own before the last byte of all.
+  // No record ends before the very last byte.
   const records = Buffer.from("2 ".repeat(2 ** 19 - 8) + "=".repeat(16));
   const archive = Buffer.concat([headerOf("pax", records.length, "x"), records, archiveOf("a.ts", "x")]);
   assert.deepEqual(await lies(archive), { "a.ts": "x" });

@@ -23,7 +23,7 @@ async function contents(box: Box): Promise<readonly string[]> {
   return found;
 }
 
-/** A box whose commands all end so, whatever they did. */
+/** A box whose commands all end with this result, whatever they did. */
 const ending = (box: Box, end: Partial<ExecResult>): Box => ({
   ...box,
   exec: async (request, signal) => ({ ...(await box.exec(request, signal)), ...end }),

@@ -16,7 +16,7 @@ import { file, IDENTITY, NEVER } from "./words.ts";
 const FIXTURES = path.join(import.meta.dirname, "../../fixtures");
 const KILLS = 16;
 
-/** Every file is whole, and of a version that its hash names. @returns the oldest one */
+/** Checks that every file is complete and has the version in its hash. @returns the oldest version */
 async function oldestOf(store: SearchStore, upTo: number): Promise<number> {
   const versions = new Map<string, number>();
   for (let version = 0; version <= upTo; version += 1)
@@ -87,7 +87,7 @@ test("a reader beside a writing process always finds complete files", async () =
   await closed;
 });
 
-/** What is asked of a store answers, or fails in a person's words. */
+/** Makes every request to a store; each is answered, or fails with a readable error. */
 async function askAll(folder: string): Promise<readonly HarnessError[]> {
   const failures: HarnessError[] = [];
   const told = async (work: () => Promise<unknown>): Promise<void> => {

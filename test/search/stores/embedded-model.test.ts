@@ -27,7 +27,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ kind: "clear" as const }) },
 );
 
-/** What a store that has no index would hold. */
+/** What a store without an index would hold. */
 function take(held: Map<string, StoredFile>, step: Step): void {
   if (step.kind === "clear") held.clear();
   else if (step.kind === "remove") for (const gone of step.paths) held.delete(gone);
@@ -51,7 +51,7 @@ async function scoresOf(store: SearchStore, query: string): Promise<ReadonlyMap<
   return new Map(found.map(({ chunk, lexical }) => [chunk.id, Math.round((lexical ?? 0) * 1e9)]));
 }
 
-/** Chunks that have one of the words, or the first of a file that only its path speaks for. */
+/** Chunks with one of the words, or the first chunk of a file that matches only by its path. */
 function matching(held: ReadonlyMap<string, StoredFile>, query: readonly string[]): readonly string[] {
   return [...held.values()].flatMap(({ path, chunks }) => {
     const having = chunks.filter(({ text }) => query.some((word) => text.split(" ").includes(word)));

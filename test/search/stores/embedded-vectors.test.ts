@@ -84,14 +84,14 @@ test("vectors of another model are neither found nor counted, and are removed wh
   const table = place.table(3, "new");
   assert.deepEqual([table.count, table.nearest(vector(1, 0, 0), 5)], [0, []]);
   assert.deepEqual(table.missing(10), [1, 2, 3]);
-  // Only looking has taken nothing away.
+  // Reading alone has removed nothing.
   assert.deepEqual([old.count, old.missing(10)], [2, [3]]);
   table.remove([1]);
   assert.equal(old.count, 1);
   table.put(new Map([[3, vector(1, 1, 1)]]));
   assert.deepEqual([table.count, old.count, old.nearest(vector(1, 0), 5)], [1, 0, []]);
   assert.deepEqual(table.missing(10), [1, 2]);
-  // Another length of the same model is another model.
+  // Another vector length of the same model counts as another model.
   assert.deepEqual(place.table(4, "new").missing(10), [1, 2, 3]);
 });
 

@@ -18,7 +18,7 @@ import {
 import { Collection } from "../../fakes/qdrant/collection.ts";
 import { type Fault, startQdrant } from "../../fakes/qdrant-server.ts";
 
-/** Requests that may go wrong one by one; enough for all of one put. */
+/** The number of requests that may fail one by one; more than one put needs. */
 const MAX_COUNT = 60;
 const { signal } = new AbortController();
 
@@ -38,7 +38,7 @@ interface Kind {
   readonly long?: boolean;
 }
 
-/** Puts the second version over the first while the k-th request, and all after it if `on`, go wrong. */
+/** Puts the second version over the first while the k-th request fails, and all after it if `on`. */
 async function brokenAt(k: number, { fault, on, long = false }: Kind): Promise<boolean> {
   const [first, second] = [versionOf("first", long), versionOf("second", long)];
   await using server = await startQdrant();
@@ -169,7 +169,7 @@ test("two stores that create the same collections at once both get them, and kee
       return { store, whole: file("a.ts", ["alpha"], { index: identity.index }) };
     }),
   );
-  // Each has found that there is none when the first is made.
+  // Both have found no collection when the first one is created.
   server.fault = ({ operation }) => (operation === "create_collection" ? { delayMs: 50 } : undefined);
   await Promise.all(both.map(({ store, whole }) => store.put([whole], signal)));
   const made = server.calls.filter(({ operation }) => operation === "create_collection");

@@ -14,7 +14,7 @@ import { scratch } from "../../fixtures/scratch.ts";
 
 const { signal } = new AbortController();
 const PATIENT = { ...PATIENCE, busyMs: 0 };
-/** Of whoever waits for a node that says nothing: all three share it. */
+/** The time limits for a silent node, shared by all three. */
 const SHORT = { readMs: 9000, writeMs: 9000, busyMs: 0 };
 
 interface Cluster extends AsyncDisposable {

@@ -8,9 +8,9 @@ import { assertSaid, KEY } from "./qdrant-said.ts";
 import { type Served, startLoopback } from "../../fakes/loopback.ts";
 
 const { signal } = new AbortController();
-/** Only where silence is met: a loaded machine reaches it. */
+/** Only for silent servers, because a loaded machine reaches these limits. */
 const HASTY: QdrantOptions = { patience: { readMs: 500, writeMs: 500 } };
-/** What is waited for is not the matter here. */
+/** Waiting is not tested here. */
 const AT_ONCE: QdrantOptions = { time: { wait: () => Promise.resolve(), random: () => 0 } };
 const patient = (what: string): QdrantOptions => ({ ...AT_ONCE, ...(what === "silence" ? HASTY : {}) });
 
@@ -264,7 +264,7 @@ for (const [what, [fault, said, remedy]] of Object.entries(answers))
 for (const [status, headers, waits] of [
   [503, { "retry-after": "3" }, [3000, 3000]],
   [503, {}, [250, 500]],
-  // The client gives only the first sign of it.
+  // The client library passes on only its first digit.
   [429, { "retry-after": "30" }, [250, 500]],
 ] as const)
   test(`a busy server (${status}, ${JSON.stringify(headers)}) is waited for, and then answers`, async () => {

@@ -54,7 +54,7 @@ test("where both changed the same lines nothing is undone, and the file is named
   assert.equal(skipped.done, true);
   assert.equal(await kept.place.read("work/b.txt"), "b\n");
   assert.equal(readFileSync(file, "utf8"), LINES.replace("two", "zwei"));
-  // What was left is still to be undone, once the user has made up their mind.
+  // The rest can still be undone once the user has decided.
   writeFileSync(file, LINES.replace("two", "2"));
   await kept.undo();
   assert.equal(readFileSync(file, "utf8"), LINES);

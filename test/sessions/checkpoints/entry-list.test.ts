@@ -205,7 +205,7 @@ test("a large folder with names of every kind is read like a small one", async (
 });
 
 const COUNT = 30_000;
-/** Over what the process takes with none of them kept. Objects for each path took four times as much. */
+/** Above the memory of the same process without them. One object per path took four times as much. */
 const MAX_OVER = 90 * MIB;
 const skip = existsSync("/proc/self/status") ? false : "no /proc here tells a process's memory";
 

@@ -21,7 +21,7 @@ const WRITER = path.join(import.meta.dirname, "../../fixtures/checkpoint-writer.
 const KILLS = many(10);
 const KILLS_OF_UNDO = many(8);
 
-/** Killed so long after its first word; all whole lines that it said. */
+/** Kills the writer this long after its first output; returns all its complete lines. */
 async function killedAfter(ms: number, words: readonly string[]): Promise<readonly string[]> {
   const child = spawn(process.execPath, [WRITER, ...words], { stdio: ["ignore", "pipe", "inherit"] });
   let text = "";
@@ -112,7 +112,7 @@ test(
     ];
     restore(ops, { root, packs, aside: "aside" });
     const owners = ["own", "kept", "new"].map((name) => statSync(place.at("work", name)).uid);
-    // What somebody else has made before stays whose it is.
+    // A folder that existed before keeps its owner.
     assert.deepEqual(owners, [1000, 0, 1001]);
   },
 );

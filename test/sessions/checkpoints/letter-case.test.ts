@@ -3,7 +3,7 @@ import { linkSync, writeFileSync } from "node:fs";
 import test from "node:test";
 import { keptRun } from "../../fixtures/kept-run.ts";
 
-/** Where letter case does not tell names apart, one file stands at two of them: so do hard links. */
+/** Where letter case is ignored, one file can be reached by two names; hard links simulate this. */
 test("an existing file may be the one to be removed under another spelling", async () => {
   await using kept = await keptRun({ "README.md": "x", "sub/FILE.TXT": "y" });
   using store = kept.open();

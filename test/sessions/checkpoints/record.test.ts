@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { RunCheckpoints } from "../../../src/sessions/checkpoints/recorder.ts";
 import { keptRun } from "../../fixtures/kept-run.ts";
 
-/** Longer than what counts as the run's own moment between two calls. */
+/** Longer than the pause between two calls that still counts as the run's own. */
 const WHILE_MS = 80;
 const WRITE = { call: "c", turn: 1, lasting: false };
 

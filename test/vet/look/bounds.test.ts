@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { lookedAt, type Planted } from "../../fixtures/looked-at-tree.ts";
 
-/** Beginnings of what the patterns look for, over and over: a pattern that starts anew at each would take for ever. */
+/** Repeated beginnings of what the patterns look for: a pattern that starts again at each would take forever. */
 const SEEDS =
   "( [ { curl |curl x |> |send the api key |<!--|_0x1234 |A|1,|eval(Buffer.from(|$(|base64 -d ||ignore all |style='|rm -rf -|home |sh -c $(|os.fork() |a@|- ".split(
     "|",

@@ -33,7 +33,7 @@ const yarn = (checksum: string): Files => ({
   "yarn.lock": `"ms@npm:^2":\n  version: 2.1.3\n  resolution: "ms@npm:2.1.3"\n  checksum: ${checksum}\n`,
 });
 
-/** Before, after, the rules of what the change brings. */
+/** Before, after, and the rules that the change triggers. */
 const CASES: readonly (readonly [Files, Files, readonly string[]])[] = [
   [npm({}), npm({ postinstall: "node-gyp rebuild" }), ["change.look", "change.script", "install.script"]],
   [npm({ postinstall: "a" }), npm({ postinstall: "b" }), ["change.look", "change.script", "install.script"]],

@@ -61,7 +61,7 @@ function tarOf(name: string, type: string, target = ""): Buffer {
   return Buffer.concat([header, Buffer.alloc(1024)]);
 }
 
-/** `ignore`, in characters that nobody sees. */
+/** `ignore`, in invisible characters. */
 const TAGS = "\u{e0069}\u{e0067}\u{e006e}\u{e006f}\u{e0072}\u{e0065}";
 const MUCH = Buffer.alloc(12 * 2 ** 20);
 
